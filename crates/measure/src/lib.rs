@@ -1,1 +1,40 @@
-//! measure
+//! The quantities everything in afar is said in, and the records its parts exchange.
+//!
+//! ```text
+//! text ─► Bytes, Pages, BitsPerSec, Duration, Fraction ─► Link ─► Transfer ─► Histogram ─► Run
+//!                                   DelayProfile ─► Sampler ─┘
+//! ```
+//!
+//! Invariants, mostly absences:
+//! 1. Nothing here reads a file, a clock or a thread: text and numbers in, numbers and text out.
+//! 2. Time is a whole number of picoseconds; sizes, rates and times are different types.
+//! 3. A delay is never a private sleep: it is a reservation on a [`Link`] shared by its users.
+//! 4. Every draw comes from a seed that the caller gave.
+
+mod error;
+mod number;
+mod share;
+
+mod fraction;
+mod quantity;
+mod rate;
+mod time;
+
+mod link;
+mod profile;
+
+mod histogram;
+mod run;
+
+pub use error::{ParseError, Quantity};
+pub use fraction::{Fraction, LocalSize};
+pub use histogram::{Histogram, LatencySummary};
+pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
+pub use profile::{DelayProfile, ProfileError, Sampler};
+pub use quantity::{Bytes, PAGE_BYTES, Pages};
+pub use rate::BitsPerSec;
+pub use run::{
+    BudgetHeld, Calibration, FaultCounts, FaultLatency, Host, Params, ProcessSummary, Results, Run,
+    RunError, RunResults, StallCounts, TierParams,
+};
+pub use time::{Duration, Instant};

@@ -1,0 +1,43 @@
+//! What the supervisor and the part of it inside the program say to each other.
+//!
+//! Greeting: the program makes a system call that only a supervisor's filter understands, and gets two descriptors.
+//! After that, messages of 64-bit words on a socket: commands one way, replies the other, in order.
+
+/// First argument of the `prctl` calls that are meant for the supervisor ("afar").
+pub const PRCTL: u64 = 0x6166_6172;
+/// Version of this protocol.
+pub const VERSION: u64 = 1;
+
+/// Greeting of a program that has just been executed: version, current break, [`crate::fork_entry`] and the top of
+/// its stack follow. Answers `memory << 32 | socket`.
+pub const HELLO: u64 = 1;
+/// Greeting of a child that was forked and has not been executed; arguments and answer as in [`HELLO`].
+pub const FORKED: u64 = 2;
+/// `afar_place(address, bytes, tier)`: the tier's name is packed into eight bytes.
+pub const PLACE: u64 = 3;
+
+/// High half of an otherwise unused argument, by which the filter knows the helper's own calls.
+pub const COOKIE: u64 = 0x5afa_0000_0000;
+
+/// First word of a message from the supervisor. Second: a number that the reply repeats.
+pub mod command {
+    /// Map `[address, bytes, protection, flags]` from the memory file at the offset `address - base`.
+    pub const MAP: u64 = 1;
+    /// Unmap `[address, bytes]`.
+    pub const UNMAP: u64 = 2;
+    /// Drop the mappings of `[address, bytes]…` without losing the contents.
+    pub const DROP: u64 = 3;
+    /// Nothing follows: the list of mappings of a forked child is complete.
+    pub const DONE: u64 = 4;
+}
+
+/// First word of a message to the supervisor.
+pub mod reply {
+    /// `[READY, helper's thread, features of the userfaultfd or 0]`; carries the userfaultfd if there is one.
+    pub const READY: u64 = 1;
+    /// `[RESULT, number of the command, result]`.
+    pub const RESULT: u64 = 2;
+}
+
+/// Words of the largest message: two of header and 255 ranges.
+pub const WORDS_MAX: usize = 512;

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
+//
+// The trap: what happens between the processor's page fault and the kernel's own handling of it.
+//
+//   page fault -> whose page? -> state word -> claim a frame -> reserve the link -> busy-wait -> log
+//
+// DESIGN NOTES
+//
+// * The program runs on the stock tracepoints `exceptions:page_fault_user` and `page_fault_kernel`, which fire
+//   in the faulting thread with interrupts off, before the kernel looks at the address. The kernel then
+//   resolves the fault as an ordinary minor fault of a shared memory file: the bytes never moved.
+// * One 32-bit word holds all that is known of a page. Every change of state is one compare-and-exchange, so two
+//   threads that meet on a page never both pay for it: the loser waits for the winner (STATE_FETCHING).
+// * A frame is claimed by decrementing a lane's `free` counter. Below zero means that the supervisor is late: the
+//   fault waits, but not for ever, because the thread that would free a frame needs this processor to answer its
+//   TLB shoot-down, and interrupts are off here. What goes through without a frame is logged as such.
+// * The log is a plain array with an atomic head, not a BPF ring buffer: it costs a third, and the supervisor wants
+//   batches. The ring buffer `doorbell` only wakes it.
+// * Time is in picoseconds since `control.epoch_ns`, so that 4096 bytes at 40 Gb/s are 819 200 and not 819.
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <stdbool.h>
+
+#include "shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define ARRAY(name_, type_, entries_)            \
+    struct {                                      \
+        __uint(type, BPF_MAP_TYPE_ARRAY);         \
+        __uint(map_flags, BPF_F_MMAPABLE);        \
+        __type(key, __u32);                       \
+        __type(value, type_);                     \
+        __uint(max_entries, entries_);            \
+    } name_ SEC(".maps")
+
+// Sizes of `afar_pages` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
+// the kernel gives every array element at least eight bytes.
+ARRAY(afar_control, struct control, 1);
+ARRAY(afar_procs, struct proc, PROCS_MAX);
+ARRAY(afar_lanes, struct lane, PROCS_MAX * TIERS_MAX);
+ARRAY(afar_links, struct link, TIERS_MAX);
+ARRAY(afar_profile, struct profile, TIERS_MAX);
+ARRAY(afar_directory, struct directory, PROCS_MAX);
+ARRAY(afar_pages, struct leaf, 1);
+ARRAY(afar_stock, __u64, 1);
+ARRAY(afar_events, struct event, EVENTS_MAX);
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __type(key, __u32);
+    __type(value, __u32);
+    __uint(max_entries, PROCS_MAX);
+} afar_tgids SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096);
+} afar_doorbell SEC(".maps");
+
+// Sizes the loader chose; constants for the verifier and the JIT.
+volatile const __u32 stock_mask = 0;
+
+#define FETCHED 1
+#define ACCESS_ONCE(x) (*(volatile typeof(x) *)&(x))
+
+static __always_inline void ring_doorbell(void)
+{
+    __u32 one = 1;
+    bpf_ringbuf_output(&afar_doorbell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
+}
+
+struct spin {
+    __u64 until_ns;
+    volatile __u32 *word;
+    volatile __s64 *free;
+};
+
+static long spin_clock(__u32 index, void *context)
+{
+    struct spin *spin = context;
+    return bpf_ktime_get_ns() >= spin->until_ns;
+}
+
+// The state word of a page, whose leaf is taken from the stock at the first touch of its 2 MiB segment.
+static __always_inline __u32 *state_word(struct control *control, __u32 slot, __u32 page)
+{
+    struct directory *directory = bpf_map_lookup_elem(&afar_directory, &slot);
+    if (!directory)
+        return 0;
+    __u32 *leaf = &directory->leaf[(page >> LEAF_SHIFT) & (SEGMENTS_PER_ARENA - 1)];
+    __u32 number = ACCESS_ONCE(*leaf);
+    if (number == LEAF_NONE) {
+        if (__sync_val_compare_and_swap(leaf, LEAF_NONE, LEAF_CLAIMED) == LEAF_NONE) {
+            __u64 taken = __sync_fetch_and_add(&control->stock_head, 1);
+            if (taken >= ACCESS_ONCE(control->stock_tail)) {
+                __sync_fetch_and_add(&control->stock_empty, 1);
+                ACCESS_ONCE(*leaf) = LEAF_NONE;
+                return 0;
+            }
+            __u32 index = (__u32)taken & stock_mask;
+            __u64 *stocked = bpf_map_lookup_elem(&afar_stock, &index);
+            if (!stocked)
+                return 0;
+            ACCESS_ONCE(*leaf) = *stocked;
+        }
+        number = ACCESS_ONCE(*leaf);
+        for (int i = 0; i < 64 && number == LEAF_CLAIMED; i++)
+            number = ACCESS_ONCE(*leaf);
+        if (number == LEAF_NONE || number == LEAF_CLAIMED)
+            return 0;
+    }
+    struct leaf *words = bpf_map_lookup_elem(&afar_pages, &number);
+    return words ? &words->word[page & (PAGES_PER_LEAF - 1)] : 0;
+}
+
+static __always_inline struct lane *lane_of(struct proc *proc, __u32 word)
+{
+    __u32 index = proc->budget * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
+    return bpf_map_lookup_elem(&afar_lanes, &index);
+}
+
+static __always_inline void log_event(struct control *control, const struct event *event)
+{
+    // Each processor adds at most one event between this check and its increment, so the margin cannot overflow.
+    if (ACCESS_ONCE(control->event_head) - ACCESS_ONCE(control->event_tail) >= EVENTS_MAX - EVENTS_MARGIN) {
+        // The supervisor finds the page by walking the table.
+        __sync_fetch_and_add(&control->event_lost, 1);
+        return;
+    }
+    __u64 head = __sync_fetch_and_add(&control->event_head, 1);
+    __u32 index = head & (EVENTS_MAX - 1);
+    struct event *entry = bpf_map_lookup_elem(&afar_events, &index);
+    if (!entry)
+        return;
+    entry->time_ns = event->time_ns;
+    entry->page = event->page;
+    entry->tid = event->tid;
+    entry->wait_ns = event->wait_ns;
+    entry->requested_ns = event->requested_ns;
+    entry->measured_ns = event->measured_ns;
+    asm volatile("" ::: "memory");
+    ACCESS_ONCE(entry->tag) = event->tag;
+    if ((head & (EVENTS_MAX / 4 - 1)) == 0)
+        ring_doorbell();
+}
+
+// Claims a frame; answers how long the fault had to wait for one, in nanoseconds.
+static long spin_frame(__u32 index, void *context)
+{
+    struct spin *spin = context;
+    return *spin->free >= 0 || bpf_ktime_get_ns() >= spin->until_ns;
+}
+
+static __always_inline __u32 claim_frame(struct control *control, struct lane *lane, __u32 *flags)
+{
+    __s64 before = __sync_fetch_and_add(&lane->free, -1);
+    if (before == lane->low)
+        ring_doorbell();
+    if (before > 0)
+        return 0;
+    __u64 start = bpf_ktime_get_ns();
+    struct spin spin = { .until_ns = start + control->stall_max_ns, .free = &lane->free };
+    bpf_loop(1 << 16, spin_frame, &spin, 0);
+    __u64 waited = bpf_ktime_get_ns() - start;
+    *flags |= FLAG_STALL;
+    if (ACCESS_ONCE(lane->free) < 0)
+        *flags |= FLAG_OVERDRAFT;
+    __sync_fetch_and_add(&lane->stall_count, 1);
+    __sync_fetch_and_add(&lane->stall_ns, waited);
+    ring_doorbell();
+    return waited;
+}
+
+// Reserves `page_ps` of the link from `now_ps` on; answers when the last bit has been sent.
+static __always_inline __u64 reserve(struct link *link, __u64 now_ps)
+{
+    if (link->mode == LINK_PER_FAULT || !link->page_ps)
+        return now_ps + link->page_ps;
+    for (int i = 0; i < 8; i++) {
+        __u64 free_at = ACCESS_ONCE(link->fetch_free_ps);
+        __u64 start = free_at > now_ps ? free_at : now_ps;
+        if (__sync_val_compare_and_swap(&link->fetch_free_ps, free_at, start + link->page_ps) == free_at)
+            return start + link->page_ps;
+    }
+    return now_ps + link->page_ps;
+}
+
+// Round trip, or a draw from the profile of completion times.
+static __always_inline __u64 latency_ps(struct link *link, __u32 tier)
+{
+    if (!link->profiled)
+        return link->rtt_ps;
+    // splitmix64 over a counter: the draws of a run are a function of its seed.
+    __u64 z = __sync_fetch_and_add(&link->profile_state, 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    struct profile *profile = bpf_map_lookup_elem(&afar_profile, &tier);
+    if (!profile)
+        return link->rtt_ps;
+    return (__u64)profile->ns[(z >> 32) & (PROFILE_ENTRIES - 1)] * 1000;
+}
+
+static __always_inline void spin_until(__u64 until_ns)
+{
+    struct spin spin = { .until_ns = until_ns };
+    bpf_loop(1 << 20, spin_clock, &spin, 0);
+}
+
+struct prefetch {
+    struct control *control;
+    struct proc *proc;
+    struct link *link;
+    struct lane *lane;
+    __u64 now_ns;
+    __u32 slot;
+    __u32 page;
+    __s32 stride;
+    __u32 tid;
+};
+
+static long prefetch_one(__u32 index, void *context)
+{
+    struct prefetch *p = context;
+    __s64 page = (__s64)p->page + (__s64)p->stride * (index + 1);
+    if (page < 0 || page >= PAGES_PER_ARENA)
+        return 1;
+    __u32 *word = state_word(p->control, p->slot, page);
+    if (!word)
+        return 1;
+    __u32 old = ACCESS_ONCE(*word);
+    if ((old & STATE_MASK) != STATE_REMOTE)
+        return 0;
+    // A prefetch never takes the last frames: those are for faults.
+    if (ACCESS_ONCE(p->lane->free) <= p->lane->low)
+        return 1;
+    if (__sync_val_compare_and_swap(word, old, (old & ~STATE_MASK) | STATE_FETCHING) != old)
+        return 0;
+    __sync_fetch_and_add(&p->lane->free, -1);
+    __u64 now_ps = (p->now_ns - p->control->epoch_ns) * 1000;
+    __u64 ready_ps = reserve(p->link, now_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
+    __u64 ready_ns = ready_ps / 1000;
+    ACCESS_ONCE(*word) = (old & FLAGS_KEPT) | STATE_PREFETCHED | ((__u32)(ready_ns >> READY_UNIT_SHIFT) << READY_SHIFT);
+    struct event event = {
+        .time_ns = p->now_ns - p->control->epoch_ns,
+        .page = page,
+        .tid = p->tid,
+        .requested_ns = ready_ns - now_ps / 1000,
+        .tag = TAG(p->slot, KIND_PREFETCH, 0),
+    };
+    log_event(p->control, &event);
+    return 0;
+}
+
+static __always_inline void prefetch(struct prefetch *p)
+{
+    struct proc *proc = p->proc;
+    __s32 stride = 1;
+    if (proc->prefetch_stride) {
+        stride = (__s32)(p->page - proc->last_page);
+        __s32 before = proc->last_stride;
+        proc->last_page = p->page;
+        proc->last_stride = stride;
+        if (stride != before || stride == 0)
+            return;
+    }
+    p->stride = stride;
+    bpf_loop(proc->prefetch_count & 31, prefetch_one, p, 0);
+}
+
+static long spin_fetching(__u32 index, void *context)
+{
+    struct spin *spin = context;
+    return (*spin->word & STATE_MASK) != STATE_FETCHING;
+}
+
+struct fault {
+    struct control *control;
+    struct proc *proc;
+    __u32 *word;
+    __u32 slot;
+    __u32 page;
+    __u32 tid;
+    bool write;
+};
+
+static __always_inline void fetch(struct fault *f, __u32 old)
+{
+    struct control *control = f->control;
+    __u32 tier = (old >> TIER_SHIFT) & (TIERS_MAX - 1);
+    struct lane *lane = lane_of(f->proc, old);
+    struct link *link = bpf_map_lookup_elem(&afar_links, &tier);
+    if (!lane || !link)
+        return;
+    if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
+        return;
+    __u32 flags = f->write ? FLAG_WRITE : 0;
+    __u64 entered = control->timed ? bpf_ktime_get_ns() : 0;
+    __u32 stalled = claim_frame(control, lane, &flags);
+    struct event event = { .page = f->page, .tid = f->tid, .tag = TAG(f->slot, KIND_FETCH, flags) };
+    if (control->timed) {
+        __u64 now = stalled ? entered + stalled : entered;
+        __u64 now_ps = (now - control->epoch_ns) * 1000;
+        __u64 sent_ps = reserve(link, now_ps);
+        __u64 ready_ps = sent_ps + latency_ps(link, tier);
+        __u64 ready = control->epoch_ns + ready_ps / 1000;
+        event.time_ns = entered - control->epoch_ns;
+        event.wait_ns = (sent_ps - link->page_ps - now_ps) / 1000 + stalled;
+        event.requested_ns = ready - entered;
+        if (f->proc->prefetch_count) {
+            struct prefetch p = { .control = control, .proc = f->proc, .link = link, .lane = lane, .now_ns = now,
+                                  .slot = f->slot, .page = f->page, .tid = f->tid };
+            prefetch(&p);
+        }
+        // The kernel's own work on the fault follows; the calibration knows how long it takes.
+        spin_until(ready - link->constant_ns);
+        event.measured_ns = bpf_ktime_get_ns() - entered;
+    }
+    ACCESS_ONCE(*f->word) = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    log_event(control, &event);
+}
+
+static __always_inline void arrive(struct fault *f, __u32 old)
+{
+    __u64 now = bpf_ktime_get_ns();
+    __u32 ready = old >> READY_SHIFT;
+    __u32 ticks = (__u32)((now - f->control->epoch_ns) >> READY_UNIT_SHIFT) & READY_MASK;
+    __u32 ahead = (ready - ticks) & READY_MASK;
+    __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
+        return;
+    struct event event = { .time_ns = now - f->control->epoch_ns, .page = f->page, .tid = f->tid,
+                           .tag = TAG(f->slot, KIND_ARRIVED, f->write ? FLAG_WRITE : 0) };
+    if (ahead < READY_MASK / 2) {
+        event.requested_ns = ahead << READY_UNIT_SHIFT;
+        spin_until(now + event.requested_ns);
+        event.measured_ns = bpf_ktime_get_ns() - now;
+    }
+    ACCESS_ONCE(*f->word) = next;
+    log_event(f->control, &event);
+}
+
+static __always_inline void first_touch(struct fault *f, __u32 old)
+{
+    struct control *control = f->control;
+    // A new page has no copy anywhere else: it is dirty from birth.
+    __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | WORD_DIRTY;
+    if (__sync_val_compare_and_swap(f->word, old, next) != old)
+        return;
+    if (f->proc->unlimited) {
+        __sync_fetch_and_add(&f->proc->first_touch_count, 1);
+        return;
+    }
+    struct lane *lane = lane_of(f->proc, old);
+    if (!lane)
+        return;
+    __u32 flags = f->write ? FLAG_WRITE : 0;
+    __u32 stalled = claim_frame(control, lane, &flags);
+    struct event event = { .page = f->page, .tid = f->tid, .wait_ns = stalled,
+                           .tag = TAG(f->slot, KIND_FIRST_TOUCH, flags) };
+    if (control->recorded)
+        event.time_ns = bpf_ktime_get_ns() - control->epoch_ns;
+    log_event(control, &event);
+}
+
+static __always_inline void soft(struct fault *f, __u32 old)
+{
+    __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    if (__sync_val_compare_and_swap(f->word, old, next) != old)
+        return;
+    struct event event = { .page = f->page, .tid = f->tid, .tag = TAG(f->slot, KIND_SOFT, f->write ? FLAG_WRITE : 0) };
+    if (f->control->recorded)
+        event.time_ns = bpf_ktime_get_ns() - f->control->epoch_ns;
+    log_event(f->control, &event);
+}
+
+static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
+{
+    __u64 offset = context->args[0] - ARENA_BASE;
+    if (offset >= ARENA_SPAN)
+        return 0;
+    __u32 zero = 0;
+    struct control *control = bpf_map_lookup_elem(&afar_control, &zero);
+    if (!control)
+        return 0;
+    __u64 id = bpf_get_current_pid_tgid();
+    __u32 tgid = id >> 32;
+    __u32 slot = offset >> ARENA_SHIFT;
+    struct proc *proc = bpf_map_lookup_elem(&afar_procs, &slot);
+    if (!proc || proc->tgid != tgid) {
+        // A forked child keeps its parent's addresses under a slot of its own.
+        __u32 *own = bpf_map_lookup_elem(&afar_tgids, &tgid);
+        if (!own)
+            return 0;
+        slot = *own;
+        proc = bpf_map_lookup_elem(&afar_procs, &slot);
+        if (!proc || proc->tgid != tgid)
+            return 0;
+    }
+    struct fault f = {
+        .control = control,
+        .proc = proc,
+        .slot = slot,
+        .page = (offset & (ARENA_BYTES - 1)) >> 12,
+        .tid = (__u32)id,
+        .write = context->args[2] & 2,
+    };
+    f.word = state_word(control, slot, f.page);
+    if (!f.word)
+        return 0;
+    __u32 old = ACCESS_ONCE(*f.word);
+    switch (old & STATE_MASK) {
+    case STATE_LOCAL:
+        if (f.write && !(old & WORD_DIRTY))
+            __sync_fetch_and_or(f.word, WORD_DIRTY);
+        break;
+    case STATE_ABSENT:
+        first_touch(&f, old);
+        break;
+    case STATE_REMOTE:
+        fetch(&f, old);
+        break;
+    case STATE_PROBATION:
+        soft(&f, old);
+        break;
+    case STATE_PREFETCHED:
+        arrive(&f, old);
+        break;
+    case STATE_FETCHING: {
+        struct spin spin = { .word = f.word };
+        __sync_fetch_and_add(&control->joined_count, 1);
+        bpf_loop(1 << 20, spin_fetching, &spin, 0);
+        break;
+    }
+    }
+    return 0;
+}
+
+SEC("raw_tracepoint/page_fault_user")
+int afar_fault_user(struct bpf_raw_tracepoint_args *context)
+{
+    return handle(context);
+}
+
+SEC("raw_tracepoint/page_fault_kernel")
+int afar_fault_kernel(struct bpf_raw_tracepoint_args *context)
+{
+    return handle(context);
+}

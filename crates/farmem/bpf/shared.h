@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
+//
+// What the trap and the supervisor both read and write. `src/runtime/shared.rs` is the same in Rust; sizes are
+// asserted on both sides.
+#pragma once
+#include <linux/types.h>
+
+#define PROCS_MAX 64
+#define TIERS_MAX 8
+#define EVENTS_MAX (1 << 16)
+#define EVENTS_MARGIN 4096
+#define PROFILE_ENTRIES 4096
+
+// The arenas lie side by side, one slice of addresses per managed process.
+#define ARENA_BASE 0x100000000000ULL
+#define ARENA_SHIFT 37
+#define ARENA_BYTES (1ULL << ARENA_SHIFT)
+#define ARENA_SPAN (ARENA_BYTES * PROCS_MAX)
+#define PAGES_PER_ARENA (1U << (ARENA_SHIFT - 12))
+#define LEAF_SHIFT 9
+#define PAGES_PER_LEAF (1U << LEAF_SHIFT)
+#define SEGMENTS_PER_ARENA (PAGES_PER_ARENA / PAGES_PER_LEAF)
+#define LEAF_NONE 0U
+#define LEAF_CLAIMED 0xffffffffU
+
+// The state word of a page: state 0..2, dirty 3, pinned 4, tier 5..7, time of arrival 8..31.
+#define STATE_MASK 7U
+#define STATE_ABSENT 0U
+#define STATE_LOCAL 1U
+#define STATE_PROBATION 2U
+#define STATE_REMOTE 3U
+#define STATE_PREFETCHED 4U
+#define STATE_FETCHING 5U
+#define WORD_DIRTY (1U << 3)
+#define WORD_PINNED (1U << 4)
+#define TIER_SHIFT 5
+#define FLAGS_KEPT (0xf8U)
+#define READY_SHIFT 8
+#define READY_MASK 0xffffffU
+#define READY_UNIT_SHIFT 6
+
+#define KIND_FIRST_TOUCH 1U
+#define KIND_FETCH 2U
+#define KIND_SOFT 3U
+#define KIND_PREFETCH 4U
+#define KIND_ARRIVED 5U
+#define FLAG_WRITE 1U
+#define FLAG_STALL 2U
+#define FLAG_OVERDRAFT 4U
+#define TAG(slot, kind, flags) ((slot) << 16 | (kind) << 8 | (flags))
+
+#define LINK_SHARED 0U
+#define LINK_PER_FAULT 1U
+#define LINK_FULL_DUPLEX 2U
+
+struct control {
+    __u64 epoch_ns;
+    __u64 stall_max_ns;
+    __u32 timed;
+    __u32 recorded;
+    __u64 pad0[5];
+    __u64 event_head;
+    __u64 event_lost;
+    __u64 joined_count;
+    __u64 stock_head;
+    __u64 stock_empty;
+    __u64 pad1[3];
+    __u64 event_tail;
+    __u64 stock_tail;
+    __u64 pad2[6];
+};
+_Static_assert(sizeof(struct control) == 192, "struct control");
+
+struct proc {
+    __u32 tgid;
+    __u32 budget;
+    __u32 unlimited;
+    __u32 prefetch_count;
+    __u32 prefetch_stride;
+    __u32 last_page;
+    __s32 last_stride;
+    __u32 pad0;
+    __u64 first_touch_count;
+    __u64 pad1[3];
+};
+_Static_assert(sizeof(struct proc) == 64, "struct proc");
+
+// A share of local memory: the frames of one budget in one tier.
+struct lane {
+    __s64 free;
+    __s64 low;
+    __u64 stall_count;
+    __u64 stall_ns;
+    __u64 pad[4];
+};
+_Static_assert(sizeof(struct lane) == 64, "struct lane");
+
+struct link {
+    __u64 rtt_ps;
+    __u64 page_ps;
+    __u64 constant_ns;
+    __u32 mode;
+    __u32 profiled;
+    __u64 profile_state;
+    __u64 pad0[3];
+    __u64 fetch_free_ps;
+    __u64 write_free_ps;
+    __u64 pad1[6];
+};
+_Static_assert(sizeof(struct link) == 128, "struct link");
+
+// Quantiles of the completion time of one page, evenly spaced.
+struct profile {
+    __u32 ns[PROFILE_ENTRIES];
+};
+
+struct directory {
+    __u32 leaf[SEGMENTS_PER_ARENA];
+};
+
+// State words of 2 MiB.
+struct leaf {
+    __u32 word[PAGES_PER_LEAF];
+};
+
+struct event {
+    __u64 time_ns;
+    __u32 page;
+    __u32 tid;
+    __u32 tag;
+    __u32 wait_ns;
+    __u32 requested_ns;
+    __u32 measured_ns;
+};
+_Static_assert(sizeof(struct event) == 32, "struct event");

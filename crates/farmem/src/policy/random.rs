@@ -1,0 +1,106 @@
+//! Uniformly random.
+
+use rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg32;
+
+use super::Policy;
+use crate::page::{PageIndex, PageMap};
+
+/// Gives up any page with equal probability.
+#[derive(Clone, Debug)]
+pub struct Random {
+    pages: Vec<PageIndex>,
+    // Where in `pages` a page is, plus one; zero if it is not.
+    position: PageMap<u32>,
+    rng: Pcg32,
+}
+
+impl Random {
+    /// An empty set whose victims are drawn from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            pages: Vec::new(),
+            position: PageMap::default(),
+            rng: Pcg32::seed_from_u64(seed),
+        }
+    }
+
+    fn position_of(&self, page: PageIndex) -> Option<usize> {
+        self.position
+            .get(page)
+            .checked_sub(1)
+            .map(|position| position as usize)
+    }
+
+    fn set_position(&mut self, page: PageIndex, position: usize) {
+        // There are fewer pages than `u32` values, so the position always fits.
+        *self.position.slot(page) = u32::try_from(position + 1).unwrap_or(u32::MAX);
+    }
+
+    fn take(&mut self, position: usize) -> PageIndex {
+        let page = self.pages.swap_remove(position);
+        *self.position.slot(page) = 0;
+        if let Some(&moved) = self.pages.get(position) {
+            self.set_position(moved, position);
+        }
+        page
+    }
+}
+
+impl Policy for Random {
+    fn name(&self) -> &'static str {
+        "random"
+    }
+
+    fn wants_references(&self) -> bool {
+        false
+    }
+
+    fn insert(&mut self, page: PageIndex) {
+        if !self.contains(page) {
+            self.set_position(page, self.pages.len());
+            self.pages.push(page);
+        }
+    }
+
+    fn touch(&mut self, _page: PageIndex) {}
+
+    fn remove(&mut self, page: PageIndex) {
+        if let Some(position) = self.position_of(page) {
+            self.take(position);
+        }
+    }
+
+    fn rename(&mut self, from: PageIndex, to: PageIndex) {
+        if let Some(position) = self.position_of(from) {
+            *self.position.slot(from) = 0;
+            self.set_position(to, position);
+            self.pages[position] = to;
+        }
+    }
+
+    fn victim(&mut self) -> Option<PageIndex> {
+        let len = u32::try_from(self.pages.len())
+            .ok()
+            .filter(|&len| len > 0)?;
+        // The high half of a 64-bit product maps a 32-bit draw onto `0..len`; the bias, at most
+        // len / 2³², is far below what any run could show.
+        let draw = (u64::from(self.rng.next_u32()) * u64::from(len)) >> 32;
+        usize::try_from(draw)
+            .ok()
+            .map(|position| self.take(position))
+    }
+
+    fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    fn contains(&self, page: PageIndex) -> bool {
+        self.position.get(page) != 0
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Policy> {
+        Box::new(self.clone())
+    }
+}

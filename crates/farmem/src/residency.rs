@@ -1,0 +1,446 @@
+//! Which pages are local, under one budget.
+//!
+//! ```text
+//!            admit                    probe_batch                 evict_batch
+//!  absent ──────────► active ───────────────────────► probation ────────────► absent
+//!                     ▲  │ ▲ ◄──────── soft_fault ────────┘
+//!                  unpin pin └─────────────────────────────────► absent (policies without
+//!                     │  ▼                          evict_batch          references)
+//!                    pinned
+//! ```
+//!
+//! Memory has no accessed bit that a supervisor can read. What stands in for it is *probation*: a
+//! page is unmapped but keeps its frame, so it is still local and still counted. If the program
+//! touches it, the fault costs no delay and tells the policy of a reference; if it is still
+//! untouched when its turn comes, it is given up for good.
+//!
+//! Nothing here maps or unmaps: the caller does what the batches say, and reports what the
+//! program did. A page is in exactly one of the four states; active, probation and pinned pages
+//! are resident and count against the budget. Pinned pages are never victims, every other
+//! resident page eventually is.
+
+use measure::{Fraction, Pages};
+
+use crate::page::{PageIndex, PageRanges, PageStates, span};
+use crate::policy::{Links, List, Policy, PolicyKind};
+
+// The states as the table holds them; zero is what a page starts with.
+const ABSENT: u8 = 0;
+const ACTIVE: u8 = 1;
+const PROBATION: u8 = 2;
+const PINNED: u8 = 3;
+
+/// How local memory is managed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResidencyConfig {
+    /// The order in which pages are given up.
+    pub policy: PolicyKind,
+    /// Frames of local memory.
+    pub budget: Pages,
+    /// Frames to keep free so that a fault need not wait for an eviction: the size of an
+    /// eviction batch. At most half the budget is kept free.
+    pub headroom: Pages,
+    /// The share of the budget on probation; `None` for the policy's own
+    /// ([`default_probation`]). Policies that ignore references have no probation.
+    pub probation: Option<Fraction>,
+    /// Where random choices come from.
+    pub seed: u64,
+}
+
+/// Where a page is, as far as its frame is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PageState {
+    /// Not local: never touched, freed, or given up.
+    Absent,
+    /// Local and mapped.
+    Active,
+    /// Local but unmapped: the next touch is a soft fault.
+    Probation,
+    /// Local, mapped, and not to be given up.
+    Pinned,
+}
+
+/// How a page became local.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Admission {
+    /// The first touch of a new page.
+    FirstTouch,
+    /// A fault on a page in far memory.
+    Fetch,
+    /// Fetched ahead of a fault.
+    Prefetch,
+    /// Without a fault that was seen: a scan came across it.
+    Found,
+}
+
+/// A page to give up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Victim {
+    /// The page.
+    pub page: PageIndex,
+    /// Whether it is still mapped; if not, it was unmapped when it went on probation.
+    pub mapped: bool,
+}
+
+/// The resident pages of one program, their order, and the budget they share.
+#[derive(Debug)]
+pub struct Residency {
+    policy: Box<dyn Policy>,
+    config: ResidencyConfig,
+    probation_max: u64,
+    states: PageStates,
+    // The policy holds the active pages; these are its former victims, oldest first.
+    probation: List,
+    links: Links,
+    pins: PageRanges,
+    pinned: u64,
+    peak: u64,
+    admitted: [u64; 4],
+}
+
+/// The share of the budget that a policy keeps on probation unless told otherwise, in per cent.
+///
+/// The larger the share, the closer the order is to the true one, and the more soft faults it
+/// costs. S3-FIFO learns from its ghost queue as well and keeps what its small queue would.
+#[must_use]
+pub const fn default_probation(policy: PolicyKind) -> u32 {
+    match policy {
+        PolicyKind::Fifo | PolicyKind::Random => 0,
+        PolicyKind::Clock | PolicyKind::S3Fifo => 10,
+        PolicyKind::Lru => 30,
+    }
+}
+
+impl Residency {
+    /// A budget of which nothing is used.
+    #[must_use]
+    pub fn new(config: ResidencyConfig) -> Self {
+        let capacity = usize::try_from(config.budget.get()).unwrap_or(usize::MAX);
+        let mut residency = Self {
+            policy: config.policy.build(capacity, config.seed),
+            config,
+            probation_max: 0,
+            states: PageStates::default(),
+            probation: List::new(),
+            links: Links::default(),
+            pins: PageRanges::default(),
+            pinned: 0,
+            peak: 0,
+            admitted: [0; 4],
+        };
+        residency.set_budget(config.budget);
+        residency
+    }
+
+    /// `page` became local. Returns whether it was absent before.
+    ///
+    /// A page inside a pinned range becomes pinned. Admitting a resident page is a reference to
+    /// it, as when two threads fault on a page at once, unless it is a prefetch.
+    pub fn admit(&mut self, page: PageIndex, how: Admission) -> bool {
+        if self.state(page) != PageState::Absent {
+            if how != Admission::Prefetch {
+                self.soft_fault(page);
+            }
+            return false;
+        }
+        if !self.pins.is_empty() && self.pins.contains(page) {
+            self.states.set(page, PINNED);
+            self.pinned += 1;
+        } else {
+            self.states.set(page, ACTIVE);
+            self.policy.insert(page);
+        }
+        self.admitted[how as usize] += 1;
+        self.peak = self.peak.max(self.resident().get());
+        true
+    }
+
+    /// The program touched `page` and it was still local. Returns whether it was on probation;
+    /// it is active again.
+    ///
+    /// An absent page is left alone: the report of a touch can arrive after the page was given
+    /// up.
+    pub fn soft_fault(&mut self, page: PageIndex) -> bool {
+        match self.state(page) {
+            PageState::Probation => {
+                self.probation.unlink(&mut self.links, page);
+                self.states.set(page, ACTIVE);
+                self.policy.restore(page);
+                true
+            }
+            PageState::Active => {
+                self.policy.touch(page);
+                false
+            }
+            PageState::Absent | PageState::Pinned => false,
+        }
+    }
+
+    /// The program freed `count` pages from `first` on: they are neither resident nor pinned any
+    /// more. Takes time for the pages that are resident, not for those in the range.
+    ///
+    /// What a policy remembers of pages it already gave up stays: finding those would take a
+    /// walk over the whole range, and they are hints only.
+    pub fn discard(&mut self, first: PageIndex, count: Pages) {
+        let range = span(first, count);
+        if !self.pins.is_empty() {
+            self.pins.remove(range.clone());
+        }
+        let mut from = range.start;
+        while let Some(page) = self.states.next_occupied(from, range.end) {
+            self.take_from_queues(page);
+            self.states.set(page, ABSENT);
+            from = page.get() + 1;
+        }
+    }
+
+    /// Locks a range into local memory (`mlock`): its pages that are resident, and those that
+    /// become so, are not given up until [`unpin`](Self::unpin) or [`discard`](Self::discard).
+    /// Pinning twice is pinning once.
+    pub fn pin(&mut self, first: PageIndex, count: Pages) {
+        let range = span(first, count);
+        self.pins.insert(range.clone());
+        let mut from = range.start;
+        while let Some(page) = self.states.next_occupied(from, range.end) {
+            self.take_from_queues(page);
+            self.states.set(page, PINNED);
+            self.pinned += 1;
+            from = page.get() + 1;
+        }
+        self.resize_policy();
+    }
+
+    /// Undoes [`pin`](Self::pin) for a range. Its pages are the policy's newest.
+    pub fn unpin(&mut self, first: PageIndex, count: Pages) {
+        let range = span(first, count);
+        for pins in self.pins.within(range.clone()) {
+            let mut from = pins.start;
+            while let Some(page) = self.states.next_occupied(from, pins.end) {
+                self.take_from_queues(page);
+                self.states.set(page, ACTIVE);
+                self.policy.insert(page);
+                from = page.get() + 1;
+            }
+        }
+        self.pins.remove(range);
+        self.resize_policy();
+    }
+
+    /// The content of `count` pages moved from `from` on to `to` on (`mremap`), with its age, its
+    /// state and its pins. What was at the target is discarded first.
+    ///
+    /// The two ranges do not overlap, as `mremap` demands.
+    pub fn rename(&mut self, from: PageIndex, to: PageIndex, count: Pages) {
+        if from == to {
+            return;
+        }
+        let source = span(from, count);
+        debug_assert!(
+            source.end <= to.get() || span(to, count).end <= from.get(),
+            "pages {from} and {to} are nearer to each other than the {count} to be moved"
+        );
+        self.discard(to, count);
+        let distance = i64::from(to.get()) - i64::from(from.get());
+        let mut next = source.start;
+        while let Some(page) = self.states.next_occupied(next, source.end) {
+            next = page.get() + 1;
+            // Beyond the last page there is nothing to move to; `discard` below drops the rest.
+            let Some(target) = page.offset(distance) else {
+                break;
+            };
+            let state = self.states.set(page, ABSENT);
+            self.states.set(target, state);
+            match state {
+                ACTIVE => self.policy.rename(page, target),
+                PROBATION => self.probation.replace(&mut self.links, page, target),
+                _ => {}
+            }
+        }
+        for pins in self.pins.within(source.clone()) {
+            let length = Pages::new(u64::from(pins.end - pins.start));
+            if let Some(target) = PageIndex::new(pins.start).offset(distance) {
+                self.pins.insert(span(target, length));
+            }
+        }
+        self.discard(from, count);
+    }
+
+    /// Pages that must go so that the headroom is free. More than can go, if pins leave too few.
+    #[must_use]
+    pub fn over_target(&self) -> Pages {
+        self.resident()
+            .saturating_sub(self.config.budget.saturating_sub(self.headroom()))
+    }
+
+    /// Gives up to `max` pages up and appends them to `victims`: those longest on probation
+    /// first, then the policy's choice. Returns how many.
+    pub fn evict_batch(&mut self, victims: &mut Vec<Victim>, max: Pages) -> Pages {
+        let mut taken = 0;
+        while taken < max.get() {
+            let victim = if let Some(page) = self.probation.pop_front(&mut self.links) {
+                Victim {
+                    page,
+                    mapped: false,
+                }
+            } else if let Some(page) = self.policy.victim() {
+                Victim { page, mapped: true }
+            } else {
+                break;
+            };
+            let before = self.states.set(victim.page, ABSENT);
+            debug_assert!(
+                matches!(before, ACTIVE | PROBATION),
+                "a victim was in state {before}"
+            );
+            victims.push(victim);
+            taken += 1;
+        }
+        Pages::new(taken)
+    }
+
+    /// Calls off the eviction of a victim that is still mapped: it is active again.
+    pub fn reinstate(&mut self, page: PageIndex) {
+        if self.state(page) == PageState::Absent {
+            self.states.set(page, ACTIVE);
+            self.policy.restore(page);
+        }
+    }
+
+    /// Puts up to `max` active pages on probation, to be unmapped by the caller, and appends them
+    /// to `pages`. Returns how many: as many as probation is short of its share, but never so many
+    /// that fewer pages are active than on probation, and none while so much memory is free that
+    /// nothing will be given up soon.
+    pub fn probe_batch(&mut self, pages: &mut Vec<PageIndex>, max: Pages) -> Pages {
+        let (active, waiting) = (self.policy.len() as u64, self.probation.len() as u64);
+        let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
+        let share = self.probation_max.min((active + waiting) / 2);
+        let wanted = if pressure {
+            share.saturating_sub(waiting)
+        } else {
+            0
+        };
+        let mut taken = 0;
+        while taken < wanted.min(max.get()) {
+            let Some(page) = self.policy.victim() else {
+                break;
+            };
+            self.states.set(page, PROBATION);
+            self.probation.push_back(&mut self.links, page);
+            pages.push(page);
+            taken += 1;
+        }
+        Pages::new(taken)
+    }
+
+    /// Changes the budget. If it shrinks, [`over_target`](Self::over_target) says what has to go.
+    pub fn set_budget(&mut self, budget: Pages) {
+        self.config.budget = budget;
+        self.probation_max = if self.policy.wants_references() {
+            let default = Fraction::from_percent(default_probation(self.config.policy));
+            self.config
+                .probation
+                .or(default)
+                .map_or(0, |share| share.of_pages(budget).get())
+        } else {
+            0
+        };
+        self.resize_policy();
+    }
+
+    /// The residency of a child after `fork`: the same pages in the same order. Pins are not
+    /// inherited (`mlock(2)`), so pinned pages are the newest active ones.
+    #[must_use]
+    pub fn clone_for_fork(&self) -> Self {
+        let mut child = Self {
+            policy: self.policy.boxed_clone(),
+            config: self.config,
+            probation_max: self.probation_max,
+            states: self.states.clone(),
+            probation: self.probation.clone(),
+            links: self.links.clone(),
+            pins: self.pins.clone(),
+            pinned: self.pinned,
+            peak: self.resident().get(),
+            admitted: [0; 4],
+        };
+        child.unpin(PageIndex::new(0), Pages::new(u64::MAX));
+        child
+    }
+
+    /// Where `page` is.
+    #[must_use]
+    pub fn state(&self, page: PageIndex) -> PageState {
+        match self.states.get(page) {
+            ACTIVE => PageState::Active,
+            PROBATION => PageState::Probation,
+            PINNED => PageState::Pinned,
+            _ => PageState::Absent,
+        }
+    }
+
+    /// Pages that occupy a frame.
+    #[must_use]
+    pub fn resident(&self) -> Pages {
+        Pages::new(self.policy.len() as u64 + self.probation.len() as u64 + self.pinned)
+    }
+
+    /// Resident pages that are on probation.
+    #[must_use]
+    pub fn on_probation(&self) -> Pages {
+        Pages::new(self.probation.len() as u64)
+    }
+
+    /// Resident pages that are pinned.
+    #[must_use]
+    pub fn pinned(&self) -> Pages {
+        Pages::new(self.pinned)
+    }
+
+    /// The most pages that were resident at once.
+    #[must_use]
+    pub fn peak(&self) -> Pages {
+        Pages::new(self.peak)
+    }
+
+    /// Pages that became local in one way so far.
+    #[must_use]
+    pub fn admitted(&self, how: Admission) -> u64 {
+        self.admitted[how as usize]
+    }
+
+    /// Frames in the budget.
+    #[must_use]
+    pub fn budget(&self) -> Pages {
+        self.config.budget
+    }
+
+    /// Frames of the budget that no page occupies.
+    #[must_use]
+    pub fn free(&self) -> Pages {
+        self.config.budget.saturating_sub(self.resident())
+    }
+
+    /// Frames to be kept free: what was configured, but at most half the budget.
+    #[must_use]
+    pub fn headroom(&self) -> Pages {
+        self.config
+            .headroom
+            .min(Pages::new(self.config.budget.get() / 2))
+    }
+
+    /// Takes a resident page out of the queue it is in, leaving its state to be set.
+    fn take_from_queues(&mut self, page: PageIndex) {
+        match self.states.get(page) {
+            ACTIVE => self.policy.remove(page),
+            PROBATION => self.probation.unlink(&mut self.links, page),
+            PINNED => self.pinned -= 1,
+            _ => {}
+        }
+    }
+
+    fn resize_policy(&mut self) {
+        let frames = self.config.budget.get().saturating_sub(self.pinned);
+        self.policy
+            .resize(usize::try_from(frames).unwrap_or(usize::MAX));
+    }
+}

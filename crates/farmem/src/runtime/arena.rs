@@ -1,0 +1,272 @@
+//! One managed process: its memory file, its helper, its regions, its resident pages.
+
+use std::collections::BTreeMap;
+
+use measure::Pages;
+use sys::memory::MemoryFile;
+use sys::ptrace::Entry;
+use sys::socket::Socket;
+use sys::userfault::Userfault;
+
+use super::protocol::command;
+use super::regions::{PAGE, Regions};
+use super::shared::{ARENA_BYTES, Tables, Word};
+use crate::page::PageIndex;
+use crate::residency::Residency;
+
+/// A command sent to the helper whose reply is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// New memory for the call `id`.
+    Map {
+        id: u64,
+        start: u64,
+        bytes: u64,
+        attempts: u32,
+        request: MapRequest,
+    },
+    /// A new place for a region that grows.
+    Move {
+        id: u64,
+        from: u64,
+        old_bytes: u64,
+        to: u64,
+        new_bytes: u64,
+    },
+    /// The old place of a region that has moved to `to`.
+    Vacate {
+        id: u64,
+        from: u64,
+        old_bytes: u64,
+        to: u64,
+    },
+    /// Pages on their way out.
+    Drop { pages: u64, tier: usize },
+}
+
+/// What the program asked of `mmap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MapRequest {
+    pub(crate) protection: u64,
+    /// The address is the program's choice (`MAP_FIXED`).
+    pub(crate) fixed: bool,
+}
+
+/// One managed process.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    /// Index into the tables.
+    pub(crate) slot: usize,
+    /// Index of the budget it draws on.
+    pub(crate) budget: usize,
+    pub(crate) tgid: u32,
+    /// First address; a forked child has its parent's.
+    pub(crate) base: u64,
+    pub(crate) memory: MemoryFile,
+    pub(crate) socket: Socket,
+    pub(crate) fault: Option<Userfault>,
+    pub(crate) regions: Regions,
+    /// One per tier.
+    pub(crate) tiers: Vec<Residency>,
+    /// Where the program's heap ended when it was greeted; it never grows after that.
+    pub(crate) program_break: u64,
+    pub(crate) fork_entry: Entry,
+    /// The helper is there and takes commands.
+    pub(crate) ready: bool,
+    /// Pages that hold something.
+    pub(crate) populated: Vec<u64>,
+    pub(crate) pending: BTreeMap<u64, Pending>,
+    /// Pages in [`Pending::Drop`].
+    pub(crate) dropping: u64,
+    pub(crate) lock_all: bool,
+    next_command: u64,
+}
+
+/// What an arena starts from.
+pub(crate) struct Birth {
+    pub(crate) slot: usize,
+    pub(crate) budget: usize,
+    pub(crate) tgid: u32,
+    pub(crate) base: u64,
+    pub(crate) memory: MemoryFile,
+    pub(crate) socket: Socket,
+    pub(crate) regions: Regions,
+    pub(crate) tiers: Vec<Residency>,
+    pub(crate) program_break: u64,
+    pub(crate) fork_entry: Entry,
+}
+
+impl Arena {
+    pub(crate) fn new(birth: Birth) -> Self {
+        let populated = vec![0; birth.tiers.len()];
+        Self {
+            slot: birth.slot,
+            budget: birth.budget,
+            tgid: birth.tgid,
+            base: birth.base,
+            memory: birth.memory,
+            socket: birth.socket,
+            fault: None,
+            regions: birth.regions,
+            tiers: birth.tiers,
+            program_break: birth.program_break,
+            fork_entry: birth.fork_entry,
+            ready: false,
+            populated,
+            pending: BTreeMap::new(),
+            dropping: 0,
+            lock_all: false,
+            next_command: 0,
+        }
+    }
+
+    /// Whether `address` lies in this arena.
+    pub(crate) const fn contains(&self, address: u64) -> bool {
+        address >= self.base && address - self.base < ARENA_BYTES
+    }
+
+    /// The page that holds `address`.
+    pub(crate) fn page(&self, address: u64) -> PageIndex {
+        let page = (address.saturating_sub(self.base) & (ARENA_BYTES - 1)) / PAGE;
+        PageIndex::try_from(page).unwrap_or(PageIndex::MAX)
+    }
+
+    /// First address of `page`.
+    pub(crate) fn address(&self, page: PageIndex) -> u64 {
+        self.base + u64::from(page.get()) * PAGE
+    }
+
+    /// Sends the helper a command whose reply will be matched with `pending`.
+    pub(crate) fn command(
+        &mut self,
+        operation: u64,
+        operands: &[u64],
+        pending: Pending,
+    ) -> Result<(), sys::Error> {
+        self.next_command += 1;
+        self.send(operation, self.next_command, operands)?;
+        if let Pending::Drop { pages, .. } = pending {
+            self.dropping += pages;
+        }
+        self.pending.insert(self.next_command, pending);
+        Ok(())
+    }
+
+    /// Sends a command that has no reply.
+    pub(crate) fn send(
+        &self,
+        operation: u64,
+        number: u64,
+        operands: &[u64],
+    ) -> Result<(), sys::Error> {
+        let mut bytes = Vec::with_capacity(16 + operands.len() * 8);
+        for word in [operation, number].iter().chain(operands) {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        self.socket.send(&bytes)
+    }
+
+    /// Asks the helper for memory at `start`.
+    pub(crate) fn map(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        request: MapRequest,
+        pending: Pending,
+    ) -> Result<(), sys::Error> {
+        const MAP_FIXED: u64 = 0x10;
+        const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+        let flags = if request.fixed {
+            MAP_FIXED
+        } else {
+            MAP_FIXED_NOREPLACE
+        };
+        self.command(
+            command::MAP,
+            &[start, bytes, request.protection, flags],
+            pending,
+        )
+    }
+
+    /// Forgets the contents of a range, as if it had never been touched. Answers the frames given back, per tier.
+    pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
+        let mut frames = vec![0_i64; self.tiers.len()];
+        let (first, count) = (self.page(start), bytes / PAGE);
+        let mut gone = vec![0_u64; self.tiers.len()];
+        tables.each_word(self.slot, first, count, |_page, cell| {
+            let word = Word(cell.load(std::sync::atomic::Ordering::Acquire));
+            if word.state() == super::shared::State::Absent {
+                return;
+            }
+            let tier = word.tier().min(frames.len() - 1);
+            gone[tier] += 1;
+            if word.resident() {
+                frames[tier] += 1;
+            }
+            cell.store(word.emptied().0, std::sync::atomic::Ordering::Release);
+        });
+        for (tier, residency) in self.tiers.iter_mut().enumerate() {
+            self.populated[tier] = self.populated[tier].saturating_sub(gone[tier]);
+            residency.discard(first, Pages::new(count));
+        }
+        // Always, because pages can be populated without a fault that the trap sees (direct I/O).
+        let _end_of_file = self.memory.punch(start - self.base, bytes);
+        frames
+    }
+}
+
+/// The protection of the mapping that holds `address`, and every mapping of an arena, from `/proc/pid/maps`.
+pub(crate) mod maps {
+    /// One line of the file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Mapping {
+        pub(crate) start: u64,
+        pub(crate) end: u64,
+        /// As `mmap` takes it.
+        pub(crate) protection: u64,
+    }
+
+    /// Mappings of process `pid` that begin in `start..end`.
+    pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        text.lines()
+            .filter_map(parse)
+            .filter(|m| m.start < end && m.end > start)
+            .collect()
+    }
+
+    fn parse(line: &str) -> Option<Mapping> {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let bits = [('r', 1), ('w', 2), ('x', 4)];
+        let flags = rest.get(..3)?;
+        Some(Mapping {
+            start: u64::from_str_radix(start, 16).ok()?,
+            end: u64::from_str_radix(end, 16).ok()?,
+            protection: bits
+                .iter()
+                .filter(|(c, _)| flags.contains(*c))
+                .map(|(_, bit)| bit)
+                .sum(),
+        })
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn parse_reads_ranges_and_protection() {
+            let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
+            let mapping = Mapping {
+                start: 0x1000_0020_0000,
+                end: 0x1000_0020_1000,
+                protection: 3,
+            };
+            assert_eq!(parse(line), Some(mapping));
+            assert_eq!(parse("nonsense"), None);
+            let hidden = parse("1000-2000 ---p 0 00:00 0").map(|mapping| mapping.protection);
+            assert_eq!(hidden, Some(0));
+        }
+    }
+}

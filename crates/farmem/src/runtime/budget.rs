@@ -1,0 +1,308 @@
+//! Restoring the budgets: how much local memory there is, and who has to leave.
+//!
+//! ```text
+//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE -> write-protect, credit, drop
+//! ```
+//!
+//! With the BPF trap a frame is given to the next fault when its old page is on the way out, at most one batch
+//! before it is gone: that batch is how far resident memory may exceed the budget. With the userfaultfd trap a frame
+//! is given when the page has gone.
+
+use std::sync::atomic::Ordering;
+
+use measure::{LocalSize, Pages};
+
+use super::arena::{Arena, Pending};
+use super::config::{BudgetScope, TrapKind};
+use super::protocol::command;
+use super::regions::PAGE;
+use super::shared::{State, Word};
+use super::supervisor::Supervisor;
+use crate::page::PageIndex;
+use crate::residency::Admission;
+
+const UNLIMITED: i64 = i64::MAX / 4;
+
+impl Supervisor<'_> {
+    /// The budget that a new process draws on.
+    pub(crate) fn budget_for(&self, slot: usize) -> usize {
+        match self.config.scope {
+            BudgetScope::Process => slot,
+            BudgetScope::Tree => 0,
+        }
+    }
+
+    /// Brings the limits of `budget` up to date with the memory in use and the configuration.
+    pub(crate) fn update_budget(&mut self, budget: usize) {
+        let mut any = self.config.record;
+        for tier in 0..self.config.tiers.len() {
+            let limit = self.limit(budget, tier);
+            any |= limit.is_some();
+            let before = std::mem::replace(&mut self.budgets[budget][tier], limit);
+            let lane = self.tables.lane(budget, tier);
+            match (before, limit) {
+                (Some(before), Some(now)) if before == now => continue,
+                (Some(before), Some(now)) => lane.credit(now.cast_signed() - before.cast_signed()),
+                (_, None) => lane.set_free(UNLIMITED),
+                (None, Some(now)) => {
+                    let resident = self.resident(budget, tier);
+                    lane.set_free(now.cast_signed() - resident.cast_signed());
+                }
+            }
+            let headroom = limit.map_or(0, |limit| self.config.batch(limit));
+            lane.set_low(if limit.is_some() {
+                (headroom / 2).cast_signed()
+            } else {
+                i64::MIN
+            });
+            self.size_residencies(budget, tier, limit);
+        }
+        self.set_unlimited(budget, !any);
+    }
+
+    fn limit(&self, budget: usize, tier: usize) -> Option<u64> {
+        let local = self.config.tiers[tier].local?;
+        let pages = match (local, self.config.of) {
+            (LocalSize::Bytes(bytes), _) => Pages::from_bytes_floor(bytes).get(),
+            (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)).get(),
+            (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
+            (LocalSize::Fraction(share), None) => {
+                let used: u64 = self
+                    .members(budget)
+                    .map(|arena| arena.populated[tier])
+                    .sum();
+                share.of_pages(Pages::new(used)).get()
+            }
+        };
+        Some(pages.max(1))
+    }
+
+    fn members(&self, budget: usize) -> impl Iterator<Item = &Arena> {
+        self.arenas
+            .iter()
+            .flatten()
+            .filter(move |arena| arena.budget == budget)
+    }
+
+    fn resident(&self, budget: usize, tier: usize) -> u64 {
+        self.members(budget)
+            .map(|arena| arena.tiers[tier].resident().get())
+            .sum()
+    }
+
+    // A process of a shared budget may use what the others leave.
+    fn size_residencies(&mut self, budget: usize, tier: usize, limit: Option<u64>) {
+        let limit = limit.unwrap_or(u64::from(u32::MAX));
+        let total = self.resident(budget, tier);
+        for arena in self
+            .arenas
+            .iter_mut()
+            .flatten()
+            .filter(|arena| arena.budget == budget)
+        {
+            let residency = &mut arena.tiers[tier];
+            let others = total - residency.resident().get();
+            let share = Pages::new(limit.saturating_sub(others).max(1));
+            if residency.budget() != share {
+                residency.set_budget(share);
+            }
+        }
+    }
+
+    fn set_unlimited(&mut self, budget: usize, unlimited: bool) {
+        let slots: Vec<usize> = self.members(budget).map(|arena| arena.slot).collect();
+        for slot in slots {
+            let flag = self.tables.proc(slot);
+            let before = flag
+                .unlimited()
+                .swap(u32::from(unlimited), Ordering::AcqRel);
+            if before == 1 && !unlimited {
+                // Pages touched until now were not logged.
+                self.find_unlogged(slot);
+            }
+        }
+    }
+
+    /// Makes room in every budget that is short of free frames.
+    pub(crate) fn restore_budgets(&mut self) {
+        let mut seen = [false; super::shared::PROCS_MAX];
+        for slot in 0..self.arenas.len() {
+            let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) else {
+                continue;
+            };
+            if std::mem::replace(&mut seen[budget], true) {
+                continue;
+            }
+            self.update_budget(budget);
+            for tier in 0..self.config.tiers.len() {
+                self.restore(budget, tier);
+            }
+        }
+    }
+
+    fn restore(&mut self, budget: usize, tier: usize) {
+        let Some(limit) = self.budgets[budget][tier] else {
+            return;
+        };
+        let batch = self.config.batch(limit);
+        loop {
+            let free = self.tables.lane(budget, tier).free();
+            let resident = limit.cast_signed().saturating_sub(free);
+            self.totals
+                .peak(resident.cast_unsigned(), limit, batch.max(1));
+            let wanted = batch.cast_signed() - free + self.waiting.frames(budget, tier);
+            let Ok(wanted) = u64::try_from(wanted) else {
+                return;
+            };
+            if wanted == 0 {
+                return;
+            }
+            let dropping: u64 = self.members(budget).map(|arena| arena.dropping).sum();
+            if dropping >= batch.max(1) {
+                return;
+            }
+            let fullest = self.members(budget).filter(|arena| arena.ready);
+            let Some(slot) = fullest
+                .max_by_key(|arena| arena.tiers[tier].resident())
+                .map(|arena| arena.slot)
+            else {
+                return;
+            };
+            if self.evict(slot, tier, wanted.min(batch.max(1))) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Gives up to `wanted` pages of one arena up; answers how many.
+    fn evict(&mut self, slot: usize, tier: usize, wanted: u64) -> u64 {
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return 0;
+        };
+        let (mut victims, mut probes) = (Vec::new(), Vec::new());
+        arena.tiers[tier].evict_batch(&mut victims, Pages::new(wanted));
+        arena.tiers[tier].probe_batch(&mut probes, Pages::new(wanted.max(8)));
+        let (mut dropped, mut dirty, mut evicted) = (Vec::new(), Vec::new(), 0);
+        for victim in victims {
+            match self.make_remote(slot, victim.page) {
+                Some(was_dirty) => {
+                    evicted += 1;
+                    if was_dirty {
+                        dirty.push(victim.page);
+                    }
+                    if victim.mapped {
+                        dropped.push(victim.page);
+                    }
+                }
+                // Touched since: it stays, as the newest.
+                None => {
+                    arena.tiers[tier].admit(victim.page, Admission::Found);
+                }
+            }
+        }
+        for page in probes {
+            if self.make_probation(slot, page) {
+                dropped.push(page);
+            }
+        }
+        self.totals
+            .evicted(dirty.len() as u64, evicted - dirty.len() as u64);
+        self.reserve_write_back(tier, dirty.len() as u64);
+        protect(&arena, dirty);
+        if self.config.trap == TrapKind::Bpf {
+            self.tables
+                .lane(arena.budget, tier)
+                .credit(evicted.cast_signed());
+        }
+        self.send_drop(&mut arena, tier, dropped, evicted);
+        self.arenas[slot] = Some(arena);
+        evicted
+    }
+
+    fn send_drop(&mut self, arena: &mut Arena, tier: usize, pages: Vec<PageIndex>, evicted: u64) {
+        let operands: Vec<u64> = runs(pages)
+            .into_iter()
+            .flat_map(|(first, count)| [arena.address(first), count * PAGE])
+            .collect();
+        let pending = Pending::Drop {
+            pages: evicted,
+            tier,
+        };
+        if operands.is_empty() {
+            if self.config.trap == TrapKind::Userfault {
+                self.tables
+                    .lane(arena.budget, tier)
+                    .credit(evicted.cast_signed());
+            }
+        } else if arena.command(command::DROP, &operands, pending).is_err() {
+            // The process is ending or executing another program; its frames go with it.
+            arena.ready = false;
+        }
+    }
+
+    fn make_remote(&self, slot: usize, page: PageIndex) -> Option<bool> {
+        let cell = self.tables.word(slot, page)?;
+        let leave = |word: u32| {
+            let word = Word(word);
+            let resident = matches!(
+                word.state(),
+                State::Local | State::Probation | State::Prefetched
+            );
+            resident.then(|| word.with_state(State::Remote).with_dirty(false).0)
+        };
+        let before = cell
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, leave)
+            .ok()?;
+        Some(Word(before).dirty())
+    }
+
+    fn make_probation(&self, slot: usize, page: PageIndex) -> bool {
+        let unmap = |word: u32| {
+            let word = Word(word);
+            (word.state() == State::Local).then(|| word.with_state(State::Probation).0)
+        };
+        let cell = self.tables.word(slot, page);
+        cell.is_some_and(|c| {
+            c.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap)
+                .is_ok()
+        })
+    }
+}
+
+// From now on the kernel tells when one of these pages is written again.
+fn protect(arena: &Arena, dirty: Vec<PageIndex>) {
+    if let Some(fault) = &arena.fault {
+        for (first, count) in runs(dirty) {
+            // A range that was unmapped meanwhile needs no protection.
+            let _unmapped = fault.write_protect(arena.address(first), count * PAGE);
+        }
+    }
+}
+
+/// Neighbouring pages as ranges.
+fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
+    pages.sort_unstable();
+    let mut runs: Vec<(PageIndex, u64)> = Vec::with_capacity(pages.len());
+    for page in pages {
+        match runs.last_mut() {
+            Some((first, count)) if u64::from(first.get()) + *count == u64::from(page.get()) => {
+                *count += 1;
+            }
+            _ => runs.push((page, 1)),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_join_neighbours_whatever_their_order() {
+        let pages = [7, 3, 4, 9, 8, 1].map(PageIndex::new).to_vec();
+        let expected = [(1, 1), (3, 2), (7, 3)].map(|(page, n)| (PageIndex::new(page), n));
+        assert_eq!(runs(pages), expected);
+        assert_eq!(runs(vec![]), []);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a run is to be, as plain data.
+
+use std::ffi::OsString;
+
+use measure::{Bytes, Fraction, LinkConfig, LocalSize, Pages};
+
+use crate::policy::PolicyKind;
+use crate::prefetch::Prefetch;
+
+/// How page faults are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrapKind {
+    /// A BPF program on the page-fault tracepoints: about 1 µs of its own; needs `CAP_BPF` and `CAP_PERFMON`.
+    Bpf,
+    /// userfaultfd: about 10 µs of its own; needs only access to `/dev/userfaultfd`. Exact for budgets of any size.
+    Userfault,
+}
+
+impl TrapKind {
+    /// The name users know it by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+            Self::Userfault => "userfaultfd",
+        }
+    }
+}
+
+/// Which processes share one budget of local memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BudgetScope {
+    /// Each process has its own.
+    #[default]
+    Process,
+    /// One for the program and all its descendants.
+    Tree,
+}
+
+/// One kind of far memory and the local memory in front of it.
+#[derive(Debug, Clone)]
+pub struct Tier {
+    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is where memory goes by itself.
+    pub name: String,
+    /// Local memory for pages of this tier; `None` for no limit.
+    pub local: Option<LocalSize>,
+    /// What lies between.
+    pub link: LinkConfig,
+}
+
+/// A run.
+#[derive(Debug, Clone)]
+pub struct RunConfig {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// How faults are noticed.
+    pub trap: TrapKind,
+    /// Tiers, at least one and at most eight.
+    pub tiers: Vec<Tier>,
+    /// What a fraction of local memory is a fraction of; `None` for the memory in use at each moment.
+    pub of: Option<Bytes>,
+    /// Who shares a budget.
+    pub scope: BudgetScope,
+    /// In which order pages become remote.
+    pub policy: PolicyKind,
+    /// What is fetched ahead of use.
+    pub prefetch: Prefetch,
+    /// Share of local memory unmapped to see whether it is used; `None` for the policy's default.
+    pub probation: Option<Fraction>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Log the time of every fault and hand it to [`Observer::faults`](super::Observer::faults).
+    pub record: bool,
+    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay; from [`super::calibrate`].
+    pub constant_ns: u64,
+}
+
+/// Longest time a fault waits for a frame inside the trap before it goes through without one, in nanoseconds.
+pub(crate) const STALL_MAX_NS: u64 = 20_000;
+/// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the budget.
+pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
+/// Longest round trip the BPF trap delays by: it waits with interrupts off.
+pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
+// One eviction message holds 255 ranges: half victims, half pages put on probation.
+const BATCH_MAX: u64 = 120;
+
+impl RunConfig {
+    /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident memory may be
+    /// above the budget at any moment.
+    #[must_use]
+    pub fn batch(&self, limit: u64) -> u64 {
+        match self.trap {
+            TrapKind::Bpf => (limit / 64).clamp(1, BATCH_MAX),
+            TrapKind::Userfault => (limit / 64).min(BATCH_MAX),
+        }
+    }
+}

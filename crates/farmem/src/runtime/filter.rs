@@ -1,0 +1,133 @@
+//! Which system calls of the program the supervisor is asked about.
+//!
+//! Only calls that make, move, lock or free memory, or copy a process; and of those only the ones whose arguments
+//! concern the arena. Everything else, file mappings and thread creation included, runs at full speed.
+
+use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
+
+use super::protocol;
+use super::shared::{ARENA_BASE, ARENA_BYTES, PROCS_MAX};
+
+const MAP_SHARED: u32 = 1;
+const MAP_FIXED_ANY: u32 = 0x10 | 0x10_0000;
+const MAP_ANONYMOUS: u32 = 0x20;
+// MAP_32BIT, MAP_GROWSDOWN, MAP_STACK, MAP_HUGETLB: kinds of memory that stay as they are.
+const MAP_SPECIAL: u32 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
+const CLONE_VM: u32 = 0x100;
+const ENOSYS: u16 = 38;
+
+/// The filter.
+pub(crate) fn filter() -> Filter {
+    Filter::new(&blocks())
+}
+
+fn blocks() -> Vec<Block> {
+    let rule = |argument, test, verdict| Rule {
+        argument,
+        test,
+        verdict,
+    };
+    let arena = Test::HighIn(
+        high(ARENA_BASE),
+        high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64),
+    );
+    let ours = |argument| {
+        rule(
+            argument,
+            Test::HighEquals(high(protocol::COOKIE)),
+            Verdict::Allow,
+        )
+    };
+    let in_arena = |number, others: &[Rule]| Block {
+        nr: number,
+        rules: others
+            .iter()
+            .copied()
+            .chain([rule(0, arena, Verdict::Notify)])
+            .collect(),
+        otherwise: Verdict::Allow,
+    };
+    let always = |number| Block {
+        nr: number,
+        rules: vec![],
+        otherwise: Verdict::Notify,
+    };
+    vec![
+        Block {
+            nr: nr::MMAP,
+            rules: vec![
+                ours(4),
+                rule(0, arena, Verdict::Notify),
+                rule(3, Test::AnyBit(MAP_SHARED), Verdict::Allow),
+                rule(3, Test::AnyBit(MAP_SPECIAL), Verdict::Allow),
+                rule(3, Test::AnyBit(MAP_FIXED_ANY), Verdict::Allow),
+                rule(3, Test::AnyBit(MAP_ANONYMOUS), Verdict::Notify),
+            ],
+            otherwise: Verdict::Allow,
+        },
+        in_arena(nr::MUNMAP, &[ours(5)]),
+        in_arena(nr::MADVISE, &[ours(5)]),
+        in_arena(nr::MREMAP, &[rule(4, arena, Verdict::Notify)]),
+        in_arena(nr::MLOCK, &[]),
+        in_arena(nr::MLOCK2, &[]),
+        in_arena(nr::MUNLOCK, &[]),
+        always(nr::MLOCKALL),
+        always(nr::MUNLOCKALL),
+        Block {
+            nr: nr::BRK,
+            rules: vec![rule(0, Test::LowNonZero, Verdict::Notify)],
+            otherwise: Verdict::Allow,
+        },
+        Block {
+            nr: nr::CLONE,
+            rules: vec![rule(0, Test::AnyBit(CLONE_VM), Verdict::Allow)],
+            otherwise: Verdict::Notify,
+        },
+        always(nr::FORK),
+        // Its flags are in memory, where a filter cannot look. The C libraries fall back to clone.
+        Block {
+            nr: nr::CLONE3,
+            rules: vec![],
+            otherwise: Verdict::Fail(ENOSYS),
+        },
+        Block {
+            nr: nr::PRCTL,
+            rules: vec![rule(
+                0,
+                Test::LowEquals(low(protocol::PRCTL)),
+                Verdict::Notify,
+            )],
+            otherwise: Verdict::Allow,
+        },
+    ]
+}
+
+const fn high(value: u64) -> u32 {
+    (value >> 32) as u32
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half is what is wanted"
+)]
+const fn low(value: u64) -> u32 {
+    value as u32
+}
+
+/// System-call numbers of x86-64.
+pub(crate) mod nr {
+    pub(crate) const MMAP: i64 = 9;
+    pub(crate) const MUNMAP: i64 = 11;
+    pub(crate) const BRK: i64 = 12;
+    pub(crate) const MREMAP: i64 = 25;
+    pub(crate) const MADVISE: i64 = 28;
+    pub(crate) const CLONE: i64 = 56;
+    pub(crate) const FORK: i64 = 57;
+    pub(crate) const MLOCK: i64 = 149;
+    pub(crate) const MUNLOCK: i64 = 150;
+    pub(crate) const MLOCKALL: i64 = 151;
+    pub(crate) const MUNLOCKALL: i64 = 152;
+    pub(crate) const PRCTL: i64 = 157;
+    pub(crate) const MLOCK2: i64 = 325;
+    pub(crate) const CLONE3: i64 = 435;
+}

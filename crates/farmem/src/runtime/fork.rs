@@ -1,0 +1,367 @@
+//! A process copies itself: the child gets its own memory before its first instruction.
+//!
+//! ```text
+//! fork call held -> follow the caller -> let the kernel fork -> both stop
+//! copy the memory file -> caller goes on
+//! child runs our routine: greet, map its own copy, start its helper -> breakpoint -> context back -> child goes on
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * An arena is a shared mapping, so a child as the kernel makes it would write into its parent's memory. It is
+//!   stopped at birth (ptrace) and does not run any code but ours until its own memory is in place.
+//! * The copy is made while the forking thread waits; its cost grows with the memory in use, some 100 ms per
+//!   gigabyte. Other threads of the parent run on meanwhile, as they do during the kernel's own copy.
+//! * A debugger on the same thread makes the fork fail with EAGAIN rather than go wrong.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use measure::Pages;
+use sys::memory::MemoryFile;
+use sys::ptrace::{self, Context};
+use sys::seccomp::Notification;
+use sys::socket::Socket;
+
+use super::RunError;
+use super::arena::{Arena, Birth, maps};
+use super::protocol::command;
+use super::regions::PAGE;
+use super::shared::{ARENA_BYTES, State, Word};
+use super::supervisor::Supervisor;
+use crate::page::PageIndex;
+
+const EAGAIN: i64 = 11;
+const SIGTRAP: i32 = 5;
+const SIGKILL: i32 = 9;
+const MAP_FIXED: u64 = 0x10;
+const SEND_RETRIES: u32 = 5000;
+
+/// A fork under way.
+pub(crate) struct Fork {
+    /// The thread that called.
+    thread: u32,
+    parent_slot: usize,
+    /// The child, once the kernel has told.
+    child: Option<u32>,
+    /// The child waits before its first instruction.
+    born: bool,
+    borrowed: Option<Borrowed>,
+}
+
+// A child that runs our routine.
+struct Borrowed {
+    slot: usize,
+    context: Context,
+    /// Its end of the socket, until it asks for it.
+    far: Option<OwnedFd>,
+    mappings: Vec<maps::Mapping>,
+    absent: Vec<(u64, u64)>,
+}
+
+impl Supervisor<'_> {
+    /// Begins a fork.
+    pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let under_way = self
+            .forks
+            .iter()
+            .filter(|fork| fork.borrowed.is_none())
+            .count();
+        let room = self.arenas.iter().filter(|arena| arena.is_none()).count() > under_way;
+        if !room {
+            self.totals
+                .warn_once("too many processes at once: a fork was refused");
+            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        }
+        if let Err(error) = ptrace::seize(call.tid) {
+            self.totals.warn_once(&format!(
+                "a fork was refused: {error}; is the program being debugged?"
+            ));
+            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        }
+        self.forks
+            .retain(|fork| fork.thread != call.tid || fork.child.is_some());
+        self.forks.push(Fork {
+            thread: call.tid,
+            parent_slot: slot,
+            child: None,
+            born: false,
+            borrowed: None,
+        });
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// Whether stops of `pid` are ours to handle.
+    pub(crate) fn is_traced(&self, pid: u32) -> bool {
+        self.forks
+            .iter()
+            .any(|fork| fork.thread == pid || fork.child == Some(pid))
+    }
+
+    /// A followed thread has stopped.
+    pub(crate) fn traced_stop(&mut self, pid: u32, signal: i32, event: i32) {
+        use ptrace::event::{CLONE, FORK, STOP, VFORK};
+        let outcome = match event {
+            FORK | VFORK | CLONE => self.forked(pid),
+            STOP if self.is_newborn(pid) => self.born(pid),
+            0 if signal == SIGTRAP && self.is_borrowed(pid) => self.give_back(pid),
+            0 => ptrace::resume(pid, signal).map_err(RunError::from),
+            _ => ptrace::resume(pid, 0).map_err(RunError::from),
+        };
+        if let Err(error) = outcome {
+            self.abandon(pid, &error);
+        }
+    }
+
+    /// A stop of a process we did not know we follow: a child whose parent's report is still to come.
+    pub(crate) fn unexpected_stop(&mut self, pid: u32, _signal: i32, event: i32) {
+        let expected = self.forks.iter_mut().find(|fork| fork.child.is_none());
+        match expected {
+            Some(fork) if event == ptrace::event::STOP => {
+                fork.child = Some(pid);
+                fork.born = true;
+                if let Err(error) = self.prepare_child(pid) {
+                    self.abandon(pid, &error);
+                }
+            }
+            _ => {
+                let _gone = ptrace::detach(pid, 0);
+            }
+        }
+    }
+
+    // The parent's report.
+    fn forked(&mut self, thread: u32) -> Result<(), RunError> {
+        let child = ptrace::message(thread)?;
+        let known = self.forks.iter().any(|fork| fork.child == Some(child));
+        if !known
+            && let Some(fork) = self
+                .forks
+                .iter_mut()
+                .find(|f| f.thread == thread && f.child.is_none())
+        {
+            fork.child = Some(child);
+        }
+        self.prepare_child(child)
+    }
+
+    fn is_newborn(&self, pid: u32) -> bool {
+        self.forks
+            .iter()
+            .any(|fork| fork.child == Some(pid) && fork.borrowed.is_none())
+    }
+
+    fn is_borrowed(&self, pid: u32) -> bool {
+        self.forks
+            .iter()
+            .any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
+    }
+
+    fn born(&mut self, child: u32) -> Result<(), RunError> {
+        if let Some(fork) = self.forks.iter_mut().find(|fork| fork.child == Some(child)) {
+            fork.born = true;
+        }
+        self.prepare_child(child)
+    }
+
+    // Once the child waits and the parent does too: copy, and send the child into our routine.
+    fn prepare_child(&mut self, child: u32) -> Result<(), RunError> {
+        let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
+            return Ok(());
+        };
+        let (thread, parent_slot) = (self.forks[at].thread, self.forks[at].parent_slot);
+        if !self.forks[at].born || self.forks[at].borrowed.is_some() {
+            return Ok(());
+        }
+        // The parent stops at its report; if that is still to come, this is called again then.
+        if ptrace::message(thread).is_err() {
+            return Ok(());
+        }
+        self.drain_events();
+        let Some(parent) = self.arenas[parent_slot].take() else {
+            return Err(RunError::Lost("the forking process"));
+        };
+        let made = self.copy_arena(&parent, child);
+        self.arenas[parent_slot] = Some(parent);
+        let (arena, far, mappings, absent) = made?;
+        let (slot, entry) = (arena.slot, arena.fork_entry);
+        self.adopt(arena)?;
+        let context = Context::save(child)?;
+        context.divert(child, entry)?;
+        self.forks[at].borrowed = Some(Borrowed {
+            slot,
+            context,
+            far: Some(far),
+            mappings,
+            absent,
+        });
+        ptrace::detach(thread, 0)?;
+        self.totals.fork_count += 1;
+        Ok(ptrace::resume(child, 0)?)
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "the parts of a child on their way to two owners"
+    )]
+    fn copy_arena(
+        &self,
+        parent: &Arena,
+        child: u32,
+    ) -> Result<(Arena, OwnedFd, Vec<maps::Mapping>, Vec<(u64, u64)>), RunError> {
+        let slot = self.free_slot().ok_or(RunError::Lost("a free slot"))?;
+        let memory = MemoryFile::new("afar", ARENA_BYTES)?;
+        let end = parent.base + ARENA_BYTES;
+        let (mut regions, mut tiers) = (parent.regions.clone(), Vec::new());
+        let mut emptied = Vec::new();
+        let mut absent = Vec::new();
+        for piece in parent.regions.pieces(parent.base, end) {
+            if piece.traits.not_on_fork {
+                absent.push((piece.start, piece.bytes()));
+                regions.unmap(piece.start, piece.end);
+            }
+            if piece.traits.not_on_fork || piece.traits.wipe_on_fork {
+                emptied.push(piece);
+            } else if !piece.traits.foreign {
+                let offset = piece.start - parent.base;
+                parent
+                    .memory
+                    .copy_to(&memory, offset, offset, piece.bytes())?;
+            }
+        }
+        for tier in &parent.tiers {
+            let mut tier = tier.clone_for_fork();
+            for piece in &emptied {
+                tier.discard(parent.page(piece.start), Pages::new(piece.bytes() / PAGE));
+            }
+            tiers.push(tier);
+        }
+        let foreign = parent.regions.pieces(parent.base, end);
+        let foreign: Vec<_> = foreign
+            .into_iter()
+            .filter(|piece| piece.traits.foreign)
+            .collect();
+        let mut mappings = maps::read(parent.tgid, parent.base, end);
+        mappings.retain(|m| {
+            let held = |start, end| m.start >= start && m.end <= end;
+            !foreign.iter().any(|piece| held(piece.start, piece.end))
+        });
+        let (near, far) = Socket::pair()?;
+        let mut arena = Arena::new(Birth {
+            slot,
+            budget: self.budget_for(slot),
+            tgid: child,
+            base: parent.base,
+            memory,
+            socket: near,
+            regions,
+            tiers,
+            program_break: parent.program_break,
+            fork_entry: parent.fork_entry,
+        });
+        arena.populated.clone_from(&parent.populated);
+        self.copy_words(parent, &arena);
+        for piece in emptied {
+            arena.empty(&self.tables, piece.start, piece.bytes());
+        }
+        Ok((arena, far, mappings, absent))
+    }
+
+    // The child's pages are where its parent's were; those that were local are unmapped, but still local.
+    fn copy_words(&self, parent: &Arena, child: &Arena) {
+        let pages = ARENA_BYTES / PAGE;
+        self.tables
+            .each_word(parent.slot, PageIndex::new(0), pages, |page, cell| {
+                let word = Word(cell.load(Ordering::Acquire));
+                let state = match word.state() {
+                    State::Absent => return,
+                    State::Remote => State::Remote,
+                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
+                        State::Local
+                    }
+                };
+                if let Some(cell) = self.tables.make_word(child.slot, page) {
+                    cell.store(word.with_state(state).0, Ordering::Release);
+                }
+            });
+    }
+
+    /// A forked child asks for its memory.
+    pub(crate) fn greet_forked(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let borrowed = self.forks.iter_mut().find(|fork| fork.child == Some(tgid));
+        let Some(borrowed) = borrowed.and_then(|fork| fork.borrowed.as_mut()) else {
+            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        };
+        let Some(far) = borrowed.far.take() else {
+            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        };
+        let slot = borrowed.slot;
+        let mappings = std::mem::take(&mut borrowed.mappings);
+        let absent = std::mem::take(&mut borrowed.absent);
+        self.introduce(slot, call, far)?;
+        let Some(arena) = &self.arenas[slot] else {
+            return Ok(());
+        };
+        for (start, bytes) in absent {
+            send_patiently(arena, command::UNMAP, &[start, bytes])?;
+        }
+        for mapping in mappings {
+            let bytes = mapping.end - mapping.start;
+            let operands = [mapping.start, bytes, mapping.protection, MAP_FIXED];
+            send_patiently(arena, command::MAP, &operands)?;
+        }
+        Ok(send_patiently(arena, command::DONE, &[])?)
+    }
+
+    // The child has its memory: it goes on as if nothing had happened.
+    fn give_back(&mut self, child: u32) -> Result<(), RunError> {
+        let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
+            return Ok(());
+        };
+        let fork = self.forks.swap_remove(at);
+        if let Some(borrowed) = fork.borrowed {
+            self.next_replies(borrowed.slot);
+            borrowed.context.restore(child)?;
+        }
+        Ok(ptrace::detach(child, 0)?)
+    }
+
+    // A child whose memory cannot be put in place must not run.
+    fn abandon(&mut self, pid: u32, error: &RunError) {
+        let Some(at) = self
+            .forks
+            .iter()
+            .position(|f| f.thread == pid || f.child == Some(pid))
+        else {
+            return;
+        };
+        let fork = self.forks.swap_remove(at);
+        if let Some(child) = fork.child {
+            let _gone = sys::process::kill(child, SIGKILL);
+        }
+        let _not_stopped = ptrace::detach(fork.thread, 0);
+        self.totals
+            .warn(&format!("a forked process was ended: {error}"));
+    }
+
+    /// A followed thread has ended.
+    pub(crate) fn traced_end(&mut self, pid: u32) {
+        self.forks
+            .retain(|fork| fork.child != Some(pid) && fork.thread != pid);
+    }
+}
+
+// The child reads while we send, so a full queue empties soon.
+fn send_patiently(arena: &Arena, operation: u64, operands: &[u64]) -> Result<(), sys::Error> {
+    const FULL: i32 = 11;
+    for _ in 0..SEND_RETRIES {
+        match arena.send(operation, 0, operands) {
+            Err(error) if error.errno() == Some(FULL) => {
+                sys::clock::pause(Duration::from_micros(200))
+            }
+            done => return done,
+        }
+    }
+    arena.send(operation, 0, operands)
+}

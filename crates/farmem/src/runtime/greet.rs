@@ -1,0 +1,264 @@
+//! Programs come and go: greeting, readiness, replies of the helper, retirement.
+
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use sys::memory::MemoryFile;
+use sys::ptrace::Entry;
+use sys::seccomp::Notification;
+use sys::socket::{Received, Socket};
+use sys::userfault::{Userfault, Watch};
+
+use super::RunError;
+use super::arena::{Arena, Birth, Pending};
+use super::config::TrapKind;
+use super::protocol::{VERSION, WORDS_MAX, reply};
+use super::regions::Regions;
+use super::shared::{ARENA_BASE, ARENA_BYTES, ARENA_SHIFT, PROCS_MAX};
+use super::supervisor::Supervisor;
+use crate::prefetch::Prefetch;
+use crate::residency::{Residency, ResidencyConfig};
+
+const EBUSY: i64 = 16;
+const EPROTO: i64 = 71;
+// The first addresses of an arena stay unused.
+const GUARD: u64 = 2 << 20;
+
+impl Supervisor<'_> {
+    /// A program has just been executed and asks for its arena.
+    pub(crate) fn greet(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        if let Some(&old) = self.slots.get(&tgid) {
+            self.retire(old);
+        }
+        let Some(slot) = self.free_slot() else {
+            self.totals
+                .unmanaged(tgid, format!("more than {PROCS_MAX} processes at once"));
+            return Ok(self.listener.answer(call.id, -EBUSY)?);
+        };
+        if call.args[2] != VERSION {
+            return Ok(self.listener.answer(call.id, -EPROTO)?);
+        }
+        let base = ARENA_BASE + ((slot as u64) << ARENA_SHIFT);
+        let memory = MemoryFile::new("afar", ARENA_BYTES)?;
+        let (near, far) = Socket::pair()?;
+        let arena = Arena::new(Birth {
+            slot,
+            budget: self.budget_for(slot),
+            tgid,
+            base,
+            memory,
+            socket: near,
+            regions: Regions::new(base + GUARD, base + ARENA_BYTES),
+            tiers: self.residencies(),
+            program_break: call.args[3],
+            fork_entry: Entry {
+                routine: call.args[4],
+                stack_top: call.args[5],
+                argument: 0,
+            },
+        });
+        self.adopt(arena)?;
+        self.introduce(slot, call, far)
+    }
+
+    /// Hands the program its descriptors and says where the arena is.
+    pub(crate) fn introduce(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        far: std::os::fd::OwnedFd,
+    ) -> Result<(), RunError> {
+        let Some(arena) = &self.arenas[slot] else {
+            return Ok(());
+        };
+        let given = self.listener.add_fd(call.id, &far).and_then(|socket| {
+            self.listener
+                .add_fd(call.id, &arena.memory)
+                .map(|memory| memory << 32 | socket)
+        });
+        let Ok(answer) = given else {
+            // It died meanwhile, or has no descriptor left.
+            self.retire(slot);
+            return Ok(self.listener.answer(call.id, -EBUSY)?);
+        };
+        let words = [arena.base, 1];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        arena.socket.send(&bytes)?;
+        Ok(self.listener.answer(call.id, answer)?)
+    }
+
+    /// Enters an arena into the tables.
+    pub(crate) fn adopt(&mut self, arena: Arena) -> Result<(), RunError> {
+        let (slot, tgid, budget) = (arena.slot, arena.tgid, arena.budget);
+        self.totals.managed(tgid);
+        self.slots.insert(tgid, slot);
+        self.arenas[slot] = Some(arena);
+        let proc = self.tables.proc(slot);
+        proc.clear();
+        proc.budget()
+            .store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
+        let (count, stride) = match self.config.prefetch {
+            Prefetch::None => (0, 0),
+            Prefetch::NextN(count) => (count, 0),
+            Prefetch::Stride(count) => (count, 1),
+        };
+        proc.prefetch_count()
+            .store(u32::from(count), Ordering::Relaxed);
+        proc.prefetch_stride().store(stride, Ordering::Relaxed);
+        if budget == slot {
+            // A budget of its own starts empty.
+            self.budgets[budget].fill(None);
+        }
+        self.update_budget(budget);
+        self.tables.proc(slot).tgid().store(tgid, Ordering::Release);
+        if let Some(tgids) = &mut self.tgids {
+            tgids
+                .insert(tgid, u32::try_from(slot).unwrap_or(0))
+                .map_err(RunError::Trap)?;
+        }
+        self.watch_helper(slot)
+    }
+
+    /// Forgets the arena in `slot`: its process has ended or executes another program.
+    pub(crate) fn retire(&mut self, slot: usize) {
+        let Some(arena) = self.arenas[slot].take() else {
+            return;
+        };
+        self.poll.remove(&arena.socket);
+        if self.slots.get(&arena.tgid) == Some(&slot) {
+            self.slots.remove(&arena.tgid);
+        }
+        if let Some(tgids) = &mut self.tgids {
+            tgids.remove(arena.tgid);
+        }
+        let proc = self.tables.proc(slot);
+        let direct = proc.first_touch_count().load(Ordering::Relaxed);
+        self.totals.first_touch_count += direct;
+        self.totals.retired(&arena, direct);
+        proc.clear();
+        // Its frames go back to a budget that others draw on.
+        for (tier, residency) in arena.tiers.iter().enumerate() {
+            let frames = residency.resident().get();
+            self.tables
+                .lane(arena.budget, tier)
+                .credit(frames.cast_signed());
+        }
+        self.waiting.forget(slot);
+        self.tables.release_slot(slot);
+        self.processes.retain(|_, process| *process != arena.tgid);
+        let budget = arena.budget;
+        drop(arena);
+        self.update_budget(budget);
+    }
+
+    /// Reads what the helper of `slot` has sent.
+    pub(crate) fn next_replies(&mut self, slot: usize) {
+        let mut bytes = [0_u8; WORDS_MAX * 8];
+        loop {
+            let Some(arena) = &self.arenas[slot] else {
+                return;
+            };
+            match arena.socket.receive(&mut bytes) {
+                Ok(Received::Message(length, passenger)) => {
+                    let words: Vec<u64> = bytes[..length]
+                        .chunks_exact(8)
+                        .map(|chunk| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| chunk[i])))
+                        .collect();
+                    match words.as_slice() {
+                        [reply::READY, helper, features] => {
+                            let fault = passenger.map(Userfault::new);
+                            self.ready(slot, *helper, *features, fault);
+                        }
+                        [reply::RESULT, number, result] => {
+                            self.drain_events();
+                            self.replied(slot, *number, result.cast_signed());
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(Received::Nothing) => return,
+                Ok(Received::Closed) | Err(_) => {
+                    self.drain_events();
+                    self.retire(slot);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ready(&mut self, slot: usize, helper: u64, features: u64, fault: Option<Userfault>) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        arena.fault = fault;
+        arena.ready = true;
+        if features == 0 {
+            self.totals.warn("no userfaultfd: neighbouring pages come along with a fault, and writes are not told from reads");
+        }
+        if self.config.trap == TrapKind::Bpf {
+            // Refused without the right to; said once, at the start.
+            let _ordinary = sys::process::make_realtime(u32::try_from(helper).unwrap_or(0), 1);
+        }
+        let pieces = arena.regions.pieces(arena.base, arena.base + ARENA_BYTES);
+        for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
+            self.watch(slot, piece.start, piece.bytes());
+        }
+        if self.config.trap == TrapKind::Userfault {
+            self.watch_faults(slot);
+        }
+    }
+
+    /// Has the kernel keep track of a new range.
+    pub(crate) fn watch(&self, slot: usize, start: u64, bytes: u64) {
+        let Some(fault) = self.arenas[slot]
+            .as_ref()
+            .and_then(|arena| arena.fault.as_ref())
+        else {
+            return;
+        };
+        let watch = match self.config.trap {
+            TrapKind::Bpf => Watch::Writes,
+            TrapKind::Userfault => Watch::Faults,
+        };
+        // A range that is gone already needs no watching.
+        let _unmapped = fault.register(start, bytes, watch);
+    }
+
+    fn replied(&mut self, slot: usize, number: u64, result: i64) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let Some(pending) = arena.pending.remove(&number) else {
+            return;
+        };
+        if let Pending::Drop { pages, tier } = pending {
+            arena.dropping = arena.dropping.saturating_sub(pages);
+            let budget = arena.budget;
+            if self.config.trap == TrapKind::Userfault {
+                self.tables.lane(budget, tier).credit(pages.cast_signed());
+                self.serve_waiting(budget, tier);
+            }
+            return;
+        }
+        self.mapped(slot, pending, result);
+    }
+
+    /// The residencies of a new process.
+    pub(crate) fn residencies(&self) -> Vec<Residency> {
+        let build = |_tier: &super::config::Tier| {
+            Residency::new(ResidencyConfig {
+                policy: self.config.policy,
+                budget: Pages::new(u64::from(u32::MAX)),
+                headroom: Pages::new(0),
+                probation: self.config.probation,
+                seed: self.config.seed,
+            })
+        };
+        self.config.tiers.iter().map(build).collect()
+    }
+
+    /// A slot that nobody uses.
+    pub(crate) fn free_slot(&self) -> Option<usize> {
+        self.arenas.iter().position(Option::is_none)
+    }
+}

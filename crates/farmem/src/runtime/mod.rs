@@ -1,0 +1,86 @@
+//! The runtime: the engine at work on a real program.
+//!
+//! ```text
+//! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
+//! ```
+//!
+//! What each file knows: `filter` which calls are asked about, `calls` what they mean, `regions` who owns which
+//! address, `arena` one process, `fork` two, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
+//! sides use, `events` what the trap reported, `budget` who has to leave, `supervisor` the loop.
+
+use std::ffi::OsStr;
+use std::io;
+
+mod arena;
+mod budget;
+mod calls;
+mod config;
+mod events;
+mod filter;
+mod fork;
+mod greet;
+mod preload;
+#[path = "../../../farmem-preload/src/protocol.rs"]
+#[expect(dead_code, unreachable_pub, reason = "one file for both sides; each uses its part")]
+mod protocol;
+mod regions;
+mod report;
+mod shared;
+mod supervisor;
+mod trap;
+mod userfault_trap;
+
+pub use config::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind};
+pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
+pub use shared::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
+pub use supervisor::Supervisor;
+pub use trap::probe;
+
+/// Why a program could not be run, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No program was named.
+    #[error("run: no program given; name one after --")]
+    NoProgram,
+    /// There is no such program.
+    #[error("run {0}: no such program; check the name or give its path")]
+    NotFound(String),
+    /// It may not be executed.
+    #[error("run {0}: not executable; check its permissions")]
+    NotExecutable(String),
+    /// It could not be started for another reason.
+    #[error("run {0}: {1}")]
+    NotStarted(String, #[source] io::Error),
+    /// The BPF trap failed.
+    #[error(transparent)]
+    Trap(#[from] sys::bpf::BpfError),
+    /// A system call failed.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+    /// Something was gone when it was needed.
+    #[error("{0} is gone")]
+    Lost(&'static str),
+}
+
+impl RunError {
+    fn spawn(name: &OsStr, error: sys::process::SpawnError) -> Self {
+        let name = name.to_string_lossy().into_owned();
+        match error {
+            sys::process::SpawnError::System(error) => Self::System(error),
+            sys::process::SpawnError::Program(source) => match source.kind() {
+                io::ErrorKind::NotFound => Self::NotFound(name),
+                io::ErrorKind::PermissionDenied => Self::NotExecutable(name),
+                _ => Self::NotStarted(name, source),
+            },
+        }
+    }
+}
+
+/// A tier's name as it travels in a register: its bytes, first byte lowest, at most eight.
+#[must_use]
+pub fn pack_name(name: &str) -> u64 {
+    name.bytes()
+        .take(8)
+        .rev()
+        .fold(0, |packed, byte| packed << 8 | u64::from(byte))
+}

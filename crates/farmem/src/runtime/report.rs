@@ -1,0 +1,372 @@
+//! What a run tells: while it goes on, and at its end.
+
+use std::collections::BTreeMap;
+
+use measure::{
+    BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Histogram, LocalSize,
+    PAGE_BYTES, ProcessSummary, RunResults, StallCounts,
+};
+use sys::process::Change;
+
+use super::arena::Arena;
+use super::shared::{FaultEvent, FaultKind};
+use super::supervisor::Supervisor;
+
+/// The state of a run at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Processes under management.
+    pub processes: u64,
+    /// Pages that hold something, local or remote.
+    pub populated_pages: u64,
+    /// Of those, local ones.
+    pub resident_pages: u64,
+    /// Fetches since the start.
+    pub fetch_count: u64,
+    /// Faults of every kind since the start.
+    pub fault_count: u64,
+    /// Faults that found no free frame, since the start.
+    pub stall_count: u64,
+    /// 99th percentile of a fetch so far, in nanoseconds.
+    pub fetch_p99_ns: u64,
+    /// Since the start, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// A change to a running run; what is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retune {
+    /// Index of the tier.
+    pub tier: usize,
+    /// New round trip.
+    pub rtt: Option<Duration>,
+    /// New bandwidth; the inner `None` is no limit.
+    pub bandwidth: Option<Option<BitsPerSec>>,
+    /// New amount of local memory.
+    pub local: Option<LocalSize>,
+}
+
+/// Who watches a run.
+pub trait Observer {
+    /// Called every 100 ms; what it answers is done at once.
+    fn tick(&mut self, snapshot: &Snapshot) -> Vec<Retune> {
+        let _ = snapshot;
+        Vec::new()
+    }
+
+    /// Called with every fault when the run records them, in batches.
+    fn faults(&mut self, faults: &[FaultEvent]) {
+        let _ = faults;
+    }
+}
+
+/// A watcher that does not look.
+#[derive(Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What ended the program.
+    pub change: Change,
+    /// Everything that was measured.
+    pub results: RunResults,
+}
+
+/// Counts and histograms of a run.
+pub(crate) struct Totals {
+    start_ns: u64,
+    constant_ns: u64,
+    page_ns: u64,
+    pub(crate) first_touch_count: u64,
+    fetch_count: u64,
+    soft_count: u64,
+    prefetch_count: u64,
+    arrived_count: u64,
+    pub(crate) unseen_count: u64,
+    pub(crate) joined_count: u64,
+    pub(crate) lost_count: u64,
+    pub(crate) fork_count: u64,
+    pub(crate) stall_count: u64,
+    pub(crate) stall_ns: u64,
+    stall_max_ns: u64,
+    overdraft_count: u64,
+    dirty_count: u64,
+    clean_count: u64,
+    total: Histogram,
+    wait: Histogram,
+    overhead: Histogram,
+    requested: Histogram,
+    budget: BudgetHeld,
+    excess_pages: u64,
+    managed_now: BTreeMap<u32, ()>,
+    processes: BTreeMap<u32, ProcessSummary>,
+    unmanaged: BTreeMap<u32, u64>,
+    populated_peak: u64,
+    warnings: Vec<String>,
+}
+
+impl Totals {
+    pub(crate) fn new(start_ns: u64) -> Self {
+        Self {
+            start_ns,
+            constant_ns: 0,
+            page_ns: 0,
+            first_touch_count: 0,
+            fetch_count: 0,
+            soft_count: 0,
+            prefetch_count: 0,
+            arrived_count: 0,
+            unseen_count: 0,
+            joined_count: 0,
+            lost_count: 0,
+            fork_count: 0,
+            stall_count: 0,
+            stall_ns: 0,
+            stall_max_ns: 0,
+            overdraft_count: 0,
+            dirty_count: 0,
+            clean_count: 0,
+            total: Histogram::new(),
+            wait: Histogram::new(),
+            overhead: Histogram::new(),
+            requested: Histogram::new(),
+            budget: BudgetHeld {
+                held: true,
+                ..BudgetHeld::default()
+            },
+            excess_pages: 0,
+            managed_now: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            unmanaged: BTreeMap::new(),
+            populated_peak: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What the kernel adds to each fault, and what one page occupies the link for, in nanoseconds.
+    pub(crate) fn set_costs(&mut self, constant_ns: u64, page_ns: u64) {
+        self.constant_ns = constant_ns;
+        self.page_ns = page_ns;
+    }
+
+    pub(crate) fn note(&mut self, event: &FaultEvent) {
+        match event.kind {
+            FaultKind::FirstTouch => self.first_touch_count += 1,
+            FaultKind::Soft => self.soft_count += 1,
+            FaultKind::Prefetch => self.prefetch_count += 1,
+            FaultKind::Arrived => self.arrived_count += 1,
+            FaultKind::Fetch => {
+                self.fetch_count += 1;
+                if event.measured_ns > 0 {
+                    let total = u64::from(event.measured_ns) + self.constant_ns;
+                    let requested = u64::from(event.requested_ns);
+                    self.total.record(Duration::from_ns(total));
+                    self.wait
+                        .record(Duration::from_ns(u64::from(event.wait_ns)));
+                    self.requested.record(Duration::from_ns(requested));
+                    self.overhead
+                        .record(Duration::from_ns(total.saturating_sub(requested)));
+                }
+            }
+        }
+        if event.stalled {
+            self.stall_max_ns = self.stall_max_ns.max(u64::from(event.wait_ns));
+        }
+        self.overdraft_count += u64::from(event.overdraft);
+    }
+
+    /// A fault that waited for a frame in user space.
+    pub(crate) fn stalled(&mut self, ns: u64) {
+        self.stall_count += 1;
+        self.stall_ns += ns;
+        self.stall_max_ns = self.stall_max_ns.max(ns);
+    }
+
+    pub(crate) fn evicted(&mut self, dirty: u64, clean: u64) {
+        self.dirty_count += dirty;
+        self.clean_count += clean;
+    }
+
+    /// Resident pages of one budget at one moment.
+    pub(crate) fn peak(&mut self, resident: u64, limit: u64, batch: u64) {
+        let excess = resident.saturating_sub(limit);
+        self.excess_pages = self.excess_pages.max(excess);
+        let budget = &mut self.budget;
+        budget.held &= excess <= batch;
+        if resident * PAGE_BYTES >= budget.peak_resident_bytes {
+            budget.peak_resident_bytes = resident * PAGE_BYTES;
+            budget.budget_bytes = limit * PAGE_BYTES;
+            budget.batch_bytes = batch * PAGE_BYTES;
+        }
+    }
+
+    pub(crate) fn managed(&mut self, pid: u32) {
+        self.managed_now.insert(pid, ());
+        let name = command_name(pid);
+        let entry = self.processes.entry(pid).or_default();
+        entry.pid = pid;
+        entry.managed = true;
+        entry.why_unmanaged = None;
+        entry.name = name;
+    }
+
+    pub(crate) fn unmanaged(&mut self, pid: u32, why: String) {
+        let name = command_name(pid);
+        let entry = self.processes.entry(pid).or_default();
+        entry.pid = pid;
+        entry.name = name;
+        entry.why_unmanaged = Some(why);
+    }
+
+    pub(crate) fn retired(&mut self, arena: &Arena, direct: u64) {
+        self.managed_now.remove(&arena.tgid);
+        let pages = arena.populated.iter().sum::<u64>() + direct;
+        if let Some(entry) = self.processes.get_mut(&arena.tgid) {
+            entry.managed_peak_bytes = entry.managed_peak_bytes.max(pages * PAGE_BYTES);
+            entry.unmanaged_bytes = self.unmanaged.get(&arena.tgid).copied().unwrap_or(0);
+        }
+    }
+
+    pub(crate) fn warn(&mut self, text: &str) {
+        if self.warnings.len() < 32 {
+            self.warn_once(text);
+        }
+    }
+
+    pub(crate) fn warn_once(&mut self, text: &str) {
+        if !self.warnings.iter().any(|warning| warning == text) {
+            self.warnings.push(text.to_owned());
+        }
+    }
+
+    pub(crate) fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.fetch_count = self.fetch_count;
+        snapshot.fault_count = self.fetch_count + self.first_touch_count + self.soft_count;
+        snapshot.stall_count = self.stall_count;
+        snapshot.fetch_p99_ns = self.total.quantile(0.99).as_ns();
+        snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
+    }
+
+    pub(crate) fn finish(mut self, change: Change) -> Outcome {
+        let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
+        if self.lost_count > 0 {
+            let lost = self.lost_count;
+            self.warn(&format!(
+                "{lost} faults were not logged one by one: the log was full"
+            ));
+        }
+        if !self.budget.held {
+            let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
+            self.warn(&format!(
+                "the budget was exceeded by up to {excess}: evictions came late"
+            ));
+        }
+        let (exit_status, signal) = match change {
+            Change::Exited(status) => (Some(status), None),
+            Change::Killed(signal) => (None, Some(signal)),
+            Change::Stopped { .. } | Change::Continued => (None, None),
+        };
+        let evicted = self.dirty_count + self.clean_count;
+        let results = RunResults {
+            exit_status,
+            signal,
+            elapsed_ns,
+            faults: self.counts(),
+            fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
+            written_back_bytes: self.dirty_count * PAGE_BYTES,
+            dirty_share: (evicted > 0).then(|| share(self.dirty_count, evicted)),
+            fault_latency: self.latency(),
+            stall: StallCounts {
+                stall_count: self.stall_count,
+                stall_ns_total: self.stall_ns,
+                stall_ns_max: self.stall_max_ns,
+            },
+            budget: self.budget,
+            unmanaged_bytes: self.unmanaged.values().sum(),
+            managed_peak_bytes: self.populated_peak * PAGE_BYTES,
+            processes: self.processes.into_values().collect(),
+            warnings: self.warnings,
+            calibration: None,
+        };
+        Outcome { change, results }
+    }
+
+    fn counts(&self) -> FaultCounts {
+        FaultCounts {
+            first_touch_count: self.first_touch_count,
+            fetch_count: self.fetch_count,
+            soft_count: self.soft_count,
+            prefetch_count: self.prefetch_count,
+            prefetch_used_count: self.arrived_count,
+            silent_count: self.unseen_count,
+            duplicate_count: self.joined_count,
+        }
+    }
+
+    fn latency(&self) -> FaultLatency {
+        let mut transfer = Histogram::new();
+        if self.total.count() > 0 {
+            transfer.record_n(Duration::from_ns(self.page_ns), self.total.count());
+        }
+        FaultLatency {
+            total: self.total.summary(),
+            wait: self.wait.summary(),
+            transfer: transfer.summary(),
+            overhead: self.overhead.summary(),
+            requested: self.requested.summary(),
+            achieved: self.total.summary(),
+            total_bins: self.total.bins(),
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    /// Anonymous memory outside the arenas: stacks, the heap before the greeting, static data.
+    pub(crate) fn measure_unmanaged(&mut self) {
+        let pids: Vec<u32> = self.totals.managed_now.keys().copied().collect();
+        for pid in pids {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("RssAnon:"));
+            let kib = line.and_then(|rest| {
+                rest.trim()
+                    .trim_end_matches("kB")
+                    .trim()
+                    .parse::<u64>()
+                    .ok()
+            });
+            let bytes = kib.unwrap_or(0) * 1024;
+            let peak = self.totals.unmanaged.entry(pid).or_default();
+            *peak = (*peak).max(bytes);
+        }
+        let populated: u64 = self
+            .arenas
+            .iter()
+            .flatten()
+            .flat_map(|arena| &arena.populated)
+            .sum();
+        let direct = |arena: &Arena| {
+            let count = self.tables.proc(arena.slot).first_touch_count();
+            count.load(std::sync::atomic::Ordering::Relaxed)
+        };
+        let direct: u64 = self.arenas.iter().flatten().map(direct).sum();
+        self.totals.populated_peak = self.totals.populated_peak.max(populated + direct);
+    }
+}
+
+fn command_name(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a share needs no more than 53 bits"
+)]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}

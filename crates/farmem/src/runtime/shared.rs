@@ -1,0 +1,519 @@
+//! The tables that the trap and the supervisor both read and write; `bpf/shared.h` is the same in C.
+//!
+//! Everything is atomic words in memory that the kernel side maps too. With the userfaultfd trap there is no kernel
+//! side, and the same tables lie in ordinary memory.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use sys::memory::{MemoryFile, SharedView};
+
+use crate::page::PageIndex;
+
+/// Most processes that are managed at once.
+pub const PROCS_MAX: usize = 64;
+/// Most tiers of far memory.
+pub const TIERS_MAX: usize = 8;
+/// Entries of the event log.
+pub(crate) const EVENTS_MAX: usize = 1 << 16;
+/// Entries of one tier's table of completion times.
+pub(crate) const PROFILE_ENTRIES: usize = 4096;
+/// First address of the first arena.
+pub(crate) const ARENA_BASE: u64 = 0x1000_0000_0000;
+/// Addresses of one arena: 2 to this power.
+pub(crate) const ARENA_SHIFT: u32 = 37;
+/// Addresses of one arena.
+pub(crate) const ARENA_BYTES: u64 = 1 << ARENA_SHIFT;
+/// Pages whose state words lie together.
+pub(crate) const LEAF_PAGES: usize = 512;
+/// Leaves that cover one arena.
+pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
+
+pub(crate) const LINK_MODES: [measure::LinkMode; 3] = [
+    measure::LinkMode::Shared,
+    measure::LinkMode::PerFault,
+    measure::LinkMode::FullDuplex,
+];
+
+const CONTROL_BYTES: usize = 192;
+const PROC_WORDS: usize = 8;
+const LANE_WORDS: usize = 8;
+const LINK_WORDS: usize = 16;
+const EVENT_WORDS: usize = 4;
+
+/// The word that holds all that is known of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u32);
+
+/// Where a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    Absent = 0,
+    Local = 1,
+    Probation = 2,
+    Remote = 3,
+    Prefetched = 4,
+    Fetching = 5,
+}
+
+impl Word {
+    const DIRTY: u32 = 1 << 3;
+    const PINNED: u32 = 1 << 4;
+    const TIER_SHIFT: u32 = 5;
+
+    pub(crate) fn state(self) -> State {
+        match self.0 & 7 {
+            1 => State::Local,
+            2 => State::Probation,
+            3 => State::Remote,
+            4 => State::Prefetched,
+            5 => State::Fetching,
+            _ => State::Absent,
+        }
+    }
+
+    pub(crate) const fn dirty(self) -> bool {
+        self.0 & Self::DIRTY != 0
+    }
+
+    pub(crate) const fn tier(self) -> usize {
+        ((self.0 >> Self::TIER_SHIFT) & 7) as usize
+    }
+
+    /// The same page in another state; the time of arrival is forgotten.
+    pub(crate) const fn with_state(self, state: State) -> Self {
+        Self((self.0 & 0xf8) | state as u32)
+    }
+
+    pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
+        Self(if dirty {
+            self.0 | Self::DIRTY
+        } else {
+            self.0 & !Self::DIRTY
+        })
+    }
+
+    pub(crate) const fn with_tier(self, tier: u32) -> Self {
+        Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
+    }
+
+    /// A page that nobody has touched, in the same tier.
+    pub(crate) const fn emptied(self) -> Self {
+        Self(self.0 & (7 << Self::TIER_SHIFT) | self.0 & Self::PINNED)
+    }
+
+    /// Whether it occupies a frame of local memory.
+    pub(crate) fn resident(self) -> bool {
+        !matches!(self.state(), State::Absent | State::Remote)
+    }
+}
+
+/// What the trap did about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// First touch of a new page: no transfer.
+    FirstTouch,
+    /// A page of far memory was fetched.
+    Fetch,
+    /// A local page that had been unmapped to see whether it is used: no transfer.
+    Soft,
+    /// A page was fetched ahead of use.
+    Prefetch,
+    /// First touch of a page fetched ahead of use.
+    Arrived,
+}
+
+/// One entry of the event log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultEvent {
+    /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are recorded.
+    pub time_ns: u64,
+    /// Page within the arena.
+    pub page: PageIndex,
+    /// Slot of the process.
+    pub slot: usize,
+    /// Thread that touched the page.
+    pub tid: u32,
+    /// What was done.
+    pub kind: FaultKind,
+    /// The access was a write.
+    pub write: bool,
+    /// The fault found no free frame.
+    pub stalled: bool,
+    /// It went through without one.
+    pub overdraft: bool,
+    /// Nanoseconds spent waiting for a frame and for the link.
+    pub wait_ns: u32,
+    /// Nanoseconds the fault should take.
+    pub requested_ns: u32,
+    /// Nanoseconds until the trap let it go; the kernel's own share follows.
+    pub measured_ns: u32,
+}
+
+/// Sizes that depend on the machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Leaves of the page-state table, a power of two.
+    pub(crate) leaves: u32,
+}
+
+impl Sizes {
+    /// Enough leaves for all memory of the machine, in segments a quarter full.
+    pub(crate) fn for_memory(bytes: u64) -> Self {
+        let segments = (bytes >> 21).max(512) * 2;
+        let leaves = segments.next_power_of_two().min(1 << 18);
+        Self {
+            leaves: u32::try_from(leaves).unwrap_or(1 << 18),
+        }
+    }
+}
+
+/// The tables. Field by field as in the C header.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    control: SharedView,
+    procs: SharedView,
+    lanes: SharedView,
+    links: SharedView,
+    profile: SharedView,
+    directory: SharedView,
+    pages: SharedView,
+    stock: SharedView,
+    events: SharedView,
+    stock_mask: u64,
+    event_tail: u64,
+}
+
+/// Bytes of each table, in the order of the fields of [`Tables`], with its name in the BPF object.
+pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 9] {
+    let leaves = sizes.leaves as usize;
+    [
+        ("afar_control", CONTROL_BYTES),
+        ("afar_procs", PROCS_MAX * PROC_WORDS * 8),
+        ("afar_lanes", PROCS_MAX * TIERS_MAX * LANE_WORDS * 8),
+        ("afar_links", TIERS_MAX * LINK_WORDS * 8),
+        ("afar_profile", TIERS_MAX * PROFILE_ENTRIES * 4),
+        ("afar_directory", PROCS_MAX * SEGMENTS * 4),
+        ("afar_pages", leaves * LEAF_PAGES * 4),
+        ("afar_stock", leaves * 8),
+        ("afar_events", EVENTS_MAX * EVENT_WORDS * 8),
+    ]
+}
+
+impl Tables {
+    /// Tables in memory of our own.
+    pub(crate) fn private(sizes: Sizes) -> Result<Self, sys::Error> {
+        Self::open(sizes, |name, bytes| {
+            let file = MemoryFile::new(name, bytes as u64)?;
+            SharedView::map(&file, bytes)
+        })
+    }
+
+    /// Tables that `view` finds by name and size.
+    pub(crate) fn open<E>(
+        sizes: Sizes,
+        view: impl FnMut(&'static str, usize) -> Result<SharedView, E>,
+    ) -> Result<Self, E> {
+        let mut view = view;
+        let mut next = layout(sizes)
+            .into_iter()
+            .map(|(name, bytes)| view(name, bytes));
+        // `layout` has one entry per field.
+        let mut take = || next.next().expect("a view for each field");
+        let tables = Self {
+            control: take()?,
+            procs: take()?,
+            lanes: take()?,
+            links: take()?,
+            profile: take()?,
+            directory: take()?,
+            pages: take()?,
+            stock: take()?,
+            events: take()?,
+            stock_mask: u64::from(sizes.leaves) - 1,
+            event_tail: 0,
+        };
+        // Leaf 0 means none.
+        for leaf in 1..u64::from(sizes.leaves) {
+            tables.stock.words64()[(leaf - 1) as usize & tables.stock_mask as usize]
+                .store(leaf, Ordering::Relaxed);
+        }
+        tables
+            .stock_tail()
+            .store(u64::from(sizes.leaves) - 1, Ordering::Release);
+        Ok(tables)
+    }
+
+    pub(crate) fn epoch_ns(&self) -> &AtomicU64 {
+        &self.control.words64()[0]
+    }
+    pub(crate) fn stall_max_ns(&self) -> &AtomicU64 {
+        &self.control.words64()[1]
+    }
+    pub(crate) fn timed(&self) -> &AtomicU32 {
+        &self.control.words32()[4]
+    }
+    pub(crate) fn recorded(&self) -> &AtomicU32 {
+        &self.control.words32()[5]
+    }
+    pub(crate) fn event_lost(&self) -> &AtomicU64 {
+        &self.control.words64()[9]
+    }
+    pub(crate) fn joined_count(&self) -> &AtomicU64 {
+        &self.control.words64()[10]
+    }
+    fn stock_head(&self) -> &AtomicU64 {
+        &self.control.words64()[11]
+    }
+    fn stock_tail(&self) -> &AtomicU64 {
+        &self.control.words64()[17]
+    }
+
+    pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {
+        let words = &self.procs.words64()[slot * PROC_WORDS..][..PROC_WORDS];
+        let halves = &self.procs.words32()[slot * PROC_WORDS * 2..][..PROC_WORDS * 2];
+        Proc { words, halves }
+    }
+
+    pub(crate) fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
+        let first = (budget * TIERS_MAX + tier) * LANE_WORDS;
+        Lane {
+            words: &self.lanes.words64()[first..][..LANE_WORDS],
+        }
+    }
+
+    pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
+        let words = &self.links.words64()[tier * LINK_WORDS..][..LINK_WORDS];
+        let halves = &self.links.words32()[tier * LINK_WORDS * 2..][..LINK_WORDS * 2];
+        LinkTable { words, halves }
+    }
+
+    pub(crate) fn profile(&self, tier: usize) -> &[AtomicU32] {
+        &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
+    }
+
+    /// The leaf of `segment` of the arena in `slot`, if it has one.
+    pub(crate) fn leaf(&self, slot: usize, segment: usize) -> Option<&[AtomicU32]> {
+        let leaf = self.directory.words32()[slot * SEGMENTS + segment].load(Ordering::Acquire);
+        if leaf == 0 || leaf == u32::MAX {
+            return None;
+        }
+        Some(&self.pages.words32()[leaf as usize * LEAF_PAGES..][..LEAF_PAGES])
+    }
+
+    /// The state word of a page, whose leaf is taken from the stock if need be; none if the stock is empty.
+    pub(crate) fn make_word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
+        let (segment, index) = split(page);
+        let entry = &self.directory.words32()[slot * SEGMENTS + segment];
+        if entry
+            .compare_exchange(0, u32::MAX, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+        {
+            let taken = self.stock_head().fetch_add(1, Ordering::AcqRel);
+            if taken >= self.stock_tail().load(Ordering::Acquire) {
+                entry.store(0, Ordering::Release);
+                self.stock_head().fetch_sub(1, Ordering::AcqRel);
+                return None;
+            }
+            let place = usize::try_from(taken & self.stock_mask).unwrap_or(0);
+            let leaf = self.stock.words64()[place].load(Ordering::Acquire);
+            entry.store(u32::try_from(leaf).unwrap_or(0), Ordering::Release);
+        }
+        self.leaf(slot, segment).map(|words| &words[index])
+    }
+
+    /// The state word of a page, if it has one.
+    pub(crate) fn word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
+        let (segment, index) = split(page);
+        self.leaf(slot, segment).map(|words| &words[index])
+    }
+
+    /// Calls `visit` with every state word of `count` pages from `first` on that exists.
+    pub(crate) fn each_word(
+        &self,
+        slot: usize,
+        first: PageIndex,
+        count: u64,
+        mut visit: impl FnMut(PageIndex, &AtomicU32),
+    ) {
+        let mut page = u64::from(first.get());
+        let end = (page + count).min(ARENA_BYTES >> 12);
+        while page < end {
+            let segment_end = (page / LEAF_PAGES as u64 + 1) * LEAF_PAGES as u64;
+            let stop = segment_end.min(end);
+            let segment = usize::try_from(page).unwrap_or(0) / LEAF_PAGES;
+            if let Some(words) = self.leaf(slot, segment) {
+                for at in page..stop {
+                    let index = usize::try_from(at).unwrap_or(0) % LEAF_PAGES;
+                    if let Ok(page) = PageIndex::try_from(at) {
+                        visit(page, &words[index]);
+                    }
+                }
+            }
+            page = stop;
+        }
+    }
+
+    /// Gives the leaf of a segment that no mapping covers any more back to the stock.
+    pub(crate) fn release_leaf(&self, slot: usize, segment: usize) {
+        let entry = &self.directory.words32()[slot * SEGMENTS + segment];
+        let leaf = entry.swap(0, Ordering::AcqRel);
+        if leaf == 0 {
+            return;
+        }
+        for word in &self.pages.words32()[leaf as usize * LEAF_PAGES..][..LEAF_PAGES] {
+            word.store(0, Ordering::Relaxed);
+        }
+        let tail = self.stock_tail().load(Ordering::Acquire);
+        let place = usize::try_from(tail & self.stock_mask).unwrap_or(0);
+        self.stock.words64()[place].store(u64::from(leaf), Ordering::Relaxed);
+        self.stock_tail().store(tail + 1, Ordering::Release);
+    }
+
+    /// Gives all leaves of `slot` back.
+    pub(crate) fn release_slot(&self, slot: usize) {
+        for segment in 0..SEGMENTS {
+            self.release_leaf(slot, segment);
+        }
+    }
+
+    /// Takes the next event out of the log.
+    pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
+        let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
+        let halves = &self.events.words32()[place * EVENT_WORDS * 2..][..EVENT_WORDS * 2];
+        let tag = halves[4].load(Ordering::Acquire);
+        if tag == 0 {
+            return None;
+        }
+        let event = FaultEvent {
+            time_ns: self.events.words64()[place * EVENT_WORDS].load(Ordering::Relaxed),
+            page: PageIndex::try_from(u64::from(halves[2].load(Ordering::Relaxed))).ok()?,
+            tid: halves[3].load(Ordering::Relaxed),
+            slot: (tag >> 16) as usize,
+            kind: match (tag >> 8) & 0xff {
+                1 => FaultKind::FirstTouch,
+                2 => FaultKind::Fetch,
+                3 => FaultKind::Soft,
+                4 => FaultKind::Prefetch,
+                _ => FaultKind::Arrived,
+            },
+            write: tag & 1 != 0,
+            stalled: tag & 2 != 0,
+            overdraft: tag & 4 != 0,
+            wait_ns: halves[5].load(Ordering::Relaxed),
+            requested_ns: halves[6].load(Ordering::Relaxed),
+            measured_ns: halves[7].load(Ordering::Relaxed),
+        };
+        halves[4].store(0, Ordering::Release);
+        self.event_tail += 1;
+        self.control.words64()[16].store(self.event_tail, Ordering::Release);
+        Some(event)
+    }
+}
+
+fn split(page: PageIndex) -> (usize, usize) {
+    let page = page.get() as usize;
+    (page / LEAF_PAGES, page % LEAF_PAGES)
+}
+
+/// What the trap knows of a process.
+pub(crate) struct Proc<'a> {
+    words: &'a [AtomicU64],
+    halves: &'a [AtomicU32],
+}
+
+impl<'a> Proc<'a> {
+    pub(crate) fn tgid(&self) -> &'a AtomicU32 {
+        &self.halves[0]
+    }
+    pub(crate) fn budget(&self) -> &'a AtomicU32 {
+        &self.halves[1]
+    }
+    pub(crate) fn unlimited(&self) -> &'a AtomicU32 {
+        &self.halves[2]
+    }
+    pub(crate) fn prefetch_count(&self) -> &'a AtomicU32 {
+        &self.halves[3]
+    }
+    pub(crate) fn prefetch_stride(&self) -> &'a AtomicU32 {
+        &self.halves[4]
+    }
+    pub(crate) fn first_touch_count(&self) -> &'a AtomicU64 {
+        &self.words[4]
+    }
+    pub(crate) fn clear(&self) {
+        self.tgid().store(0, Ordering::Release);
+        for word in &self.words[1..] {
+            word.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The frames of one budget in one tier.
+pub(crate) struct Lane<'a> {
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Lane<'a> {
+    /// Free frames; below zero while the supervisor is late.
+    pub(crate) fn free(&self) -> i64 {
+        self.words[0].load(Ordering::Acquire).cast_signed()
+    }
+
+    /// Adds frames (or takes them, if negative).
+    pub(crate) fn credit(&self, frames: i64) {
+        self.words[0].fetch_add(frames.cast_unsigned(), Ordering::AcqRel);
+    }
+
+    /// The doorbell rings when the free frames fall through this.
+    pub(crate) fn set_low(&self, low: i64) {
+        self.words[1].store(low.cast_unsigned(), Ordering::Release);
+    }
+
+    pub(crate) fn set_free(&self, free: i64) {
+        self.words[0].store(free.cast_unsigned(), Ordering::Release);
+    }
+
+    pub(crate) fn stall_count(&self) -> &'a AtomicU64 {
+        &self.words[2]
+    }
+
+    pub(crate) fn stall_ns(&self) -> &'a AtomicU64 {
+        &self.words[3]
+    }
+}
+
+/// The link of one tier.
+pub(crate) struct LinkTable<'a> {
+    words: &'a [AtomicU64],
+    halves: &'a [AtomicU32],
+}
+
+impl<'a> LinkTable<'a> {
+    pub(crate) fn rtt_ps(&self) -> &'a AtomicU64 {
+        &self.words[0]
+    }
+    pub(crate) fn page_ps(&self) -> &'a AtomicU64 {
+        &self.words[1]
+    }
+    pub(crate) fn constant_ns(&self) -> &'a AtomicU64 {
+        &self.words[2]
+    }
+    pub(crate) fn mode(&self) -> &'a AtomicU32 {
+        &self.halves[6]
+    }
+    pub(crate) fn profiled(&self) -> &'a AtomicU32 {
+        &self.halves[7]
+    }
+    pub(crate) fn profile_state(&self) -> &'a AtomicU64 {
+        &self.words[4]
+    }
+    /// Instant, in picoseconds of the run, at which the way in is free.
+    pub(crate) fn fetch_free_ps(&self) -> &'a AtomicU64 {
+        &self.words[8]
+    }
+    /// Instant at which the way out is free, when it is not the same.
+    pub(crate) fn write_free_ps(&self) -> &'a AtomicU64 {
+        &self.words[9]
+    }
+}

@@ -1,0 +1,308 @@
+//! The supervisor: one owner of all state, one loop.
+//!
+//! ```text
+//! wait -> system call | helper's reply | doorbell | signal | timer | userfault -> match -> restore the budgets
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * Events of the trap are always taken before anything else is acted on, so that a system call that frees pages
+//!   finds them accounted for.
+//! * Work for the helper is asynchronous: the caller of `mmap` waits in the kernel while others are served.
+//! * Nothing here prints. What the user should know goes to the [`Observer`] or into the [`Outcome`].
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+use sys::bpf::{Doorbell, Hash};
+use sys::event::{Poll, Ready, Signals, Timer};
+use sys::process::Change;
+use sys::seccomp::Listener;
+
+use super::arena::Arena;
+use super::config::{RunConfig, TrapKind};
+use super::fork::Fork;
+use super::report::{Observer, Outcome, Snapshot, Totals};
+use super::shared::{PROCS_MAX, Tables};
+use super::trap::{self, Trap};
+use super::{RunError, preload};
+
+// Tokens of the poll set; those of arenas follow.
+const LISTENER: u64 = 0;
+const SIGNALS: u64 = 1;
+const TIMER: u64 = 2;
+const DOORBELL: u64 = 3;
+const DEADLINE: u64 = 4;
+const HELPERS: u64 = 16;
+const FAULTS: u64 = 16 + PROCS_MAX as u64;
+
+const TICK: Duration = Duration::from_millis(100);
+// Ticks between looks at the page tables for pages that came back unseen.
+const SCAN_TICKS: u64 = 10;
+
+const SIGHUP: i32 = 1;
+const SIGINT: i32 = 2;
+const SIGQUIT: i32 = 3;
+const SIGUSR1: i32 = 10;
+const SIGTERM: i32 = 15;
+const SIGCHLD: i32 = 17;
+const SIGCONT: i32 = 18;
+const SIGTSTP: i32 = 20;
+
+/// A program that runs with part of its memory far away.
+pub struct Supervisor<'a> {
+    pub(crate) config: RunConfig,
+    pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) tables: Tables,
+    pub(crate) tgids: Option<Hash>,
+    doorbell: Option<Doorbell>,
+    _trap: Option<Trap>,
+    pub(crate) listener: Listener,
+    pub(crate) poll: Poll,
+    pub(crate) deadline: Timer,
+    signals: Signals,
+    timer: Timer,
+    pub(crate) arenas: Vec<Option<Arena>>,
+    pub(crate) slots: BTreeMap<u32, usize>,
+    /// Process of each thread that has made a call.
+    pub(crate) processes: BTreeMap<u32, u32>,
+    pub(crate) budgets: Vec<Vec<Option<u64>>>,
+    pub(crate) forks: Vec<Fork>,
+    pub(crate) waiting: super::userfault_trap::Waiting,
+    pub(crate) totals: Totals,
+    pub(crate) child: u32,
+    _preload: preload::Preload,
+    status: Option<Change>,
+    ticks: u64,
+}
+
+impl<'a> Supervisor<'a> {
+    /// Starts the program of `config`.
+    ///
+    /// # Errors
+    /// When the program cannot be run, or the machine lacks what the trap needs.
+    pub fn start(config: RunConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
+        let trap = trap::open(&config)?;
+        let preload = preload::Preload::new()?;
+        let signals = Signals::receive(&[
+            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
+        ])?;
+        let (name, arguments) = config.program.split_first().ok_or(RunError::NoProgram)?;
+        let mut command = Command::new(name);
+        command.args(arguments).env("LD_PRELOAD", preload.value());
+        let spawned = sys::process::spawn(&mut command, super::filter::filter())
+            .map_err(|error| RunError::spawn(name, error))?;
+        let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
+        poll.add(&spawned.listener, LISTENER)?;
+        poll.add(&signals, SIGNALS)?;
+        poll.add(&timer, TIMER)?;
+        poll.add(&deadline, DEADLINE)?;
+        timer.every(TICK)?;
+        if let Some(doorbell) = &trap.doorbell {
+            poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
+        }
+        let tiers = config.tiers.len();
+        let mut supervisor = Self {
+            budgets: vec![vec![None; tiers]; PROCS_MAX],
+            totals: Totals::new(sys::clock::monotonic_ns()),
+            child: spawned.pid,
+            tables: trap.tables,
+            tgids: trap.tgids,
+            doorbell: trap.doorbell,
+            _trap: trap.trap,
+            listener: spawned.listener,
+            arenas: (0..PROCS_MAX).map(|_| None).collect(),
+            slots: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            forks: Vec::new(),
+            waiting: super::userfault_trap::Waiting::default(),
+            _preload: preload,
+            status: None,
+            ticks: 0,
+            config,
+            observer,
+            poll,
+            deadline,
+            signals,
+            timer,
+        };
+        supervisor.prepare();
+        Ok(supervisor)
+    }
+
+    fn prepare(&mut self) {
+        if self.config.trap == TrapKind::Bpf && sys::process::make_realtime(0, 2).is_err() {
+            self.totals.warn(
+                "no real-time priority: evictions may come late; run as root or grant CAP_SYS_NICE",
+            );
+        }
+        self.write_links();
+        let page = self.config.tiers[0].link.bandwidth;
+        let page_ns = page.map_or(0, |rate| rate.transfer_time(measure::Bytes::PAGE).as_ns());
+        self.totals.set_costs(self.config.constant_ns, page_ns);
+    }
+
+    /// Runs until the program and all its descendants have ended.
+    ///
+    /// # Errors
+    /// When the kernel refuses something that it allowed at the start; the program is killed then.
+    pub fn run(mut self) -> Result<Outcome, RunError> {
+        let mut ready = Vec::new();
+        loop {
+            self.poll.wait(None, &mut ready)?;
+            self.drain_events();
+            for event in ready.clone() {
+                self.handle(event)?;
+            }
+            self.drain_events();
+            self.restore_budgets();
+            if let Some(status) = self.status
+                && ready
+                    .iter()
+                    .any(|event| event.token == LISTENER && event.hung_up)
+            {
+                return Ok(self.finish(status));
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Ready) -> Result<(), RunError> {
+        match event.token {
+            LISTENER => self.next_call(event.hung_up)?,
+            SIGNALS => self.next_signals(),
+            TIMER => self.tick(),
+            DEADLINE => self.resolve_due(),
+            DOORBELL => {
+                if let Some(doorbell) = &mut self.doorbell {
+                    doorbell.answer();
+                }
+            }
+            token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
+            token => self.next_replies(index(token - HELPERS)),
+        }
+        Ok(())
+    }
+
+    fn next_call(&mut self, hung_up: bool) -> Result<(), RunError> {
+        if hung_up {
+            // Nobody runs under the filter any more; the status of the program is all that may be missing.
+            self.next_changes();
+            return Ok(());
+        }
+        if let Some(call) = self.listener.receive()? {
+            self.drain_events();
+            self.call(call)?;
+        }
+        Ok(())
+    }
+
+    fn next_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                SIGCHLD => self.next_changes(),
+                // The terminal has sent these to the program too.
+                SIGINT | SIGQUIT | SIGTSTP => {}
+                other => {
+                    let _gone = sys::process::kill(self.child, other);
+                }
+            }
+        }
+    }
+
+    fn next_changes(&mut self) {
+        while let Some((pid, change)) = sys::process::next_change() {
+            match change {
+                Change::Exited(_) | Change::Killed(_) if pid == self.child => {
+                    self.status = Some(change);
+                }
+                Change::Stopped { signal, event } if self.is_traced(pid) => {
+                    self.traced_stop(pid, signal, event);
+                }
+                // Job control: stop and go on with the program.
+                Change::Stopped { .. } if pid == self.child => {
+                    sys::process::stop_self();
+                    let _gone = sys::process::kill(self.child, SIGCONT);
+                }
+                Change::Stopped { signal, event } => self.unexpected_stop(pid, signal, event),
+                Change::Exited(_) | Change::Killed(_) => self.traced_end(pid),
+                Change::Continued => {}
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        self.timer.acknowledge();
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(SCAN_TICKS) {
+            self.scan_unseen();
+        }
+        self.measure_unmanaged();
+        let snapshot = self.snapshot();
+        for change in self.observer.tick(&snapshot) {
+            self.retune(&change);
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        for arena in self.arenas.iter().flatten() {
+            let pages: u64 = arena.populated.iter().sum();
+            let resident: u64 = arena.tiers.iter().map(|tier| tier.resident().get()).sum();
+            let direct = self.tables.proc(arena.slot).first_touch_count();
+            let direct = direct.load(std::sync::atomic::Ordering::Relaxed);
+            snapshot.processes += 1;
+            snapshot.populated_pages += pages + direct;
+            snapshot.resident_pages += resident + direct;
+        }
+        self.totals.fill(&mut snapshot);
+        snapshot
+    }
+
+    fn finish(mut self, status: Change) -> Outcome {
+        self.drain_events();
+        for slot in 0..PROCS_MAX {
+            self.retire(slot);
+        }
+        let (mut stalls, mut stalled_ns) = (0, 0);
+        for budget in 0..PROCS_MAX {
+            for tier in 0..self.config.tiers.len() {
+                let lane = self.tables.lane(budget, tier);
+                stalls += lane
+                    .stall_count()
+                    .load(std::sync::atomic::Ordering::Relaxed);
+                stalled_ns += lane.stall_ns().load(std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        self.totals.stall_count += stalls;
+        self.totals.stall_ns += stalled_ns;
+        let joined = self
+            .tables
+            .joined_count()
+            .load(std::sync::atomic::Ordering::Relaxed);
+        self.totals.joined_count += joined;
+        self.totals.finish(status)
+    }
+
+    /// Waits for what the helper of the arena in `slot` has to say.
+    pub(crate) fn watch_helper(&self, slot: usize) -> Result<(), RunError> {
+        if let Some(arena) = &self.arenas[slot] {
+            self.poll.add(&arena.socket, HELPERS + slot as u64)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the faults of the arena in `slot`.
+    pub(crate) fn watch_faults(&self, slot: usize) {
+        if let Some(fault) = self.arenas[slot]
+            .as_ref()
+            .and_then(|arena| arena.fault.as_ref())
+        {
+            let _twice = self.poll.add(fault, FAULTS + slot as u64);
+        }
+    }
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(0) % PROCS_MAX
+}

@@ -1,0 +1,200 @@
+//! Opening a trap: the BPF object with its tables, or tables alone for userfaultfd.
+
+use std::sync::atomic::Ordering;
+
+use measure::{Bytes, LinkConfig};
+use sys::bpf::{BpfError, Doorbell, Hash, Object, Setting};
+
+use super::config::{RunConfig, STALL_MAX_NS, TrapKind};
+use super::shared::{LINK_MODES, PROFILE_ENTRIES, Sizes, Tables};
+use super::supervisor::Supervisor;
+use super::{Retune, RunError};
+
+// Aligned as the loader wants it.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/fault.bpf.o")));
+
+/// An attached BPF object; dropping it detaches it.
+pub(crate) struct Trap {
+    _object: Object,
+}
+
+/// What a trap consists of.
+pub(crate) struct Opened {
+    pub(crate) tables: Tables,
+    pub(crate) tgids: Option<Hash>,
+    pub(crate) doorbell: Option<Doorbell>,
+    pub(crate) trap: Option<Trap>,
+}
+
+/// Opens the trap that `config` asks for.
+pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
+    let sizes = Sizes::for_memory(memory_bytes());
+    let opened = match config.trap {
+        TrapKind::Bpf => attach(sizes)?,
+        TrapKind::Userfault => Opened {
+            tables: Tables::private(sizes)?,
+            tgids: None,
+            doorbell: None,
+            trap: None,
+        },
+    };
+    let tables = &opened.tables;
+    tables
+        .epoch_ns()
+        .store(sys::clock::monotonic_ns(), Ordering::Release);
+    tables.stall_max_ns().store(STALL_MAX_NS, Ordering::Release);
+    tables
+        .recorded()
+        .store(u32::from(config.record), Ordering::Release);
+    Ok(opened)
+}
+
+/// Whether the BPF trap can be used here, and if not, why.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn probe() -> Result<(), BpfError> {
+    attach(Sizes { leaves: 512 }).map(|_opened| ())
+}
+
+fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
+    let mask = sizes.leaves - 1;
+    let settings = [
+        Setting::Entries("afar_pages", sizes.leaves),
+        Setting::Entries("afar_stock", sizes.leaves),
+        Setting::Constant("stock_mask", &mask),
+    ];
+    let mut object = Object::load(&OBJECT.0, &settings)?;
+    let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
+    let tgids = object.take_hash("afar_tgids")?;
+    let doorbell = object.take_doorbell("afar_doorbell")?;
+    object.attach("afar_fault_user", "page_fault_user")?;
+    object.attach("afar_fault_kernel", "page_fault_kernel")?;
+    Ok(Opened {
+        tables,
+        tgids: Some(tgids),
+        doorbell: Some(doorbell),
+        trap: Some(Trap { _object: object }),
+    })
+}
+
+fn memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| {
+            rest.trim()
+                .trim_end_matches("kB")
+                .trim()
+                .parse::<u64>()
+                .ok()
+        });
+    kib.unwrap_or(1 << 22) * 1024
+}
+
+impl Supervisor<'_> {
+    /// Writes the links of all tiers where the trap reads them.
+    pub(crate) fn write_links(&self) {
+        let mut timed =
+            self.config.record || self.config.prefetch != crate::prefetch::Prefetch::None;
+        for (tier, config) in self.config.tiers.iter().enumerate() {
+            self.write_link(tier, &config.link);
+            timed |= !config.link.rtt.is_zero()
+                || config.link.bandwidth.is_some()
+                || config.link.profile.is_some();
+        }
+        self.tables
+            .timed()
+            .store(u32::from(timed), Ordering::Release);
+    }
+
+    fn write_link(&self, tier: usize, link: &LinkConfig) {
+        let table = self.tables.link(tier);
+        let page = link
+            .bandwidth
+            .map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
+        table.rtt_ps().store(link.rtt.as_ps(), Ordering::Release);
+        table.page_ps().store(page, Ordering::Release);
+        table
+            .constant_ns()
+            .store(self.config.constant_ns, Ordering::Release);
+        let mode = LINK_MODES
+            .iter()
+            .position(|mode| *mode == link.mode)
+            .unwrap_or(0);
+        table
+            .mode()
+            .store(u32::try_from(mode).unwrap_or(0), Ordering::Release);
+        if let Some(profile) = &link.profile {
+            let quantiles = profile.table(Bytes::PAGE, PROFILE_ENTRIES);
+            for (entry, time) in self.tables.profile(tier).iter().zip(quantiles) {
+                let ns = u32::try_from(time.as_ns()).unwrap_or(u32::MAX);
+                entry.store(ns, Ordering::Relaxed);
+            }
+        }
+        table
+            .profile_state()
+            .store(self.config.seed, Ordering::Relaxed);
+        table
+            .profiled()
+            .store(u32::from(link.profile.is_some()), Ordering::Release);
+    }
+
+    /// Reserves the link of `tier` for pages that are written back.
+    pub(crate) fn reserve_write_back(&self, tier: usize, pages: u64) {
+        use measure::LinkMode;
+        let table = self.tables.link(tier);
+        let way = match self.config.tiers[tier].link.mode {
+            LinkMode::PerFault => return,
+            LinkMode::Shared => table.fetch_free_ps(),
+            LinkMode::FullDuplex => table.write_free_ps(),
+        };
+        let busy = table.page_ps().load(Ordering::Relaxed) * pages;
+        let now = self.now_ps();
+        // The closure always answers, so this cannot fail.
+        let _always = way.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| {
+            Some(free.max(now) + busy)
+        });
+    }
+
+    /// Picoseconds since the start of the run.
+    pub(crate) fn now_ps(&self) -> u64 {
+        self.now_ns() * 1000
+    }
+
+    /// Nanoseconds since the start of the run.
+    pub(crate) fn now_ns(&self) -> u64 {
+        let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+        sys::clock::monotonic_ns().saturating_sub(epoch)
+    }
+
+    /// Changes a running run.
+    pub(crate) fn retune(&mut self, change: &Retune) {
+        let Some(tier) = self.config.tiers.get_mut(change.tier) else {
+            return;
+        };
+        if let Some(rtt) = change.rtt {
+            tier.link.rtt = rtt;
+        }
+        if let Some(bandwidth) = change.bandwidth {
+            tier.link.bandwidth = bandwidth;
+        }
+        if let Some(local) = change.local {
+            tier.local = Some(local);
+        }
+        self.write_links();
+        for budget in 0..self.budgets.len() {
+            if self
+                .arenas
+                .iter()
+                .flatten()
+                .any(|arena| arena.budget == budget)
+            {
+                self.update_budget(budget);
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The trap of user space: faults as messages, answered at their own deadlines.
+//!
+//! What `bpf/fault.bpf.c` does inside the fault, done by the supervisor. Ten times slower, but it needs no privilege
+//! beyond `/dev/userfaultfd`, and a fault without a free frame simply waits: the budget holds to the page.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use sys::userfault::Fault;
+
+use super::shared::{FaultEvent, FaultKind, PROFILE_ENTRIES, State, Word};
+use super::supervisor::Supervisor;
+use crate::page::PageIndex;
+use crate::prefetch::Prefetcher;
+
+// Deadlines nearer than this are awaited without sleeping: a timer would be late by as much.
+const SPIN_NS: u64 = 60_000;
+
+/// Faults that wait, for a frame or for their deadline.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    stalled: VecDeque<Touch>,
+    due: BinaryHeap<Reverse<(u64, u64, Due)>>,
+    sequence: u64,
+    /// When pages fetched ahead arrive, in nanoseconds of the run.
+    arrivals: BTreeMap<(usize, PageIndex), u64>,
+    prefetchers: BTreeMap<usize, Prefetcher>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Touch {
+    slot: usize,
+    page: PageIndex,
+    write: bool,
+    minor: bool,
+    tid: u32,
+    since_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    touch: Touch,
+    kind: u8,
+    wait_ns: u64,
+    requested_ns: u64,
+}
+
+const FETCH: u8 = 0;
+const ARRIVED: u8 = 1;
+
+impl Waiting {
+    /// Faults that wait for a frame.
+    pub(crate) fn frames(&self, _budget: usize, _tier: usize) -> i64 {
+        i64::try_from(self.stalled.len()).unwrap_or(i64::MAX)
+    }
+
+    /// Forgets the faults of a process that is gone.
+    pub(crate) fn forget(&mut self, slot: usize) {
+        self.stalled.retain(|touch| touch.slot != slot);
+        self.due
+            .retain(|Reverse((_, _, due))| due.touch.slot != slot);
+        self.arrivals.retain(|(owner, _), _| *owner != slot);
+        self.prefetchers.remove(&slot);
+    }
+}
+
+impl Supervisor<'_> {
+    /// Takes the faults that wait in `slot`.
+    pub(crate) fn next_faults(&mut self, slot: usize) {
+        while let Some(fault) = self.next_fault(slot) {
+            let Some(arena) = &self.arenas[slot] else {
+                return;
+            };
+            let touch = Touch {
+                slot,
+                page: arena.page(fault.address),
+                write: fault.write,
+                minor: fault.minor,
+                tid: fault.tid,
+                since_ns: self.now_ns(),
+            };
+            self.touch(touch);
+        }
+        self.resolve_due();
+    }
+
+    fn next_fault(&self, slot: usize) -> Option<Fault> {
+        self.arenas[slot].as_ref()?.fault.as_ref()?.next()
+    }
+
+    fn touch(&mut self, touch: Touch) {
+        let Some(cell) = self.tables.make_word(touch.slot, touch.page) else {
+            self.totals
+                .warn_once("page-state table is full: some pages are not managed");
+            return self.resolve(&touch);
+        };
+        let word = Word(cell.load(Ordering::Acquire));
+        match word.state() {
+            State::Absent | State::Remote => {
+                let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget)
+                else {
+                    return;
+                };
+                let lane = self.tables.lane(budget, word.tier());
+                if lane.free() <= 0 {
+                    self.waiting.stalled.push_back(touch);
+                    return;
+                }
+                lane.credit(-1);
+                self.admit(touch, word);
+            }
+            State::Local | State::Probation => {
+                cell.store(
+                    word.with_state(State::Local)
+                        .with_dirty(word.dirty() || touch.write)
+                        .0,
+                    Ordering::Release,
+                );
+                self.resolve(&touch);
+                if word.state() == State::Probation {
+                    self.log(&touch, FaultKind::Soft, 0, 0, 0);
+                }
+            }
+            State::Prefetched => {
+                let at = self
+                    .waiting
+                    .arrivals
+                    .remove(&(touch.slot, touch.page))
+                    .unwrap_or(0);
+                cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+                let requested_ns = at.saturating_sub(touch.since_ns);
+                self.wait_until(
+                    at,
+                    Due {
+                        touch,
+                        kind: ARRIVED,
+                        wait_ns: 0,
+                        requested_ns,
+                    },
+                );
+            }
+            // Another thread's; its answer wakes both.
+            State::Fetching => self.totals.joined_count += 1,
+        }
+    }
+
+    // The frame is there.
+    fn admit(&mut self, touch: Touch, word: Word) {
+        let now = self.now_ns();
+        let stalled = now.saturating_sub(touch.since_ns);
+        let Some(cell) = self.tables.word(touch.slot, touch.page) else {
+            return;
+        };
+        if word.state() == State::Absent {
+            // A new page has no copy anywhere else: it is dirty from birth.
+            cell.store(
+                word.with_state(State::Local).with_dirty(true).0,
+                Ordering::Release,
+            );
+            self.resolve(&touch);
+            self.log(&touch, FaultKind::FirstTouch, stalled, 0, 0);
+            return;
+        }
+        cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+        let (sent, ready) = self.reserve_fetch(word.tier(), now);
+        let page_ns = self
+            .tables
+            .link(word.tier())
+            .page_ps()
+            .load(Ordering::Relaxed)
+            / 1000;
+        let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
+        let requested_ns = ready.saturating_sub(touch.since_ns);
+        self.prefetch(&touch, now);
+        self.wait_until(
+            ready,
+            Due {
+                touch,
+                kind: FETCH,
+                wait_ns,
+                requested_ns,
+            },
+        );
+    }
+
+    // When the last bit has been sent, and when the page is here; nanoseconds of the run.
+    fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
+        let link = self.tables.link(tier);
+        let page = link.page_ps().load(Ordering::Relaxed);
+        let now = now_ns * 1000;
+        let queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
+        let sent = if queued && page > 0 {
+            let start = link.fetch_free_ps().load(Ordering::Acquire).max(now);
+            link.fetch_free_ps().store(start + page, Ordering::Release);
+            start + page
+        } else {
+            now + page
+        };
+        let latency = if link.profiled().load(Ordering::Relaxed) == 0 {
+            link.rtt_ps().load(Ordering::Relaxed)
+        } else {
+            let state = link
+                .profile_state()
+                .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
+            let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
+            u64::from(self.tables.profile(tier)[draw].load(Ordering::Relaxed)) * 1000
+        };
+        (sent / 1000, (sent + latency) / 1000)
+    }
+
+    fn prefetch(&mut self, touch: &Touch, now: u64) {
+        let prefetch = self.config.prefetch;
+        let prefetcher = self.waiting.prefetchers.entry(touch.slot);
+        let pages: Vec<PageIndex> = prefetcher
+            .or_insert_with(|| Prefetcher::new(prefetch))
+            .on_fault(touch.page)
+            .collect();
+        for page in pages {
+            let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
+                return;
+            };
+            let Some(cell) = self.tables.word(touch.slot, page) else {
+                continue;
+            };
+            let word = Word(cell.load(Ordering::Acquire));
+            let lane = self.tables.lane(budget, word.tier());
+            if word.state() != State::Remote || lane.free() <= 0 {
+                continue;
+            }
+            lane.credit(-1);
+            cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
+            let (_, ready) = self.reserve_fetch(word.tier(), now);
+            self.waiting.arrivals.insert((touch.slot, page), ready);
+            self.log(
+                &Touch { page, ..*touch },
+                FaultKind::Prefetch,
+                0,
+                ready.saturating_sub(now),
+                0,
+            );
+        }
+    }
+
+    fn wait_until(&mut self, at_ns: u64, due: Due) {
+        self.waiting.sequence += 1;
+        // The supervisor's own work on the fault is part of the delay, not on top of it.
+        let at_ns = at_ns.saturating_sub(self.config.constant_ns);
+        self.waiting
+            .due
+            .push(Reverse((at_ns, self.waiting.sequence, due)));
+    }
+
+    /// Lets every fault go whose deadline has come, and waits for the next.
+    pub(crate) fn resolve_due(&mut self) {
+        self.deadline.acknowledge();
+        while let Some(Reverse((at, _, due))) = self.waiting.due.peek().copied() {
+            let now = self.now_ns();
+            if at > now + SPIN_NS {
+                let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+                let _valid = self.deadline.at(epoch + at - SPIN_NS / 2);
+                return;
+            }
+            if at > now {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.waiting.due.pop();
+            if let Some(cell) = self.tables.word(due.touch.slot, due.touch.page) {
+                let word = Word(cell.load(Ordering::Acquire));
+                let dirty = due.touch.write;
+                cell.store(
+                    word.with_state(State::Local).with_dirty(dirty).0,
+                    Ordering::Release,
+                );
+            }
+            self.resolve(&due.touch);
+            let kind = if due.kind == FETCH {
+                FaultKind::Fetch
+            } else {
+                FaultKind::Arrived
+            };
+            let measured = self.now_ns().saturating_sub(due.touch.since_ns);
+            self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
+        }
+    }
+
+    /// Serves faults that wait for a frame, in order.
+    pub(crate) fn serve_waiting(&mut self, _budget: usize, _tier: usize) {
+        for _ in 0..self.waiting.stalled.len() {
+            let Some(touch) = self.waiting.stalled.pop_front() else {
+                break;
+            };
+            let before = self.waiting.stalled.len();
+            self.touch(touch);
+            if self.waiting.stalled.len() == before {
+                self.totals
+                    .stalled(self.now_ns().saturating_sub(touch.since_ns));
+            }
+        }
+        self.resolve_due();
+    }
+
+    fn resolve(&self, touch: &Touch) {
+        let Some(arena) = &self.arenas[touch.slot] else {
+            return;
+        };
+        let Some(fault) = &arena.fault else { return };
+        let address = arena.address(touch.page);
+        // A page whose contents exist is mapped; one that has none is created. Errors mean that the range or the
+        // process is gone, and then nobody waits.
+        let mapped = if touch.minor {
+            fault.map(address, 4096)
+        } else {
+            fault.zero(address, 4096)
+        };
+        if let Err(error) = mapped
+            && error.errno() == Some(14)
+        {
+            let _gone = fault.zero(address, 4096);
+        }
+    }
+
+    fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
+        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        let event = FaultEvent {
+            time_ns: touch.since_ns,
+            page: touch.page,
+            slot: touch.slot,
+            tid: touch.tid,
+            kind,
+            write: touch.write,
+            stalled: false,
+            overdraft: false,
+            wait_ns: short(wait),
+            requested_ns: short(requested),
+            measured_ns: short(measured),
+        };
+        self.note(&event);
+        if self.config.record {
+            self.observer.faults(&[event]);
+        }
+    }
+}
+
+// splitmix64, as in the trap.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z
+}

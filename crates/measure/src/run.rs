@@ -1,0 +1,550 @@
+//! DESIGN NOTES
+//!
+//! A record is read years later, by other programs, so its field names carry their units and its
+//! values are never scaled. Fields may be added within a schema version: readers ignore what
+//! they do not know, and what is new is optional. A field that changes its meaning or goes away
+//! makes a new version. Each kind of run has its own parameters and results behind [`Results`];
+//! the frame around them is the same for all.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::histogram::LatencySummary;
+
+/// The record of one run: what was asked, where, and what came of it.
+///
+/// As JSON: `schema`, `version`, `command`, `started_unix_ns`, `seed`, `host`, `params`,
+/// `results`, in this order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(bound(
+    serialize = "R: Serialize, R::Params: Serialize",
+    deserialize = "R: Results"
+))]
+pub struct Run<R: Results = RunResults> {
+    /// Kind and version of the record, `afar.run/1`; [`Results::SCHEMA`].
+    #[serde(deserialize_with = "schema_of::<R, _>")]
+    pub schema: String,
+    /// Version of the program that wrote the record.
+    pub version: String,
+    /// The full command line.
+    pub command: Vec<String>,
+    /// Start of the run, nanoseconds since 1970-01-01 UTC.
+    pub started_unix_ns: u64,
+    /// The seed every draw of the run followed from.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
+    /// The resolved configuration.
+    pub params: R::Params,
+    /// The outcome.
+    pub results: R,
+}
+
+/// The results of one kind of run, which decide the schema of its record.
+///
+/// Results and parameters must have a JSON form: any map in them has string keys.
+pub trait Results: Serialize + DeserializeOwned {
+    /// Kind and version, e.g. `afar.run/1`.
+    const SCHEMA: &'static str;
+    /// The configuration that such a run has.
+    type Params: Serialize + DeserializeOwned;
+}
+
+/// Why a text is not a record of the wanted kind.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The record is of another kind or of a version this program does not know.
+    #[error(
+        "the record has schema \"{found}\", but \"{expected}\" is wanted; \
+         read it with the version of afar that wrote it"
+    )]
+    UnknownSchema {
+        /// The schema that the record states.
+        found: String,
+        /// The schema that this program reads.
+        expected: &'static str,
+    },
+    /// The text is JSON but does not say what it is.
+    #[error(
+        "the record has no \"schema\" field, so it was not written by afar; \
+         \"{expected}\" is wanted"
+    )]
+    NoSchema {
+        /// The schema that this program reads.
+        expected: &'static str,
+    },
+    /// The text is not JSON, or a field is missing or of the wrong type.
+    #[error("the record cannot be read as \"{expected}\": {source}; it may be cut short")]
+    Malformed {
+        /// The schema that this program reads.
+        expected: &'static str,
+        /// What is wrong and where.
+        source: serde_json::Error,
+    },
+}
+
+/// The machine a run took place on, as its operating system describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Host {
+    /// Kernel release, as `uname -r`.
+    pub kernel: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cpu_count: u64,
+    /// Physical memory.
+    pub memory_bytes: u64,
+    /// Transparent huge pages: always, madvise or never.
+    pub thp: String,
+    /// The kernel's clock source.
+    pub clocksource: String,
+    /// Whether this is a virtual machine or container; `None` if it could not be told.
+    pub virtualised: Option<bool>,
+    /// Frequency governor; `None` if the processor has none to choose.
+    pub governor: Option<String>,
+    /// Processor vulnerabilities' mitigations in force; `None` if the kernel does not say.
+    pub mitigations: Option<String>,
+}
+
+/// The resolved configuration of a run with far memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Params {
+    /// The engine that holds far memory: arena or swap.
+    pub engine: String,
+    /// How faults are trapped and delayed.
+    pub trap: String,
+    /// Local memory as the user gave it.
+    pub local: String,
+    /// Local memory; `None` while a share is not yet resolved.
+    pub local_bytes: Option<u64>,
+    /// Round-trip time of the link.
+    pub rtt_ns: u64,
+    /// Bandwidth of the link in bits per second; `None` is infinite.
+    pub bandwidth_bps: Option<u64>,
+    /// What transfers share, as [`LinkMode`](crate::LinkMode).
+    pub link: String,
+    /// Where the delay profile came from; `None` without one.
+    pub profile: Option<String>,
+    /// Eviction policy.
+    pub policy: String,
+    /// Prefetch policy.
+    pub prefetch: String,
+    /// Who shares a budget.
+    pub budget_scope: String,
+    /// Further tiers of far memory, nearest first.
+    pub tiers: Vec<TierParams>,
+}
+
+/// One tier of far memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TierParams {
+    /// Name of the tier.
+    pub name: String,
+    /// Capacity; `None` is unlimited.
+    pub capacity_bytes: Option<u64>,
+    /// Round-trip time of its link.
+    pub rtt_ns: u64,
+    /// Bandwidth of its link in bits per second; `None` is infinite.
+    pub bandwidth_bps: Option<u64>,
+    /// What transfers share, as [`LinkMode`](crate::LinkMode).
+    pub link: String,
+}
+
+/// The outcome of a run with far memory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunResults {
+    /// Exit status of the program; `None` if a signal ended it.
+    pub exit_status: Option<i32>,
+    /// The signal that ended the program, if one did.
+    pub signal: Option<i32>,
+    /// From start to exit of the program.
+    pub elapsed_ns: u64,
+    /// Faults by kind.
+    pub faults: FaultCounts,
+    /// Bytes fetched from far memory, prefetched ones included.
+    pub fetched_bytes: u64,
+    /// Bytes written back to far memory.
+    pub written_back_bytes: u64,
+    /// Share of evicted pages that were dirty, 0 to 1; `None` if it was not observed.
+    pub dirty_share: Option<f64>,
+    /// How long fetches took.
+    pub fault_latency: FaultLatency,
+    /// Faults that had to wait for local memory.
+    pub stall: StallCounts,
+    /// Whether local memory stayed within its budget.
+    pub budget: BudgetHeld,
+    /// Memory that stayed local because it cannot be managed.
+    pub unmanaged_bytes: u64,
+    /// The most memory under management at once, local and far.
+    pub managed_peak_bytes: u64,
+    /// The processes of the program.
+    pub processes: Vec<ProcessSummary>,
+    /// What a reader must know before believing the figures.
+    pub warnings: Vec<String>,
+    /// How delays were calibrated; `None` if they were not.
+    pub calibration: Option<Calibration>,
+}
+
+/// Faults and page movements by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FaultCounts {
+    /// First use of a page, which fetches nothing.
+    pub first_touch_count: u64,
+    /// Faults on a page in far memory, which pay the link.
+    pub fetch_count: u64,
+    /// Faults on a page that was still local, which pay nothing.
+    pub soft_count: u64,
+    /// Pages fetched ahead of a fault.
+    pub prefetch_count: u64,
+    /// Prefetched pages that were then used.
+    pub prefetch_used_count: u64,
+    /// Pages that became local without a fault that was seen.
+    pub silent_count: u64,
+    /// Faults on a page whose fetch was already under way.
+    pub duplicate_count: u64,
+}
+
+/// How long fetches took, in parts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FaultLatency {
+    /// From trap to resumption.
+    pub total: LatencySummary,
+    /// Queueing on the link.
+    pub wait: LatencySummary,
+    /// Putting the page on the link.
+    pub transfer: LatencySummary,
+    /// What the mechanism itself added.
+    pub overhead: LatencySummary,
+    /// The delay the link asked for.
+    pub requested: LatencySummary,
+    /// The delay that was achieved.
+    pub achieved: LatencySummary,
+    /// The whole distribution of `total`, as [`Histogram::bins`](crate::Histogram::bins):
+    /// pairs of nanoseconds and count. Left out of the JSON when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub total_bins: Vec<(u64, u64)>,
+}
+
+/// Faults that found no free local page and waited for an eviction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StallCounts {
+    /// How many.
+    pub stall_count: u64,
+    /// How long, in sum.
+    pub stall_ns_total: u64,
+    /// The longest.
+    pub stall_ns_max: u64,
+}
+
+/// Whether local memory stayed within its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BudgetHeld {
+    /// The local memory that was promised.
+    pub budget_bytes: u64,
+    /// The most that was local at once.
+    pub peak_resident_bytes: u64,
+    /// How much one eviction frees, by which the peak may pass the budget.
+    pub batch_bytes: u64,
+    /// Whether the peak stayed within budget and batch.
+    pub held: bool,
+}
+
+/// One process of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProcessSummary {
+    /// Process id.
+    pub pid: u32,
+    /// Command name.
+    pub name: String,
+    /// Whether its memory was under management.
+    pub managed: bool,
+    /// Why not; `None` if it was.
+    pub why_unmanaged: Option<String>,
+    /// The most memory it had under management.
+    pub managed_peak_bytes: u64,
+    /// Its memory that stayed local.
+    pub unmanaged_bytes: u64,
+    /// Its faults on pages in far memory.
+    pub fetch_count: u64,
+}
+
+/// How delays were calibrated before the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The shortest total fault that can be had on this machine.
+    pub floor_ns: u64,
+    /// What a fault costs beyond its requested delay, subtracted from every delay.
+    pub constant_ns: u64,
+    /// Median of achieved minus requested delay that remains.
+    pub median_error_ns: i64,
+}
+
+impl<R: Results> Run<R> {
+    /// Reads a record from JSON.
+    ///
+    /// # Errors
+    ///
+    /// That the text is not a record, or that its kind or version is another; this is told
+    /// first, whatever else may differ.
+    pub fn from_json(text: &str) -> Result<Self, RunError> {
+        let expected = R::SCHEMA;
+        let malformed = |source| RunError::Malformed { expected, source };
+        let header: Header = serde_json::from_str(text).map_err(malformed)?;
+        match header.schema {
+            None => Err(RunError::NoSchema { expected }),
+            Some(found) if found != expected => Err(RunError::UnknownSchema { found, expected }),
+            Some(_) => serde_json::from_str(text).map_err(malformed),
+        }
+    }
+
+    /// The record as JSON, indented, with a final newline.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut json = serde_json::to_string_pretty(self).expect("results promise a JSON form");
+        json.push('\n');
+        json
+    }
+}
+
+impl Results for RunResults {
+    const SCHEMA: &'static str = "afar.run/1";
+    type Params = Params;
+}
+
+/// The one field that every version of every record has.
+#[derive(Deserialize)]
+struct Header {
+    schema: Option<String>,
+}
+
+/// Refuses another schema where a record is read by other means than [`Run::from_json`].
+fn schema_of<'de, R: Results, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let found = String::deserialize(deserializer)?;
+    if found == R::SCHEMA {
+        return Ok(found);
+    }
+    Err(D::Error::custom(RunError::UnknownSchema {
+        found,
+        expected: R::SCHEMA,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOLDEN: &str = include_str!("../tests/golden/run.json");
+
+    fn latency(base_ns: u64) -> LatencySummary {
+        LatencySummary {
+            count: 3,
+            min_ns: base_ns,
+            mean_ns: base_ns + 1,
+            p50_ns: base_ns + 2,
+            p90_ns: base_ns + 3,
+            p95_ns: base_ns + 4,
+            p99_ns: base_ns + 5,
+            p999_ns: base_ns + 6,
+            max_ns: base_ns + 7,
+        }
+    }
+
+    fn host() -> Host {
+        Host {
+            kernel: "6.18.0".to_owned(),
+            cpu_model: "Model X".to_owned(),
+            cpu_count: 2,
+            memory_bytes: 25_769_803_776,
+            thp: "madvise".to_owned(),
+            clocksource: "tsc".to_owned(),
+            virtualised: Some(true),
+            governor: None,
+            mitigations: None,
+        }
+    }
+
+    fn params() -> Params {
+        Params {
+            engine: "arena".to_owned(),
+            trap: "bpf".to_owned(),
+            local: "25%".to_owned(),
+            local_bytes: Some(536_870_912),
+            rtt_ns: 5_000,
+            bandwidth_bps: Some(40_000_000_000),
+            link: "shared".to_owned(),
+            profile: None,
+            policy: "clock".to_owned(),
+            prefetch: "none".to_owned(),
+            budget_scope: "tree".to_owned(),
+            tiers: vec![TierParams {
+                name: "far".to_owned(),
+                capacity_bytes: None,
+                rtt_ns: 9_000,
+                bandwidth_bps: None,
+                link: "full-duplex".to_owned(),
+            }],
+        }
+    }
+
+    fn results() -> RunResults {
+        RunResults {
+            exit_status: Some(0),
+            signal: None,
+            elapsed_ns: 1_500_000_000,
+            faults: FaultCounts {
+                first_touch_count: 1,
+                fetch_count: 2,
+                soft_count: 3,
+                prefetch_count: 4,
+                prefetch_used_count: 5,
+                silent_count: 6,
+                duplicate_count: 7,
+            },
+            fetched_bytes: 8_192,
+            written_back_bytes: 4_096,
+            dirty_share: Some(0.5),
+            fault_latency: FaultLatency {
+                total: latency(100),
+                wait: latency(200),
+                transfer: latency(300),
+                overhead: latency(400),
+                requested: latency(500),
+                achieved: latency(600),
+                total_bins: vec![(100, 2), (107, 1)],
+            },
+            stall: StallCounts {
+                stall_count: 1,
+                stall_ns_total: 20,
+                stall_ns_max: 30,
+            },
+            budget: BudgetHeld {
+                budget_bytes: 536_870_912,
+                peak_resident_bytes: 536_866_816,
+                batch_bytes: 262_144,
+                held: true,
+            },
+            unmanaged_bytes: 12_288,
+            managed_peak_bytes: 2_147_483_648,
+            processes: vec![ProcessSummary {
+                pid: 77,
+                name: "redis-server".to_owned(),
+                managed: false,
+                why_unmanaged: Some("statically linked".to_owned()),
+                managed_peak_bytes: 0,
+                unmanaged_bytes: 12_288,
+                fetch_count: 0,
+            }],
+            warnings: vec!["one processor was busy".to_owned()],
+            calibration: Some(Calibration {
+                floor_ns: 900,
+                constant_ns: 910,
+                median_error_ns: -12,
+            }),
+        }
+    }
+
+    fn run() -> Run {
+        Run {
+            schema: RunResults::SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: ["afar", "run", "--", "redis-server"]
+                .map(str::to_owned)
+                .to_vec(),
+            started_unix_ns: 1_700_000_000_000_000_000,
+            seed: 42,
+            host: host(),
+            params: params(),
+            results: results(),
+        }
+    }
+
+    #[test]
+    fn to_json_golden() {
+        assert_eq!(run().to_json(), GOLDEN);
+    }
+
+    #[test]
+    fn from_json_golden() {
+        assert_eq!(Run::from_json(GOLDEN).unwrap(), run());
+    }
+
+    #[test]
+    fn from_json_ignores_fields_of_later_writers() {
+        let later = GOLDEN.replacen("\"seed\"", "\"weather\": {\"rain\": true},\n  \"seed\"", 1);
+        assert_eq!(Run::from_json(&later).unwrap(), run());
+    }
+
+    #[test]
+    fn from_json_unknown_version_is_told_before_anything_else() {
+        let error = Run::<RunResults>::from_json(r#"{"results": [], "schema": "afar.run/9"}"#);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "the record has schema \"afar.run/9\", but \"afar.run/1\" is wanted; \
+             read it with the version of afar that wrote it"
+        );
+    }
+
+    #[test]
+    fn from_json_not_a_record() {
+        let error = |text| Run::<RunResults>::from_json(text).unwrap_err().to_string();
+        assert_eq!(
+            error("{}"),
+            "the record has no \"schema\" field, so it was not written by afar; \
+             \"afar.run/1\" is wanted"
+        );
+        let cut_short = &GOLDEN[..GOLDEN.len() / 2];
+        assert!(error(cut_short).starts_with("the record cannot be read as \"afar.run/1\": EOF"));
+        let missing = GOLDEN.replacen("\"elapsed_ns\"", "\"elapsed_us\"", 1);
+        assert!(error(&missing).contains("missing field `elapsed_ns`"));
+    }
+
+    #[test]
+    fn deserialize_other_schema_within_a_larger_document() {
+        let runs = format!("[{}]", GOLDEN.replacen("afar.run/1", "afar.sim/1", 1));
+        let error = serde_json::from_str::<Vec<Run>>(&runs)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("schema \"afar.sim/1\", but \"afar.run/1\" is wanted"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn other_kinds_bring_their_own_params_and_results() {
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct BenchParams {
+            depth_count: u64,
+        }
+        #[derive(Debug, PartialEq, Serialize, Deserialize)]
+        struct BenchResults {
+            latency: LatencySummary,
+        }
+        impl Results for BenchResults {
+            const SCHEMA: &'static str = "afar.bench/1";
+            type Params = BenchParams;
+        }
+        let bench = Run {
+            schema: BenchResults::SCHEMA.to_owned(),
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            started_unix_ns: 0,
+            seed: 0,
+            host: Host::default(),
+            params: BenchParams { depth_count: 32 },
+            results: BenchResults {
+                latency: latency(1),
+            },
+        };
+        let json = bench.to_json();
+        assert_eq!(Run::<BenchResults>::from_json(&json).unwrap(), bench);
+        assert!(matches!(
+            Run::<RunResults>::from_json(&json),
+            Err(RunError::UnknownSchema {
+                expected: "afar.run/1",
+                ..
+            })
+        ));
+    }
+}

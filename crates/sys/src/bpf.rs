@@ -1,0 +1,149 @@
+//! Loads a BPF object, sizes its maps, maps them into this process and attaches its programs to raw tracepoints.
+
+use std::os::fd::AsFd;
+
+use aya::maps::{HashMap, Map, MapData, RingBuf};
+use aya::programs::RawTracePoint;
+use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::Result;
+use crate::memory::SharedView;
+
+/// Why a BPF object could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BpfError {
+    /// The kernel or the loader refused the object.
+    #[error("load the page-fault trap: {0}")]
+    Load(#[from] aya::EbpfError),
+    /// The kernel's verifier or permission check refused a program.
+    #[error("load the page-fault trap: {0}")]
+    Program(#[from] aya::programs::ProgramError),
+    /// A map could not be used.
+    #[error("open a map of the page-fault trap: {0}")]
+    Map(#[from] aya::maps::MapError),
+    /// The object lacks something it should have.
+    #[error("the page-fault trap has no {0}")]
+    Missing(&'static str),
+    /// Mapping one of its maps failed.
+    #[error(transparent)]
+    System(#[from] crate::Error),
+}
+
+/// A loaded BPF object. Dropping it detaches every program.
+pub struct Object {
+    ebpf: Ebpf,
+}
+
+/// A size or constant that the loader sets before the object goes to the kernel.
+#[derive(Debug, Clone, Copy)]
+pub enum Setting<'a> {
+    /// Number of entries of a map.
+    Entries(&'a str, u32),
+    /// A 32-bit constant.
+    Constant(&'a str, &'a u32),
+}
+
+impl Object {
+    /// Loads `bytes` (an ELF object for the BPF machine) with `settings`.
+    ///
+    /// # Errors
+    /// When the kernel refuses: the caller lacks `CAP_BPF`/`CAP_PERFMON`, or the kernel is too old.
+    pub fn load(bytes: &[u8], settings: &[Setting<'_>]) -> std::result::Result<Self, BpfError> {
+        let mut loader = EbpfLoader::new();
+        loader.verifier_log_level(VerifierLogLevel::DISABLE);
+        for setting in settings {
+            match *setting {
+                Setting::Entries(map, entries) => loader.map_max_entries(map, entries),
+                Setting::Constant(name, value) => loader.override_global(name, value, true),
+            };
+        }
+        Ok(Self { ebpf: loader.load(bytes)? })
+    }
+
+    /// Loads program `name` and attaches it to the raw tracepoint `tracepoint`.
+    ///
+    /// # Errors
+    /// When the verifier refuses the program or the tracepoint does not exist.
+    pub fn attach(&mut self, name: &'static str, tracepoint: &str) -> std::result::Result<(), BpfError> {
+        let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
+        let program: &mut RawTracePoint = program.try_into()?;
+        program.load()?;
+        program.attach(tracepoint)?;
+        Ok(())
+    }
+
+    /// Maps the array `name` of `bytes` into this process.
+    ///
+    /// # Errors
+    /// When there is no such array or it cannot be mapped.
+    pub fn view(&self, name: &'static str, bytes: usize) -> std::result::Result<SharedView, BpfError> {
+        let map = self.ebpf.map(name).ok_or(BpfError::Missing(name))?;
+        let Map::Array(data) = map else { return Err(BpfError::Missing(name)) };
+        Ok(view_of(data, bytes)?)
+    }
+
+    /// Takes the hash `name` with 32-bit keys and values.
+    ///
+    /// # Errors
+    /// When there is no such hash.
+    pub fn take_hash(&mut self, name: &'static str) -> std::result::Result<Hash, BpfError> {
+        let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
+        Ok(Hash { map: HashMap::try_from(map)? })
+    }
+
+    /// Takes the ring buffer `name`, used only to wake this process.
+    ///
+    /// # Errors
+    /// When there is no such ring buffer.
+    pub fn take_doorbell(&mut self, name: &'static str) -> std::result::Result<Doorbell, BpfError> {
+        let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
+        Ok(Doorbell { ring: RingBuf::try_from(map)? })
+    }
+}
+
+fn view_of(data: &MapData, bytes: usize) -> Result<SharedView> {
+    SharedView::map(&data.fd().as_fd(), bytes)
+}
+
+/// A kernel hash of 32-bit keys and values.
+pub struct Hash {
+    map: HashMap<MapData, u32, u32>,
+}
+
+impl Hash {
+    /// Adds or replaces a key.
+    ///
+    /// # Errors
+    /// When the hash is full.
+    pub fn insert(&mut self, key: u32, value: u32) -> std::result::Result<(), BpfError> {
+        Ok(self.map.insert(key, value, 0)?)
+    }
+
+    /// Removes a key; nothing happens when it is not there.
+    pub fn remove(&mut self, key: u32) {
+        let _absent = self.map.remove(&key);
+    }
+}
+
+/// A ring buffer whose messages mean only "look".
+pub struct Doorbell {
+    ring: RingBuf<MapData>,
+}
+
+impl Doorbell {
+    /// Takes all rings at once; true if there was one.
+    pub fn answer(&mut self) -> bool {
+        let mut rang = false;
+        while self.ring.next().is_some() {
+            rang = true;
+        }
+        rang
+    }
+
+    /// The descriptor to wait on.
+    #[must_use]
+    pub fn raw_fd(&self) -> RawFd {
+        self.ring.as_raw_fd()
+    }
+}

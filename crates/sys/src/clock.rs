@@ -1,0 +1,25 @@
+//! The monotonic clock that the kernel side reads too, and the processor's time-stamp counter.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`, the clock of `bpf_ktime_get_ns`.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Nanoseconds since 1970 by the system's clock.
+#[must_use]
+pub fn unix_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Realtime))
+}
+
+fn nanoseconds(time: rustix::time::Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Gives the processor away for `time`.
+pub fn pause(time: std::time::Duration) {
+    std::thread::sleep(time);
+}

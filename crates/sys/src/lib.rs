@@ -1,0 +1,28 @@
+//! Safe handles on Linux: what the rest of afar needs of the kernel, and nothing of what it does with it.
+//!
+//! ```text
+//! spawn a program under a system-call filter      seccomp, process
+//! back its memory with a file and watch it        memory, userfault, pagemap
+//! trap its page faults                            bpf
+//! act inside it                                   socket (to the preload library), ptrace
+//! wait for whatever comes next                    event, clock
+//! ```
+//!
+//! Invariants:
+//! - Every `unsafe` block of the workspace is here or in the preload library, and says why it is sound.
+//! - No policy: nothing here knows of delays, budgets or victims.
+//! - Every failure names the operation and the operating system's reason ([`Error`]).
+
+pub mod bpf;
+pub mod clock;
+mod error;
+pub mod event;
+pub mod memory;
+pub mod pagemap;
+pub mod process;
+pub mod ptrace;
+pub mod seccomp;
+pub mod socket;
+pub mod userfault;
+
+pub use error::{Error, Result};

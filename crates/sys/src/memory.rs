@@ -1,0 +1,188 @@
+//! Memory files and views of them.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::error::During;
+use crate::{Error, Result};
+
+/// A file that lives in memory only and disappears with its last user.
+#[derive(Debug)]
+pub struct MemoryFile {
+    file: File,
+}
+
+impl MemoryFile {
+    /// Creates an empty memory file of `bytes` (sparse: nothing is allocated). Programs may be run from it.
+    ///
+    /// # Errors
+    /// When the kernel refuses a new file (out of descriptors or memory).
+    pub fn new(name: &str, bytes: u64) -> Result<Self> {
+        let flags = MemfdFlags::CLOEXEC;
+        let fd = rustix::fs::memfd_create(name, flags | MemfdFlags::EXEC)
+            .or_else(|_| rustix::fs::memfd_create(name, flags))
+            .during("create a memory file")?;
+        rustix::fs::ftruncate(&fd, bytes).during("size a memory file")?;
+        Ok(Self { file: File::from(fd) })
+    }
+
+    /// Gives back the memory behind a range; it reads as zeros from now on, in every mapping.
+    ///
+    /// # Errors
+    /// When the kernel refuses (never for whole pages of a memory file of ours).
+    pub fn punch(&self, offset: u64, bytes: u64) -> Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        rustix::fs::fallocate(&self.file, flags, offset, bytes).during("free a range of a memory file")
+    }
+
+    /// The next range at or after `offset`, and below `end`, that has memory behind it.
+    ///
+    /// # Errors
+    /// When the kernel refuses to seek.
+    pub fn next_populated(&self, offset: u64, end: u64) -> Result<Option<(u64, u64)>> {
+        let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(start) if start < end => start,
+            Ok(_) | Err(rustix::io::Errno::NXIO) => return Ok(None),
+            Err(error) => return Err(Error::new("find populated memory", error)),
+        };
+        let hole = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).during("find a hole")?;
+        Ok(Some((start, hole.min(end))))
+    }
+
+    /// Copies `bytes` from `from` of this file to `to` of `target`, page by page where they are populated.
+    ///
+    /// # Errors
+    /// When memory runs out; the target is then partly written.
+    pub fn copy_to(&self, target: &Self, from: u64, to: u64, bytes: u64) -> Result<()> {
+        const CHUNK: usize = 1 << 18;
+        let mut buffer = vec![0_u8; CHUNK];
+        let end = from + bytes;
+        let mut at = from;
+        while let Some((start, stop)) = self.next_populated(at, end)? {
+            let mut position = start;
+            while position < stop {
+                let left = usize::try_from(stop - position).unwrap_or(CHUNK).min(CHUNK);
+                let chunk = &mut buffer[..left];
+                self.file.read_exact_at(chunk, position).during("read a memory file")?;
+                let place = to + (position - from);
+                target.file.write_all_at(chunk, place).during("write a memory file")?;
+                position += left as u64;
+            }
+            at = stop;
+        }
+        Ok(())
+    }
+
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.file.write_all_at(bytes, offset).during("write a memory file")
+    }
+
+    /// Reads exactly `bytes.len()` bytes at `offset`.
+    ///
+    /// # Errors
+    /// When the file is shorter.
+    pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(bytes, offset).during("read a memory file")
+    }
+
+    /// Bytes of memory the file occupies now.
+    ///
+    /// # Errors
+    /// When the kernel refuses to tell.
+    pub fn allocated_bytes(&self) -> Result<u64> {
+        let status = rustix::fs::fstat(&self.file).during("measure a memory file")?;
+        Ok(u64::try_from(status.st_blocks).unwrap_or(0) * 512)
+    }
+}
+
+impl AsFd for MemoryFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl From<MemoryFile> for OwnedFd {
+    fn from(memory: MemoryFile) -> Self {
+        memory.file.into()
+    }
+}
+
+/// A shared, writable view of a file or kernel map, seen as atomic words because others write it too.
+#[derive(Debug)]
+pub struct SharedView {
+    base: NonNull<libc::c_void>,
+    bytes: usize,
+}
+
+// SAFETY: the view is plain memory; every access goes through atomics.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Send for SharedView {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "see above")]
+unsafe impl Sync for SharedView {}
+
+impl SharedView {
+    /// Maps the first `bytes` of `fd`, shared and writable.
+    ///
+    /// # Errors
+    /// When the kernel refuses the mapping.
+    #[expect(unsafe_code, reason = "mmap")]
+    pub fn map(fd: &impl AsFd, bytes: usize) -> Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choosing; nothing else refers to it.
+        let base = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0)
+        }
+        .during("map shared memory")?;
+        let base = NonNull::new(base)
+            .ok_or_else(|| Error::new("map shared memory", rustix::io::Errno::FAULT))?;
+        Ok(Self { base, bytes })
+    }
+
+    /// The view as 32-bit words.
+    #[must_use]
+    #[expect(unsafe_code, reason = "a slice over the mapping")]
+    pub fn words32(&self) -> &[AtomicU32] {
+        // SAFETY: the mapping is page-aligned, `bytes` long, lives as long as `self`, and atomics allow writers.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 4) }
+    }
+
+    /// The view as 64-bit words.
+    #[must_use]
+    #[expect(unsafe_code, reason = "a slice over the mapping")]
+    pub fn words64(&self) -> &[AtomicU64] {
+        // SAFETY: as in `words32`.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 8) }
+    }
+
+    /// Address of the first byte in this process.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.base.as_ptr() as u64
+    }
+}
+
+impl Drop for SharedView {
+    #[expect(unsafe_code, reason = "munmap")]
+    fn drop(&mut self) {
+        // SAFETY: `base` and `bytes` came from mmap and the slices handed out borrow `self`. An error here would
+        // mean that the range is no longer mapped, and then there is nothing left to do.
+        let _unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr(), self.bytes) };
+    }
+}
+
+/// Number of the descriptor, for messages to another process.
+#[must_use]
+pub fn raw(fd: &impl AsFd) -> i32 {
+    fd.as_fd().as_raw_fd()
+}

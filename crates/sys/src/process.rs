@@ -1,0 +1,223 @@
+//! Starting, watching and steering processes.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::error::{During, check};
+use crate::seccomp::{Filter, Listener};
+use crate::{Error, Result};
+
+/// A program that has been started under a filter.
+#[derive(Debug)]
+pub struct Spawned {
+    /// Its process.
+    pub pid: u32,
+    /// Where its filtered system calls (and those of all its descendants) arrive.
+    pub listener: Listener,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The program itself: not found, not executable.
+    #[error("{0}")]
+    Program(#[source] std::io::Error),
+    /// Something that afar needs.
+    #[error(transparent)]
+    System(#[from] Error),
+}
+
+/// Starts `command` with `filter` installed. The program dies with the calling thread.
+///
+/// # Errors
+/// When the program cannot be run or the kernel refuses the filter.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+pub fn spawn(command: &mut Command, filter: Filter) -> std::result::Result<Spawned, SpawnError> {
+    let (near, far) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .during("create a socket pair")?;
+    let parent = std::process::id();
+    let before_exec = move || {
+        // SAFETY: no pointers. Only async-signal-safe calls from here to exec.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: no arguments.
+        if u32::try_from(unsafe { libc::getppid() }).ok() != Some(parent) {
+            return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        let listener = filter.install().map_err(|error| error.source)?;
+        pass(&far, listener.as_raw_fd())
+    };
+    // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+    unsafe { command.pre_exec(before_exec) };
+    let child = command.spawn().map_err(SpawnError::Program)?;
+    let listener = receive(&near)?;
+    Ok(Spawned { pid: child.id(), listener: Listener::new(listener) })
+}
+
+// Sends a descriptor with nothing but stack memory, because the sender is between fork and exec.
+#[expect(unsafe_code, reason = "sendmsg without allocation")]
+fn pass(socket: &OwnedFd, fd: RawFd) -> std::io::Result<()> {
+    #[repr(C)]
+    struct Control {
+        header: libc::cmsghdr,
+        fd: RawFd,
+        pad: [u8; 4],
+    }
+    let mut control = Control {
+        header: libc::cmsghdr {
+            cmsg_len: size_of::<libc::cmsghdr>() + size_of::<RawFd>(),
+            cmsg_level: libc::SOL_SOCKET,
+            cmsg_type: libc::SCM_RIGHTS,
+        },
+        fd,
+        pad: [0; 4],
+    };
+    let mut byte = [0_u8; 1];
+    let mut slice = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+    // SAFETY: all-zero is a valid message header; the fields that matter are set next.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut slice;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>();
+    // SAFETY: the message points at locals that live through the call.
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+    if sent < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn receive(socket: &OwnedFd) -> Result<OwnedFd> {
+    let duplicate = rustix::io::fcntl_dupfd_cloexec(socket, 3).during("receive the filter")?;
+    let mut byte = [0_u8; 1];
+    match crate::socket::Socket::from(duplicate).receive(&mut byte)? {
+        crate::socket::Received::Message(_, Some(fd)) => Ok(fd),
+        _ => Err(Error::new("receive the filter", rustix::io::Errno::PROTO)),
+    }
+}
+
+/// What became of a child or a traced thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It exited with this status.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+    /// A signal stopped it; for a traced thread, `event` says which trace event it was (0: none).
+    Stopped {
+        /// The signal.
+        signal: i32,
+        /// The trace event.
+        event: i32,
+    },
+    /// It goes on after a stop.
+    Continued,
+}
+
+/// Takes one change of state of a child or traced thread, if there is one.
+#[must_use]
+#[expect(unsafe_code, reason = "waitpid with __WALL has no safe wrapper")]
+pub fn next_change() -> Option<(u32, Change)> {
+    let mut status = 0;
+    let options = libc::__WALL | libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
+    // SAFETY: `status` is a local.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, options) };
+    let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0)?;
+    let change = if libc::WIFEXITED(status) {
+        Change::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Change::Killed(libc::WTERMSIG(status))
+    } else if libc::WIFSTOPPED(status) {
+        Change::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
+    } else {
+        Change::Continued
+    };
+    Some((pid, change))
+}
+
+/// A descriptor that becomes readable when process `pid` ends.
+///
+/// # Errors
+/// When it is gone already.
+pub fn watch(pid: u32) -> Result<OwnedFd> {
+    rustix::process::pidfd_open(to_pid(pid)?, PidfdFlags::empty()).during("watch a process")
+}
+
+/// Sends signal number `signal` to process `pid`.
+///
+/// # Errors
+/// When it is gone or belongs to somebody else.
+#[expect(unsafe_code, reason = "signal numbers from elsewhere")]
+pub fn kill(pid: u32, signal: i32) -> Result<()> {
+    let target = libc::pid_t::try_from(pid).unwrap_or(libc::pid_t::MAX);
+    // SAFETY: no pointers.
+    check("signal a process", unsafe { libc::kill(target, signal) }.into()).map(|_zero| ())
+}
+
+/// Stops the calling process as a job-control stop would.
+pub fn stop_self() {
+    let _ignored = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+}
+
+/// Whether thread `tid` belongs to process `pid`.
+#[must_use]
+#[expect(unsafe_code, reason = "tgkill has no safe wrapper")]
+pub fn is_thread_of(tid: u32, pid: u32) -> bool {
+    // SAFETY: no pointers; signal 0 only checks.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
+}
+
+/// Gives thread `tid` (0: the caller) real-time priority, so that it runs before any ordinary thread.
+///
+/// # Errors
+/// Without `CAP_SYS_NICE`.
+#[expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
+pub fn make_realtime(tid: u32, priority: i32) -> Result<()> {
+    let target = libc::pid_t::try_from(tid).unwrap_or(0);
+    let parameters = libc::sched_param { sched_priority: priority };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: `parameters` is a local.
+    let result = unsafe { libc::sched_setscheduler(target, policy, &raw const parameters) };
+    check("raise a thread's priority", result.into()).map(|_zero| ())
+}
+
+/// Runs the calling thread only on processor `index`.
+///
+/// # Errors
+/// When there is no such processor.
+pub fn pin_to_processor(index: usize) -> Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(index);
+    rustix::thread::sched_setaffinity(None, &set).during("pin a thread to a processor")
+}
+
+/// The calling process's effective user.
+#[must_use]
+pub fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Takes ownership of a descriptor known by number.
+///
+/// # Errors
+/// When the number is negative.
+#[expect(unsafe_code, reason = "ownership by number")]
+pub fn own(fd: RawFd) -> Result<OwnedFd> {
+    check("own a descriptor", fd.into())?;
+    // SAFETY: the caller got this number from the kernel and hands it over.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn to_pid(pid: u32) -> Result<Pid> {
+    i32::try_from(pid)
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| Error::new("find a process", rustix::io::Errno::SRCH))
+}

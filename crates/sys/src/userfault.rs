@@ -1,0 +1,136 @@
+//! The few operations of userfaultfd(2) that afar needs, on a descriptor that belongs to another process.
+//!
+//! All of them act on the address space of the process that created the descriptor.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use crate::Result;
+use crate::error::check;
+
+const REGISTER: libc::c_ulong = 0xc020_aa00;
+const WAKE: libc::c_ulong = 0x8010_aa02;
+const ZEROPAGE: libc::c_ulong = 0xc020_aa04;
+const WRITEPROTECT: libc::c_ulong = 0xc018_aa06;
+const CONTINUE: libc::c_ulong = 0xc020_aa07;
+
+const EVENT_PAGEFAULT: u8 = 0x12;
+const FLAG_WRITE: u64 = 1;
+const FLAG_MINOR: u64 = 4;
+
+/// Which accesses a registered range reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// None; the kernel only keeps track of writes (write-protect, asynchronous).
+    Writes,
+    /// Pages that are missing, and pages that exist but are not mapped; writes are kept track of too.
+    Faults,
+}
+
+/// A page fault that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// The address that was touched.
+    pub address: u64,
+    /// It was a write.
+    pub write: bool,
+    /// The page exists and only needs to be mapped.
+    pub minor: bool,
+    /// The thread that waits.
+    pub tid: u32,
+}
+
+/// A userfaultfd of another process.
+#[derive(Debug)]
+pub struct Userfault {
+    fd: OwnedFd,
+}
+
+impl Userfault {
+    /// Wraps a descriptor whose features were agreed on by its creator.
+    #[must_use]
+    pub const fn new(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+
+    /// Watches `bytes` from `address`.
+    ///
+    /// # Errors
+    /// When the range is not mapped from a memory file, or the process is gone.
+    pub fn register(&self, address: u64, bytes: u64, watch: Watch) -> Result<()> {
+        let mode = match watch {
+            Watch::Writes => 2,
+            Watch::Faults => 1 | 2 | 4,
+        };
+        let mut request = [address, bytes, mode, 0];
+        self.ioctl("watch a range of the program", REGISTER, &mut request)
+    }
+
+    /// Write-protects a range, so that the next write to each page is noticed.
+    ///
+    /// # Errors
+    /// When part of the range is no longer mapped.
+    pub fn write_protect(&self, address: u64, bytes: u64) -> Result<()> {
+        let mut request = [address, bytes, 1, 0];
+        self.ioctl("write-protect a range of the program", WRITEPROTECT, &mut request)
+    }
+
+    /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no error.
+    ///
+    /// # Errors
+    /// When the page does not exist (`EFAULT`) or the process is gone (`ESRCH`).
+    pub fn map(&self, address: u64, bytes: u64) -> Result<()> {
+        let mut request = [address, bytes, 0, 0];
+        self.resolve("map a page of the program", CONTINUE, &mut request)
+    }
+
+    /// Creates a page of zeros and wakes those who wait for it. A page that exists already is no error.
+    ///
+    /// # Errors
+    /// When memory runs out or the process is gone (`ESRCH`).
+    pub fn zero(&self, address: u64, bytes: u64) -> Result<()> {
+        let mut request = [address, bytes, 0, 0];
+        self.resolve("create a page of the program", ZEROPAGE, &mut request)
+    }
+
+    /// Takes the next fault that waits.
+    #[must_use]
+    pub fn next(&self) -> Option<Fault> {
+        let mut message = [0_u8; 32];
+        if rustix::io::read(&self.fd, &mut message).ok()? != 32 || message[0] != EVENT_PAGEFAULT {
+            return None;
+        }
+        let word = |at: usize| {
+            u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| message[at + i]))
+        };
+        let flags = word(8);
+        Some(Fault {
+            address: word(16),
+            write: flags & FLAG_WRITE != 0,
+            minor: flags & FLAG_MINOR != 0,
+            tid: u32::try_from(word(24) & 0xffff_ffff).unwrap_or(0),
+        })
+    }
+
+    fn resolve(&self, operation: &'static str, request: libc::c_ulong, data: &mut [u64; 4]) -> Result<()> {
+        match self.ioctl(operation, request, data) {
+            Err(error) if error.errno() == Some(libc::EEXIST) => {
+                let mut range = [data[0], data[1]];
+                self.ioctl("wake the program", WAKE, &mut range)
+            }
+            other => other,
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the userfaultfd ioctls have no safe wrapper")]
+    fn ioctl(&self, operation: &'static str, request: libc::c_ulong, data: &mut [u64]) -> Result<()> {
+        // SAFETY: each request reads and writes at most as many words as its caller's array has.
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), request, data.as_mut_ptr()) };
+        check(operation, result.into()).map(|_zero| ())
+    }
+}
+
+impl AsFd for Userfault {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,238 @@
+//! Which crate may use which: a crate boundary is a grant of rights.
+
+use crate::Finding;
+use crate::tree::TextFile;
+
+/// A crate, its layer, and the crates of this workspace it may depend on.
+///
+/// `[dev-dependencies]` may in addition name any crate of a lower layer, so crates of one layer
+/// never meet, not even in tests.
+struct Row {
+    name: &'static str,
+    layer: u8,
+    may_use: MayUse,
+    reason: &'static str,
+}
+
+enum MayUse {
+    /// These and no others.
+    Only(&'static [&'static str]),
+    /// Every crate of a lower layer.
+    AllBelow,
+}
+
+use MayUse::{AllBelow, Only};
+
+#[rustfmt::skip] // one row, one line
+const ROWS: [Row; 14] = [
+    row("tidy", 5, Only(&[]), "reads text; checks a tree that does not build"),
+    row("bench", 4, AllBelow, "measures what the product ships"),
+    row("afar", 3, AllBelow, "the parts meet here and nowhere else"),
+    row("farmem", 2, Only(&["sys", "measure"]), "an engine that meets the others through data"),
+    row("flash", 2, Only(&["proto", "sys", "workload", "measure"]), "as `farmem`: through data"),
+    row("netsim", 2, Only(&["workload", "measure"]), "simulates: no clock, no kernel"),
+    row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
+    row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
+    row("sys", 1, Only(&["measure"]), "the kernel, with no policy of any kind"),
+    row("proto", 1, Only(&["measure"]), "bytes to commands and back: no sockets, no clock"),
+    row("records", 1, Only(&["measure"]), "bulk files; alone because its dependencies are costly"),
+    row("measure", 0, Only(&[]), "quantities: no files, no clock, no threads"),
+    row("farmem-preload", 0, Only(&[]), "loaded into the measured program: must stay tiny"),
+    row("afar-place", 0, Only(&[]), "linked into the measured program: must stay tiny"),
+];
+
+const fn row(name: &'static str, layer: u8, may_use: MayUse, reason: &'static str) -> Row {
+    Row {
+        name,
+        layer,
+        may_use,
+        reason,
+    }
+}
+
+/// Reports edges that the table does not list, and crates it does not know.
+pub(crate) fn check(manifests: &[TextFile]) -> Vec<Finding> {
+    manifests
+        .iter()
+        .flat_map(|manifest| check_one(&manifest.path, &manifest.text))
+        .collect()
+}
+
+fn check_one(path: &str, text: &str) -> Vec<Finding> {
+    let name = path.split('/').nth(1).unwrap_or("");
+    let Some(user) = find(name) else {
+        let remedy = format!("give `{name}` a row, a layer and a reason in crates/tidy's deps.rs");
+        return vec![Finding::new(path, 1, "unknown crate", remedy)];
+    };
+    let forbidden = |dependency: &Dependency| {
+        let used = find(&dependency.name)?;
+        (!may_use(user, used, dependency.is_dev)).then(|| {
+            let remedy = format!(
+                "`{name}` must not use `{}` ({name}: {}); pass data through `measure` or `afar`",
+                used.name, user.reason
+            );
+            Finding::new(path, dependency.line, "dependency edge", remedy)
+        })
+    };
+    dependencies(text).iter().filter_map(forbidden).collect()
+}
+
+fn find(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name == name)
+}
+
+fn may_use(user: &Row, used: &Row, is_dev: bool) -> bool {
+    let is_below = used.layer < user.layer;
+    match user.may_use {
+        AllBelow => is_below,
+        Only(names) => names.contains(&used.name) || (is_dev && is_below),
+    }
+}
+
+/// A dependency named in a manifest.
+#[derive(Debug, PartialEq, Eq)]
+struct Dependency {
+    /// The package, when it differs from the name it is used under.
+    name: String,
+    is_dev: bool,
+    line: usize,
+}
+
+/// The `[dependencies]`, `[dev-dependencies]` and `[build-dependencies]` of a manifest, also
+/// those under `[target.…]` and those with a section of their own.
+fn dependencies(text: &str) -> Vec<Dependency> {
+    let mut found = Vec::new();
+    let mut section = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        let new = |name: &str, is_dev| Dependency {
+            name: name.to_owned(),
+            is_dev,
+            line: index + 1,
+        };
+        if let Some(header) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
+            section = header
+                .rsplit('.')
+                .map(|part| part.trim_matches('"').to_owned())
+                .collect();
+            if let [name, kind, ..] = section.as_slice()
+                && kind.ends_with("dependencies")
+            {
+                found.push(new(name, kind.starts_with("dev")));
+            }
+        } else if let Some((key, value)) = line.split_once('=') {
+            let key = key
+                .split('.')
+                .next()
+                .unwrap_or(key)
+                .trim()
+                .trim_matches('"');
+            match section.as_slice() {
+                [kind, ..] if kind.ends_with("dependencies") => {
+                    found.push(new(renamed(value).unwrap_or(key), kind.starts_with("dev")));
+                }
+                [_, kind, ..] if kind.ends_with("dependencies") && key == "package" => {
+                    found.push(new(value.trim().trim_matches('"'), kind.starts_with("dev")));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// The package in `{ package = "name", … }`.
+fn renamed(value: &str) -> Option<&str> {
+    let (_, rest) = value.split_once("package")?;
+    rest.split('"').nth(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(name: &str, text: &str) -> Vec<usize> {
+        let findings = check_one(&format!("crates/{name}/Cargo.toml"), text);
+        findings.into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn table_is_a_stack_of_layers() {
+        for row in &ROWS {
+            if let Only(names) = row.may_use {
+                for name in names {
+                    let used = find(name).expect("a crate that may be used has a row");
+                    assert!(used.layer < row.layer, "{} uses {name}", row.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn edges_of_the_table_pass() {
+        let text =
+            "[dependencies]\nmeasure.workspace = true\nsys = { path = \"../sys\" }\nlibc = \"1\"\n";
+        assert_eq!(lines("farmem", text), []);
+        assert_eq!(lines("afar", text), []);
+    }
+
+    #[test]
+    fn edges_outside_the_table_are_found() {
+        assert_eq!(
+            lines("measure", "[dependencies]\nsys.workspace = true\n"),
+            [2]
+        );
+        assert_eq!(
+            lines("farmem", "[dependencies]\nx = { package = \"proto\" }\n"),
+            [2]
+        );
+        assert_eq!(
+            lines("farmem", "[dependencies.netsim]\nworkspace = true\n"),
+            [1]
+        );
+        assert_eq!(
+            lines("proto", "[build-dependencies]\nsys.workspace = true\n"),
+            [2]
+        );
+        assert_eq!(
+            lines("afar", "[dependencies]\nbench.workspace = true\n"),
+            [2]
+        );
+        let target = "[target.'cfg(unix)'.dependencies]\n\"flash\" = \"1\"\n";
+        assert_eq!(lines("netsim", target), [2]);
+        let table = "[dependencies.x]\npackage = \"afar\"\n";
+        assert_eq!(lines("planner", table), [2]);
+    }
+
+    #[test]
+    fn edges_of_tests_may_reach_any_lower_layer() {
+        assert_eq!(
+            lines("netsim", "[dev-dependencies]\nproto.workspace = true\n"),
+            []
+        );
+        assert_eq!(
+            lines("netsim", "[dev-dependencies]\nflash.workspace = true\n"),
+            [2]
+        );
+        assert_eq!(
+            lines("measure", "[dev-dependencies]\nworkload.workspace = true\n"),
+            [2]
+        );
+    }
+
+    #[test]
+    fn crates_without_a_row_are_found() {
+        assert_eq!(lines("stranger", ""), [1]);
+    }
+
+    #[test]
+    fn sections_of_other_kinds_are_not_dependencies() {
+        assert_eq!(
+            dependencies("[package]\nmeasure = 1\n[features]\nsys = []\n"),
+            []
+        );
+    }
+}
