@@ -6,11 +6,23 @@ fn main() {
     let get = |n: &str, d: &str| std::env::var(n).unwrap_or_else(|_| d.into());
     let config = RunConfig {
         program: args.by_ref().collect(),
-        trap: if get("TRAP", "bpf") == "bpf" { TrapKind::Bpf } else { TrapKind::Userfault },
+        trap: if get("TRAP", "bpf") == "bpf" {
+            TrapKind::Bpf
+        } else {
+            TrapKind::Userfault
+        },
         tiers: vec![Tier {
             name: "far".into(),
-            local: match get("LOCAL", "100%").as_str() { "none" => None, s => Some(s.parse().unwrap()) },
-            link: LinkConfig { mode: LinkMode::Shared, rtt: get("RTT", "0us").parse().unwrap(), bandwidth: None, profile: None },
+            local: match get("LOCAL", "100%").as_str() {
+                "none" => None,
+                s => Some(s.parse().unwrap()),
+            },
+            link: LinkConfig {
+                mode: LinkMode::Shared,
+                rtt: get("RTT", "0us").parse().unwrap(),
+                bandwidth: None,
+                profile: None,
+            },
         }],
         of: None,
         scope: BudgetScope::Process,
@@ -22,7 +34,10 @@ fn main() {
         constant_ns: 950,
     };
     let mut silent = Silent;
-    let outcome = Supervisor::start(config, &mut silent).unwrap().run().unwrap();
+    let outcome = Supervisor::start(config, &mut silent)
+        .unwrap()
+        .run()
+        .unwrap();
     let mut r = outcome.results;
     r.fault_latency.total_bins.clear();
     eprintln!("{r:#?}");

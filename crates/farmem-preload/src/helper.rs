@@ -39,7 +39,11 @@ struct Link {
     base: u64,
 }
 
-static mut LINK: Link = Link { socket: 0, memory: 0, base: 0 };
+static mut LINK: Link = Link {
+    socket: 0,
+    memory: 0,
+    base: 0,
+};
 
 /// Greets the supervisor, if there is one, and starts the helper. Called once, by the loader.
 pub fn start() {
@@ -74,7 +78,11 @@ fn join(greeting: u64) {
     if receive(socket, &mut setup) < 16 {
         return;
     }
-    let link = Link { socket, memory: answer >> 32, base: setup[0] };
+    let link = Link {
+        socket,
+        memory: answer >> 32,
+        base: setup[0],
+    };
     if greeting == FORKED {
         map_all(&link);
     }
@@ -109,7 +117,10 @@ struct Fault {
 
 // The device, whose permissions an administrator can set, comes first; then the system call.
 fn open_userfaultfd(wanted: bool) -> Fault {
-    const NOTHING: Fault = Fault { descriptor: NONE, features: 0 };
+    const NOTHING: Fault = Fault {
+        descriptor: NONE,
+        features: 0,
+    };
     if !wanted {
         return NOTHING;
     }
@@ -121,8 +132,17 @@ fn open_userfaultfd(wanted: bool) -> Fault {
         let fd = fd.cast_unsigned();
         let mut api = [UFFD_API, features, 0];
         // SAFETY: `api` is the structure that the request names.
-        if unsafe { call(system::IOCTL, [fd, UFFDIO_API, api.as_mut_ptr() as u64, 0, 0, 0]) } == 0 {
-            return Fault { descriptor: fd, features };
+        if unsafe {
+            call(
+                system::IOCTL,
+                [fd, UFFDIO_API, api.as_mut_ptr() as u64, 0, 0, 0],
+            )
+        } == 0
+        {
+            return Fault {
+                descriptor: fd,
+                features,
+            };
         }
         // SAFETY: our own descriptor.
         unsafe { call(system::CLOSE, [fd, 0, 0, 0, 0, 0]) };
@@ -133,12 +153,20 @@ fn open_userfaultfd(wanted: bool) -> Fault {
 fn userfaultfd() -> i64 {
     let path = c"/dev/userfaultfd".as_ptr() as u64;
     // SAFETY: a constant path; AT_FDCWD is -100; O_RDWR | O_CLOEXEC.
-    let device = unsafe { call(system::OPENAT, [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0]) };
+    let device = unsafe {
+        call(
+            system::OPENAT,
+            [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0],
+        )
+    };
     if device >= 0 {
         let device = device.cast_unsigned();
         // SAFETY: our own descriptor; the request takes flags by value.
         let fd = unsafe {
-            let fd = call(system::IOCTL, [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0]);
+            let fd = call(
+                system::IOCTL,
+                [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0],
+            );
             call(system::CLOSE, [device, 0, 0, 0, 0, 0]);
             fd
         };
@@ -178,7 +206,12 @@ fn ready(link: &Link, helper: i64, fault: Fault) {
     const MSG_NOSIGNAL: u64 = 0x4000;
     let header = message.as_mut_ptr() as u64;
     // SAFETY: a well-formed message header whose parts are locals.
-    unsafe { call(system::SENDMSG, [link.socket, header, MSG_NOSIGNAL, 0, 0, 0]) };
+    unsafe {
+        call(
+            system::SENDMSG,
+            [link.socket, header, MSG_NOSIGNAL, 0, 0, 0],
+        )
+    };
 }
 
 extern "C" fn serve(_argument: u64) -> ! {
@@ -227,7 +260,10 @@ fn keep_only(link: &Link) -> u64 {
         }
         call(system::CLOSE_RANGE, [high + 1, 0xffff_ffff, 0, 0, 0, 0]);
         const PR_SET_NAME: u64 = 15;
-        call(system::PRCTL, [PR_SET_NAME, c"afar-helper".as_ptr() as u64, 0, 0, 0, 0]);
+        call(
+            system::PRCTL,
+            [PR_SET_NAME, c"afar-helper".as_ptr() as u64, 0, 0, 0, 0],
+        );
         let own = call(system::GETPID, [0; 6]).cast_unsigned();
         call(system::PIDFD_OPEN, [own, 0, 0, 0, 0, 0]).cast_unsigned()
     }
@@ -243,8 +279,14 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
                 let memory = link.memory | COOKIE;
                 let offset = address - link.base;
                 let flags = MAP_SHARED | flags;
-                let result = call(system::MMAP, [address, bytes, protection, flags, memory, offset]);
-                call(system::MADVISE, [address, bytes, MADV_NOHUGEPAGE, 0, 0, COOKIE]);
+                let result = call(
+                    system::MMAP,
+                    [address, bytes, protection, flags, memory, offset],
+                );
+                call(
+                    system::MADVISE,
+                    [address, bytes, MADV_NOHUGEPAGE, 0, 0, COOKIE],
+                );
                 result
             }
             command::UNMAP => call(system::MUNMAP, [address, bytes, 0, 0, 0, COOKIE]),
@@ -260,7 +302,10 @@ fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
     let vector = ranges.as_ptr() as u64;
     // SAFETY: the vector is ours; contents survive, because the mapping is shared.
     let done = unsafe {
-        call(system::PROCESS_MADVISE, [process, vector, count, MADV_DONTNEED, 0, 0])
+        call(
+            system::PROCESS_MADVISE,
+            [process, vector, count, MADV_DONTNEED, 0, 0],
+        )
     };
     if done >= 0 && done.cast_unsigned() == total {
         return 0;
@@ -268,7 +313,12 @@ fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
     // Kernels before 6.13, or a range that the program has unmapped meanwhile: one by one.
     for range in ranges.chunks_exact(2) {
         // SAFETY: as above.
-        unsafe { call(system::MADVISE, [range[0], range[1], MADV_DONTNEED, 0, 0, COOKIE]) };
+        unsafe {
+            call(
+                system::MADVISE,
+                [range[0], range[1], MADV_DONTNEED, 0, 0, COOKIE],
+            )
+        };
     }
     0
 }
@@ -276,12 +326,22 @@ fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
 fn receive(socket: u64, words: &mut [u64; WORDS_MAX]) -> i64 {
     let buffer = words.as_mut_ptr() as u64;
     // SAFETY: the buffer is as long as the call is told.
-    unsafe { call(system::RECVFROM, [socket, buffer, WORDS_MAX as u64 * 8, 0, 0, 0]) }
+    unsafe {
+        call(
+            system::RECVFROM,
+            [socket, buffer, WORDS_MAX as u64 * 8, 0, 0, 0],
+        )
+    }
 }
 
 fn answer(socket: u64, number: u64, result: i64) {
     let words = [reply::RESULT, number, result.cast_unsigned()];
     const MSG_NOSIGNAL: u64 = 0x4000;
     // SAFETY: the buffer is a local of 24 bytes.
-    unsafe { call(system::SENDTO, [socket, words.as_ptr() as u64, 24, MSG_NOSIGNAL, 0, 0]) };
+    unsafe {
+        call(
+            system::SENDTO,
+            [socket, words.as_ptr() as u64, 24, MSG_NOSIGNAL, 0, 0],
+        )
+    };
 }

@@ -240,7 +240,7 @@ static long prefetch_one(__u32 index, void *context)
     __u64 now_ps = (p->now_ns - p->control->epoch_ns) * 1000;
     __u64 ready_ps = reserve(p->link, now_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
-    ACCESS_ONCE(*word) = (old & FLAGS_KEPT) | STATE_PREFETCHED | ((__u32)(ready_ns >> READY_UNIT_SHIFT) << READY_SHIFT);
+    ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ((__u32)(ready_ns >> READY_UNIT_SHIFT) << READY_SHIFT);
     struct event event = {
         .time_ns = p->now_ns - p->control->epoch_ns,
         .page = page,
@@ -272,6 +272,15 @@ static long spin_fetching(__u32 index, void *context)
 {
     struct spin *spin = context;
     return (*spin->word & STATE_MASK) != STATE_FETCHING;
+}
+
+// A page that has become local by a fault.
+static __always_inline __u32 local_word(__u32 old, bool write)
+{
+    __u32 word = (old & FLAGS_KEPT) | STATE_LOCAL;
+    if (write || (old & WORD_UNTRACKED))
+        word |= WORD_DIRTY;
+    return write ? word | WORD_WRITE_FETCHED : word;
 }
 
 struct fault {
@@ -316,7 +325,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         spin_until(ready - link->constant_ns);
         event.measured_ns = bpf_ktime_get_ns() - entered;
     }
-    ACCESS_ONCE(*f->word) = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    ACCESS_ONCE(*f->word) = local_word(old, f->write);
     log_event(control, &event);
 }
 
@@ -326,7 +335,7 @@ static __always_inline void arrive(struct fault *f, __u32 old)
     __u32 ready = old >> READY_SHIFT;
     __u32 ticks = (__u32)((now - f->control->epoch_ns) >> READY_UNIT_SHIFT) & READY_MASK;
     __u32 ahead = (ready - ticks) & READY_MASK;
-    __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
         return;
     struct event event = { .time_ns = now - f->control->epoch_ns, .page = f->page, .tid = f->tid,
@@ -365,7 +374,7 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
 
 static __always_inline void soft(struct fault *f, __u32 old)
 {
-    __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | (f->write ? WORD_DIRTY : 0);
+    __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
     struct event event = { .page = f->page, .tid = f->tid, .tag = TAG(f->slot, KIND_SOFT, f->write ? FLAG_WRITE : 0) };

@@ -23,7 +23,8 @@
 #define LEAF_NONE 0U
 #define LEAF_CLAIMED 0xffffffffU
 
-// The state word of a page: state 0..2, dirty 3, pinned 4, tier 5..7, time of arrival 8..31.
+// The state word of a page: state 0..2, dirty 3, untracked 4, tier 5..7; then, of a prefetched page, its time of
+// arrival 8..31; of a local page, whether it was fetched by a write 8.
 #define STATE_MASK 7U
 #define STATE_ABSENT 0U
 #define STATE_LOCAL 1U
@@ -32,9 +33,11 @@
 #define STATE_PREFETCHED 4U
 #define STATE_FETCHING 5U
 #define WORD_DIRTY (1U << 3)
-#define WORD_PINNED (1U << 4)
+// Writes to it are not noticed (it is not write-protected), so it counts as dirty as soon as it is local.
+#define WORD_UNTRACKED (1U << 4)
+#define WORD_WRITE_FETCHED (1U << 8)
 #define TIER_SHIFT 5
-#define FLAGS_KEPT (0xf8U)
+#define FLAGS_KEPT (0xf8U & ~WORD_UNTRACKED)
 #define READY_SHIFT 8
 #define READY_MASK 0xffffffU
 #define READY_UNIT_SHIFT 6

@@ -22,7 +22,7 @@
 use measure::{Fraction, Pages};
 
 use crate::page::{PageIndex, PageRanges, PageStates, span};
-use crate::policy::{Links, List, Policy, PolicyKind};
+use crate::policy::{Places, Policy, PolicyKind, Queue};
 
 // The states as the table holds them; zero is what a page starts with.
 const ABSENT: u8 = 0;
@@ -90,8 +90,8 @@ pub struct Residency {
     probation_max: u64,
     states: PageStates,
     // The policy holds the active pages; these are its former victims, oldest first.
-    probation: List,
-    links: Links,
+    probation: Queue,
+    probation_places: Places,
     pins: PageRanges,
     pinned: u64,
     peak: u64,
@@ -121,8 +121,8 @@ impl Residency {
             config,
             probation_max: 0,
             states: PageStates::default(),
-            probation: List::new(),
-            links: Links::default(),
+            probation: Queue::new(1),
+            probation_places: Places::default(),
             pins: PageRanges::default(),
             pinned: 0,
             peak: 0,
@@ -163,7 +163,7 @@ impl Residency {
     pub fn soft_fault(&mut self, page: PageIndex) -> bool {
         match self.state(page) {
             PageState::Probation => {
-                self.probation.unlink(&mut self.links, page);
+                self.probation.remove(&mut self.probation_places, page);
                 self.states.set(page, ACTIVE);
                 self.policy.restore(page);
                 true
@@ -252,7 +252,9 @@ impl Residency {
             self.states.set(target, state);
             match state {
                 ACTIVE => self.policy.rename(page, target),
-                PROBATION => self.probation.replace(&mut self.links, page, target),
+                PROBATION => self
+                    .probation
+                    .replace(&mut self.probation_places, page, target),
                 _ => {}
             }
         }
@@ -277,16 +279,17 @@ impl Residency {
     pub fn evict_batch(&mut self, victims: &mut Vec<Victim>, max: Pages) -> Pages {
         let mut taken = 0;
         while taken < max.get() {
-            let victim = if let Some(page) = self.probation.pop_front(&mut self.links) {
-                Victim {
-                    page,
-                    mapped: false,
-                }
-            } else if let Some(page) = self.policy.victim() {
-                Victim { page, mapped: true }
-            } else {
-                break;
-            };
+            let victim =
+                if let Some((page, _)) = self.probation.pop_front(&mut self.probation_places) {
+                    Victim {
+                        page,
+                        mapped: false,
+                    }
+                } else if let Some(page) = self.policy.victim() {
+                    Victim { page, mapped: true }
+                } else {
+                    break;
+                };
             let before = self.states.set(victim.page, ABSENT);
             debug_assert!(
                 matches!(before, ACTIVE | PROBATION),
@@ -325,7 +328,8 @@ impl Residency {
                 break;
             };
             self.states.set(page, PROBATION);
-            self.probation.push_back(&mut self.links, page);
+            self.probation
+                .push_back(&mut self.probation_places, page, 0);
             pages.push(page);
             taken += 1;
         }
@@ -357,7 +361,7 @@ impl Residency {
             probation_max: self.probation_max,
             states: self.states.clone(),
             probation: self.probation.clone(),
-            links: self.links.clone(),
+            probation_places: self.probation_places.clone(),
             pins: self.pins.clone(),
             pinned: self.pinned,
             peak: self.resident().get(),
@@ -432,7 +436,7 @@ impl Residency {
     fn take_from_queues(&mut self, page: PageIndex) {
         match self.states.get(page) {
             ACTIVE => self.policy.remove(page),
-            PROBATION => self.probation.unlink(&mut self.links, page),
+            PROBATION => self.probation.remove(&mut self.probation_places, page),
             PINNED => self.pinned -= 1,
             _ => {}
         }

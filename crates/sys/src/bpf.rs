@@ -58,14 +58,20 @@ impl Object {
                 Setting::Constant(name, value) => loader.override_global(name, value, true),
             };
         }
-        Ok(Self { ebpf: loader.load(bytes)? })
+        Ok(Self {
+            ebpf: loader.load(bytes)?,
+        })
     }
 
     /// Loads program `name` and attaches it to the raw tracepoint `tracepoint`.
     ///
     /// # Errors
     /// When the verifier refuses the program or the tracepoint does not exist.
-    pub fn attach(&mut self, name: &'static str, tracepoint: &str) -> std::result::Result<(), BpfError> {
+    pub fn attach(
+        &mut self,
+        name: &'static str,
+        tracepoint: &str,
+    ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut RawTracePoint = program.try_into()?;
         program.load()?;
@@ -77,9 +83,15 @@ impl Object {
     ///
     /// # Errors
     /// When there is no such array or it cannot be mapped.
-    pub fn view(&self, name: &'static str, bytes: usize) -> std::result::Result<SharedView, BpfError> {
+    pub fn view(
+        &self,
+        name: &'static str,
+        bytes: usize,
+    ) -> std::result::Result<SharedView, BpfError> {
         let map = self.ebpf.map(name).ok_or(BpfError::Missing(name))?;
-        let Map::Array(data) = map else { return Err(BpfError::Missing(name)) };
+        let Map::Array(data) = map else {
+            return Err(BpfError::Missing(name));
+        };
         Ok(view_of(data, bytes)?)
     }
 
@@ -89,7 +101,9 @@ impl Object {
     /// When there is no such hash.
     pub fn take_hash(&mut self, name: &'static str) -> std::result::Result<Hash, BpfError> {
         let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
-        Ok(Hash { map: HashMap::try_from(map)? })
+        Ok(Hash {
+            map: HashMap::try_from(map)?,
+        })
     }
 
     /// Takes the ring buffer `name`, used only to wake this process.
@@ -98,7 +112,9 @@ impl Object {
     /// When there is no such ring buffer.
     pub fn take_doorbell(&mut self, name: &'static str) -> std::result::Result<Doorbell, BpfError> {
         let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
-        Ok(Doorbell { ring: RingBuf::try_from(map)? })
+        Ok(Doorbell {
+            ring: RingBuf::try_from(map)?,
+        })
     }
 }
 

@@ -65,9 +65,14 @@ impl Socket {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&fds));
-        sendmsg(&self.fd, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)
-            .map(|_sent| ())
-            .during("send a descriptor to the program's helper")
+        sendmsg(
+            &self.fd,
+            &[IoSlice::new(message)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )
+        .map(|_sent| ())
+        .during("send a descriptor to the program's helper")
     }
 
     /// Receives one message into `buffer`.
@@ -90,7 +95,10 @@ impl Socket {
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Received::Nothing),
             Err(rustix::io::Errno::CONNRESET) => Ok(Received::Closed),
-            Err(error) => Err(crate::Error::new("receive from the program's helper", error)),
+            Err(error) => Err(crate::Error::new(
+                "receive from the program's helper",
+                error,
+            )),
         }
     }
 }

@@ -71,7 +71,11 @@ impl Userfault {
     /// When part of the range is no longer mapped.
     pub fn write_protect(&self, address: u64, bytes: u64) -> Result<()> {
         let mut request = [address, bytes, 1, 0];
-        self.ioctl("write-protect a range of the program", WRITEPROTECT, &mut request)
+        self.ioctl(
+            "write-protect a range of the program",
+            WRITEPROTECT,
+            &mut request,
+        )
     }
 
     /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no error.
@@ -99,9 +103,8 @@ impl Userfault {
         if rustix::io::read(&self.fd, &mut message).ok()? != 32 || message[0] != EVENT_PAGEFAULT {
             return None;
         }
-        let word = |at: usize| {
-            u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| message[at + i]))
-        };
+        let word =
+            |at: usize| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| message[at + i]));
         let flags = word(8);
         Some(Fault {
             address: word(16),
@@ -111,7 +114,12 @@ impl Userfault {
         })
     }
 
-    fn resolve(&self, operation: &'static str, request: libc::c_ulong, data: &mut [u64; 4]) -> Result<()> {
+    fn resolve(
+        &self,
+        operation: &'static str,
+        request: libc::c_ulong,
+        data: &mut [u64; 4],
+    ) -> Result<()> {
         match self.ioctl(operation, request, data) {
             Err(error) if error.errno() == Some(libc::EEXIST) => {
                 let mut range = [data[0], data[1]];
@@ -122,7 +130,12 @@ impl Userfault {
     }
 
     #[expect(unsafe_code, reason = "the userfaultfd ioctls have no safe wrapper")]
-    fn ioctl(&self, operation: &'static str, request: libc::c_ulong, data: &mut [u64]) -> Result<()> {
+    fn ioctl(
+        &self,
+        operation: &'static str,
+        request: libc::c_ulong,
+        data: &mut [u64],
+    ) -> Result<()> {
         // SAFETY: each request reads and writes at most as many words as its caller's array has.
         let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), request, data.as_mut_ptr()) };
         check(operation, result.into()).map(|_zero| ())

@@ -1,7 +1,10 @@
 //! CLOCK, also known as second chance and FIFO-reinsertion.
 
-use super::{Links, List, Policy};
-use crate::page::{PageIndex, PageMap};
+use super::{Places, Policy, Queue};
+use crate::page::PageIndex;
+
+/// The note of a page that was referenced since the hand last passed.
+const REFERENCED: u8 = 1;
 
 /// Gives up the oldest page that was not referenced since the hand last passed it.
 ///
@@ -10,10 +13,8 @@ use crate::page::{PageIndex, PageMap};
 /// that brought it earns the second round.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    links: Links,
-    queue: List,
-    // 1 if referenced since the hand last passed.
-    referenced: PageMap<u8>,
+    places: Places,
+    queue: Queue,
 }
 
 impl Clock {
@@ -21,9 +22,8 @@ impl Clock {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            links: Links::default(),
-            queue: List::new(),
-            referenced: PageMap::default(),
+            places: Places::default(),
+            queue: Queue::new(1),
         }
     }
 }
@@ -47,38 +47,36 @@ impl Policy for Clock {
         if self.contains(page) {
             self.touch(page);
         } else {
-            *self.referenced.slot(page) = 0;
-            self.queue.push_back(&mut self.links, page);
+            self.queue.push_back(&mut self.places, page, 0);
         }
     }
 
     fn touch(&mut self, page: PageIndex) {
         if self.contains(page) {
-            *self.referenced.slot(page) = 1;
+            self.places.change_note(page, |_| REFERENCED);
         }
     }
 
     fn remove(&mut self, page: PageIndex) {
         if self.contains(page) {
-            self.queue.unlink(&mut self.links, page);
+            self.queue.remove(&mut self.places, page);
         }
     }
 
     fn rename(&mut self, from: PageIndex, to: PageIndex) {
         if self.contains(from) {
-            self.queue.replace(&mut self.links, from, to);
-            *self.referenced.slot(to) = self.referenced.get(from);
+            self.queue.replace(&mut self.places, from, to);
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
         // Ends: each round clears a bit that a touch has set.
         loop {
-            let page = self.queue.pop_front(&mut self.links)?;
-            if std::mem::take(self.referenced.slot(page)) == 0 {
+            let (page, referenced) = self.queue.pop_front(&mut self.places)?;
+            if referenced != REFERENCED {
                 return Some(page);
             }
-            self.queue.push_back(&mut self.links, page);
+            self.queue.push_back(&mut self.places, page, 0);
         }
     }
 
@@ -87,7 +85,7 @@ impl Policy for Clock {
     }
 
     fn contains(&self, page: PageIndex) -> bool {
-        self.links.is_linked(page)
+        self.places.queue_of(page) != 0
     }
 
     fn boxed_clone(&self) -> Box<dyn Policy> {

@@ -1,13 +1,13 @@
 //! First in, first out.
 
-use super::{Links, List, Policy};
+use super::{Places, Policy, Queue};
 use crate::page::PageIndex;
 
 /// Gives up the page that has been local longest, referenced or not: what `DiME` does (§2.1).
 #[derive(Clone, Debug)]
 pub struct Fifo {
-    links: Links,
-    queue: List,
+    places: Places,
+    queue: Queue,
 }
 
 impl Fifo {
@@ -15,8 +15,8 @@ impl Fifo {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            links: Links::default(),
-            queue: List::new(),
+            places: Places::default(),
+            queue: Queue::new(1),
         }
     }
 }
@@ -38,7 +38,7 @@ impl Policy for Fifo {
 
     fn insert(&mut self, page: PageIndex) {
         if !self.contains(page) {
-            self.queue.push_back(&mut self.links, page);
+            self.queue.push_back(&mut self.places, page, 0);
         }
     }
 
@@ -46,18 +46,18 @@ impl Policy for Fifo {
 
     fn remove(&mut self, page: PageIndex) {
         if self.contains(page) {
-            self.queue.unlink(&mut self.links, page);
+            self.queue.remove(&mut self.places, page);
         }
     }
 
     fn rename(&mut self, from: PageIndex, to: PageIndex) {
         if self.contains(from) {
-            self.queue.replace(&mut self.links, from, to);
+            self.queue.replace(&mut self.places, from, to);
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        self.queue.pop_front(&mut self.links)
+        self.queue.pop_front(&mut self.places).map(|(page, _)| page)
     }
 
     fn len(&self) -> usize {
@@ -65,7 +65,7 @@ impl Policy for Fifo {
     }
 
     fn contains(&self, page: PageIndex) -> bool {
-        self.links.is_linked(page)
+        self.places.queue_of(page) != 0
     }
 
     fn boxed_clone(&self) -> Box<dyn Policy> {

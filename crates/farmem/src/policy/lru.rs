@@ -1,6 +1,6 @@
 //! Least recently used.
 
-use super::{Links, List, Policy};
+use super::{Places, Policy, Queue};
 use crate::page::PageIndex;
 
 /// Gives up the page whose last reference is longest ago.
@@ -10,9 +10,9 @@ use crate::page::PageIndex;
 /// larger the share of pages on probation, the closer to LRU.
 #[derive(Clone, Debug)]
 pub struct Lru {
-    links: Links,
+    places: Places,
     // From least to most recently used.
-    queue: List,
+    queue: Queue,
 }
 
 impl Lru {
@@ -20,8 +20,8 @@ impl Lru {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            links: Links::default(),
-            queue: List::new(),
+            places: Places::default(),
+            queue: Queue::new(1),
         }
     }
 }
@@ -43,29 +43,29 @@ impl Policy for Lru {
 
     fn insert(&mut self, page: PageIndex) {
         self.remove(page);
-        self.queue.push_back(&mut self.links, page);
+        self.queue.push_back(&mut self.places, page, 0);
     }
 
     fn touch(&mut self, page: PageIndex) {
-        if self.contains(page) {
+        if self.contains(page) && !self.queue.is_last(&self.places, page) {
             self.insert(page);
         }
     }
 
     fn remove(&mut self, page: PageIndex) {
         if self.contains(page) {
-            self.queue.unlink(&mut self.links, page);
+            self.queue.remove(&mut self.places, page);
         }
     }
 
     fn rename(&mut self, from: PageIndex, to: PageIndex) {
         if self.contains(from) {
-            self.queue.replace(&mut self.links, from, to);
+            self.queue.replace(&mut self.places, from, to);
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        self.queue.pop_front(&mut self.links)
+        self.queue.pop_front(&mut self.places).map(|(page, _)| page)
     }
 
     fn len(&self) -> usize {
@@ -73,7 +73,7 @@ impl Policy for Lru {
     }
 
     fn contains(&self, page: PageIndex) -> bool {
-        self.links.is_linked(page)
+        self.places.queue_of(page) != 0
     }
 
     fn boxed_clone(&self) -> Box<dyn Policy> {

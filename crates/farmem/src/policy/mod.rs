@@ -10,8 +10,8 @@
 
 mod clock;
 mod fifo;
-mod list;
 mod lru;
+mod queue;
 mod random;
 mod s3fifo;
 
@@ -22,8 +22,8 @@ use crate::page::PageIndex;
 
 pub use clock::Clock;
 pub use fifo::Fifo;
-pub(crate) use list::{Links, List};
 pub use lru::Lru;
+pub(crate) use queue::{Places, Queue};
 pub use random::Random;
 pub use s3fifo::S3Fifo;
 

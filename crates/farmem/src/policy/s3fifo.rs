@@ -1,8 +1,8 @@
 //! S3-FIFO: three static FIFO queues (Yang et al., "FIFO queues are all you need for cache
 //! eviction", SOSP'23 §4).
 
-use super::{Links, List, Policy};
-use crate::page::{PageIndex, PageMap};
+use super::{Places, Policy, Queue};
+use crate::page::PageIndex;
 
 /// The small queue's share of all pages, as a divisor (§4.1: 10 %).
 const SMALL_DIVISOR: usize = 10;
@@ -20,76 +20,47 @@ const COUNT_MAX: u8 = 3;
 /// remembered enters the main queue directly. The main queue is a CLOCK with a count instead of
 /// a bit.
 ///
-/// A page is in at most one of the three queues, so all share one table of links and the ghost
-/// queue costs neither hashing nor memory of its own. Shares are taken of the pages actually
-/// held, so they follow a budget that changes and pages that are pinned; only the ghost queue
-/// depends on the capacity.
+/// A page is in at most one of the three queues, so all share one table and the ghost queue costs
+/// neither hashing nor a table of its own. Shares are taken of the pages actually held, so they
+/// follow a budget that changes and pages that are pinned; only the ghost queue depends on the
+/// capacity.
 #[derive(Clone, Debug)]
 pub struct S3Fifo {
-    links: Links,
-    queues: [List; 3],
-    entries: PageMap<u8>,
+    // The note of a page is its count.
+    places: Places,
+    small: Queue,
+    main: Queue,
+    ghost: Queue,
     ghost_capacity: usize,
 }
 
-/// Where a page is. The values are the low bits of an entry; the count is in the bits above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
-    Small = 1,
-    Main = 2,
-    Ghost = 3,
-}
-
-const QUEUE_BITS: u32 = 2;
+const SMALL: u8 = 1;
+const MAIN: u8 = 2;
+const GHOST: u8 = 3;
 
 impl S3Fifo {
     /// Empty queues for `capacity` frames.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let mut policy = Self {
-            links: Links::default(),
-            queues: [List::new(), List::new(), List::new()],
-            entries: PageMap::default(),
+            places: Places::default(),
+            small: Queue::new(SMALL),
+            main: Queue::new(MAIN),
+            ghost: Queue::new(GHOST),
             ghost_capacity: 0,
         };
         policy.resize(capacity);
         policy
     }
 
-    fn queue_of(&self, page: PageIndex) -> Option<Queue> {
-        match self.entries.get(page) & ((1 << QUEUE_BITS) - 1) {
-            1 => Some(Queue::Small),
-            2 => Some(Queue::Main),
-            3 => Some(Queue::Ghost),
-            _ => None,
-        }
-    }
-
-    fn queue_len(&self, queue: Queue) -> usize {
-        self.queues[queue as usize - 1].len()
-    }
-
-    /// Appends `page`, which is in no queue, with `count` references.
-    fn push(&mut self, queue: Queue, page: PageIndex, count: u8) {
-        *self.entries.slot(page) = queue as u8 | count << QUEUE_BITS;
-        self.queues[queue as usize - 1].push_back(&mut self.links, page);
-    }
-
-    /// Takes the oldest page of `queue`, with its count.
-    fn pop(&mut self, queue: Queue) -> Option<(PageIndex, u8)> {
-        let page = self.queues[queue as usize - 1].pop_front(&mut self.links)?;
-        let entry = std::mem::take(self.entries.slot(page));
-        Some((page, entry >> QUEUE_BITS))
-    }
-
     fn victim_of_small(&mut self) -> Option<PageIndex> {
-        while let Some((page, count)) = self.pop(Queue::Small) {
+        while let Some((page, count)) = self.small.pop_front(&mut self.places) {
             if count < PROMOTE_AT {
-                self.push(Queue::Ghost, page, 0);
+                self.ghost.push_back(&mut self.places, page, 0);
                 self.trim_ghost();
                 return Some(page);
             }
-            self.push(Queue::Main, page, 0);
+            self.main.push_back(&mut self.places, page, 0);
         }
         None
     }
@@ -97,25 +68,17 @@ impl S3Fifo {
     fn victim_of_main(&mut self) -> Option<PageIndex> {
         // Ends: each round lowers a count.
         loop {
-            let (page, count) = self.pop(Queue::Main)?;
+            let (page, count) = self.main.pop_front(&mut self.places)?;
             if count == 0 {
                 return Some(page);
             }
-            self.push(Queue::Main, page, count - 1);
+            self.main.push_back(&mut self.places, page, count - 1);
         }
     }
 
     fn trim_ghost(&mut self) {
-        while self.queue_len(Queue::Ghost) > self.ghost_capacity {
-            self.pop(Queue::Ghost);
-        }
-    }
-
-    /// Takes `page` out of whichever queue it is in.
-    fn forget(&mut self, page: PageIndex) {
-        if let Some(queue) = self.queue_of(page) {
-            self.queues[queue as usize - 1].unlink(&mut self.links, page);
-            *self.entries.slot(page) = 0;
+        while self.ghost.len() > self.ghost_capacity {
+            self.ghost.pop_front(&mut self.places);
         }
     }
 }
@@ -130,42 +93,48 @@ impl Policy for S3Fifo {
     }
 
     fn insert(&mut self, page: PageIndex) {
-        match self.queue_of(page) {
-            None => self.push(Queue::Small, page, 0),
-            Some(Queue::Ghost) => self.restore(page),
-            Some(Queue::Small | Queue::Main) => self.touch(page),
+        match self.places.queue_of(page) {
+            SMALL | MAIN => self.touch(page),
+            GHOST => self.restore(page),
+            _ => self.small.push_back(&mut self.places, page, 0),
         }
     }
 
     fn touch(&mut self, page: PageIndex) {
-        if let Some(queue @ (Queue::Small | Queue::Main)) = self.queue_of(page) {
-            let entry = self.entries.slot(page);
-            let count = (*entry >> QUEUE_BITS).saturating_add(1).min(COUNT_MAX);
-            *entry = queue as u8 | count << QUEUE_BITS;
+        if self.contains(page) {
+            self.places
+                .change_note(page, |count| (count + 1).min(COUNT_MAX));
         }
     }
 
     /// A page that proves its worth on probation belongs to the main queue, whichever it left.
     fn restore(&mut self, page: PageIndex) {
-        self.forget(page);
-        self.push(Queue::Main, page, 0);
+        self.remove(page);
+        self.main.push_back(&mut self.places, page, 0);
     }
 
     fn remove(&mut self, page: PageIndex) {
-        self.forget(page);
+        match self.places.queue_of(page) {
+            SMALL => self.small.remove(&mut self.places, page),
+            MAIN => self.main.remove(&mut self.places, page),
+            GHOST => self.ghost.remove(&mut self.places, page),
+            _ => {}
+        }
     }
 
     fn rename(&mut self, from: PageIndex, to: PageIndex) {
         // Content that moved on top of a remembered page is not that page coming back.
-        self.forget(to);
-        if let Some(queue) = self.queue_of(from) {
-            self.queues[queue as usize - 1].replace(&mut self.links, from, to);
-            *self.entries.slot(to) = std::mem::take(self.entries.slot(from));
+        self.remove(to);
+        match self.places.queue_of(from) {
+            SMALL => self.small.replace(&mut self.places, from, to),
+            MAIN => self.main.replace(&mut self.places, from, to),
+            GHOST => self.ghost.replace(&mut self.places, from, to),
+            _ => {}
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        let small = self.queue_len(Queue::Small);
+        let small = self.small.len();
         // Algorithm 1 finds a victim before the newcomer is in the small queue; here it may be in
         // it already, and must not be given up while there is anything else.
         let from_small = small > 1 && small >= self.len() / SMALL_DIVISOR;
@@ -182,11 +151,11 @@ impl Policy for S3Fifo {
     }
 
     fn len(&self) -> usize {
-        self.queue_len(Queue::Small) + self.queue_len(Queue::Main)
+        self.small.len() + self.main.len()
     }
 
     fn contains(&self, page: PageIndex) -> bool {
-        matches!(self.queue_of(page), Some(Queue::Small | Queue::Main))
+        matches!(self.places.queue_of(page), SMALL | MAIN)
     }
 
     /// As many pages are remembered as the main queue has frames (§4.1).

@@ -15,7 +15,7 @@ use crate::page::PageIndex;
 use crate::residency::Residency;
 
 /// A command sent to the helper whose reply is awaited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// New memory for the call `id`.
     Map {
@@ -40,8 +40,12 @@ pub(crate) enum Pending {
         old_bytes: u64,
         to: u64,
     },
-    /// Pages on their way out.
-    Drop { pages: u64, tier: usize },
+    /// Pages on their way out; those in `unprotected` are to be write-protected once they are gone.
+    Drop {
+        pages: u64,
+        tier: usize,
+        unprotected: Vec<PageIndex>,
+    },
 }
 
 /// What the program asked of `mmap`.
@@ -145,7 +149,7 @@ impl Arena {
     ) -> Result<(), sys::Error> {
         self.next_command += 1;
         self.send(operation, self.next_command, operands)?;
-        if let Pending::Drop { pages, .. } = pending {
+        if let Pending::Drop { pages, .. } = &pending {
             self.dropping += pages;
         }
         self.pending.insert(self.next_command, pending);

@@ -1,8 +1,13 @@
 //! Restoring the budgets: how much local memory there is, and who has to leave.
 //!
 //! ```text
-//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE -> write-protect, credit, drop
+//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE -> credit, drop, write-protect
 //! ```
+//!
+//! Write-protection tells dirty pages from clean ones. It is renewed after a page has been dropped, when that needs no
+//! TLB shoot-down, and not at all for a page that was fetched by a write: it will probably be written again, and a
+//! second fault to find that out would cost more than the fetch. Such a page counts as dirty until it is fetched by a
+//! read once.
 //!
 //! With the BPF trap a frame is given to the next fault when its old page is on the way out, at most one batch
 //! before it is gone: that batch is how far resident memory may exceed the budget. With the userfaultfd trap a frame
@@ -182,13 +187,15 @@ impl Supervisor<'_> {
         let (mut victims, mut probes) = (Vec::new(), Vec::new());
         arena.tiers[tier].evict_batch(&mut victims, Pages::new(wanted));
         arena.tiers[tier].probe_batch(&mut probes, Pages::new(wanted.max(8)));
-        let (mut dropped, mut dirty, mut evicted) = (Vec::new(), Vec::new(), 0);
+        let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
+        let (mut evicted, mut dirty) = (0, 0);
         for victim in victims {
             match self.make_remote(slot, victim.page) {
-                Some(was_dirty) => {
+                Some(before) => {
                     evicted += 1;
-                    if was_dirty {
-                        dirty.push(victim.page);
+                    dirty += u64::from(before.dirty());
+                    if before.dirty() && !before.write_fetched() {
+                        unprotected.push(victim.page);
                     }
                     if victim.mapped {
                         dropped.push(victim.page);
@@ -205,42 +212,68 @@ impl Supervisor<'_> {
                 dropped.push(page);
             }
         }
-        self.totals
-            .evicted(dirty.len() as u64, evicted - dirty.len() as u64);
-        self.reserve_write_back(tier, dirty.len() as u64);
-        protect(&arena, dirty);
+        self.totals.evicted(dirty, evicted - dirty);
+        self.reserve_write_back(tier, dirty);
         if self.config.trap == TrapKind::Bpf {
             self.tables
                 .lane(arena.budget, tier)
                 .credit(evicted.cast_signed());
         }
-        self.send_drop(&mut arena, tier, dropped, evicted);
+        let pending = Pending::Drop {
+            pages: evicted,
+            tier,
+            unprotected,
+        };
+        self.send_drop(&mut arena, dropped, pending);
         self.arenas[slot] = Some(arena);
         evicted
     }
 
-    fn send_drop(&mut self, arena: &mut Arena, tier: usize, pages: Vec<PageIndex>, evicted: u64) {
+    fn send_drop(&mut self, arena: &mut Arena, pages: Vec<PageIndex>, pending: Pending) {
         let operands: Vec<u64> = runs(pages)
             .into_iter()
             .flat_map(|(first, count)| [arena.address(first), count * PAGE])
             .collect();
-        let pending = Pending::Drop {
-            pages: evicted,
-            tier,
-        };
         if operands.is_empty() {
-            if self.config.trap == TrapKind::Userfault {
-                self.tables
-                    .lane(arena.budget, tier)
-                    .credit(evicted.cast_signed());
-            }
+            self.gone(arena, pending);
         } else if arena.command(command::DROP, &operands, pending).is_err() {
             // The process is ending or executing another program; its frames go with it.
             arena.ready = false;
         }
     }
 
-    fn make_remote(&self, slot: usize, page: PageIndex) -> Option<bool> {
+    /// Pages have been dropped.
+    pub(crate) fn gone(&self, arena: &Arena, pending: Pending) {
+        let Pending::Drop {
+            pages,
+            tier,
+            unprotected,
+        } = pending
+        else {
+            return;
+        };
+        if self.config.trap == TrapKind::Userfault {
+            self.tables
+                .lane(arena.budget, tier)
+                .credit(pages.cast_signed());
+        }
+        let Some(fault) = &arena.fault else { return };
+        for (first, count) in runs(unprotected) {
+            // A range that was unmapped meanwhile needs no protection.
+            let _unmapped = fault.write_protect(arena.address(first), count * PAGE);
+            self.tables
+                .each_word(arena.slot, first, count, |_page, cell| {
+                    let tracked = |word: u32| {
+                        let word = Word(word);
+                        (word.state() == State::Remote).then(|| word.with_untracked(false).0)
+                    };
+                    // A page that is back already was taken for dirty.
+                    let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
+                });
+        }
+    }
+
+    fn make_remote(&self, slot: usize, page: PageIndex) -> Option<Word> {
         let cell = self.tables.word(slot, page)?;
         let leave = |word: u32| {
             let word = Word(word);
@@ -248,12 +281,14 @@ impl Supervisor<'_> {
                 word.state(),
                 State::Local | State::Probation | State::Prefetched
             );
-            resident.then(|| word.with_state(State::Remote).with_dirty(false).0)
+            let untracked = word.dirty() || word.untracked();
+            let remote = word.with_state(State::Remote).with_dirty(false);
+            resident.then(|| remote.with_untracked(untracked).0)
         };
         let before = cell
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, leave)
             .ok()?;
-        Some(Word(before).dirty())
+        Some(Word(before))
     }
 
     fn make_probation(&self, slot: usize, page: PageIndex) -> bool {
@@ -266,16 +301,6 @@ impl Supervisor<'_> {
             c.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap)
                 .is_ok()
         })
-    }
-}
-
-// From now on the kernel tells when one of these pages is written again.
-fn protect(arena: &Arena, dirty: Vec<PageIndex>) {
-    if let Some(fault) = &arena.fault {
-        for (first, count) in runs(dirty) {
-            // A range that was unmapped meanwhile needs no protection.
-            let _unmapped = fault.write_protect(arena.address(first), count * PAGE);
-        }
     }
 }
 

@@ -212,12 +212,13 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
+        let (Pending::Map { id, .. } | Pending::Move { id, .. }) = pending else {
+            return Ok(());
+        };
         if arena.map(start, bytes, request, pending).is_err() {
             // The process is on its way out; so is the caller.
             arena.regions.unmap(start, start + bytes);
-            if let Pending::Map { id, .. } | Pending::Move { id, .. } = pending {
-                self.listener.answer(id, -EAGAIN)?;
-            }
+            self.listener.answer(id, -EAGAIN)?;
         }
         Ok(())
     }

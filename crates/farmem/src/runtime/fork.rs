@@ -179,14 +179,17 @@ impl Supervisor<'_> {
             return Ok(());
         }
         self.drain_events();
+        let slot = self.free_slot().ok_or(RunError::Lost("a free slot"))?;
         let Some(parent) = self.arenas[parent_slot].take() else {
             return Err(RunError::Lost("the forking process"));
         };
-        let made = self.copy_arena(&parent, child);
+        let made = self.copy_arena(&parent, slot, child);
         self.arenas[parent_slot] = Some(parent);
         let (arena, far, mappings, absent) = made?;
-        let (slot, entry) = (arena.slot, arena.fork_entry);
+        let entry = arena.fork_entry;
         self.adopt(arena)?;
+        // Our routine starts a thread there.
+        ptrace::forget_children(child)?;
         let context = Context::save(child)?;
         context.divert(child, entry)?;
         self.forks[at].borrowed = Some(Borrowed {
@@ -208,9 +211,9 @@ impl Supervisor<'_> {
     fn copy_arena(
         &self,
         parent: &Arena,
+        slot: usize,
         child: u32,
     ) -> Result<(Arena, OwnedFd, Vec<maps::Mapping>, Vec<(u64, u64)>), RunError> {
-        let slot = self.free_slot().ok_or(RunError::Lost("a free slot"))?;
         let memory = MemoryFile::new("afar", ARENA_BYTES)?;
         let end = parent.base + ARENA_BYTES;
         let (mut regions, mut tiers) = (parent.regions.clone(), Vec::new());

@@ -225,22 +225,26 @@ impl Supervisor<'_> {
     }
 
     fn replied(&mut self, slot: usize, number: u64, result: i64) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(mut arena) = self.arenas[slot].take() else {
             return;
         };
-        let Some(pending) = arena.pending.remove(&number) else {
-            return;
-        };
-        if let Pending::Drop { pages, tier } = pending {
-            arena.dropping = arena.dropping.saturating_sub(pages);
-            let budget = arena.budget;
-            if self.config.trap == TrapKind::Userfault {
-                self.tables.lane(budget, tier).credit(pages.cast_signed());
-                self.serve_waiting(budget, tier);
+        let pending = arena.pending.remove(&number);
+        match pending {
+            Some(Pending::Drop { pages, .. }) => {
+                arena.dropping = arena.dropping.saturating_sub(pages);
+                if let Some(pending) = pending {
+                    self.gone(&arena, pending);
+                }
+                self.arenas[slot] = Some(arena);
+                self.serve_waiting();
             }
-            return;
+            other => {
+                self.arenas[slot] = Some(arena);
+                if let Some(pending) = other {
+                    self.mapped(slot, pending, result);
+                }
+            }
         }
-        self.mapped(slot, pending, result);
     }
 
     /// The residencies of a new process.

@@ -21,7 +21,10 @@ mod fork;
 mod greet;
 mod preload;
 #[path = "../../../farmem-preload/src/protocol.rs"]
-#[expect(dead_code, unreachable_pub, reason = "one file for both sides; each uses its part")]
+#[expect(
+    unreachable_pub,
+    reason = "one file for both sides; each uses its part"
+)]
 mod protocol;
 mod regions;
 mod report;

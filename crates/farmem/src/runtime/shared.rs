@@ -58,7 +58,8 @@ pub(crate) enum State {
 
 impl Word {
     const DIRTY: u32 = 1 << 3;
-    const PINNED: u32 = 1 << 4;
+    const UNTRACKED: u32 = 1 << 4;
+    const WRITE_FETCHED: u32 = 1 << 8;
     const TIER_SHIFT: u32 = 5;
 
     pub(crate) fn state(self) -> State {
@@ -74,6 +75,38 @@ impl Word {
 
     pub(crate) const fn dirty(self) -> bool {
         self.0 & Self::DIRTY != 0
+    }
+
+    /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
+    pub(crate) const fn untracked(self) -> bool {
+        self.0 & Self::UNTRACKED != 0
+    }
+
+    /// It was written to by the access that fetched it.
+    pub(crate) const fn write_fetched(self) -> bool {
+        self.0 & Self::WRITE_FETCHED != 0
+    }
+
+    pub(crate) const fn with_untracked(self, untracked: bool) -> Self {
+        Self(if untracked {
+            self.0 | Self::UNTRACKED
+        } else {
+            self.0 & !Self::UNTRACKED
+        })
+    }
+
+    /// The page after a fault has made it local.
+    pub(crate) const fn made_local(self, write: bool) -> Self {
+        let dirty = self.dirty() || write || self.untracked();
+        let word = self
+            .with_state(State::Local)
+            .with_dirty(dirty)
+            .with_untracked(false);
+        Self(if write {
+            word.0 | Self::WRITE_FETCHED
+        } else {
+            word.0
+        })
     }
 
     pub(crate) const fn tier(self) -> usize {
@@ -99,7 +132,7 @@ impl Word {
 
     /// A page that nobody has touched, in the same tier.
     pub(crate) const fn emptied(self) -> Self {
-        Self(self.0 & (7 << Self::TIER_SHIFT) | self.0 & Self::PINNED)
+        Self(self.0 & (7 << Self::TIER_SHIFT))
     }
 
     /// Whether it occupies a frame of local memory.

@@ -85,14 +85,15 @@ impl<'a> Supervisor<'a> {
     pub fn start(config: RunConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
         let preload = preload::Preload::new()?;
-        let signals = Signals::receive(&[
-            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
-        ])?;
         let (name, arguments) = config.program.split_first().ok_or(RunError::NoProgram)?;
         let mut command = Command::new(name);
         command.args(arguments).env("LD_PRELOAD", preload.value());
         let spawned = sys::process::spawn(&mut command, super::filter::filter())
             .map_err(|error| RunError::spawn(name, error))?;
+        // Not before: the program inherits the signal mask.
+        let signals = Signals::receive(&[
+            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
+        ])?;
         let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
         poll.add(&spawned.listener, LISTENER)?;
         poll.add(&signals, SIGNALS)?;

@@ -111,12 +111,7 @@ impl Supervisor<'_> {
                 self.admit(touch, word);
             }
             State::Local | State::Probation => {
-                cell.store(
-                    word.with_state(State::Local)
-                        .with_dirty(word.dirty() || touch.write)
-                        .0,
-                    Ordering::Release,
-                );
+                cell.store(word.made_local(touch.write).0, Ordering::Release);
                 self.resolve(&touch);
                 if word.state() == State::Probation {
                     self.log(&touch, FaultKind::Soft, 0, 0, 0);
@@ -268,11 +263,7 @@ impl Supervisor<'_> {
             self.waiting.due.pop();
             if let Some(cell) = self.tables.word(due.touch.slot, due.touch.page) {
                 let word = Word(cell.load(Ordering::Acquire));
-                let dirty = due.touch.write;
-                cell.store(
-                    word.with_state(State::Local).with_dirty(dirty).0,
-                    Ordering::Release,
-                );
+                cell.store(word.made_local(due.touch.write).0, Ordering::Release);
             }
             self.resolve(&due.touch);
             let kind = if due.kind == FETCH {
@@ -286,7 +277,7 @@ impl Supervisor<'_> {
     }
 
     /// Serves faults that wait for a frame, in order.
-    pub(crate) fn serve_waiting(&mut self, _budget: usize, _tier: usize) {
+    pub(crate) fn serve_waiting(&mut self) {
         for _ in 0..self.waiting.stalled.len() {
             let Some(touch) = self.waiting.stalled.pop_front() else {
                 break;
