@@ -18,8 +18,8 @@ const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
 const CLOEXEC_NONBLOCK: u64 = 0o2_004_000;
 // Write-protection, of file pages, resolved by the kernel itself; minor faults; the faulting thread's number.
 const FEATURE_SETS: [u64; 2] = [
-    1 | 1 << 7 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15,
-    1 | 1 << 7 | 1 << 10 | 1 << 12,
+    1 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15,
+    1 | 1 << 8 | 1 << 10 | 1 << 12,
 ];
 
 #[repr(align(16))]

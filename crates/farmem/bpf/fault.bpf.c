@@ -64,9 +64,10 @@ volatile const __u32 stock_mask = 0;
 #define FETCHED 1
 #define ACCESS_ONCE(x) (*(volatile typeof(x) *)&(x))
 
-static __always_inline void ring_doorbell(void)
+static __always_inline void ring_doorbell(struct control *control)
 {
     __u32 one = 1;
+    ACCESS_ONCE(control->rung) = 1;
     bpf_ringbuf_output(&afar_doorbell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
 }
 
@@ -142,7 +143,7 @@ static __always_inline void log_event(struct control *control, const struct even
     asm volatile("" ::: "memory");
     ACCESS_ONCE(entry->tag) = event->tag;
     if ((head & (EVENTS_MAX / 4 - 1)) == 0)
-        ring_doorbell();
+        ring_doorbell(control);
 }
 
 // Claims a frame; answers how long the fault had to wait for one, in nanoseconds.
@@ -156,19 +157,23 @@ static __always_inline __u32 claim_frame(struct control *control, struct lane *l
 {
     __s64 before = __sync_fetch_and_add(&lane->free, -1);
     if (before == lane->low)
-        ring_doorbell();
+        ring_doorbell(control);
     if (before > 0)
         return 0;
     __u64 start = bpf_ktime_get_ns();
-    struct spin spin = { .until_ns = start + control->stall_max_ns, .free = &lane->free };
-    bpf_loop(1 << 16, spin_frame, &spin, 0);
+    // The wake-up of a doorbell takes effect when interrupts are next allowed. If one was rung before this fault and
+    // the program still runs here, the supervisor is at work elsewhere.
+    if (ACCESS_ONCE(control->rung) && ACCESS_ONCE(control->awake) != bpf_get_smp_processor_id() + 1) {
+        struct spin spin = { .until_ns = start + control->stall_max_ns, .free = &lane->free };
+        bpf_loop(1 << 16, spin_frame, &spin, 0);
+    }
     __u64 waited = bpf_ktime_get_ns() - start;
     *flags |= FLAG_STALL;
     if (ACCESS_ONCE(lane->free) < 0)
         *flags |= FLAG_OVERDRAFT;
     __sync_fetch_and_add(&lane->stall_count, 1);
     __sync_fetch_and_add(&lane->stall_ns, waited);
-    ring_doorbell();
+    ring_doorbell(control);
     return waited;
 }
 

@@ -32,6 +32,7 @@
 #define STATE_REMOTE 3U
 #define STATE_PREFETCHED 4U
 #define STATE_FETCHING 5U
+#define STATE_FOREIGN 6U
 #define WORD_DIRTY (1U << 3)
 // Writes to it are not noticed (it is not write-protected), so it counts as dirty as soon as it is local.
 #define WORD_UNTRACKED (1U << 4)
@@ -70,7 +71,11 @@ struct control {
     __u64 pad1[3];
     __u64 event_tail;
     __u64 stock_tail;
-    __u64 pad2[6];
+    // Processor the supervisor runs on, plus one; 0 while it sleeps.
+    __u32 awake;
+    // The doorbell was rung since it last slept: it is awake, or about to be.
+    __u32 rung;
+    __u32 pad2[10];
 };
 _Static_assert(sizeof(struct control) == 192, "struct control");
 

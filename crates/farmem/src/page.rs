@@ -29,9 +29,9 @@ const BLOCK_PAGES: u32 = 512;
 pub struct PageIndex(u32);
 
 impl PageIndex {
-    /// The last page an arena can have (16 TiB of 4 KiB pages). Intrusive lists need the two
-    /// values above it.
-    pub const MAX: Self = Self(u32::MAX - 2);
+    /// The last page an arena can have: 512 GiB of 4 KiB pages, which bounds what the tables have
+    /// to tell apart.
+    pub const MAX: Self = Self((1 << 27) - 1);
 
     /// Page number `index`.
     ///
@@ -290,11 +290,8 @@ mod tests {
 
     #[test]
     fn page_index_bounds() {
-        assert_eq!(
-            PageIndex::try_from(u64::from(u32::MAX) - 2),
-            Ok(PageIndex::MAX)
-        );
-        for index in [u64::from(u32::MAX) - 1, u64::from(u32::MAX), u64::MAX] {
+        assert_eq!(PageIndex::try_from((1 << 27) - 1), Ok(PageIndex::MAX));
+        for index in [1 << 27, u64::from(u32::MAX), 1 << 32, u64::MAX] {
             assert_eq!(PageIndex::try_from(index), Err(PageIndexError { index }));
         }
         assert_eq!(PageIndex::new(3).offset(-3), Some(PageIndex::new(0)));

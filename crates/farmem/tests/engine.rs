@@ -47,8 +47,13 @@ fn page(n: u32) -> PageIndex {
     PageIndex::new(n)
 }
 
+/// Rounded to tenths of a nanosecond, in which all times of these tests are whole.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times are small"
+)]
 fn us(us: f64) -> Instant {
-    // Times in these tests are whole tenths of a nanosecond.
     Instant::from_ps((us * 10_000.0).round() as u64 * 100)
 }
 
@@ -502,12 +507,7 @@ fn wait_is_that_of_an_md1_queue() {
             let uniform = (f64::from(rng.next_u32()) + 0.5) / 2f64.powi(32);
             now_us -= uniform.ln() * 0.8192 / load;
             // Each page was given up eight hundred faults ago.
-            fault(
-                &mut engine,
-                n % 1000,
-                false,
-                Instant::from_ps((now_us * 1e6) as u64),
-            );
+            fault(&mut engine, n % 1000, false, us(now_us));
         }
         let latencies = engine.latencies();
         assert_eq!(

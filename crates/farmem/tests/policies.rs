@@ -1,8 +1,12 @@
 //! Policies against closed forms, against published counts, and all against one conformance
 //! suite.
 
-use farmem::trace::{fault_count, lru_fault_count, optimal_fault_count, stack_distances};
-use farmem::{PageIndex, Policy, PolicyKind};
+use farmem::engine::{References, WriteBack};
+use farmem::trace::{
+    self, Access, fault_count, lru_fault_count, optimal_fault_count, stack_distances,
+};
+use farmem::{EngineConfig, PageIndex, Policy, PolicyKind, Prefetch, ResidencyConfig};
+use measure::{Duration, LinkConfig, Pages};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -261,6 +265,47 @@ fn zipf_miss_ratios_of_clock_and_s3fifo_are_ordered() {
         assert!(ratio(PolicyKind::S3Fifo) < ratio(PolicyKind::Lru));
         assert!(ratio(PolicyKind::Clock) > static_optimum);
         assert!(ratio(PolicyKind::S3Fifo) > static_optimum);
+    }
+}
+
+/// What soft faults reveal is less than every reference, and more than nothing.
+#[test]
+fn soft_faults_lie_between_all_references_and_none() {
+    let trace = zipf(60_000);
+    let misses = |kind, references| {
+        let accesses = trace.iter().map(|&page| Access { page, write: false });
+        let outcome = trace::run(engine(kind, references), Duration::from_us(1), [accesses]);
+        outcome.fault_count() - outcome.counters.soft_count
+    };
+    let fifo = misses(PolicyKind::Fifo, References::SoftFaults);
+    assert_eq!(fifo, faults(PolicyKind::Fifo, 100, &trace));
+    for kind in [PolicyKind::Clock, PolicyKind::Lru, PolicyKind::S3Fifo] {
+        let exact = misses(kind, References::Exact);
+        let soft = misses(kind, References::SoftFaults);
+        assert!(exact < soft && soft < fifo, "{kind}: {exact} {soft} {fifo}");
+        // At least a third of what references can save is saved.
+        assert!(
+            3 * (fifo - soft) > fifo - exact,
+            "{kind}: {exact} {soft} {fifo}"
+        );
+    }
+}
+
+/// A hundred frames without headroom, behind an ideal link.
+fn engine(policy: PolicyKind, references: References) -> EngineConfig {
+    EngineConfig {
+        residency: ResidencyConfig {
+            policy,
+            budget: Pages::new(100),
+            headroom: Pages::ZERO,
+            probation: None,
+            seed: SEED,
+        },
+        link: LinkConfig::like_dime(Duration::ZERO, None),
+        references,
+        write_back: WriteBack::Ignored,
+        prefetch: Prefetch::None,
+        prefetch_in_flight_max: 0,
     }
 }
 

@@ -217,6 +217,12 @@ pub fn pin_to_processor(index: usize) -> Result<()> {
     rustix::thread::sched_setaffinity(None, &set).during("pin a thread to a processor")
 }
 
+/// The processor that the calling thread runs on.
+#[must_use]
+pub fn processor() -> usize {
+    rustix::thread::sched_getcpu()
+}
+
 /// The calling process's effective user.
 #[must_use]
 pub fn effective_user() -> u32 {

@@ -16,6 +16,8 @@
 //!
 //! # Design notes
 //!
+//! - A page that was given up is remote, and its next touch a fetch, even if nobody ever wrote to
+//!   it: a trace does not tell what was in memory before it began.
 //! - A page in flight occupies a frame from the moment its fetch is reserved, but becomes a
 //!   candidate for eviction only when it has arrived.
 //! - A dirty page occupies its frame until its write-back is acknowledged; the write-back travels
@@ -24,8 +26,8 @@
 //! - The link is reserved when a frame is there, never ahead of time: a reservation in the future
 //!   would make other faults queue behind an idle link. This is why a stalled fault needs the
 //!   clock to come back to it.
-//! - A page is not given up in the same call that resolves it, if anything else can be: random
-//!   replacement would take a page back before the program has used it.
+//! - A page is neither given up nor probed in the same call that resolves it, if there is a
+//!   choice: random replacement would take a page back before the program has used it.
 //! - If every frame is pinned and none is about to become free, a fault is granted a frame beyond
 //!   the budget and counted, because the program would hang otherwise.
 
@@ -257,6 +259,7 @@ impl Engine {
                 }
                 PageState::Probation => {
                     self.residency.soft_fault(page);
+                    self.fresh.push(page);
                     self.counters.soft_count += 1;
                     self.resolve(page, at, ResolveKind::Soft);
                 }
@@ -375,15 +378,24 @@ impl Engine {
     /// Gives up and probes what is needed for the headroom and the faults that wait.
     fn make_room(&mut self) {
         if self.config.references == References::SoftFaults {
-            let mut probes = Vec::new();
-            self.residency
-                .probe_batch(&mut probes, self.residency.budget());
-            self.actions
-                .extend(probes.into_iter().map(|page| Action::Probe { page }));
+            self.probe();
         }
         let wanted = self.residency.headroom().get() + self.waiting.len() as u64;
         let target = self.residency.budget().get().saturating_sub(wanted);
         self.evict(self.staying().saturating_sub(target));
+    }
+
+    fn probe(&mut self) {
+        let mut pages = Vec::new();
+        self.residency
+            .probe_batch(&mut pages, self.residency.budget());
+        for page in pages {
+            if self.fresh.contains(&page) {
+                self.residency.soft_fault(page);
+            } else {
+                self.actions.push_back(Action::Probe { page });
+            }
+        }
     }
 
     fn evict(&mut self, count: u64) {

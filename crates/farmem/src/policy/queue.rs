@@ -4,12 +4,12 @@
 //!
 //! A queue is a ring of page numbers, and a table tells each page's place in it. A page that
 //! leaves early only changes the table; the ring keeps an entry that no longer agrees with the
-//! table and is skipped when its turn comes. Lists linked through the table need no such entries,
-//! but each step to the next page waits for memory: with random pages that was measured at three
-//! to four times the cost, since the processor cannot look ahead along a list as it can along a
-//! ring.
+//! table and is skipped when its turn comes; a ring with too many of those is rebuilt, at constant
+//! cost per page that left.
 //!
-//! A ring that would be mostly stale entries is rebuilt, at constant cost per page that left.
+//! Lists linked through the table would need no stale entries, but each step to the next page
+//! waits for memory, and the links take twice the room. With a million random pages they were
+//! measured at 150 ns per admission and eviction, where rings take 50 ns.
 
 use std::collections::VecDeque;
 
@@ -18,17 +18,20 @@ use crate::page::{PageIndex, PageMap};
 /// Stale entries that are never worth a rebuild.
 const STALE_MIN: usize = 64;
 
-/// Where each page is. One table serves up to three queues, as a page is in one of them at most.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
-    // Zero for a page in no queue; else the entry's sequence number, the note, and the queue.
-    words: PageMap<u32>,
-}
-
+// A place in the table: zero for a page in no queue; else, from the lowest bit, the number of the
+// queue, a note, and the entry's sequence number modulo 2²⁸. That is unambiguous because a ring
+// has fewer entries: at most one and a half for each of the 2²⁷ pages there can be.
 const QUEUE_MASK: u32 = 0b11;
 const NOTE_MASK: u32 = 0b1100;
 const NOTE_SHIFT: u32 = 2;
 const SEQUENCE_SHIFT: u32 = 4;
+const _: () = assert!(PageIndex::MAX.get() < 1 << 27);
+
+/// Where each page is. One table serves up to three queues, as a page is in one of them at most.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    words: PageMap<u32>,
+}
 
 /// One queue, oldest page first.
 #[derive(Clone, Debug)]
@@ -36,7 +39,7 @@ pub(crate) struct Queue {
     id: u8,
     ring: VecDeque<PageIndex>,
     // The sequence number of the first entry of the ring; they count up from there.
-    first: u64,
+    first: u32,
     len: usize,
 }
 
@@ -80,8 +83,7 @@ impl Queue {
     pub(crate) fn push_back(&mut self, places: &mut Places, page: PageIndex, note: u8) {
         let word = places.words.slot(page);
         debug_assert_eq!(*word, 0, "page {page} is in a queue already");
-        let sequence = self.first + self.ring.len() as u64;
-        *word = self.word(sequence) | u32::from(note) << NOTE_SHIFT;
+        *word = self.place(self.ring.len()) | u32::from(note) << NOTE_SHIFT;
         self.ring.push_back(page);
         self.len += 1;
     }
@@ -89,8 +91,8 @@ impl Queue {
     /// Removes and returns the first page, with its note.
     pub(crate) fn pop_front(&mut self, places: &mut Places) -> Option<(PageIndex, u8)> {
         while let Some(page) = self.ring.pop_front() {
-            let place = self.word(self.first);
-            self.first += 1;
+            let place = self.place(0);
+            self.first = self.first.wrapping_add(1);
             let word = places.words.slot(page);
             if *word & !NOTE_MASK == place {
                 self.len -= 1;
@@ -109,7 +111,7 @@ impl Queue {
         );
         *places.words.slot(page) = 0;
         self.len -= 1;
-        if self.ring.len() > 2 * self.len + STALE_MIN {
+        if self.ring.len() > self.len + self.len / 2 + STALE_MIN {
             self.rebuild(places);
         }
     }
@@ -124,40 +126,40 @@ impl Queue {
         debug_assert_eq!(places.queue_of(new), 0, "page {new} is in a queue already");
         let word = std::mem::take(places.words.slot(old));
         *places.words.slot(new) = word;
-        let position = u64::from(
-            (word >> SEQUENCE_SHIFT).wrapping_sub(self.first as u32) & (u32::MAX >> SEQUENCE_SHIFT),
-        );
-        let entry = usize::try_from(position)
-            .ok()
-            .and_then(|at| self.ring.get_mut(at));
-        *entry.expect("a page in the queue has an entry in its ring") = new;
+        let ahead = (word >> SEQUENCE_SHIFT).wrapping_sub(self.first);
+        let position = ahead & (u32::MAX >> SEQUENCE_SHIFT);
+        self.ring[position as usize] = new;
     }
 
     /// Whether `page` is the last of this queue.
     pub(crate) fn is_last(&self, places: &Places, page: PageIndex) -> bool {
-        let end = self.first + self.ring.len() as u64;
-        end > 0 && places.words.get(page) & !NOTE_MASK == self.word(end - 1)
+        let last = self.ring.len().checked_sub(1);
+        last.is_some_and(|last| places.words.get(page) & !NOTE_MASK == self.place(last))
     }
 
     /// Drops the stale entries.
     #[cold]
     fn rebuild(&mut self, places: &mut Places) {
-        let old = std::mem::replace(&mut self.ring, VecDeque::with_capacity(2 * self.len));
-        for (page, sequence) in old.into_iter().zip(self.first..) {
-            let place = self.word(sequence);
-            let next = self.word(self.first + self.ring.len() as u64);
+        let mut kept = VecDeque::with_capacity(self.len);
+        for (position, &page) in self.ring.iter().enumerate() {
             let word = places.words.slot(page);
-            if *word & !NOTE_MASK == place {
-                *word = *word & NOTE_MASK | next;
-                self.ring.push_back(page);
+            if *word & !NOTE_MASK == self.place(position) {
+                *word = *word & NOTE_MASK | self.place(kept.len());
+                kept.push_back(page);
             }
         }
-        debug_assert_eq!(self.ring.len(), self.len);
+        debug_assert_eq!(kept.len(), self.len);
+        self.ring = kept;
     }
 
-    /// What the table says of the entry with this sequence number, without the note.
-    fn word(&self, sequence: u64) -> u32 {
-        (sequence as u32) << SEQUENCE_SHIFT | u32::from(self.id)
+    /// What the table says of the page at `position` of the ring, without the note.
+    fn place(&self, position: usize) -> u32 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a ring has fewer than 2²⁸ entries"
+        )]
+        let sequence = self.first.wrapping_add(position as u32);
+        sequence << SEQUENCE_SHIFT | u32::from(self.id)
     }
 }
 
@@ -269,6 +271,9 @@ mod tests {
                 queues: [Queue::new(1), Queue::new(2)],
                 model: Default::default(),
             };
+            // Sequence numbers are about to wrap, both in the table and in the queue.
+            pair.queues[0].first = u32::MAX - 20;
+            pair.queues[1].first = (u32::MAX >> SEQUENCE_SHIFT) - 20;
             for step in steps {
                 pair.apply(&step);
                 for n in 0..PAGES {
@@ -282,7 +287,7 @@ mod tests {
                 }
                 for (queue, model) in pair.queues.iter().zip(&pair.model) {
                     prop_assert_eq!(queue.len(), model.len());
-                    prop_assert!(queue.ring.len() <= 2 * queue.len() + STALE_MIN + 1 + 60);
+                    prop_assert!(queue.ring.len() <= queue.len() + queue.len() / 2 + STALE_MIN + 60);
                 }
             }
             for q in 0..2 {

@@ -1,6 +1,7 @@
 //! One managed process: its memory file, its helper, its regions, its resident pages.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use sys::memory::MemoryFile;
@@ -9,8 +10,8 @@ use sys::socket::Socket;
 use sys::userfault::Userfault;
 
 use super::protocol::command;
-use super::regions::{PAGE, Regions};
-use super::shared::{ARENA_BYTES, Tables, Word};
+use super::regions::{PAGE, Regions, Traits};
+use super::shared::{ARENA_BYTES, State, Tables, Word};
 use crate::page::PageIndex;
 use crate::residency::Residency;
 
@@ -192,22 +193,37 @@ impl Arena {
         )
     }
 
+    /// Marks the pages of a range as the program's own, to be left alone.
+    pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        let traits = Traits {
+            foreign: true,
+            ..Traits::default()
+        };
+        self.regions.map(start, start + bytes, traits);
+        let first = self.page(start);
+        for page in (0..bytes / PAGE).filter_map(|n| first.offset(n.cast_signed())) {
+            if let Some(cell) = tables.make_word(self.slot, page) {
+                cell.store(State::Foreign as u32, Ordering::Release);
+            }
+        }
+    }
+
     /// Forgets the contents of a range, as if it had never been touched. Answers the frames given back, per tier.
     pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
         let mut frames = vec![0_i64; self.tiers.len()];
         let (first, count) = (self.page(start), bytes / PAGE);
         let mut gone = vec![0_u64; self.tiers.len()];
         tables.each_word(self.slot, first, count, |_page, cell| {
-            let word = Word(cell.load(std::sync::atomic::Ordering::Acquire));
-            if word.state() == super::shared::State::Absent {
+            let word = Word(cell.load(Ordering::Acquire));
+            if word.state() == State::Absent {
                 return;
             }
             let tier = word.tier().min(frames.len() - 1);
-            gone[tier] += 1;
+            gone[tier] += u64::from(word.state() != State::Foreign);
             if word.resident() {
                 frames[tier] += 1;
             }
-            cell.store(word.emptied().0, std::sync::atomic::Ordering::Release);
+            cell.store(word.emptied().0, Ordering::Release);
         });
         for (tier, residency) in self.tiers.iter_mut().enumerate() {
             self.populated[tier] = self.populated[tier].saturating_sub(gone[tier]);

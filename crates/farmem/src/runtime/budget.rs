@@ -27,6 +27,8 @@ use crate::page::PageIndex;
 use crate::residency::Admission;
 
 const UNLIMITED: i64 = i64::MAX / 4;
+// A share of memory is never less than this: one instruction may need several pages at once.
+const USERFAULT_SHARE_MIN: u64 = 16;
 
 impl Supervisor<'_> {
     /// The budget that a new process draws on.
@@ -76,10 +78,18 @@ impl Supervisor<'_> {
                     .members(budget)
                     .map(|arena| arena.populated[tier])
                     .sum();
-                share.of_pages(Pages::new(used)).get()
+                self.least(share.of_pages(Pages::new(used)).get())
             }
         };
         Some(pages.max(1))
+    }
+
+    // A share of little memory is less than the trap can hold.
+    fn least(&self, pages: u64) -> u64 {
+        match self.config.trap {
+            TrapKind::Bpf => pages.max(super::config::BPF_BUDGET_MIN.get()),
+            TrapKind::Userfault => pages.max(USERFAULT_SHARE_MIN),
+        }
     }
 
     fn members(&self, budget: usize) -> impl Iterator<Item = &Arena> {
@@ -163,7 +173,10 @@ impl Supervisor<'_> {
                 return;
             }
             let dropping: u64 = self.members(budget).map(|arena| arena.dropping).sum();
-            if dropping >= batch.max(1) {
+            // Half a batch at a time: while one waits for a processor to notice (a stalled fault holds interrupts
+            // off), the next can release that fault.
+            let chunk = batch.div_ceil(2).max(1);
+            if dropping + chunk > batch.max(1) {
                 return;
             }
             let fullest = self.members(budget).filter(|arena| arena.ready);
@@ -173,7 +186,7 @@ impl Supervisor<'_> {
             else {
                 return;
             };
-            if self.evict(slot, tier, wanted.min(batch.max(1))) == 0 {
+            if self.evict(slot, tier, wanted.min(chunk)) == 0 {
                 return;
             }
         }

@@ -168,11 +168,13 @@ impl Supervisor<'_> {
         }
         let replace = fixed && flags & MAP_FIXED_NOREPLACE == 0;
         let start = if replace {
-            let credits = arena.empty(&self.tables, address, bytes);
+            self.empty(slot, address, bytes);
+            let Some(arena) = self.arenas[slot].as_mut() else {
+                return Ok(());
+            };
             arena
                 .regions
                 .map(address, address + bytes, Traits::default());
-            self.credit(slot, &credits);
             Some(address)
         } else if inside && address.is_multiple_of(PAGE) && arena.regions.place_at(address, bytes) {
             Some(address)
@@ -235,21 +237,44 @@ impl Supervisor<'_> {
             let start = call.args[0];
             self.empty(slot, start, bytes);
             if let Some(arena) = self.arenas[slot].as_mut() {
-                let traits = Traits {
-                    foreign: true,
-                    ..Traits::default()
-                };
-                arena.regions.map(start, start + bytes, traits);
+                arena.make_foreign(&self.tables, start, bytes);
             }
         }
         Ok(self.listener.proceed(call.id)?)
     }
 
-    /// Forgets the contents of a range.
+    /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor meanwhile.
     pub(crate) fn empty(&mut self, slot: usize, start: u64, bytes: u64) {
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            let credits = arena.empty(&self.tables, start, bytes);
+        const SLICE: u64 = 2 << 20;
+        let end = start + bytes;
+        let mut at = start;
+        // Memory below this holds nothing, whatever the state words say.
+        let mut data = start;
+        while at < end {
+            let Some(arena) = self.arenas[slot].as_mut() else {
+                return;
+            };
+            let stop = (at / SLICE * SLICE + SLICE).min(end);
+            if data <= at {
+                let next = arena
+                    .memory
+                    .next_populated(at - arena.base, end - arena.base);
+                data = next
+                    .ok()
+                    .flatten()
+                    .map_or(end, |(next, _)| arena.base + next);
+            }
+            if data >= stop && !self.tables.has_leaf(slot, arena.page(at)) {
+                at = stop;
+                continue;
+            }
+            let credits = arena.empty(&self.tables, at, stop - at);
             self.credit(slot, &credits);
+            at = stop;
+            if at < end {
+                self.drain_events();
+                self.restore_budgets();
+            }
         }
     }
 
@@ -278,9 +303,7 @@ impl Supervisor<'_> {
         };
         let (base, limit) = (arena.base, arena.base + ARENA_BYTES);
         for piece in arena.regions.pieces(start.max(base), end.min(limit)) {
-            if !piece.traits.foreign {
-                self.empty(slot, piece.start, piece.bytes());
-            }
+            self.empty(slot, piece.start, piece.bytes());
         }
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;

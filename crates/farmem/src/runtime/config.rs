@@ -76,7 +76,7 @@ pub struct RunConfig {
 }
 
 /// Longest time a fault waits for a frame inside the trap before it goes through without one, in nanoseconds.
-pub(crate) const STALL_MAX_NS: u64 = 20_000;
+pub(crate) const STALL_MAX_NS: u64 = 200_000;
 /// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the budget.
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
 /// Longest round trip the BPF trap delays by: it waits with interrupts off.

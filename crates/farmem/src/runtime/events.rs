@@ -2,11 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
+use super::arena::Arena;
 use super::regions::PAGE;
 use super::shared::{ARENA_BYTES, FaultEvent, FaultKind, State, Word};
 use super::supervisor::Supervisor;
 use crate::page::PageIndex;
 use crate::residency::Admission;
+
+// Addresses looked at in one go.
+const SCAN_BYTES: u64 = 16 << 20;
 
 impl Supervisor<'_> {
     /// Takes every event that is in the log.
@@ -88,41 +92,58 @@ impl Supervisor<'_> {
         self.totals.first_touch_count += direct;
     }
 
-    /// Looks for pages that are mapped though their word says remote: the kernel brought them back for itself
-    /// (direct I/O, pinned buffers), without a fault that a trap sees.
+    /// Looks for pages that are mapped though their word says remote: the kernel brought them back for itself (direct
+    /// I/O, pinned buffers), without a fault that a trap sees. A slice of one arena at a time, because faults wait for
+    /// the supervisor meanwhile.
     pub(crate) fn scan_unseen(&mut self) {
-        for slot in 0..self.arenas.len() {
-            let Some(mut arena) = self.arenas[slot].take() else {
-                continue;
-            };
-            // Pages on their way out may still be mapped.
-            let idle = arena.dropping == 0 && arena.ready;
-            let limited = self.budgets[arena.budget].iter().any(Option::is_some);
-            if idle
-                && limited
-                && let Ok(map) = sys::pagemap::PageMap::open(arena.tgid)
-            {
-                let pieces = arena.regions.pieces(arena.base, arena.base + ARENA_BYTES);
-                for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
-                    let mut found = Vec::new();
-                    let _ended = map.present(piece.start, piece.end, |start, end| {
-                        let (first, count) = (arena.page(start), (end - start) / PAGE);
-                        self.tables.each_word(slot, first, count, |page, cell| {
-                            if revive(cell) {
-                                found.push(page);
-                            }
-                        });
-                    });
-                    for page in found {
-                        let cell = self.tables.word(slot, page);
-                        let tier = cell.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier());
-                        arena.tiers[tier].admit(page, Admission::Found);
-                        self.tables.lane(arena.budget, tier).credit(-1);
-                        self.totals.unseen_count += 1;
-                    }
+        let (slot, from) = self.scanned;
+        let Some(mut arena) = self.arenas[slot].take() else {
+            self.scanned = ((slot + 1) % self.arenas.len(), 0);
+            return;
+        };
+        // Pages on their way out may still be mapped.
+        let idle = arena.dropping == 0 && arena.ready;
+        let limited = self.budgets[arena.budget].iter().any(Option::is_some);
+        let end = arena.base + ARENA_BYTES;
+        let pieces = arena.regions.pieces(arena.base + from, end);
+        let piece = pieces
+            .iter()
+            .find(|piece| !piece.traits.foreign)
+            .filter(|_| limited);
+        self.scanned = match piece {
+            None => ((slot + 1) % self.arenas.len(), 0),
+            Some(piece) => {
+                let stop = piece.end.min(piece.start + SCAN_BYTES);
+                if idle {
+                    self.scan(&mut arena, piece.start, stop);
                 }
+                (slot, stop - arena.base)
             }
-            self.arenas[slot] = Some(arena);
+        };
+        self.arenas[slot] = Some(arena);
+    }
+
+    fn scan(&mut self, arena: &mut Arena, start: u64, end: u64) {
+        let Ok(map) = sys::pagemap::PageMap::open(arena.tgid) else {
+            return;
+        };
+        let mut found = Vec::new();
+        // A process that ends meanwhile has nothing to be found.
+        let _ended = map.present(start, end, |start, end| {
+            let (first, count) = (arena.page(start), (end - start) / PAGE);
+            self.tables
+                .each_word(arena.slot, first, count, |page, cell| {
+                    if revive(cell) {
+                        found.push(page);
+                    }
+                });
+        });
+        for page in found {
+            let cell = self.tables.word(arena.slot, page);
+            let tier = cell.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier());
+            arena.tiers[tier].admit(page, Admission::Found);
+            self.tables.lane(arena.budget, tier).credit(-1);
+            self.totals.unseen_count += 1;
         }
     }
 }

@@ -279,6 +279,7 @@ impl Supervisor<'_> {
                 let word = Word(cell.load(Ordering::Acquire));
                 let state = match word.state() {
                     State::Absent => return,
+                    State::Foreign => State::Foreign,
                     State::Remote => State::Remote,
                     State::Local | State::Probation | State::Prefetched | State::Fetching => {
                         State::Local

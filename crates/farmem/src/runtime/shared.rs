@@ -54,6 +54,8 @@ pub(crate) enum State {
     Remote = 3,
     Prefetched = 4,
     Fetching = 5,
+    /// Something of the program's own is mapped there.
+    Foreign = 6,
 }
 
 impl Word {
@@ -69,6 +71,7 @@ impl Word {
             3 => State::Remote,
             4 => State::Prefetched,
             5 => State::Fetching,
+            6 => State::Foreign,
             _ => State::Absent,
         }
     }
@@ -137,7 +140,7 @@ impl Word {
 
     /// Whether it occupies a frame of local memory.
     pub(crate) fn resident(self) -> bool {
-        !matches!(self.state(), State::Absent | State::Remote)
+        !matches!(self.state(), State::Absent | State::Remote | State::Foreign)
     }
 }
 
@@ -302,6 +305,16 @@ impl Tables {
         &self.control.words64()[17]
     }
 
+    /// Processor the supervisor runs on, plus one; 0 while it sleeps.
+    pub(crate) fn awake(&self) -> &AtomicU32 {
+        &self.control.words32()[36]
+    }
+
+    /// The doorbell was rung since the supervisor last slept.
+    pub(crate) fn rung(&self) -> &AtomicU32 {
+        &self.control.words32()[37]
+    }
+
     pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {
         let words = &self.procs.words64()[slot * PROC_WORDS..][..PROC_WORDS];
         let halves = &self.procs.words32()[slot * PROC_WORDS * 2..][..PROC_WORDS * 2];
@@ -332,6 +345,11 @@ impl Tables {
             return None;
         }
         Some(&self.pages.words32()[leaf as usize * LEAF_PAGES..][..LEAF_PAGES])
+    }
+
+    /// Whether anything was ever touched in the segment of a page.
+    pub(crate) fn has_leaf(&self, slot: usize, page: PageIndex) -> bool {
+        self.leaf(slot, split(page).0).is_some()
     }
 
     /// The state word of a page, whose leaf is taken from the stock if need be; none if the stock is empty.

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sys::bpf::{Doorbell, Hash};
@@ -38,8 +39,6 @@ const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
 const TICK: Duration = Duration::from_millis(100);
-// Ticks between looks at the page tables for pages that came back unseen.
-const SCAN_TICKS: u64 = 10;
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
@@ -74,7 +73,8 @@ pub struct Supervisor<'a> {
     pub(crate) child: u32,
     _preload: preload::Preload,
     status: Option<Change>,
-    ticks: u64,
+    /// Where the next look for unseen pages begins: slot and offset.
+    pub(crate) scanned: (usize, u64),
 }
 
 impl<'a> Supervisor<'a> {
@@ -120,7 +120,7 @@ impl<'a> Supervisor<'a> {
             waiting: super::userfault_trap::Waiting::default(),
             _preload: preload,
             status: None,
-            ticks: 0,
+            scanned: (0, 0),
             config,
             observer,
             poll,
@@ -151,7 +151,11 @@ impl<'a> Supervisor<'a> {
     pub fn run(mut self) -> Result<Outcome, RunError> {
         let mut ready = Vec::new();
         loop {
+            self.tables.awake().store(0, Ordering::Release);
+            self.tables.rung().store(0, Ordering::Release);
             self.poll.wait(None, &mut ready)?;
+            let processor = u32::try_from(sys::process::processor()).unwrap_or(0);
+            self.tables.awake().store(processor + 1, Ordering::Release);
             self.drain_events();
             for event in ready.clone() {
                 self.handle(event)?;
@@ -234,10 +238,7 @@ impl<'a> Supervisor<'a> {
 
     fn tick(&mut self) {
         self.timer.acknowledge();
-        self.ticks += 1;
-        if self.ticks.is_multiple_of(SCAN_TICKS) {
-            self.scan_unseen();
-        }
+        self.scan_unseen();
         self.measure_unmanaged();
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {
@@ -251,7 +252,7 @@ impl<'a> Supervisor<'a> {
             let pages: u64 = arena.populated.iter().sum();
             let resident: u64 = arena.tiers.iter().map(|tier| tier.resident().get()).sum();
             let direct = self.tables.proc(arena.slot).first_touch_count();
-            let direct = direct.load(std::sync::atomic::Ordering::Relaxed);
+            let direct = direct.load(Ordering::Relaxed);
             snapshot.processes += 1;
             snapshot.populated_pages += pages + direct;
             snapshot.resident_pages += resident + direct;
@@ -269,18 +270,13 @@ impl<'a> Supervisor<'a> {
         for budget in 0..PROCS_MAX {
             for tier in 0..self.config.tiers.len() {
                 let lane = self.tables.lane(budget, tier);
-                stalls += lane
-                    .stall_count()
-                    .load(std::sync::atomic::Ordering::Relaxed);
-                stalled_ns += lane.stall_ns().load(std::sync::atomic::Ordering::Relaxed);
+                stalls += lane.stall_count().load(Ordering::Relaxed);
+                stalled_ns += lane.stall_ns().load(Ordering::Relaxed);
             }
         }
         self.totals.stall_count += stalls;
         self.totals.stall_ns += stalled_ns;
-        let joined = self
-            .tables
-            .joined_count()
-            .load(std::sync::atomic::Ordering::Relaxed);
+        let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
         self.totals.finish(status)
     }

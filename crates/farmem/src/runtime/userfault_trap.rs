@@ -110,7 +110,7 @@ impl Supervisor<'_> {
                 lane.credit(-1);
                 self.admit(touch, word);
             }
-            State::Local | State::Probation => {
+            State::Local | State::Probation | State::Foreign => {
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
                 self.resolve(&touch);
                 if word.state() == State::Probation {
