@@ -121,29 +121,30 @@ static __always_inline struct lane *lane_of(struct proc *proc, __u32 word)
     return bpf_map_lookup_elem(&afar_lanes, &index);
 }
 
-static __always_inline void log_event(struct control *control, const struct event *event)
+// A place in the log; none if it is full.
+static __always_inline struct event *log_place(struct control *control)
 {
     // Each processor adds at most one event between this check and its increment, so the margin cannot overflow.
     if (ACCESS_ONCE(control->event_head) - ACCESS_ONCE(control->event_tail) >= EVENTS_MAX - EVENTS_MARGIN) {
         // The supervisor finds the page by walking the table.
         __sync_fetch_and_add(&control->event_lost, 1);
-        return;
+        ring_doorbell(control);
+        return 0;
     }
     __u64 head = __sync_fetch_and_add(&control->event_head, 1);
     __u32 index = head & (EVENTS_MAX - 1);
-    struct event *entry = bpf_map_lookup_elem(&afar_events, &index);
-    if (!entry)
-        return;
-    entry->time_ns = event->time_ns;
-    entry->page = event->page;
-    entry->tid = event->tid;
-    entry->wait_ns = event->wait_ns;
-    entry->requested_ns = event->requested_ns;
-    entry->measured_ns = event->measured_ns;
-    asm volatile("" ::: "memory");
-    ACCESS_ONCE(entry->tag) = event->tag;
     if ((head & (EVENTS_MAX / 4 - 1)) == 0)
         ring_doorbell(control);
+    return bpf_map_lookup_elem(&afar_events, &index);
+}
+
+// Fills a place; the tag comes last, because the supervisor takes an entry for complete when it has one.
+static __always_inline void publish(struct event *entry, __u32 page, __u32 tid, __u32 tag)
+{
+    entry->page = page;
+    entry->tid = tid;
+    asm volatile("" ::: "memory");
+    ACCESS_ONCE(entry->tag) = tag;
 }
 
 // Claims a frame; answers how long the fault had to wait for one, in nanoseconds.
@@ -246,14 +247,14 @@ static long prefetch_one(__u32 index, void *context)
     __u64 ready_ps = reserve(p->link, now_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
     ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ((__u32)(ready_ns >> READY_UNIT_SHIFT) << READY_SHIFT);
-    struct event event = {
-        .time_ns = p->now_ns - p->control->epoch_ns,
-        .page = page,
-        .tid = p->tid,
-        .requested_ns = ready_ns - now_ps / 1000,
-        .tag = TAG(p->slot, KIND_PREFETCH, 0),
-    };
-    log_event(p->control, &event);
+    struct event *entry = log_place(p->control);
+    if (entry) {
+        entry->time_ns = p->now_ns - p->control->epoch_ns;
+        entry->wait_ns = 0;
+        entry->requested_ns = ready_ns - now_ps / 1000;
+        entry->measured_ns = 0;
+        publish(entry, page, p->tid, TAG(p->slot, KIND_PREFETCH, FLAG_TIMED));
+    }
     return 0;
 }
 
@@ -306,21 +307,26 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     struct link *link = bpf_map_lookup_elem(&afar_links, &tier);
     if (!lane || !link)
         return;
-    if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
+    // Without a delay the page is local at once; with one, others must wait for it.
+    bool timed = control->timed;
+    __u32 local = local_word(old, f->write);
+    __u32 next = timed ? (old & FLAGS_KEPT) | STATE_FETCHING : local;
+    if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    __u64 entered = control->timed ? bpf_ktime_get_ns() : 0;
+    __u64 entered = timed ? bpf_ktime_get_ns() : 0;
     __u32 stalled = claim_frame(control, lane, &flags);
-    struct event event = { .page = f->page, .tid = f->tid, .tag = TAG(f->slot, KIND_FETCH, flags) };
-    if (control->timed) {
-        __u64 now = stalled ? entered + stalled : entered;
+    __u64 wait_ns = stalled;
+    __u64 requested_ns = 0;
+    __u64 measured_ns = 0;
+    if (timed) {
+        __u64 now = entered + stalled;
         __u64 now_ps = (now - control->epoch_ns) * 1000;
         __u64 sent_ps = reserve(link, now_ps);
         __u64 ready_ps = sent_ps + latency_ps(link, tier);
         __u64 ready = control->epoch_ns + ready_ps / 1000;
-        event.time_ns = entered - control->epoch_ns;
-        event.wait_ns = (sent_ps - link->page_ps - now_ps) / 1000 + stalled;
-        event.requested_ns = ready - entered;
+        wait_ns += (sent_ps - link->page_ps - now_ps) / 1000;
+        requested_ns = ready - entered;
         if (f->proc->prefetch_count) {
             struct prefetch p = { .control = control, .proc = f->proc, .link = link, .lane = lane, .now_ns = now,
                                   .slot = f->slot, .page = f->page, .tid = f->tid };
@@ -328,10 +334,20 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         }
         // The kernel's own work on the fault follows; the calibration knows how long it takes.
         spin_until(ready - link->constant_ns);
-        event.measured_ns = bpf_ktime_get_ns() - entered;
+        measured_ns = bpf_ktime_get_ns() - entered;
+        ACCESS_ONCE(*f->word) = local;
     }
-    ACCESS_ONCE(*f->word) = local_word(old, f->write);
-    log_event(control, &event);
+    struct event *entry = log_place(control);
+    if (!entry)
+        return;
+    if (timed || stalled) {
+        flags |= FLAG_TIMED;
+        entry->time_ns = timed ? entered - control->epoch_ns : 0;
+        entry->wait_ns = wait_ns;
+        entry->requested_ns = requested_ns;
+        entry->measured_ns = measured_ns;
+    }
+    publish(entry, f->page, f->tid, TAG(f->slot, KIND_FETCH, flags));
 }
 
 static __always_inline void arrive(struct fault *f, __u32 old)
@@ -343,15 +359,22 @@ static __always_inline void arrive(struct fault *f, __u32 old)
     __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
         return;
-    struct event event = { .time_ns = now - f->control->epoch_ns, .page = f->page, .tid = f->tid,
-                           .tag = TAG(f->slot, KIND_ARRIVED, f->write ? FLAG_WRITE : 0) };
+    __u32 requested_ns = 0;
+    __u32 measured_ns = 0;
     if (ahead < READY_MASK / 2) {
-        event.requested_ns = ahead << READY_UNIT_SHIFT;
-        spin_until(now + event.requested_ns);
-        event.measured_ns = bpf_ktime_get_ns() - now;
+        requested_ns = ahead << READY_UNIT_SHIFT;
+        spin_until(now + requested_ns);
+        measured_ns = bpf_ktime_get_ns() - now;
     }
     ACCESS_ONCE(*f->word) = next;
-    log_event(f->control, &event);
+    struct event *entry = log_place(f->control);
+    if (!entry)
+        return;
+    entry->time_ns = now - f->control->epoch_ns;
+    entry->wait_ns = 0;
+    entry->requested_ns = requested_ns;
+    entry->measured_ns = measured_ns;
+    publish(entry, f->page, f->tid, TAG(f->slot, KIND_ARRIVED, FLAG_TIMED | (f->write ? FLAG_WRITE : 0)));
 }
 
 static __always_inline void first_touch(struct fault *f, __u32 old)
@@ -370,11 +393,17 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
     __u32 stalled = claim_frame(control, lane, &flags);
-    struct event event = { .page = f->page, .tid = f->tid, .wait_ns = stalled,
-                           .tag = TAG(f->slot, KIND_FIRST_TOUCH, flags) };
-    if (control->recorded)
-        event.time_ns = bpf_ktime_get_ns() - control->epoch_ns;
-    log_event(control, &event);
+    struct event *entry = log_place(control);
+    if (!entry)
+        return;
+    if (stalled || control->recorded) {
+        flags |= FLAG_TIMED;
+        entry->time_ns = bpf_ktime_get_ns() - control->epoch_ns;
+        entry->wait_ns = stalled;
+        entry->requested_ns = 0;
+        entry->measured_ns = 0;
+    }
+    publish(entry, f->page, f->tid, TAG(f->slot, KIND_FIRST_TOUCH, flags));
 }
 
 static __always_inline void soft(struct fault *f, __u32 old)
@@ -382,10 +411,18 @@ static __always_inline void soft(struct fault *f, __u32 old)
     __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
-    struct event event = { .page = f->page, .tid = f->tid, .tag = TAG(f->slot, KIND_SOFT, f->write ? FLAG_WRITE : 0) };
-    if (f->control->recorded)
-        event.time_ns = bpf_ktime_get_ns() - f->control->epoch_ns;
-    log_event(f->control, &event);
+    __u32 flags = f->write ? FLAG_WRITE : 0;
+    struct event *entry = log_place(f->control);
+    if (!entry)
+        return;
+    if (f->control->recorded) {
+        flags |= FLAG_TIMED;
+        entry->time_ns = bpf_ktime_get_ns() - f->control->epoch_ns;
+        entry->wait_ns = 0;
+        entry->requested_ns = 0;
+        entry->measured_ns = 0;
+    }
+    publish(entry, f->page, f->tid, TAG(f->slot, KIND_SOFT, flags));
 }
 
 static __always_inline int handle(struct bpf_raw_tracepoint_args *context)

@@ -51,6 +51,8 @@
 #define FLAG_WRITE 1U
 #define FLAG_STALL 2U
 #define FLAG_OVERDRAFT 4U
+// The times of the event are set; without it they are what an older event left.
+#define FLAG_TIMED 8U
 #define TAG(slot, kind, flags) ((slot) << 16 | (kind) << 8 | (flags))
 
 #define LINK_SHARED 0U

@@ -330,11 +330,14 @@ mod tests {
     }
 
     #[test]
-    fn next_occupied_skips_a_page_whose_state_was_cleared() {
+    fn next_occupied_skips_a_block_whose_states_were_cleared() {
         let mut states = PageStates::default();
         states.set(PageIndex::new(9), 2);
-        assert_eq!(states.set(PageIndex::new(9), 0), 2);
+        assert_eq!(states.set(PageIndex::new(9), 1), 2);
+        assert_eq!(states.occupied, [1]);
+        assert_eq!(states.set(PageIndex::new(9), 0), 1);
         assert_eq!(states.next_occupied(0, u32::MAX), None);
+        assert_eq!(states.occupied, [0]);
     }
 
     #[test]

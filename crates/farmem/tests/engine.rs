@@ -81,6 +81,20 @@ fn resolve(n: u32, ready_at: Instant, kind: ResolveKind) -> Action {
     }
 }
 
+fn retune(budget: Option<u64>, link: Option<LinkConfig>) -> Event {
+    Event::Retune {
+        budget: budget.map(Pages::new),
+        link,
+    }
+}
+
+fn discard(n: u32, count: u64) -> Event {
+    Event::Discard {
+        first: page(n),
+        count: Pages::new(count),
+    }
+}
+
 fn evict(n: u32, dirty: bool, free_at: Instant) -> Action {
     Action::Evict {
         page: page(n),
@@ -97,20 +111,8 @@ fn with_remote(config: EngineConfig, remote: u32) -> Engine {
     for n in 0..remote {
         fault(&mut engine, n, false, Instant::ZERO);
     }
-    engine.handle(
-        Event::Retune {
-            budget: Some(Pages::ZERO),
-            link: None,
-        },
-        Instant::ZERO,
-    );
-    engine.handle(
-        Event::Retune {
-            budget: Some(budget),
-            link: None,
-        },
-        Instant::ZERO,
-    );
+    engine.handle(retune(Some(0), None), Instant::ZERO);
+    engine.handle(retune(Some(budget.get()), None), Instant::ZERO);
     actions(&mut engine);
     assert_eq!(engine.frames_in_use(), Pages::ZERO);
     engine
@@ -218,13 +220,7 @@ fn second_fault_joins_the_fetch_under_way() {
     assert_eq!((counters.fetch_count, counters.joined_count), (1, 2));
     assert_eq!(engine.latencies().total.min(), Duration::from_ns(2819));
     // The write of the second fault counts.
-    engine.handle(
-        Event::Retune {
-            budget: Some(Pages::ZERO),
-            link: None,
-        },
-        us(7.0),
-    );
+    engine.handle(retune(Some(0), None), us(7.0));
     assert_eq!(actions(&mut engine), [evict(0, true, us(12.8192))]);
 }
 
@@ -259,6 +255,24 @@ fn fault_without_a_free_frame_stalls() {
     assert_eq!(latencies.stall.max(), Duration::from_ns(5819));
     assert_eq!(latencies.wait.max(), Duration::from_ns(3819));
     assert_eq!(latencies.total.max(), Duration::from_ns(9638));
+}
+
+/// There is a free frame, but the page's own write-back is under way until 15.8192 µs: a fetch
+/// must not overtake it.
+#[test]
+fn fault_on_a_page_being_written_back_waits_for_it() {
+    let mut config = config(PolicyKind::Fifo, 2);
+    config.residency.headroom = Pages::new(1);
+    config.prefetch = Prefetch::NextN(1);
+    let mut engine = Engine::new(config);
+    fault(&mut engine, 0, true, us(0.0));
+    fault(&mut engine, 1, false, us(10.0));
+    engine.handle(discard(1, 1), us(11.0));
+    assert_eq!(engine.frames_in_use(), Pages::new(1));
+    assert_eq!(fault(&mut engine, 0, false, us(12.0)), []);
+    engine.handle(Event::Tick, us(15.8192));
+    let fetched = resolve(0, us(21.6384), ResolveKind::Fetch);
+    assert_eq!(actions(&mut engine), [fetched]);
 }
 
 /// With a frame kept free, the same fault does not stall: the write-back is done ahead.
@@ -325,13 +339,7 @@ fn discard_makes_the_next_touch_a_first_touch() {
     engine.handle(Event::Tick, us(10.0));
     fault(&mut engine, 1, false, us(10.0));
     // Page 0 is local, page 1 in flight, page 2 remote.
-    engine.handle(
-        Event::Discard {
-            first: page(0),
-            count: Pages::new(u64::MAX),
-        },
-        us(11.0),
-    );
+    engine.handle(discard(0, u64::MAX), us(11.0));
     assert_eq!(engine.frames_in_use(), Pages::ZERO);
     for n in 0..3 {
         assert_eq!(engine.status(page(n)), PageStatus::Absent);
@@ -348,19 +356,40 @@ fn discard_of_a_page_that_is_waited_for_still_resolves_it() {
         fault(&mut engine, 0, false, us(1.0)),
         [evict(9, true, us(6.8192))]
     );
-    assert_eq!(fault(&mut engine, 0, false, us(2.0)), []);
-    engine.handle(
-        Event::Discard {
-            first: page(0),
-            count: Pages::new(1),
-        },
-        us(3.0),
-    );
+    assert_eq!(fault(&mut engine, 0, true, us(2.0)), []);
+    engine.handle(discard(0, 1), us(3.0));
+    assert_eq!(fault(&mut engine, 0, false, us(4.0)), []);
     engine.handle(Event::Tick, us(6.8192));
-    let expected = [ResolveKind::FirstTouch, ResolveKind::Joined];
+    let kinds = [
+        ResolveKind::FirstTouch,
+        ResolveKind::Joined,
+        ResolveKind::Joined,
+    ];
+    let expected = kinds.map(|kind| resolve(0, us(6.8192), kind));
+    assert_eq!(actions(&mut engine), expected);
+    // The write among them counts.
+    engine.handle(retune(Some(0), None), us(10.0));
+    assert_eq!(actions(&mut engine), [evict(0, true, us(15.8192))]);
+}
+
+#[test]
+fn retune_changes_what_comes_after() {
+    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 2);
+    let before = [resolve(0, us(5.8192), ResolveKind::Fetch)];
+    assert_eq!(fault(&mut engine, 0, false, us(0.0)), before);
+    let slower = LinkConfig {
+        rtt: Duration::from_us(9),
+        ..link(LinkMode::Shared)
+    };
+    engine.handle(retune(None, Some(slower)), us(0.0));
+    // Behind page 0 on the link, as before.
+    let after = [resolve(1, us(10.6384), ResolveKind::Fetch)];
+    assert_eq!(fault(&mut engine, 1, false, us(0.0)), after);
     assert_eq!(
-        actions(&mut engine),
-        expected.map(|kind| resolve(0, us(6.8192), kind))
+        engine.status(page(0)),
+        PageStatus::InFlight {
+            ready_at: us(5.8192)
+        }
     );
 }
 
@@ -386,13 +415,7 @@ fn rename_moves_what_is_local_and_what_is_remote() {
         [PageStatus::Local, PageStatus::Remote, PageStatus::Remote]
     );
     actions(&mut engine);
-    engine.handle(
-        Event::Retune {
-            budget: Some(Pages::ZERO),
-            link: None,
-        },
-        us(20.0),
-    );
+    engine.handle(retune(Some(0), None), us(20.0));
     assert_eq!(actions(&mut engine), [evict(50, true, us(25.8192))]);
 }
 

@@ -89,6 +89,20 @@ fn clock_spares_referenced_pages_once() {
     assert_eq!(drain(&mut *clock), [c, a, d]);
 }
 
+/// Page `a` proved referenced on probation and comes back with its bit set: when the hand gets
+/// there, it passes once more.
+#[test]
+fn clock_gives_a_restored_page_another_round() {
+    let [a, b, c] = [0, 1, 2].map(PageIndex::new);
+    let mut clock = PolicyKind::Clock.build(3, SEED);
+    clock.insert(a);
+    clock.insert(b);
+    assert_eq!(clock.victim(), Some(a));
+    clock.restore(a);
+    clock.insert(c);
+    assert_eq!(drain(&mut *clock), [b, c, a]);
+}
+
 /// Ten frames, so the small queue's share is one. Pages 0 and 1 are referenced twice while in
 /// the small queue and move to the main one; page 2 only once, so it goes first and is
 /// remembered; when it comes back it enters the main queue behind them.

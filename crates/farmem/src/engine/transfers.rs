@@ -26,14 +26,20 @@ pub(super) enum End {
 
 impl Transfers {
     pub(super) fn start_fetch(&mut self, page: PageIndex, ready_at: Instant) {
-        let before = self.fetches.insert(page, ready_at);
-        debug_assert_eq!(before, None, "page {page} is fetched twice");
+        debug_assert!(
+            !self.is_under_way(page),
+            "page {page} is on its way already"
+        );
+        self.fetches.insert(page, ready_at);
         self.ends.insert((ready_at, End::Fetched(page)));
     }
 
     pub(super) fn start_write_back(&mut self, page: PageIndex, free_at: Instant) {
-        let before = self.write_backs.insert(page, free_at);
-        debug_assert_eq!(before, None, "page {page} is written back twice");
+        debug_assert!(
+            !self.is_under_way(page),
+            "page {page} is on its way already"
+        );
+        self.write_backs.insert(page, free_at);
         self.ends.insert((free_at, End::WrittenBack(page)));
     }
 
@@ -78,5 +84,9 @@ impl Transfers {
     /// When the next transfer ends; `None` if none is under way.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.ends.first().map(|&(time, _)| time)
+    }
+
+    fn is_under_way(&self, page: PageIndex) -> bool {
+        self.fetches.contains_key(&page) || self.write_backs.contains_key(&page)
     }
 }

@@ -69,9 +69,7 @@ impl Supervisor<'_> {
         }
         self.forget_executed(tgid);
         let Some(slot) = self.slot_of(tgid, &call) else {
-            if matches!(number, nr::CLONE | nr::FORK) || tgid == self.child {
-                // Nothing to copy, or not greeted yet.
-            }
+            self.totals.stranger(tgid);
             return Ok(self.listener.proceed(call.id)?);
         };
         match number {

@@ -193,7 +193,14 @@ impl Supervisor<'_> {
         arena.fault = fault;
         arena.ready = true;
         if features == 0 {
-            self.totals.warn("no userfaultfd: neighbouring pages come along with a fault, and writes are not told from reads");
+            if self.config.trap == TrapKind::Userfault {
+                self.fatal = Some(RunError::NoUserfault);
+                return;
+            }
+            self.totals.warn_once(
+                "no userfaultfd: neighbouring pages come along with a fault, and every page counts \
+                 as dirty",
+            );
         }
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.

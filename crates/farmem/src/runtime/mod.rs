@@ -60,6 +60,12 @@ pub enum RunError {
     /// A system call failed.
     #[error(transparent)]
     System(#[from] sys::Error),
+    /// The program may not use userfaultfd, and there is no other trap.
+    #[error(
+        "trap page faults with userfaultfd: permission denied; grant it with: setfacl -m u:$USER:rw \
+         /dev/userfaultfd"
+    )]
+    NoUserfault,
     /// Something was gone when it was needed.
     #[error("{0} is gone")]
     Lost(&'static str),

@@ -221,6 +221,14 @@ impl Totals {
         entry.why_unmanaged = Some(why);
     }
 
+    /// A process made a memory call without having greeted: it has just been executed, or never will greet.
+    pub(crate) fn stranger(&mut self, pid: u32) {
+        if !self.processes.contains_key(&pid) {
+            let why = "it did not load the preload library: static, or LD_PRELOAD was removed";
+            self.unmanaged(pid, why.to_owned());
+        }
+    }
+
     pub(crate) fn retired(&mut self, arena: &Arena, direct: u64) {
         self.managed_now.remove(&arena.tgid);
         let pages = arena.populated.iter().sum::<u64>() + direct;

@@ -408,6 +408,9 @@ impl Tables {
     /// Gives the leaf of a segment that no mapping covers any more back to the stock.
     pub(crate) fn release_leaf(&self, slot: usize, segment: usize) {
         let entry = &self.directory.words32()[slot * SEGMENTS + segment];
+        if entry.load(Ordering::Acquire) == 0 {
+            return;
+        }
         let leaf = entry.swap(0, Ordering::AcqRel);
         if leaf == 0 {
             return;
@@ -436,8 +439,21 @@ impl Tables {
         if tag == 0 {
             return None;
         }
+        let timed = tag & 8 != 0;
+        let time = |at: usize| {
+            if timed {
+                halves[at].load(Ordering::Relaxed)
+            } else {
+                0
+            }
+        };
+        let stamp = &self.events.words64()[place * EVENT_WORDS];
         let event = FaultEvent {
-            time_ns: self.events.words64()[place * EVENT_WORDS].load(Ordering::Relaxed),
+            time_ns: if timed {
+                stamp.load(Ordering::Relaxed)
+            } else {
+                0
+            },
             page: PageIndex::try_from(u64::from(halves[2].load(Ordering::Relaxed))).ok()?,
             tid: halves[3].load(Ordering::Relaxed),
             slot: (tag >> 16) as usize,
@@ -451,9 +467,9 @@ impl Tables {
             write: tag & 1 != 0,
             stalled: tag & 2 != 0,
             overdraft: tag & 4 != 0,
-            wait_ns: halves[5].load(Ordering::Relaxed),
-            requested_ns: halves[6].load(Ordering::Relaxed),
-            measured_ns: halves[7].load(Ordering::Relaxed),
+            wait_ns: time(5),
+            requested_ns: time(6),
+            measured_ns: time(7),
         };
         halves[4].store(0, Ordering::Release);
         self.event_tail += 1;

@@ -43,6 +43,7 @@ const TICK: Duration = Duration::from_millis(100);
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGQUIT: i32 = 3;
+const SIGKILL: i32 = 9;
 const SIGUSR1: i32 = 10;
 const SIGTERM: i32 = 15;
 const SIGCHLD: i32 = 17;
@@ -72,6 +73,8 @@ pub struct Supervisor<'a> {
     pub(crate) totals: Totals,
     pub(crate) child: u32,
     _preload: preload::Preload,
+    /// Why the run cannot go on.
+    pub(crate) fatal: Option<RunError>,
     status: Option<Change>,
     /// Where the next look for unseen pages begins: slot and offset.
     pub(crate) scanned: (usize, u64),
@@ -119,6 +122,7 @@ impl<'a> Supervisor<'a> {
             forks: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
             _preload: preload,
+            fatal: None,
             status: None,
             scanned: (0, 0),
             config,
@@ -159,6 +163,10 @@ impl<'a> Supervisor<'a> {
             self.drain_events();
             for event in ready.clone() {
                 self.handle(event)?;
+            }
+            if let Some(error) = self.fatal.take() {
+                let _gone = sys::process::kill(self.child, SIGKILL);
+                return Err(error);
             }
             self.drain_events();
             self.restore_budgets();
