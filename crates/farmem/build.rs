@@ -32,10 +32,7 @@ fn build_trap(object: &Path) {
         .arg(object)
         // Where Debian and its descendants keep <asm/types.h>.
         .arg(format!("-I/usr/include/{machine}-linux-gnu"));
-    run(
-        &mut command,
-        "compile the page-fault trap; clang and libbpf-dev are needed",
-    );
+    run(&mut command, "compile the page-fault trap; clang and libbpf-dev are needed");
 }
 
 fn build_preload(object: &Path) {
@@ -43,31 +40,14 @@ fn build_preload(object: &Path) {
     println!("cargo::rerun-if-changed={}", source.display());
     let mut command = Command::new(env::var_os("RUSTC").expect("cargo sets RUSTC"));
     command
-        .args([
-            "--edition",
-            "2024",
-            "--crate-type",
-            "cdylib",
-            "--crate-name",
-            "afar",
-        ])
-        .args([
-            "--cfg",
-            "afar_shared_object",
-            "-C",
-            "opt-level=2",
-            "-C",
-            "panic=abort",
-        ])
+        .args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "afar"])
+        .args(["--cfg", "afar_shared_object", "-C", "opt-level=2", "-C", "panic=abort"])
         // Bound at load time: a forked child must not enter the dynamic linker.
         .args(["-C", "link-args=-nostdlib -nostartfiles -Wl,-z,now"])
         .arg("-o")
         .arg(object)
         .arg(source.join("lib.rs"));
-    run(
-        &mut command,
-        "compile the part that runs inside the program",
-    );
+    run(&mut command, "compile the part that runs inside the program");
 }
 
 fn run(command: &mut Command, purpose: &str) {

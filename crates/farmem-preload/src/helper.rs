@@ -1,9 +1,10 @@
 //! The greeting and the helper thread.
 
 use core::ptr::addr_of_mut;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::protocol::{COOKIE, PRCTL, VERSION, WORDS_MAX, command, reply};
-use crate::protocol::{FORKED, HELLO};
+use crate::protocol::{FORKED, HELLO, PROBE};
 use crate::system::{self, call, spawn_thread};
 
 const STACK_BYTES: usize = 64 << 10;
@@ -17,10 +18,8 @@ const UFFDIO_API: u64 = 0xc018_aa3f;
 const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
 const CLOEXEC_NONBLOCK: u64 = 0o2_004_000;
 // Write-protection, of file pages, resolved by the kernel itself; minor faults; the faulting thread's number.
-const FEATURE_SETS: [u64; 2] = [
-    1 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15,
-    1 | 1 << 8 | 1 << 10 | 1 << 12,
-];
+const FEATURE_SETS: [u64; 2] =
+    [1 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15, 1 | 1 << 8 | 1 << 10 | 1 << 12];
 
 #[repr(align(16))]
 #[allow(dead_code, reason = "only its address is used")]
@@ -30,24 +29,26 @@ struct Stack([u8; STACK_BYTES]);
 static mut HELPER_STACK: Stack = Stack([0; STACK_BYTES]);
 static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
 
-/// What the helper needs; lives at the bottom of its stack.
-#[repr(C)]
-#[derive(Clone, Copy)]
+/// What the helper needs.
 struct Link {
     socket: u64,
     memory: u64,
     base: u64,
 }
 
-static mut LINK: Link = Link {
-    socket: 0,
-    memory: 0,
-    base: 0,
-};
+// What the first thread waits for while the helper greets.
+static HELPER: AtomicU32 = AtomicU32::new(STARTING);
+const STARTING: u32 = 0;
+const READY: u32 = 1;
+const ABSENT: u32 = 2;
 
 /// Greets the supervisor, if there is one, and starts the helper. Called once, by the loader.
 pub fn start() {
-    join(HELLO);
+    // SAFETY: plain numbers.
+    let supervised = unsafe { call(system::PRCTL, [PRCTL, PROBE, VERSION, 0, 0, 0]) };
+    if supervised == 0 {
+        join(HELLO);
+    }
 }
 
 /// Where a forked child is made to run before its first instruction. Ends in a breakpoint.
@@ -59,44 +60,55 @@ pub extern "C" fn fork_entry(_argument: u64) -> ! {
     }
 }
 
+// The helper does the greeting, because it has a descriptor table of its own: nothing ever enters the program's.
 fn join(greeting: u64) {
-    // SAFETY: plain numbers in, plain number out; the addresses are those of our own statics.
-    let (answer, pid) = unsafe {
+    HELPER.store(STARTING, Ordering::SeqCst);
+    if start_helper(greeting) < 0 {
+        return;
+    }
+    const FUTEX_WAIT_PRIVATE: u64 = 128;
+    while HELPER.load(Ordering::SeqCst) == STARTING {
+        let word = HELPER.as_ptr() as u64;
+        let expected = u64::from(STARTING);
+        // SAFETY: the word is a static; no time-out.
+        unsafe { call(system::FUTEX, [word, FUTEX_WAIT_PRIVATE, expected, 0, 0, 0]) };
+    }
+}
+
+fn announce(state: u32) {
+    const FUTEX_WAKE_PRIVATE: u64 = 129;
+    HELPER.store(state, Ordering::SeqCst);
+    // SAFETY: the word is a static.
+    unsafe { call(system::FUTEX, [HELPER.as_ptr() as u64, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0]) };
+}
+
+// Everything up to READY, in the helper. None if the supervisor has no room for this process.
+fn greet(greeting: u64) -> Option<Link> {
+    // SAFETY: this thread's own descriptor table, and plain numbers; the addresses are those of our own statics.
+    let answer = unsafe {
+        call(system::CLOSE_RANGE, [0, 0xffff_ffff, 0, 0, 0, 0]);
         let program_break = call(system::BRK, [0; 6]).cast_unsigned();
         let entry = fork_entry as *const () as u64;
         let stack_top = addr_of_mut!(FORK_STACK) as u64 + STACK_BYTES as u64;
         let hello = [PRCTL, greeting, VERSION, program_break, entry, stack_top];
-        (call(system::PRCTL, hello), call(system::GETPID, [0; 6]))
+        call(system::PRCTL, hello)
     };
-    if answer < 0 || pid < 0 {
-        return;
+    if answer < 0 {
+        return None;
     }
     let answer = answer.cast_unsigned();
-    let mut setup = [0_u64; WORDS_MAX];
     let socket = answer & 0xffff_ffff;
+    let mut setup = [0_u64; WORDS_MAX];
     // The first message says where the arena is.
     if receive(socket, &mut setup) < 16 {
-        return;
+        return None;
     }
-    let link = Link {
-        socket,
-        memory: answer >> 32,
-        base: setup[0],
-    };
+    let link = Link { socket, memory: answer >> 32, base: setup[0] };
     if greeting == FORKED {
         map_all(&link);
     }
-    // SAFETY: nothing else reads or writes LINK before the helper starts.
-    unsafe { LINK = link };
-    let fault = open_userfaultfd(setup[1] != 0);
-    let helper = start_helper();
-    ready(&link, helper, fault);
-    for fd in [link.socket, link.memory, fault.descriptor] {
-        if fd != NONE {
-            // SAFETY: our own descriptors; the helper has copies.
-            unsafe { call(system::CLOSE, [fd, 0, 0, 0, 0, 0]) };
-        }
-    }
+    ready(&link, open_userfaultfd(setup[1] != 0));
+    Some(link)
 }
 
 // Commands until DONE: the child's own copy of what its parent had mapped.
@@ -117,10 +129,7 @@ struct Fault {
 
 // The device, whose permissions an administrator can set, comes first; then the system call.
 fn open_userfaultfd(wanted: bool) -> Fault {
-    const NOTHING: Fault = Fault {
-        descriptor: NONE,
-        features: 0,
-    };
+    const NOTHING: Fault = Fault { descriptor: NONE, features: 0 };
     if !wanted {
         return NOTHING;
     }
@@ -132,17 +141,8 @@ fn open_userfaultfd(wanted: bool) -> Fault {
         let fd = fd.cast_unsigned();
         let mut api = [UFFD_API, features, 0];
         // SAFETY: `api` is the structure that the request names.
-        if unsafe {
-            call(
-                system::IOCTL,
-                [fd, UFFDIO_API, api.as_mut_ptr() as u64, 0, 0, 0],
-            )
-        } == 0
-        {
-            return Fault {
-                descriptor: fd,
-                features,
-            };
+        if unsafe { call(system::IOCTL, [fd, UFFDIO_API, api.as_mut_ptr() as u64, 0, 0, 0]) } == 0 {
+            return Fault { descriptor: fd, features };
         }
         // SAFETY: our own descriptor.
         unsafe { call(system::CLOSE, [fd, 0, 0, 0, 0, 0]) };
@@ -153,20 +153,12 @@ fn open_userfaultfd(wanted: bool) -> Fault {
 fn userfaultfd() -> i64 {
     let path = c"/dev/userfaultfd".as_ptr() as u64;
     // SAFETY: a constant path; AT_FDCWD is -100; O_RDWR | O_CLOEXEC.
-    let device = unsafe {
-        call(
-            system::OPENAT,
-            [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0],
-        )
-    };
+    let device = unsafe { call(system::OPENAT, [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0]) };
     if device >= 0 {
         let device = device.cast_unsigned();
         // SAFETY: our own descriptor; the request takes flags by value.
         let fd = unsafe {
-            let fd = call(
-                system::IOCTL,
-                [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0],
-            );
+            let fd = call(system::IOCTL, [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0]);
             call(system::CLOSE, [device, 0, 0, 0, 0, 0]);
             fd
         };
@@ -179,21 +171,23 @@ fn userfaultfd() -> i64 {
 }
 
 // With every signal blocked, so that none of the program's is ever delivered to the helper.
-fn start_helper() -> i64 {
+fn start_helper(greeting: u64) -> i64 {
     let (all, mut before) = (u64::MAX, 0_u64);
     let (all, saved) = (&raw const all as u64, &raw mut before as u64);
     // SAFETY: both masks are locals of eight bytes; the stack is the helper's alone.
     unsafe {
         call(system::RT_SIGPROCMASK, [SIG_SETMASK, all, saved, 8, 0, 0]);
         let top = addr_of_mut!(HELPER_STACK) as u64 + STACK_BYTES as u64;
-        let helper = spawn_thread(top, serve, 0);
+        let helper = spawn_thread(top, serve, greeting);
         call(system::RT_SIGPROCMASK, [SIG_SETMASK, saved, 0, 8, 0, 0]);
         helper
     }
 }
 
 // Sends READY with the userfaultfd as a passenger.
-fn ready(link: &Link, helper: i64, fault: Fault) {
+fn ready(link: &Link, fault: Fault) {
+    // SAFETY: no arguments.
+    let helper = unsafe { call(system::GETTID, [0; 6]) };
     let mut words = [reply::READY, helper.cast_unsigned(), fault.features];
     let mut slice = [words.as_mut_ptr() as u64, 24];
     // struct cmsghdr: length 20, SOL_SOCKET, SCM_RIGHTS, then the descriptor.
@@ -206,25 +200,24 @@ fn ready(link: &Link, helper: i64, fault: Fault) {
     const MSG_NOSIGNAL: u64 = 0x4000;
     let header = message.as_mut_ptr() as u64;
     // SAFETY: a well-formed message header whose parts are locals.
-    unsafe {
-        call(
-            system::SENDMSG,
-            [link.socket, header, MSG_NOSIGNAL, 0, 0, 0],
-        )
-    };
+    unsafe { call(system::SENDMSG, [link.socket, header, MSG_NOSIGNAL, 0, 0, 0]) };
 }
 
-extern "C" fn serve(_argument: u64) -> ! {
-    // SAFETY: written before this thread was started, and never again.
-    let link = unsafe { LINK };
-    let process = keep_only(&link);
+extern "C" fn serve(greeting: u64) -> ! {
+    let link = greet(greeting);
+    let Some(link) = link else {
+        announce(ABSENT);
+        leave();
+    };
+    let process = name_and_find();
+    announce(READY);
     let mut words = [0_u64; WORDS_MAX];
     loop {
         let bytes = receive(link.socket, &mut words);
+        if bytes == -4 {
+            continue;
+        }
         if bytes < 16 {
-            if bytes == -4 {
-                continue;
-            }
             // The supervisor is gone.
             // SAFETY: no pointers.
             unsafe {
@@ -234,36 +227,28 @@ extern "C" fn serve(_argument: u64) -> ! {
             system::exit_group(137);
         }
         let count = (bytes.cast_unsigned() as usize / 8).min(WORDS_MAX);
-        let result = if words[0] == command::DROP {
-            drop_ranges(process, &words[2..count])
-        } else {
-            perform(&link, &words)
+        let result = match words[0] {
+            command::DROP => drop_ranges(process, &words[2..count]),
+            command::LEAVE => leave(),
+            _ => perform(&link, &words),
         };
         answer(link.socket, words[1], result);
     }
 }
 
-// Names the thread, closes every descriptor but ours, and opens one for this process.
-fn keep_only(link: &Link) -> u64 {
-    let (low, high) = if link.socket < link.memory {
-        (link.socket, link.memory)
-    } else {
-        (link.memory, link.socket)
-    };
-    // SAFETY: this thread's own descriptor table; ranges that are empty are refused, which is fine.
+fn leave() -> ! {
+    loop {
+        // SAFETY: ends this thread alone.
+        unsafe { call(system::EXIT, [0; 6]) };
+    }
+}
+
+// Names the thread and opens a descriptor for this process.
+fn name_and_find() -> u64 {
+    const PR_SET_NAME: u64 = 15;
+    // SAFETY: a constant string; plain numbers.
     unsafe {
-        if low > 0 {
-            call(system::CLOSE_RANGE, [0, low - 1, 0, 0, 0, 0]);
-        }
-        if high > low + 1 {
-            call(system::CLOSE_RANGE, [low + 1, high - 1, 0, 0, 0, 0]);
-        }
-        call(system::CLOSE_RANGE, [high + 1, 0xffff_ffff, 0, 0, 0, 0]);
-        const PR_SET_NAME: u64 = 15;
-        call(
-            system::PRCTL,
-            [PR_SET_NAME, c"afar-helper".as_ptr() as u64, 0, 0, 0, 0],
-        );
+        call(system::PRCTL, [PR_SET_NAME, c"afar-helper".as_ptr() as u64, 0, 0, 0, 0]);
         let own = call(system::GETPID, [0; 6]).cast_unsigned();
         call(system::PIDFD_OPEN, [own, 0, 0, 0, 0, 0]).cast_unsigned()
     }
@@ -279,14 +264,9 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
                 let memory = link.memory | COOKIE;
                 let offset = address - link.base;
                 let flags = MAP_SHARED | flags;
-                let result = call(
-                    system::MMAP,
-                    [address, bytes, protection, flags, memory, offset],
-                );
-                call(
-                    system::MADVISE,
-                    [address, bytes, MADV_NOHUGEPAGE, 0, 0, COOKIE],
-                );
+                let result =
+                    call(system::MMAP, [address, bytes, protection, flags, memory, offset]);
+                call(system::MADVISE, [address, bytes, MADV_NOHUGEPAGE, 0, 0, COOKIE]);
                 result
             }
             command::UNMAP => call(system::MUNMAP, [address, bytes, 0, 0, 0, COOKIE]),
@@ -301,24 +281,15 @@ fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
     let total: u64 = ranges.chunks_exact(2).map(|range| range[1]).sum();
     let vector = ranges.as_ptr() as u64;
     // SAFETY: the vector is ours; contents survive, because the mapping is shared.
-    let done = unsafe {
-        call(
-            system::PROCESS_MADVISE,
-            [process, vector, count, MADV_DONTNEED, 0, 0],
-        )
-    };
+    let done =
+        unsafe { call(system::PROCESS_MADVISE, [process, vector, count, MADV_DONTNEED, 0, 0]) };
     if done >= 0 && done.cast_unsigned() == total {
         return 0;
     }
     // Kernels before 6.13, or a range that the program has unmapped meanwhile: one by one.
     for range in ranges.chunks_exact(2) {
         // SAFETY: as above.
-        unsafe {
-            call(
-                system::MADVISE,
-                [range[0], range[1], MADV_DONTNEED, 0, 0, COOKIE],
-            )
-        };
+        unsafe { call(system::MADVISE, [range[0], range[1], MADV_DONTNEED, 0, 0, COOKIE]) };
     }
     0
 }
@@ -326,22 +297,12 @@ fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
 fn receive(socket: u64, words: &mut [u64; WORDS_MAX]) -> i64 {
     let buffer = words.as_mut_ptr() as u64;
     // SAFETY: the buffer is as long as the call is told.
-    unsafe {
-        call(
-            system::RECVFROM,
-            [socket, buffer, WORDS_MAX as u64 * 8, 0, 0, 0],
-        )
-    }
+    unsafe { call(system::RECVFROM, [socket, buffer, WORDS_MAX as u64 * 8, 0, 0, 0]) }
 }
 
 fn answer(socket: u64, number: u64, result: i64) {
     let words = [reply::RESULT, number, result.cast_unsigned()];
     const MSG_NOSIGNAL: u64 = 0x4000;
     // SAFETY: the buffer is a local of 24 bytes.
-    unsafe {
-        call(
-            system::SENDTO,
-            [socket, words.as_ptr() as u64, 24, MSG_NOSIGNAL, 0, 0],
-        )
-    };
+    unsafe { call(system::SENDTO, [socket, words.as_ptr() as u64, 24, MSG_NOSIGNAL, 0, 0]) };
 }

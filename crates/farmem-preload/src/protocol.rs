@@ -8,8 +8,10 @@ pub const PRCTL: u64 = 0x6166_6172;
 /// Version of this protocol.
 pub const VERSION: u64 = 1;
 
-/// Greeting of a program that has just been executed: version, current break, [`crate::fork_entry`] and the top of
-/// its stack follow. Answers `memory << 32 | socket`.
+/// Is there a supervisor? Answers 0; without one, the kernel answers `EINVAL`.
+pub const PROBE: u64 = 4;
+/// Greeting of a program that has just been executed, by its helper: version, current break, [`crate::fork_entry`]
+/// and the top of its stack follow. Answers `memory << 32 | socket`, in the helper's own descriptor table.
 pub const HELLO: u64 = 1;
 /// Greeting of a child that was forked and has not been executed; arguments and answer as in [`HELLO`].
 pub const FORKED: u64 = 2;
@@ -27,6 +29,8 @@ pub mod command {
     pub const UNMAP: u64 = 2;
     /// Drop the mappings of `[address, bytes]…` without losing the contents.
     pub const DROP: u64 = 3;
+    /// Leave: the helper is the last thread.
+    pub const LEAVE: u64 = 5;
     /// Nothing follows: the list of mappings of a forked child is complete.
     pub const DONE: u64 = 4;
 }

@@ -5,7 +5,7 @@
 #pragma once
 #include <linux/types.h>
 
-#define PROCS_MAX 64
+#define PROCS_MAX 128
 #define TIERS_MAX 8
 #define EVENTS_MAX (1 << 16)
 #define EVENTS_MARGIN 4096

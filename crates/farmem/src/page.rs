@@ -57,9 +57,7 @@ impl PageIndex {
     #[must_use]
     pub fn offset(self, distance: i64) -> Option<Self> {
         let index = i64::from(self.0).checked_add(distance)?;
-        u64::try_from(index)
-            .ok()
-            .and_then(|index| Self::try_from(index).ok())
+        u64::try_from(index).ok().and_then(|index| Self::try_from(index).ok())
     }
 
     pub(crate) const fn slot(self) -> usize {
@@ -106,11 +104,7 @@ impl<T: Copy + Default> PageMap<T> {
     /// The entry of `page`; the default value if it was never written.
     pub(crate) fn get(&self, page: PageIndex) -> T {
         let (chunk, entry) = split(page);
-        self.chunks
-            .get(chunk)
-            .and_then(|c| c.get(entry))
-            .copied()
-            .unwrap_or_default()
+        self.chunks.get(chunk).and_then(|c| c.get(entry)).copied().unwrap_or_default()
     }
 
     /// The entry of `page`, to be written.
@@ -125,10 +119,7 @@ impl<T: Copy + Default> PageMap<T> {
     /// The entries from `page` to the end of its chunk; empty if the chunk does not exist.
     fn tail(&self, page: PageIndex) -> &[T] {
         let (chunk, entry) = split(page);
-        self.chunks
-            .get(chunk)
-            .and_then(|c| c.get(entry..))
-            .unwrap_or_default()
+        self.chunks.get(chunk).and_then(|c| c.get(entry..)).unwrap_or_default()
     }
 
     #[cold]
@@ -143,9 +134,7 @@ impl<T: Copy + Default> PageMap<T> {
 impl<T> fmt::Debug for PageMap<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let chunks = self.chunks.iter().filter(|chunk| !chunk.is_empty()).count();
-        f.debug_struct("PageMap")
-            .field("chunks", &chunks)
-            .finish_non_exhaustive()
+        f.debug_struct("PageMap").field("chunks", &chunks).finish_non_exhaustive()
     }
 }
 
@@ -196,16 +185,11 @@ impl PageStates {
         while at < end {
             let block = (at / BLOCK_PAGES) as usize;
             let &count = self.occupied.get(block)?;
-            let block_end = (at / BLOCK_PAGES)
-                .saturating_add(1)
-                .saturating_mul(BLOCK_PAGES);
+            let block_end = (at / BLOCK_PAGES).saturating_add(1).saturating_mul(BLOCK_PAGES);
             if count > 0 {
                 let stop = block_end.min(end);
                 let entries = self.states.tail(PageIndex(at));
-                let found = entries
-                    .iter()
-                    .take((stop - at) as usize)
-                    .position(|&s| s != 0);
+                let found = entries.iter().take((stop - at) as usize).position(|&s| s != 0);
                 // The position lies inside one block of 512.
                 if let Some(page) = found.and_then(|n| u32::try_from(n).ok()) {
                     return Some(PageIndex(at + page));
@@ -231,10 +215,7 @@ impl PageRanges {
     }
 
     pub(crate) fn contains(&self, page: PageIndex) -> bool {
-        self.ends
-            .range(..=page.0)
-            .next_back()
-            .is_some_and(|(_, &end)| page.0 < end)
+        self.ends.range(..=page.0).next_back().is_some_and(|(_, &end)| page.0 < end)
     }
 
     pub(crate) fn insert(&mut self, range: Range<u32>) {

@@ -63,11 +63,7 @@ impl Prefetcher {
     /// A prefetcher that has seen no fault.
     #[must_use]
     pub fn new(prefetch: Prefetch) -> Self {
-        Self {
-            prefetch,
-            streams: [Stream::default(); STREAMS],
-            fault_count: 0,
-        }
+        Self { prefetch, streams: [Stream::default(); STREAMS], fault_count: 0 }
     }
 
     /// Learns from a fault on `page` that had to be fetched, and says what to fetch with it. The
@@ -81,28 +77,16 @@ impl Prefetcher {
                 None => (0, 0),
             },
         };
-        Ahead {
-            from: page,
-            stride,
-            step: 0,
-            steps,
-        }
+        Ahead { from: page, stride, step: 0, steps }
     }
 
     /// Adds a fault to the stream it belongs to; the stride if that is known.
     fn stride_at(&mut self, page: u32, steps: u8) -> Option<i64> {
         self.fault_count += 1;
         let used_at = self.fault_count;
-        let continued = self
-            .streams
-            .iter_mut()
-            .find(|stream| stream.continues_at(page, steps));
+        let continued = self.streams.iter_mut().find(|stream| stream.continues_at(page, steps));
         if let Some(stream) = continued {
-            *stream = Stream {
-                last: page,
-                used_at,
-                ..*stream
-            };
+            *stream = Stream { last: page, used_at, ..*stream };
             return Some(stream.stride);
         }
         let learning = self
@@ -113,24 +97,11 @@ impl Prefetcher {
         if let Some(stream) = learning {
             let stride = i64::from(page) - i64::from(stream.last);
             let confirmed = stride == stream.stride;
-            *stream = Stream {
-                last: page,
-                stride,
-                confirmed,
-                used_at,
-            };
+            *stream = Stream { last: page, stride, confirmed, used_at };
             return confirmed.then_some(stride);
         }
-        let oldest = self
-            .streams
-            .iter_mut()
-            .min_by_key(|stream| stream.used_at)?;
-        *oldest = Stream {
-            last: page,
-            stride: 0,
-            confirmed: false,
-            used_at,
-        };
+        let oldest = self.streams.iter_mut().min_by_key(|stream| stream.used_at)?;
+        *oldest = Stream { last: page, stride: 0, confirmed: false, used_at };
         None
     }
 }
@@ -182,9 +153,7 @@ impl FromStr for Prefetch {
             Some(("stride", digits)) => depth(digits).map(Self::Stride),
             _ => None,
         };
-        prefetch.ok_or_else(|| ParsePrefetchError {
-            given: text.to_owned(),
-        })
+        prefetch.ok_or_else(|| ParsePrefetchError { given: text.to_owned() })
     }
 }
 
@@ -205,11 +174,7 @@ mod tests {
     fn on_faults(prefetch: &str, faults: &[u32]) -> Vec<Vec<u32>> {
         let mut prefetcher = Prefetcher::new(prefetch.parse().unwrap());
         let pages = |fault: &u32| prefetcher.on_fault(PageIndex::new(*fault));
-        faults
-            .iter()
-            .map(pages)
-            .map(|ahead| ahead.map(PageIndex::get).collect())
-            .collect()
+        faults.iter().map(pages).map(|ahead| ahead.map(PageIndex::get).collect()).collect()
     }
 
     #[test]
@@ -218,16 +183,9 @@ mod tests {
             assert_eq!(text.parse::<Prefetch>().unwrap().to_string(), text);
         }
         assert_eq!("stride".parse(), Ok(Prefetch::Stride(8)));
-        for text in [
-            "", "next", "next-", "next-0", "next-256", "stride-x", "none-1", "Next-4",
-        ] {
+        for text in ["", "next", "next-", "next-0", "next-256", "stride-x", "none-1", "Next-4"] {
             let error = text.parse::<Prefetch>().unwrap_err();
-            assert_eq!(
-                error,
-                ParsePrefetchError {
-                    given: text.to_owned()
-                }
-            );
+            assert_eq!(error, ParsePrefetchError { given: text.to_owned() });
         }
     }
 
@@ -241,23 +199,14 @@ mod tests {
     fn on_fault_stops_at_the_ends_of_the_arena() {
         let last = PageIndex::MAX.get();
         assert_eq!(on_faults("next-3", &[last - 1]), [vec![last]]);
-        assert_eq!(
-            on_faults("stride-3", &[5, 3, 1]),
-            [Vec::<u32>::new(), vec![], vec![]]
-        );
+        assert_eq!(on_faults("stride-3", &[5, 3, 1]), [Vec::<u32>::new(), vec![], vec![]]);
     }
 
     #[test]
     fn on_fault_stride_needs_three_faults_and_survives_its_own_success() {
-        assert_eq!(
-            on_faults("stride-2", &[10, 13, 16]),
-            [vec![], vec![], vec![19, 22]]
-        );
+        assert_eq!(on_faults("stride-2", &[10, 13, 16]), [vec![], vec![], vec![19, 22]]);
         // 19 and 22 came with 16, so the next fault is on 25; then on 28 as if 28 came late.
-        assert_eq!(
-            on_faults("stride-2", &[10, 13, 16, 25, 28])[3..],
-            [vec![28, 31], vec![31, 34]]
-        );
+        assert_eq!(on_faults("stride-2", &[10, 13, 16, 25, 28])[3..], [vec![28, 31], vec![31, 34]]);
         assert_eq!(on_faults("stride-2", &[90, 85, 80])[2], [75, 70]);
     }
 

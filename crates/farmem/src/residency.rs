@@ -261,9 +261,7 @@ impl Residency {
             self.states.set(target, state);
             match state {
                 ACTIVE => self.policy.rename(page, target),
-                PROBATION => self
-                    .probation
-                    .replace(&mut self.probation_places, page, target),
+                PROBATION => self.probation.replace(&mut self.probation_places, page, target),
                 _ => {}
             }
         }
@@ -279,8 +277,7 @@ impl Residency {
     /// Pages that must go so that the headroom is free. More than can go, if pins leave too few.
     #[must_use]
     pub fn over_target(&self) -> Pages {
-        self.resident()
-            .saturating_sub(self.config.budget.saturating_sub(self.headroom()))
+        self.resident().saturating_sub(self.config.budget.saturating_sub(self.headroom()))
     }
 
     /// Gives up to `max` pages up and appends them to `victims`: those longest on probation
@@ -290,20 +287,14 @@ impl Residency {
         while taken < max.get() {
             let victim =
                 if let Some((page, _)) = self.probation.pop_front(&mut self.probation_places) {
-                    Victim {
-                        page,
-                        mapped: false,
-                    }
+                    Victim { page, mapped: false }
                 } else if let Some(page) = self.policy.victim() {
                     Victim { page, mapped: true }
                 } else {
                     break;
                 };
             let before = self.states.set(victim.page, ABSENT);
-            debug_assert!(
-                matches!(before, ACTIVE | PROBATION),
-                "a victim was in state {before}"
-            );
+            debug_assert!(matches!(before, ACTIVE | PROBATION), "a victim was in state {before}");
             victims.push(victim);
             taken += 1;
         }
@@ -326,19 +317,14 @@ impl Residency {
         let (active, waiting) = (self.policy.len() as u64, self.probation.len() as u64);
         let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
         let share = self.probation_max.min((active + waiting) / 2);
-        let wanted = if pressure {
-            share.saturating_sub(waiting)
-        } else {
-            0
-        };
+        let wanted = if pressure { share.saturating_sub(waiting) } else { 0 };
         let mut taken = 0;
         while taken < wanted.min(max.get()) {
             let Some(page) = self.policy.victim() else {
                 break;
             };
             self.states.set(page, PROBATION);
-            self.probation
-                .push_back(&mut self.probation_places, page, 0);
+            self.probation.push_back(&mut self.probation_places, page, 0);
             pages.push(page);
             taken += 1;
         }
@@ -350,10 +336,7 @@ impl Residency {
         self.config.budget = budget;
         self.probation_max = if self.policy.wants_references() {
             let default = Fraction::from_percent(default_probation(self.config.policy));
-            self.config
-                .probation
-                .or(default)
-                .map_or(0, |share| share.of_pages(budget).get())
+            self.config.probation.or(default).map_or(0, |share| share.of_pages(budget).get())
         } else {
             0
         };
@@ -436,9 +419,7 @@ impl Residency {
     /// Frames to be kept free: what was configured, but at most half the budget.
     #[must_use]
     pub fn headroom(&self) -> Pages {
-        self.config
-            .headroom
-            .min(Pages::new(self.config.budget.get() / 2))
+        self.config.headroom.min(Pages::new(self.config.budget.get() / 2))
     }
 
     /// Takes a resident page out of the queue it is in, leaving its state to be set.
@@ -453,7 +434,6 @@ impl Residency {
 
     fn resize_policy(&mut self) {
         let frames = self.config.budget.get().saturating_sub(self.pinned);
-        self.policy
-            .resize(usize::try_from(frames).unwrap_or(usize::MAX));
+        self.policy.resize(usize::try_from(frames).unwrap_or(usize::MAX));
     }
 }

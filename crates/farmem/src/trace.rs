@@ -80,9 +80,7 @@ where
     let mut end = Instant::ZERO;
     loop {
         let next = due.peek().map(|&Reverse((time, _))| time);
-        let tick = engine
-            .poll_timeout()
-            .filter(|&tick| next.is_none_or(|next| tick <= next));
+        let tick = engine.poll_timeout().filter(|&tick| next.is_none_or(|next| tick <= next));
         if let Some(now) = tick {
             engine.handle(Event::Tick, now);
         } else if let Some(Reverse((now, index))) = due.pop() {
@@ -97,36 +95,20 @@ where
                 due.push(Reverse((now.saturating_add(think), index)));
             } else {
                 thread.blocked_on = Some(page);
-                engine.handle(
-                    Event::Fault {
-                        page,
-                        write,
-                        at: now,
-                    },
-                    now,
-                );
+                engine.handle(Event::Fault { page, write, at: now }, now);
             }
         } else {
             break;
         }
         while let Some(action) = engine.poll_action() {
-            let Action::Resolve {
-                page,
-                ready_at,
-                kind,
-            } = action
-            else {
+            let Action::Resolve { page, ready_at, kind } = action else {
                 continue;
             };
             if kind == ResolveKind::Prefetch {
                 continue;
             }
             for (index, thread) in threads.iter_mut().enumerate() {
-                if thread
-                    .blocked_on
-                    .take_if(|blocked_on| *blocked_on == page)
-                    .is_some()
-                {
+                if thread.blocked_on.take_if(|blocked_on| *blocked_on == page).is_some() {
                     end = end.max(ready_at);
                     due.push(Reverse((ready_at.saturating_add(think), index)));
                 }
@@ -146,11 +128,7 @@ where
 impl<I: Iterator<Item = Access>> Thread<I> {
     fn new(accesses: impl IntoIterator<Item = Access, IntoIter = I>) -> Self {
         let mut accesses = accesses.into_iter();
-        Self {
-            next: accesses.next(),
-            accesses,
-            blocked_on: None,
-        }
+        Self { next: accesses.next(), accesses, blocked_on: None }
     }
 }
 

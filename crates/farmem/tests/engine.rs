@@ -1,7 +1,4 @@
-//! The engine against times computed by hand, against queueing theory, and against a memory that
-//! must never return a lost or a stale page.
-
-use std::collections::BTreeMap;
+//! The engine against times computed by hand, and against queueing theory.
 
 use farmem::engine::{PageStatus, References, ResolveKind, WriteBack};
 use farmem::trace::{self, Access};
@@ -9,7 +6,6 @@ use farmem::{
     Action, Engine, EngineConfig, Event, PageIndex, PolicyKind, Prefetch, ResidencyConfig,
 };
 use measure::{BitsPerSec, Duration, Fraction, Instant, LinkConfig, LinkMode, Pages};
-use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -18,12 +14,7 @@ const PAGE_TIME: Duration = Duration::from_ps(819_200);
 const RTT: Duration = Duration::from_us(5);
 
 fn link(mode: LinkMode) -> LinkConfig {
-    LinkConfig {
-        mode,
-        rtt: RTT,
-        bandwidth: Some(BitsPerSec::from_gbps(40)),
-        profile: None,
-    }
+    LinkConfig { mode, rtt: RTT, bandwidth: Some(BitsPerSec::from_gbps(40)), profile: None }
 }
 
 fn config(policy: PolicyKind, budget: u64) -> EngineConfig {
@@ -48,24 +39,13 @@ fn page(n: u32) -> PageIndex {
 }
 
 /// Rounded to tenths of a nanosecond, in which all times of these tests are whole.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "times are small"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are small")]
 fn us(us: f64) -> Instant {
     Instant::from_ps((us * 10_000.0).round() as u64 * 100)
 }
 
 fn fault(engine: &mut Engine, n: u32, write: bool, at: Instant) -> Vec<Action> {
-    engine.handle(
-        Event::Fault {
-            page: page(n),
-            write,
-            at,
-        },
-        at,
-    );
+    engine.handle(Event::Fault { page: page(n), write, at }, at);
     actions(engine)
 }
 
@@ -74,33 +54,23 @@ fn actions(engine: &mut Engine) -> Vec<Action> {
 }
 
 fn resolve(n: u32, ready_at: Instant, kind: ResolveKind) -> Action {
-    Action::Resolve {
-        page: page(n),
-        ready_at,
-        kind,
-    }
+    Action::Resolve { page: page(n), ready_at, kind }
 }
 
 fn retune(budget: Option<u64>, link: Option<LinkConfig>) -> Event {
-    Event::Retune {
-        budget: budget.map(Pages::new),
-        link,
-    }
+    Event::Retune { budget: budget.map(Pages::new), link }
+}
+
+fn rename(from: u32, to: u32, count: u64) -> Event {
+    Event::Rename { from: page(from), to: page(to), count: Pages::new(count) }
 }
 
 fn discard(n: u32, count: u64) -> Event {
-    Event::Discard {
-        first: page(n),
-        count: Pages::new(count),
-    }
+    Event::Discard { first: page(n), count: Pages::new(count) }
 }
 
 fn evict(n: u32, dirty: bool, free_at: Instant) -> Action {
-    Action::Evict {
-        page: page(n),
-        dirty,
-        free_at,
-    }
+    Action::Evict { page: page(n), dirty, free_at }
 }
 
 /// An engine in which `remote` pages from 0 on are remote, at time zero, with nothing local: each
@@ -123,13 +93,7 @@ fn with_remote(config: EngineConfig, remote: u32) -> Engine {
 fn faults_at_once_share_the_link() {
     let ready = |mode| {
         let link = link(mode);
-        let mut engine = with_remote(
-            EngineConfig {
-                link,
-                ..config(PolicyKind::Fifo, 8)
-            },
-            3,
-        );
+        let mut engine = with_remote(EngineConfig { link, ..config(PolicyKind::Fifo, 8) }, 3);
         let actions = (0..3).flat_map(|n| fault(&mut engine, n, false, Instant::ZERO));
         actions.collect::<Vec<_>>()
     };
@@ -163,16 +127,9 @@ fn latencies_add_up() {
 #[test]
 fn delay_counts_from_the_fault() {
     let mut engine = with_remote(config(PolicyKind::Fifo, 8), 1);
-    let event = Event::Fault {
-        page: page(0),
-        write: false,
-        at: us(10.0),
-    };
+    let event = Event::Fault { page: page(0), write: false, at: us(10.0) };
     engine.handle(event, us(14.0));
-    assert_eq!(
-        actions(&mut engine),
-        [resolve(0, us(15.8192), ResolveKind::Fetch)]
-    );
+    assert_eq!(actions(&mut engine), [resolve(0, us(15.8192), ResolveKind::Fetch)]);
 }
 
 #[test]
@@ -183,23 +140,12 @@ fn first_touch_pays_nothing_and_refault_pays_the_link() {
         [resolve(0, us(1.0), ResolveKind::FirstTouch)]
     );
     assert_eq!(engine.status(page(0)), PageStatus::Local);
-    let evicted = [
-        evict(0, false, us(2.0)),
-        resolve(1, us(2.0), ResolveKind::FirstTouch),
-    ];
+    let evicted = [evict(0, false, us(2.0)), resolve(1, us(2.0), ResolveKind::FirstTouch)];
     assert_eq!(fault(&mut engine, 1, false, us(2.0)), evicted);
     assert_eq!(engine.status(page(0)), PageStatus::Remote);
-    let fetched = [
-        evict(1, false, us(3.0)),
-        resolve(0, us(8.8192), ResolveKind::Fetch),
-    ];
+    let fetched = [evict(1, false, us(3.0)), resolve(0, us(8.8192), ResolveKind::Fetch)];
     assert_eq!(fault(&mut engine, 0, false, us(3.0)), fetched);
-    assert_eq!(
-        engine.status(page(0)),
-        PageStatus::InFlight {
-            ready_at: us(8.8192)
-        }
-    );
+    assert_eq!(engine.status(page(0)), PageStatus::InFlight { ready_at: us(8.8192) });
     engine.handle(Event::Tick, us(8.8192));
     assert_eq!(engine.status(page(0)), PageStatus::Local);
     assert_eq!(engine.counters().evict_clean_count, 2);
@@ -212,10 +158,7 @@ fn second_fault_joins_the_fetch_under_way() {
     let joined = [resolve(0, us(5.8192), ResolveKind::Joined)];
     assert_eq!(fault(&mut engine, 0, true, us(3.0)), joined);
     // One that comes when the page is there already waits for nothing.
-    assert_eq!(
-        fault(&mut engine, 0, false, us(6.0)),
-        [resolve(0, us(6.0), ResolveKind::Joined)]
-    );
+    assert_eq!(fault(&mut engine, 0, false, us(6.0)), [resolve(0, us(6.0), ResolveKind::Joined)]);
     let counters = engine.counters();
     assert_eq!((counters.fetch_count, counters.joined_count), (1, 2));
     assert_eq!(engine.latencies().total.min(), Duration::from_ns(2819));
@@ -232,10 +175,7 @@ fn second_fault_joins_the_fetch_under_way() {
 fn fault_without_a_free_frame_stalls() {
     let mut engine = Engine::new(config(PolicyKind::Fifo, 1));
     fault(&mut engine, 0, true, us(0.0));
-    assert_eq!(
-        fault(&mut engine, 1, false, us(10.0)),
-        [evict(0, true, us(15.8192))]
-    );
+    assert_eq!(fault(&mut engine, 1, false, us(10.0)), [evict(0, true, us(15.8192))]);
     assert_eq!(engine.poll_timeout(), Some(us(15.8192)));
     assert_eq!(fault(&mut engine, 0, false, us(12.0)), []);
     engine.handle(Event::Tick, us(15.8191));
@@ -247,10 +187,7 @@ fn fault_without_a_free_frame_stalls() {
         resolve(0, us(21.6384), ResolveKind::Fetch),
     ];
     assert_eq!(actions(&mut engine), expected);
-    assert_eq!(
-        (engine.poll_timeout(), engine.counters().stall_count),
-        (None, 2)
-    );
+    assert_eq!((engine.poll_timeout(), engine.counters().stall_count), (None, 2));
     let latencies = engine.latencies();
     assert_eq!(latencies.stall.max(), Duration::from_ns(5819));
     assert_eq!(latencies.wait.max(), Duration::from_ns(3819));
@@ -282,15 +219,9 @@ fn headroom_takes_write_backs_off_the_critical_path() {
     config.residency.headroom = Pages::new(1);
     let mut engine = Engine::new(config);
     fault(&mut engine, 0, true, us(0.0));
-    let ahead = [
-        resolve(1, us(10.0), ResolveKind::FirstTouch),
-        evict(0, true, us(15.8192)),
-    ];
+    let ahead = [resolve(1, us(10.0), ResolveKind::FirstTouch), evict(0, true, us(15.8192))];
     assert_eq!(fault(&mut engine, 1, false, us(10.0)), ahead);
-    let next = [
-        resolve(2, us(20.0), ResolveKind::FirstTouch),
-        evict(1, false, us(20.0)),
-    ];
+    let next = [resolve(2, us(20.0), ResolveKind::FirstTouch), evict(1, false, us(20.0))];
     assert_eq!(fault(&mut engine, 2, false, us(20.0)), next);
     assert_eq!(engine.counters().stall_count, 0);
 }
@@ -307,11 +238,8 @@ fn write_backs_use_the_link() {
         (LinkMode::PerFault, WriteBack::Charged, 15.8192, 21.6384),
         (LinkMode::Shared, WriteBack::Ignored, 10.0, 16.6384),
     ] {
-        let mut config = EngineConfig {
-            link: link(mode),
-            write_back,
-            ..config(PolicyKind::Fifo, 4)
-        };
+        let mut config =
+            EngineConfig { link: link(mode), write_back, ..config(PolicyKind::Fifo, 4) };
         config.residency.headroom = Pages::new(1);
         let mut engine = with_remote(config, 2);
         for n in 11..14 {
@@ -352,19 +280,12 @@ fn discard_makes_the_next_touch_a_first_touch() {
 fn discard_of_a_page_that_is_waited_for_still_resolves_it() {
     let mut engine = with_remote(config(PolicyKind::Fifo, 1), 2);
     fault(&mut engine, 9, true, us(0.0));
-    assert_eq!(
-        fault(&mut engine, 0, false, us(1.0)),
-        [evict(9, true, us(6.8192))]
-    );
+    assert_eq!(fault(&mut engine, 0, false, us(1.0)), [evict(9, true, us(6.8192))]);
     assert_eq!(fault(&mut engine, 0, true, us(2.0)), []);
     engine.handle(discard(0, 1), us(3.0));
     assert_eq!(fault(&mut engine, 0, false, us(4.0)), []);
     engine.handle(Event::Tick, us(6.8192));
-    let kinds = [
-        ResolveKind::FirstTouch,
-        ResolveKind::Joined,
-        ResolveKind::Joined,
-    ];
+    let kinds = [ResolveKind::FirstTouch, ResolveKind::Joined, ResolveKind::Joined];
     let expected = kinds.map(|kind| resolve(0, us(6.8192), kind));
     assert_eq!(actions(&mut engine), expected);
     // The write among them counts.
@@ -377,20 +298,12 @@ fn retune_changes_what_comes_after() {
     let mut engine = with_remote(config(PolicyKind::Fifo, 8), 2);
     let before = [resolve(0, us(5.8192), ResolveKind::Fetch)];
     assert_eq!(fault(&mut engine, 0, false, us(0.0)), before);
-    let slower = LinkConfig {
-        rtt: Duration::from_us(9),
-        ..link(LinkMode::Shared)
-    };
+    let slower = LinkConfig { rtt: Duration::from_us(9), ..link(LinkMode::Shared) };
     engine.handle(retune(None, Some(slower)), us(0.0));
     // Behind page 0 on the link, as before.
     let after = [resolve(1, us(10.6384), ResolveKind::Fetch)];
     assert_eq!(fault(&mut engine, 1, false, us(0.0)), after);
-    assert_eq!(
-        engine.status(page(0)),
-        PageStatus::InFlight {
-            ready_at: us(5.8192)
-        }
-    );
+    assert_eq!(engine.status(page(0)), PageStatus::InFlight { ready_at: us(5.8192) });
 }
 
 #[test]
@@ -400,14 +313,7 @@ fn rename_moves_what_is_local_and_what_is_remote() {
     engine.handle(Event::Tick, us(10.0));
     fault(&mut engine, 1, false, us(10.0));
     // Page 0 is local and dirty, page 1 in flight, page 2 remote.
-    engine.handle(
-        Event::Rename {
-            from: page(0),
-            to: page(50),
-            count: Pages::new(3),
-        },
-        us(11.0),
-    );
+    engine.handle(rename(0, 50, 3), us(11.0));
     let status = |n| engine.status(page(n));
     assert_eq!([0, 1, 2].map(status), [PageStatus::Absent; 3]);
     assert_eq!(
@@ -417,19 +323,16 @@ fn rename_moves_what_is_local_and_what_is_remote() {
     actions(&mut engine);
     engine.handle(retune(Some(0), None), us(20.0));
     assert_eq!(actions(&mut engine), [evict(50, true, us(25.8192))]);
+    // Pages that were never touched take the place of what was there.
+    engine.handle(rename(0, 50, 3), us(30.0));
+    assert_eq!([50, 51, 52].map(|n| engine.status(page(n))), [PageStatus::Absent; 3]);
 }
 
 /// All frames pinned: the program must go on, and the report must say so.
 #[test]
 fn pinned_budget_overcommits_instead_of_hanging() {
     let mut engine = Engine::new(config(PolicyKind::Lru, 2));
-    engine.handle(
-        Event::Pin {
-            first: page(0),
-            count: Pages::new(4),
-        },
-        us(0.0),
-    );
+    engine.handle(Event::Pin { first: page(0), count: Pages::new(4) }, us(0.0));
     for n in 0..4 {
         let touched = [resolve(n, us(1.0), ResolveKind::FirstTouch)];
         assert_eq!(fault(&mut engine, n, true, us(1.0)), touched);
@@ -437,13 +340,7 @@ fn pinned_budget_overcommits_instead_of_hanging() {
     assert_eq!(engine.counters().overcommit_count, 2);
     assert_eq!(engine.frames_in_use(), Pages::new(4));
     // Unpinned, the surplus goes.
-    engine.handle(
-        Event::Unpin {
-            first: page(0),
-            count: Pages::new(4),
-        },
-        us(2.0),
-    );
+    engine.handle(Event::Unpin { first: page(0), count: Pages::new(4) }, us(2.0));
     assert_eq!(engine.frames_in_use(), Pages::new(4));
     engine.handle(Event::Tick, us(20.0));
     assert_eq!(engine.frames_in_use(), Pages::new(2));
@@ -460,10 +357,7 @@ fn soft_faults_cost_nothing_and_save_the_page() {
     let probe = |n| Action::Probe { page: page(n) };
     let touched = |n, at| resolve(n, at, ResolveKind::FirstTouch);
     assert_eq!(fault(&mut engine, 0, false, us(0.0)), [touched(0, us(0.0))]);
-    assert_eq!(
-        fault(&mut engine, 1, false, us(0.0)),
-        [touched(1, us(0.0)), probe(0)]
-    );
+    assert_eq!(fault(&mut engine, 1, false, us(0.0)), [touched(1, us(0.0)), probe(0)]);
     assert_eq!(engine.status(page(0)), PageStatus::Probation);
     let soft = resolve(0, us(1.0), ResolveKind::Soft);
     assert_eq!(fault(&mut engine, 0, false, us(1.0)), [soft, probe(1)]);
@@ -481,22 +375,46 @@ fn soft_faults_cost_nothing_and_save_the_page() {
 fn prefetch_turns_four_of_five_faults_into_hits() {
     let mut config = config(PolicyKind::Fifo, 32);
     config.prefetch = Prefetch::NextN(4);
-    let scan = (0..1000).chain(0..1000).map(|n| Access {
-        page: page(n),
-        write: false,
-    });
+    let scan = (0..1000).chain(0..1000).map(|n| Access { page: page(n), write: false });
     let outcome = trace::run(config, Duration::from_us(100), [scan]);
     let counters = outcome.counters;
-    assert_eq!(
-        (counters.first_touch_count, counters.fetch_count),
-        (1000, 200)
-    );
+    assert_eq!((counters.first_touch_count, counters.fetch_count), (1000, 200));
     // The last pages of the first pass are still local when the second one gets there.
-    assert_eq!(
-        (counters.prefetch_count, counters.prefetch_used_count),
-        (800, 800)
-    );
+    assert_eq!((counters.prefetch_count, counters.prefetch_used_count), (800, 800));
     assert_eq!(counters.joined_count, 0);
+}
+
+/// At most half the budget and at most the configured number of pages are in flight when
+/// anything is fetched ahead.
+#[test]
+fn prefetch_is_bounded() {
+    for (budget, in_flight_max, ahead) in [(6, 64, 2), (100, 64, 9), (100, 3, 2), (1, 64, 0)] {
+        let mut config = config(PolicyKind::Fifo, budget);
+        config.prefetch = Prefetch::NextN(9);
+        config.prefetch_in_flight_max = in_flight_max;
+        let mut engine = with_remote(config, 20);
+        fault(&mut engine, 0, false, us(0.0));
+        assert_eq!(engine.counters().prefetch_count, ahead, "{budget} frames");
+    }
+}
+
+/// Two faults wait for the one frame when the budget grows: the second is on the link right behind
+/// the first, and what would be fetched ahead of either is not before it.
+#[test]
+fn prefetch_comes_after_every_fault_that_waits() {
+    let mut config = config(PolicyKind::Fifo, 1);
+    config.prefetch = Prefetch::NextN(3);
+    let mut engine = with_remote(config, 20);
+    fault(&mut engine, 30, true, us(0.0));
+    fault(&mut engine, 0, false, us(1.0));
+    assert_eq!(fault(&mut engine, 10, false, us(1.0)), []);
+    engine.handle(retune(Some(6), None), us(2.0));
+    let expected = [
+        resolve(0, us(7.8192), ResolveKind::Fetch),
+        resolve(10, us(8.6384), ResolveKind::Fetch),
+        resolve(11, us(9.4576), ResolveKind::Prefetch),
+    ];
+    assert_eq!(actions(&mut engine), expected);
 }
 
 /// Read without thinking, the pages fetched ahead are still in flight when they are wanted: every
@@ -505,10 +423,7 @@ fn prefetch_turns_four_of_five_faults_into_hits() {
 fn prefetch_of_a_fast_scan_is_joined() {
     let mut config = config(PolicyKind::Fifo, 64);
     config.prefetch = Prefetch::Stride(8);
-    let scan = (0..1000).chain(0..1000).map(|n| Access {
-        page: page(n),
-        write: false,
-    });
+    let scan = (0..1000).chain(0..1000).map(|n| Access { page: page(n), write: false });
     let outcome = trace::run(config, Duration::ZERO, [scan]);
     let counters = outcome.counters;
     assert_eq!(counters.fetch_count + counters.joined_count, 1000);
@@ -533,16 +448,10 @@ fn wait_is_that_of_an_md1_queue() {
             fault(&mut engine, n % 1000, false, us(now_us));
         }
         let latencies = engine.latencies();
-        assert_eq!(
-            (latencies.wait.count(), engine.counters().stall_count),
-            (60_000, 0)
-        );
+        assert_eq!((latencies.wait.count(), engine.counters().stall_count), (60_000, 0));
         let mean_us = latencies.wait.mean().as_ns_f64() / 1e3;
         let error = (mean_us / expected_us - 1.0).abs();
-        assert!(
-            error < 0.05,
-            "at load {load}: {mean_us} µs, not {expected_us}"
-        );
+        assert!(error < 0.05, "at load {load}: {mean_us} µs, not {expected_us}");
     }
 }
 
@@ -579,242 +488,9 @@ fn like_dime_every_refault_takes_twice_the_one_way_delay() {
     let mut config = config(PolicyKind::Fifo, 1000);
     config.link = LinkConfig::like_dime(one_way, None);
     config.write_back = WriteBack::Ignored;
-    let writes = (0..2000).chain(0..2000).map(|n| Access {
-        page: page(n),
-        write: true,
-    });
+    let writes = (0..2000).chain(0..2000).map(|n| Access { page: page(n), write: true });
     let outcome = trace::run(config, Duration::ZERO, [writes]);
     assert_eq!(outcome.fault_count(), 4000);
     assert_eq!(outcome.elapsed, Duration::from_us(20).saturating_mul(2000));
     assert_eq!(outcome.counters.evict_dirty_count, 3000);
-}
-
-fn accesses(pages: u32) -> impl Strategy<Value = Vec<Access>> {
-    let access = (0..pages, any::<bool>());
-    prop::collection::vec(
-        access.prop_map(|(n, write)| Access {
-            page: page(n),
-            write,
-        }),
-        0..120,
-    )
-}
-
-/// Settings that differ in all that could lose a page.
-fn settings() -> impl Strategy<Value = EngineConfig> {
-    let policy = prop::sample::select(PolicyKind::ALL.to_vec());
-    let mode = prop::sample::select(vec![
-        LinkMode::Shared,
-        LinkMode::PerFault,
-        LinkMode::FullDuplex,
-    ]);
-    let references = prop::sample::select(vec![References::Exact, References::SoftFaults]);
-    let prefetch = prop::sample::select(vec![
-        Prefetch::None,
-        Prefetch::NextN(2),
-        Prefetch::Stride(3),
-    ]);
-    (policy, 1..9_u64, 0..3_u64, mode, references, prefetch).prop_map(
-        |(policy, budget, headroom, mode, references, prefetch)| {
-            let mut config = config(policy, budget);
-            config.residency.headroom = Pages::new(headroom);
-            config.residency.probation = Fraction::from_percent(40);
-            EngineConfig {
-                link: link(mode),
-                references,
-                prefetch,
-                ..config
-            }
-        },
-    )
-}
-
-/// What a program, its memory and far memory look like to one another when an engine's actions
-/// are carried out. Every page holds the number of the last write to it; zero to begin with.
-#[derive(Default)]
-struct Machine {
-    // What the program wrote last.
-    truth: BTreeMap<PageIndex, u64>,
-    // What is in frames, and whether it is mapped.
-    local: BTreeMap<PageIndex, (u64, bool)>,
-    far: BTreeMap<PageIndex, u64>,
-    // What arrives when.
-    arriving: BTreeMap<PageIndex, Instant>,
-    writes: u64,
-}
-
-impl Machine {
-    fn perform(&mut self, action: Action) {
-        match action {
-            Action::Resolve {
-                page,
-                ready_at,
-                kind,
-            } => match kind {
-                ResolveKind::FirstTouch => {
-                    assert_eq!(self.local.insert(page, (0, true)), None);
-                }
-                ResolveKind::Fetch | ResolveKind::Prefetch => {
-                    assert!(!self.local.contains_key(&page), "fetched a local page");
-                    self.arriving.insert(page, ready_at);
-                }
-                ResolveKind::Soft => {
-                    let (_, mapped) = self.local.get_mut(&page).expect("a soft fault is local");
-                    assert!(!*mapped);
-                    *mapped = true;
-                }
-                ResolveKind::Joined => {}
-            },
-            Action::Evict { page, dirty, .. } => {
-                let arrived = self
-                    .arriving
-                    .remove(&page)
-                    .map(|_| (self.far_copy(page), true));
-                let (content, _) = self.local.remove(&page).or(arrived).expect("it was local");
-                if dirty {
-                    self.far.insert(page, content);
-                } else {
-                    assert_eq!(content, self.far_copy(page), "a clean page equals its copy");
-                }
-            }
-            Action::Probe { page } => {
-                self.arrive(Instant::MAX, page);
-                let (_, mapped) = self
-                    .local
-                    .get_mut(&page)
-                    .expect("only local pages are probed");
-                assert!(*mapped);
-                *mapped = false;
-            }
-        }
-    }
-
-    fn far_copy(&self, page: PageIndex) -> u64 {
-        self.far.get(&page).copied().unwrap_or(0)
-    }
-
-    fn arrive(&mut self, now: Instant, page: PageIndex) {
-        if self
-            .arriving
-            .get(&page)
-            .is_some_and(|&ready_at| ready_at <= now)
-        {
-            self.arriving.remove(&page);
-            self.local.insert(page, (self.far_copy(page), true));
-        }
-    }
-
-    fn is_mapped(&mut self, page: PageIndex, now: Instant) -> bool {
-        self.arrive(now, page);
-        self.local.get(&page).is_some_and(|(_, mapped)| *mapped)
-    }
-
-    /// Reads and perhaps writes a page that is mapped.
-    fn access(&mut self, page: PageIndex, write: bool) {
-        let (content, _) = self.local.get_mut(&page).expect("the page is mapped");
-        assert_eq!(
-            *content,
-            self.truth.get(&page).copied().unwrap_or(0),
-            "page {page}"
-        );
-        if write {
-            self.writes += 1;
-            *content = self.writes;
-            self.truth.insert(page, self.writes);
-        }
-    }
-}
-
-/// Faults `access` in and returns when that is done.
-fn fault_in(engine: &mut Engine, machine: &mut Machine, access: Access, at: Instant) -> Instant {
-    let Access { page, write } = access;
-    engine.handle(Event::Fault { page, write, at }, at);
-    let mut done = None;
-    loop {
-        while let Some(action) = engine.poll_action() {
-            machine.perform(action);
-            if let Action::Resolve {
-                page: resolved,
-                ready_at,
-                kind,
-            } = action
-            {
-                let ours = resolved == page && kind != ResolveKind::Prefetch;
-                done = if ours { Some(ready_at) } else { done };
-            }
-        }
-        if let Some(ready_at) = done {
-            assert!(ready_at >= at);
-            return ready_at;
-        }
-        let tick = engine
-            .poll_timeout()
-            .expect("a fault that is not resolved waits for a time");
-        engine.handle(Event::Tick, tick);
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
-
-    #[test]
-    fn no_page_is_lost_or_stale(
-        config in settings(),
-        accesses in accesses(14),
-        think_ns in 0..4000_u64,
-    ) {
-        let budget = config.residency.budget;
-        let mut engine = Engine::new(config);
-        let mut machine = Machine::default();
-        let mut now = Instant::ZERO;
-        let mut faults = 0;
-        for access in accesses {
-            now = now + Duration::from_ns(think_ns);
-            let mapped = machine.is_mapped(access.page, now);
-            prop_assert_eq!(engine.reference(access.page, access.write, now), mapped);
-            if !mapped {
-                faults += 1;
-                now = fault_in(&mut engine, &mut machine, access, now);
-                prop_assert!(machine.is_mapped(access.page, now));
-            }
-            machine.access(access.page, access.write);
-            prop_assert!(engine.frames_in_use() <= budget, "the budget is a promise");
-        }
-        let counters = engine.counters();
-        let kinds = counters.first_touch_count
-            + counters.fetch_count
-            + counters.soft_count
-            + counters.joined_count;
-        prop_assert_eq!(kinds, faults);
-        prop_assert_eq!(counters.overcommit_count, 0);
-        prop_assert!(counters.prefetch_used_count <= counters.prefetch_count);
-    }
-
-    /// With every reference known and nothing fetched ahead, the engine faults exactly where the
-    /// policy alone does, whatever the link and the write-backs do.
-    #[test]
-    fn engine_faults_where_the_policy_does(config in settings(), accesses in accesses(14)) {
-        let mut config = config;
-        config.references = References::Exact;
-        config.prefetch = Prefetch::None;
-        config.residency.headroom = Pages::ZERO;
-        let ResidencyConfig { policy, budget, seed, .. } = config.residency;
-        let capacity = usize::try_from(budget.get()).expect("budgets are small here");
-        let pages = accesses.iter().map(|access| access.page);
-        let expected = trace::fault_count(policy, capacity, seed, pages);
-        let outcome = trace::run(config, Duration::from_ns(100), [accesses]);
-        prop_assert_eq!(outcome.fault_count(), expected);
-    }
-
-    /// Threads may collide in every way there is; each access is done in the end.
-    #[test]
-    fn threads_always_finish(
-        config in settings(),
-        threads in prop::collection::vec(accesses(8), 1..5),
-        think_ns in 0..4000_u64,
-    ) {
-        let total: usize = threads.iter().map(Vec::len).sum();
-        let outcome = trace::run(config, Duration::from_ns(think_ns), threads);
-        prop_assert_eq!(outcome.access_count, total as u64);
-    }
 }

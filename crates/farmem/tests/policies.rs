@@ -47,10 +47,7 @@ fn stack_distances_of_a_short_string() {
     let distances = [0, 0, 0, 3, 3, 0, 3, 4, 4, 1].map(|n| (n > 0).then_some(n));
     assert_eq!(stack_distances(&trace), distances);
     assert_eq!(curve(4, |n| lru_fault_count(&distances, n)), [9, 9, 6, 4]);
-    assert_eq!(
-        curve(4, |n| faults(PolicyKind::Lru, n, &trace)),
-        [9, 9, 6, 4]
-    );
+    assert_eq!(curve(4, |n| faults(PolicyKind::Lru, n, &trace)), [9, 9, 6, 4]);
     assert_eq!(curve(4, |n| optimal_fault_count(n, &trace)), [9, 7, 5, 4]);
 }
 
@@ -58,11 +55,7 @@ fn stack_distances_of_a_short_string() {
 fn cycle_is_the_worst_case_of_recency() {
     let trace = pages((0..5).flat_map(|_| 0..4));
     for kind in [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Clock] {
-        assert_eq!(
-            curve(4, |n| faults(kind, n, &trace)),
-            [20, 20, 20, 4],
-            "{kind}"
-        );
+        assert_eq!(curve(4, |n| faults(kind, n, &trace)), [20, 20, 20, 4], "{kind}");
     }
     assert_eq!(curve(4, |n| optimal_fault_count(n, &trace)), [20, 14, 9, 4]);
 }
@@ -197,17 +190,10 @@ const LAST_PAGES_MEASURED: [(u32, f64); 21] = [
 fn last_pages_fault_as_derived_and_as_measured_by_dime() {
     for (x, measured) in LAST_PAGES_MEASURED {
         let exact = if x <= 1000 { 2000 } else { 2000 + x };
-        assert_eq!(
-            faults(PolicyKind::Fifo, 1000, &last_pages(x)),
-            u64::from(exact),
-            "x = {x}"
-        );
+        assert_eq!(faults(PolicyKind::Fifo, 1000, &last_pages(x)), u64::from(exact), "x = {x}");
         if x != 1000 {
             let own = measured - f64::from(exact);
-            assert!(
-                (60.0..120.0).contains(&own),
-                "x = {x}: {own} faults of the program itself"
-            );
+            assert!((60.0..120.0).contains(&own), "x = {x}: {own} faults of the program itself");
         }
     }
 }
@@ -251,17 +237,12 @@ fn zipf_miss_ratios_are_those_of_the_closed_forms() {
     let lru = [(10, 0.7905), (100, 0.4235), (250, 0.2623), (500, 0.1325)];
     let fifo = [(10, 0.8211), (100, 0.4798), (250, 0.3112), (500, 0.1676)];
     // Under independent references, RANDOM misses as FIFO does (Gelenbe 1973).
-    for (kind, expected) in [
-        (PolicyKind::Lru, lru),
-        (PolicyKind::Fifo, fifo),
-        (PolicyKind::Random, fifo),
-    ] {
+    for (kind, expected) in
+        [(PolicyKind::Lru, lru), (PolicyKind::Fifo, fifo), (PolicyKind::Random, fifo)]
+    {
         for (capacity, ratio) in expected {
             let found = miss_ratio(kind, capacity, &trace);
-            assert!(
-                (found - ratio).abs() < 0.005,
-                "{kind} at {capacity}: {found}, not {ratio}"
-            );
+            assert!((found - ratio).abs() < 0.005, "{kind} at {capacity}: {found}, not {ratio}");
         }
     }
 }
@@ -298,10 +279,7 @@ fn soft_faults_lie_between_all_references_and_none() {
         let soft = misses(kind, References::SoftFaults);
         assert!(exact < soft && soft < fifo, "{kind}: {exact} {soft} {fifo}");
         // At least a third of what references can save is saved.
-        assert!(
-            3 * (fifo - soft) > fifo - exact,
-            "{kind}: {exact} {soft} {fifo}"
-        );
+        assert!(3 * (fifo - soft) > fifo - exact, "{kind}: {exact} {soft} {fifo}");
     }
 }
 
@@ -354,10 +332,7 @@ fn random_gives_every_page_its_share() {
         random.insert(page);
     }
     // Five standard deviations of a binomial around 1000.
-    assert!(
-        given_up.iter().all(|count| (850..1150).contains(count)),
-        "{given_up:?}"
-    );
+    assert!(given_up.iter().all(|count| (850..1150).contains(count)), "{given_up:?}");
 }
 
 #[test]
@@ -395,11 +370,7 @@ fn insertion_is_once_only(kind: PolicyKind) {
         policy.insert(page);
         assert_eq!((policy.len(), policy.contains(page)), (1, true), "{kind}");
         assert_eq!(policy.victim(), Some(page), "{kind}");
-        assert_eq!(
-            (policy.victim(), policy.contains(page)),
-            (None, false),
-            "{kind}"
-        );
+        assert_eq!((policy.victim(), policy.contains(page)), (None, false), "{kind}");
     }
 }
 
@@ -459,11 +430,7 @@ fn restored_pages_stay(kind: PolicyKind) {
     let mut policy = filled(kind, 20);
     let victim = policy.victim().expect("twenty pages are held");
     policy.restore(victim);
-    assert_eq!(
-        (policy.len(), policy.contains(victim)),
-        (20, true),
-        "{kind}"
-    );
+    assert_eq!((policy.len(), policy.contains(victim)), (20, true), "{kind}");
     if kind != PolicyKind::Random {
         assert_ne!(policy.victim(), Some(victim), "{kind}");
     }

@@ -29,10 +29,7 @@ fn config(policy: PolicyKind, budget: u64) -> ResidencyConfig {
 /// A residency with half of its budget on probation, if the policy has any.
 fn half_on_probation(policy: PolicyKind, budget: u64) -> Residency {
     let probation = Fraction::from_percent(50);
-    Residency::new(ResidencyConfig {
-        probation,
-        ..config(policy, budget)
-    })
+    Residency::new(ResidencyConfig { probation, ..config(policy, budget) })
 }
 
 fn filled(mut residency: Residency, count: u32) -> Residency {
@@ -59,10 +56,7 @@ fn probe(residency: &mut Residency, max: u64) -> Vec<PageIndex> {
 #[test]
 fn over_target_keeps_the_headroom_free() {
     let headroom = Pages::new(3);
-    let residency = Residency::new(ResidencyConfig {
-        headroom,
-        ..config(PolicyKind::Fifo, 10)
-    });
+    let residency = Residency::new(ResidencyConfig { headroom, ..config(PolicyKind::Fifo, 10) });
     let mut residency = filled(residency, 7);
     assert_eq!(residency.over_target(), Pages::ZERO);
     residency.admit(page(7), Admission::Fetch);
@@ -71,10 +65,7 @@ fn over_target_keeps_the_headroom_free() {
     // At most half of the budget is kept free: 8 − (5 − 2).
     assert_eq!(residency.over_target(), Pages::new(5));
     residency.set_budget(Pages::new(1));
-    assert_eq!(
-        (residency.headroom(), residency.over_target()),
-        (Pages::ZERO, Pages::new(7))
-    );
+    assert_eq!((residency.headroom(), residency.over_target()), (Pages::ZERO, Pages::new(7)));
     residency.set_budget(Pages::ZERO);
     assert_eq!(residency.over_target(), Pages::new(8));
 }
@@ -83,16 +74,10 @@ fn over_target_keeps_the_headroom_free() {
 fn fifo_evicts_in_order_without_probation() {
     let mut residency = filled(half_on_probation(PolicyKind::Fifo, 4), 4);
     assert_eq!(probe(&mut residency, 4), []);
-    let victim = |n| Victim {
-        page: page(n),
-        mapped: true,
-    };
+    let victim = |n| Victim { page: page(n), mapped: true };
     assert_eq!(evict(&mut residency, 3), [victim(0), victim(1), victim(2)]);
     assert_eq!(evict(&mut residency, 3), [victim(3)]);
-    assert_eq!(
-        (residency.resident(), residency.peak()),
-        (Pages::ZERO, Pages::new(4))
-    );
+    assert_eq!((residency.resident(), residency.peak()), (Pages::ZERO, Pages::new(4)));
 }
 
 /// Pages 0 and 1 go on probation; 0 is touched and comes back, so 1 is given up first, and then
@@ -102,17 +87,11 @@ fn probation_spares_what_is_touched() {
     let mut residency = filled(half_on_probation(PolicyKind::Lru, 4), 4);
     assert_eq!(probe(&mut residency, 9), [page(0), page(1)]);
     assert_eq!(probe(&mut residency, 9), []);
-    assert_eq!(
-        (residency.on_probation(), residency.resident()),
-        (Pages::new(2), Pages::new(4))
-    );
+    assert_eq!((residency.on_probation(), residency.resident()), (Pages::new(2), Pages::new(4)));
     assert!(residency.soft_fault(page(0)));
     assert!(!residency.soft_fault(page(0)));
     let order = [(1, false), (2, true), (3, true), (0, true)];
-    let order = order.map(|(n, mapped)| Victim {
-        page: page(n),
-        mapped,
-    });
+    let order = order.map(|(n, mapped)| Victim { page: page(n), mapped });
     assert_eq!(evict(&mut residency, 9), order);
     // The report of a touch that comes after the eviction changes nothing.
     assert!(!residency.soft_fault(page(1)));
@@ -162,10 +141,7 @@ fn pinned_pages_stay_under_every_policy() {
         residency.pin(page(0), Pages::new(100));
         assert_eq!(evict(&mut residency, 100), [], "{kind}");
         assert_eq!(probe(&mut residency, 100), [], "{kind}");
-        assert_eq!(
-            (residency.pinned(), residency.resident()),
-            (Pages::new(8), Pages::new(8))
-        );
+        assert_eq!((residency.pinned(), residency.resident()), (Pages::new(8), Pages::new(8)));
         // Pages that come into the range later are pinned as well.
         residency.admit(page(8), Admission::FirstTouch);
         assert_eq!(residency.state(page(8)), PageState::Pinned, "{kind}");
@@ -179,10 +155,7 @@ fn pins_end_with_the_memory_they_are_on() {
     let mut residency = filled(Residency::new(config(PolicyKind::Fifo, 8)), 4);
     residency.pin(page(0), Pages::new(4));
     residency.discard(page(1), Pages::new(2));
-    assert_eq!(
-        (residency.pinned(), residency.resident()),
-        (Pages::new(2), Pages::new(2))
-    );
+    assert_eq!((residency.pinned(), residency.resident()), (Pages::new(2), Pages::new(2)));
     residency.admit(page(1), Admission::FirstTouch);
     assert_eq!(residency.state(page(1)), PageState::Active);
     residency.admit(page(3), Admission::FirstTouch);
@@ -215,10 +188,7 @@ fn rename_takes_age_probation_and_pins_along() {
     }
     assert_eq!(residency.state(page(12)), PageState::Pinned);
     let order = [(10, false), (11, false), (13, true), (4, true), (5, true)];
-    let order = order.map(|(n, mapped)| Victim {
-        page: page(n),
-        mapped,
-    });
+    let order = order.map(|(n, mapped)| Victim { page: page(n), mapped });
     assert_eq!(evict(&mut residency, 9), order);
     residency.discard(page(12), Pages::new(1));
     residency.admit(page(2), Admission::FirstTouch);
@@ -233,19 +203,11 @@ fn fork_copies_everything_but_the_pins() {
         parent.pin(page(7), Pages::new(1));
         let mut child = parent.clone_for_fork();
         assert_eq!(child.pinned(), Pages::ZERO, "{kind}");
-        assert_eq!(
-            (child.resident(), child.peak()),
-            (Pages::new(8), Pages::new(8)),
-            "{kind}"
-        );
+        assert_eq!((child.resident(), child.peak()), (Pages::new(8), Pages::new(8)), "{kind}");
         assert_eq!(child.on_probation(), parent.on_probation(), "{kind}");
         // What the child does is its own affair.
         child.discard(page(0), Pages::new(4));
-        assert_eq!(
-            (parent.resident(), parent.pinned()),
-            (Pages::new(8), Pages::new(1)),
-            "{kind}"
-        );
+        assert_eq!((parent.resident(), parent.pinned()), (Pages::new(8), Pages::new(1)), "{kind}");
         assert_eq!(evict(&mut child, 9).len(), 4, "{kind}");
     }
 }
@@ -303,12 +265,7 @@ impl Model {
     }
 
     fn count(&self, state: PageState) -> Pages {
-        Pages::new(
-            self.states
-                .values()
-                .filter(|&&other| other == state)
-                .count() as u64,
-        )
+        Pages::new(self.states.values().filter(|&&other| other == state).count() as u64)
     }
 
     fn admit(&mut self, n: u32, how: Admission) {
@@ -337,16 +294,12 @@ impl Model {
 
     fn pin(&mut self, n: u32) {
         self.pins.insert(n, ());
-        self.states
-            .entry(n)
-            .and_modify(|state| *state = PageState::Pinned);
+        self.states.entry(n).and_modify(|state| *state = PageState::Pinned);
     }
 
     fn unpin(&mut self, n: u32) {
         if self.pins.remove(&n).is_some() {
-            self.states
-                .entry(n)
-                .and_modify(|state| *state = PageState::Active);
+            self.states.entry(n).and_modify(|state| *state = PageState::Active);
         }
     }
 
@@ -393,11 +346,7 @@ fn apply(step: &Step, residency: &mut Residency, model: &mut Model) -> Result<()
         Step::Evict(max) => {
             for Victim { page, mapped } in evict(residency, max) {
                 let state = model.states.remove(&(page.get() - AT));
-                let expected = if mapped {
-                    PageState::Active
-                } else {
-                    PageState::Probation
-                };
+                let expected = if mapped { PageState::Active } else { PageState::Probation };
                 prop_assert_eq!(state, Some(expected));
             }
         }

@@ -140,9 +140,7 @@ impl FromStr for LocalSize {
         let bytes = Bytes::from_measured(&measured)?;
         match bytes.get() {
             0 => Err(measured.zero()),
-            1..PAGE_BYTES => Err(ParseError::BelowOnePage {
-                value: text.to_owned(),
-            }),
+            1..PAGE_BYTES => Err(ParseError::BelowOnePage { value: text.to_owned() }),
             _ => Ok(Self::Bytes(bytes)),
         }
     }
@@ -173,30 +171,12 @@ mod tests {
     #[test]
     fn parse_error_texts() {
         let cases = [
-            (
-                "0%",
-                "\"0%\": a fraction must be more than zero; write e.g. 25%",
-            ),
-            (
-                "0.00004%",
-                "\"0.00004%\": a fraction must be more than zero; write e.g. 25%",
-            ),
-            (
-                "130%",
-                "\"130%\": a fraction can be at most 100%; write e.g. 25%",
-            ),
-            (
-                "25",
-                "\"25\": a fraction can be at most 100%; write e.g. 25%",
-            ),
-            (
-                "99999999999%",
-                "\"99999999999%\": a fraction can be at most 100%; write e.g. 25%",
-            ),
-            (
-                "25 cents",
-                "\"25 cents\": unknown unit \"cents\" for a fraction; use %, e.g. 25%",
-            ),
+            ("0%", "\"0%\": a fraction must be more than zero; write e.g. 25%"),
+            ("0.00004%", "\"0.00004%\": a fraction must be more than zero; write e.g. 25%"),
+            ("130%", "\"130%\": a fraction can be at most 100%; write e.g. 25%"),
+            ("25", "\"25\": a fraction can be at most 100%; write e.g. 25%"),
+            ("99999999999%", "\"99999999999%\": a fraction can be at most 100%; write e.g. 25%"),
+            ("25 cents", "\"25 cents\": unknown unit \"cents\" for a fraction; use %, e.g. 25%"),
             (
                 "most",
                 "\"most\": not a fraction; \
@@ -237,28 +217,16 @@ mod tests {
         }
         assert_eq!(quarter.of(Bytes::from_gib(2)), Bytes::from_mib(512));
         assert_eq!(quarter.of(Bytes::new(100)), Bytes::PAGE);
-        assert_eq!(
-            LocalSize::Bytes(Bytes::from_mib(1)).of(Bytes::ZERO),
-            Bytes::from_mib(1)
-        );
+        assert_eq!(LocalSize::Bytes(Bytes::from_mib(1)).of(Bytes::ZERO), Bytes::from_mib(1));
         assert_eq!(quarter.to_string(), "25%");
     }
 
     #[test]
     fn local_size_error_texts() {
         let cases = [
-            (
-                "0",
-                "\"0\": a local memory must be more than zero; write e.g. 25% or 512MiB",
-            ),
-            (
-                "0%",
-                "\"0%\": a fraction must be more than zero; write e.g. 25%",
-            ),
-            (
-                "130%",
-                "\"130%\": a fraction can be at most 100%; write e.g. 25%",
-            ),
+            ("0", "\"0\": a local memory must be more than zero; write e.g. 25% or 512MiB"),
+            ("0%", "\"0%\": a fraction must be more than zero; write e.g. 25%"),
+            ("130%", "\"130%\": a fraction can be at most 100%; write e.g. 25%"),
             (
                 "25",
                 "\"25\": a local memory of less than one page of 4096 bytes holds nothing; \

@@ -49,12 +49,7 @@ impl Histogram {
     pub fn new() -> Self {
         let bins = hdrhistogram::Histogram::new_with_bounds(1, NS_MAX, SIGNIFICANT_DIGITS)
             .expect("the bounds are constants that satisfy the library");
-        Self {
-            bins,
-            sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self { bins, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Counts one latency.
@@ -76,9 +71,7 @@ impl Histogram {
 
     /// Counts everything that `other` has counted.
     pub fn merge(&mut self, other: &Self) {
-        self.bins
-            .add(&other.bins)
-            .expect("all histograms have the same bounds");
+        self.bins.add(&other.bins).expect("all histograms have the same bounds");
         self.sum_ns += other.sum_ns;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -254,10 +247,7 @@ mod tests {
         histogram.record(Duration::MAX);
         assert_eq!(histogram.count(), 2);
         assert_eq!(histogram.max().as_ns(), Duration::MAX.as_ns());
-        assert_eq!(
-            histogram.mean().as_ns(),
-            (Duration::MAX.as_ns() + 5).div_ceil(2)
-        );
+        assert_eq!(histogram.mean().as_ns(), (Duration::MAX.as_ns() + 5).div_ceil(2));
         assert!(histogram.bins()[1].0 >= NS_MAX);
         assert_eq!(histogram.quantile(1.0), histogram.max());
     }

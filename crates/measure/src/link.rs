@@ -118,12 +118,7 @@ impl LinkConfig {
     /// batch of requests, and holds up the next batch meanwhile.
     #[must_use]
     pub fn like_gao(rtt: Duration, bandwidth: impl Into<Option<BitsPerSec>>) -> Self {
-        Self {
-            mode: LinkMode::FullDuplex,
-            rtt,
-            bandwidth: bandwidth.into(),
-            profile: None,
-        }
+        Self { mode: LinkMode::FullDuplex, rtt, bandwidth: bandwidth.into(), profile: None }
     }
 }
 
@@ -148,10 +143,8 @@ impl Link {
     /// Reserves the link for `bytes` requested at `now`.
     pub fn reserve(&mut self, now: Instant, bytes: Bytes, direction: Direction) -> Transfer {
         let start = now.max(self.next_free(direction));
-        let occupied = self
-            .config
-            .bandwidth
-            .map_or(Duration::ZERO, |rate| rate.transfer_time(bytes));
+        let occupied =
+            self.config.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(bytes));
         if self.config.bandwidth.is_some() {
             self.occupy(start.saturating_add(occupied), direction);
         }
@@ -250,12 +243,7 @@ mod tests {
     const PAGE_PS: u64 = 819_200;
 
     fn config(mode: LinkMode) -> LinkConfig {
-        LinkConfig {
-            mode,
-            rtt: Duration::from_us(5),
-            bandwidth: Some(B40),
-            profile: None,
-        }
+        LinkConfig { mode, rtt: Duration::from_us(5), bandwidth: Some(B40), profile: None }
     }
 
     fn profile() -> DelayProfile {
@@ -308,11 +296,7 @@ mod tests {
                 let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
                 let printed_ps: u64 = total * 10_000;
                 let error_ps = fetch.ready.as_ps().abs_diff(printed_ps);
-                assert!(
-                    error_ps <= 5_000,
-                    "{gbps} Gb/s: {} for {printed_ps}",
-                    fetch.ready.as_ps()
-                );
+                assert!(error_ps <= 5_000, "{gbps} Gb/s: {} for {printed_ps}", fetch.ready.as_ps());
             }
         }
     }
@@ -354,10 +338,7 @@ mod tests {
         });
         for _ in 0..32 {
             let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
-            assert_eq!(
-                (fetch.wait, fetch.transfer),
-                (Duration::ZERO, Duration::ZERO)
-            );
+            assert_eq!((fetch.wait, fetch.transfer), (Duration::ZERO, Duration::ZERO));
             assert!([2, 4].map(Duration::from_us).contains(&fetch.latency));
             assert_eq!(fetch.ready - fetch.start, fetch.latency);
         }
@@ -365,10 +346,8 @@ mod tests {
 
     #[test]
     fn reserve_profile_with_bandwidth_queues() {
-        let mut link = Link::new(LinkConfig {
-            profile: Some(profile()),
-            ..config(LinkMode::Shared)
-        });
+        let mut link =
+            Link::new(LinkConfig { profile: Some(profile()), ..config(LinkMode::Shared) });
         for index in 0..8 {
             let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
             assert_eq!(fetch.wait.as_ps(), index * PAGE_PS);
@@ -381,17 +360,8 @@ mod tests {
     fn seeded_draws_follow_from_the_seed() {
         let draws = |seed| {
             let profile = Some(profile());
-            let mut link = Link::seeded(
-                LinkConfig {
-                    profile,
-                    ..config(LinkMode::PerFault)
-                },
-                seed,
-            );
-            let mut fetch = || {
-                link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch)
-                    .latency
-            };
+            let mut link = Link::seeded(LinkConfig { profile, ..config(LinkMode::PerFault) }, seed);
+            let mut fetch = || link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch).latency;
             (0..64).map(|_| fetch()).collect::<Vec<_>>()
         };
         assert_eq!(draws(1), draws(1));

@@ -27,33 +27,18 @@ impl<'a> Measured<'a> {
     pub(crate) fn parse(text: &'a str, quantity: Quantity) -> Result<Self, ParseError> {
         let trimmed = text.trim();
         if trimmed.starts_with(['-', '\u{2212}']) {
-            return Err(ParseError::Negative {
-                value: text.to_owned(),
-                quantity,
-            });
+            return Err(ParseError::Negative { value: text.to_owned(), quantity });
         }
-        let end = trimmed
-            .find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(trimmed.len());
+        let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let has_digits = !whole.is_empty() || !fraction.is_empty();
         if !has_digits || fraction.contains('.') {
-            return Err(ParseError::NotANumber {
-                value: text.to_owned(),
-                quantity,
-            });
+            return Err(ParseError::NotANumber { value: text.to_owned(), quantity });
         }
-        let number = Decimal::from_digits(whole, fraction).ok_or_else(|| ParseError::TooLarge {
-            value: text.to_owned(),
-            quantity,
-        })?;
-        Ok(Self {
-            text,
-            quantity,
-            number,
-            unit: unit.trim(),
-        })
+        let number = Decimal::from_digits(whole, fraction)
+            .ok_or_else(|| ParseError::TooLarge { value: text.to_owned(), quantity })?;
+        Ok(Self { text, quantity, number, unit: unit.trim() })
     }
 
     /// Whether the number was written with a decimal point.
@@ -73,10 +58,7 @@ impl<'a> Measured<'a> {
     }
 
     pub(crate) fn missing_unit(&self) -> ParseError {
-        ParseError::MissingUnit {
-            value: self.text.to_owned(),
-            quantity: self.quantity,
-        }
+        ParseError::MissingUnit { value: self.text.to_owned(), quantity: self.quantity }
     }
 
     pub(crate) fn unknown_unit(&self) -> ParseError {
@@ -88,17 +70,11 @@ impl<'a> Measured<'a> {
     }
 
     pub(crate) fn too_large(&self) -> ParseError {
-        ParseError::TooLarge {
-            value: self.text.to_owned(),
-            quantity: self.quantity,
-        }
+        ParseError::TooLarge { value: self.text.to_owned(), quantity: self.quantity }
     }
 
     pub(crate) fn zero(&self) -> ParseError {
-        ParseError::Zero {
-            value: self.text.to_owned(),
-            quantity: self.quantity,
-        }
+        ParseError::Zero { value: self.text.to_owned(), quantity: self.quantity }
     }
 }
 

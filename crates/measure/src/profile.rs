@@ -162,10 +162,7 @@ impl DelayProfile {
     /// A source of draws that follow from `seed`.
     #[must_use]
     pub fn sampler(&self, seed: u64) -> Sampler {
-        Sampler {
-            profile: self.clone(),
-            draws: Draws::new(seed),
-        }
+        Sampler { profile: self.clone(), draws: Draws::new(seed) }
     }
 
     /// The time that a share `q` of transfers of `bytes` does not exceed; 0 is the fastest, 1
@@ -210,10 +207,7 @@ impl DelayProfile {
 
     fn at(&self, bytes: Bytes, share: Share) -> Duration {
         let above = self.sizes.partition_point(|size| size.bytes < bytes);
-        match (
-            above.checked_sub(1).map(|below| &self.sizes[below]),
-            self.sizes.get(above),
-        ) {
+        match (above.checked_sub(1).map(|below| &self.sizes[below]), self.sizes.get(above)) {
             (_, Some(high)) if high.bytes == bytes => high.at(share),
             (Some(low), Some(high)) => between(low, high, bytes, share),
             (None, Some(high)) => high.at(share),
@@ -266,9 +260,7 @@ impl SizeTimes {
 
 impl Draws {
     pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            generator: Pcg64::seed_from_u64(seed),
-        }
+        Self { generator: Pcg64::seed_from_u64(seed) }
     }
 
     /// One of 2⁶⁴ equally likely shares, each the middle of its part.
@@ -296,11 +288,7 @@ fn parse_sample(line: usize, content: &str, data: &str) -> Result<(Bytes, Durati
         data.split_whitespace().collect()
     };
     let &[size, time] = fields.as_slice() else {
-        return Err(ProfileError::Columns {
-            line,
-            content: content(),
-            columns: fields.len(),
-        });
+        return Err(ProfileError::Columns { line, content: content(), columns: fields.len() });
     };
     let bytes = parse_bytes(size).ok_or_else(|| ProfileError::Size {
         line,
@@ -366,10 +354,7 @@ mod tests {
         ];
         for text in texts {
             let profile = DelayProfile::parse(text).unwrap();
-            assert_eq!(
-                profile.to_csv(),
-                "bytes,microseconds\n4096,2.500000\n8192,3.000000\n"
-            );
+            assert_eq!(profile.to_csv(), "bytes,microseconds\n4096,2.500000\n8192,3.000000\n");
         }
     }
 
@@ -473,23 +458,14 @@ mod tests {
         assert_eq!(profile.quantile(Bytes::new(6144), 1.0), us(12));
         assert_eq!(profile.quantile(Bytes::new(1), 0.5), us(2));
         // Means 2.5 and 15: 12.5 µs more per 4096 bytes.
-        assert_eq!(
-            profile.quantile(Bytes::new(12_288), 0.5).as_ps(),
-            22_500_000
-        );
-        assert_eq!(
-            profile.quantile(Bytes::new(12_288), 1.0).as_ps(),
-            32_500_000
-        );
+        assert_eq!(profile.quantile(Bytes::new(12_288), 0.5).as_ps(), 22_500_000);
+        assert_eq!(profile.quantile(Bytes::new(12_288), 1.0).as_ps(), 32_500_000);
         assert_eq!(profile.quantile(Bytes::new(u64::MAX), 1.0), Duration::MAX);
     }
 
     #[test]
     fn quantile_between_sizes_rounds_to_the_nearest_picosecond() {
-        let thirds = [
-            (Bytes::ZERO, Duration::ZERO),
-            (Bytes::new(3), Duration::from_ps(2)),
-        ];
+        let thirds = [(Bytes::ZERO, Duration::ZERO), (Bytes::new(3), Duration::from_ps(2))];
         let profile = DelayProfile::from_samples(thirds).unwrap();
         let ps = [0, 1, 2, 3].map(|bytes| profile.quantile(Bytes::new(bytes), 0.5).as_ps());
         assert_eq!(ps, [0, 1, 1, 2]);
@@ -534,9 +510,7 @@ mod tests {
     fn draw_known_sequence_for_a_seed() {
         let ten = DelayProfile::from_samples((0..10).map(|t| (Bytes::PAGE, us(t)))).unwrap();
         let mut sampler = ten.sampler(42);
-        let drawn: Vec<_> = (0..12)
-            .map(|_| sampler.draw(Bytes::PAGE).as_ns() / 1000)
-            .collect();
+        let drawn: Vec<_> = (0..12).map(|_| sampler.draw(Bytes::PAGE).as_ns() / 1000).collect();
         assert_eq!(drawn, [2, 2, 7, 5, 9, 3, 1, 5, 8, 3, 2, 9]);
     }
 

@@ -220,14 +220,8 @@ mod tests {
                  (powers of 1024, as KiB) or kB, MB, GB (powers of 1000), e.g. 4KiB",
             ),
             ("-4k", "\"-4k\": a size cannot be negative; write e.g. 4KiB"),
-            (
-                "big",
-                "\"big\": not a size; write a number with an optional unit, e.g. 4KiB",
-            ),
-            (
-                "16777216T",
-                "\"16777216T\": a size can be at most 16 EiB; write e.g. 4KiB",
-            ),
+            ("big", "\"big\": not a size; write a number with an optional unit, e.g. 4KiB"),
+            ("16777216T", "\"16777216T\": a size can be at most 16 EiB; write e.g. 4KiB"),
         ];
         for (text, message) in cases {
             assert_eq!(text.parse::<Bytes>().unwrap_err().to_string(), message);
@@ -255,17 +249,11 @@ mod tests {
     fn pages_round_as_named() {
         for (bytes, ceil, floor) in [(0, 0, 0), (1, 1, 0), (4096, 1, 1), (4097, 2, 1)] {
             assert_eq!(Pages::from_bytes_ceil(Bytes::new(bytes)), Pages::new(ceil));
-            assert_eq!(
-                Pages::from_bytes_floor(Bytes::new(bytes)),
-                Pages::new(floor)
-            );
+            assert_eq!(Pages::from_bytes_floor(Bytes::new(bytes)), Pages::new(floor));
         }
         assert_eq!(Pages::new(3).bytes(), Bytes::from_kib(12));
         assert_eq!(Pages::new(u64::MAX).bytes(), Bytes::new(u64::MAX));
-        assert_eq!(
-            Pages::from_bytes_ceil(Bytes::new(u64::MAX)),
-            Pages::new(1 << 52)
-        );
+        assert_eq!(Pages::from_bytes_ceil(Bytes::new(u64::MAX)), Pages::new(1 << 52));
         assert_eq!(Pages::new(1).to_string(), "1 page");
         assert_eq!(Pages::new(2).to_string(), "2 pages");
     }

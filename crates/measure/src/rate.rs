@@ -145,30 +145,12 @@ mod tests {
         let units = "use k, M, G or T with bit/s, b/s, bps or B/s, e.g. 40Gb/s";
         let cases = [
             ("40", format!("\"40\": a rate needs a unit; {units}")),
-            (
-                "40GB",
-                format!("\"40GB\": unknown unit \"GB\" for a rate; {units}"),
-            ),
-            (
-                "40Gb/h",
-                format!("\"40Gb/h\": unknown unit \"Gb/h\" for a rate; {units}"),
-            ),
-            (
-                "0G",
-                "\"0G\": a rate must be more than zero; write e.g. 40Gb/s".to_owned(),
-            ),
-            (
-                "0.1b/s",
-                "\"0.1b/s\": a rate must be more than zero; write e.g. 40Gb/s".to_owned(),
-            ),
-            (
-                "-1G",
-                "\"-1G\": a rate cannot be negative; write e.g. 40Gb/s".to_owned(),
-            ),
-            (
-                "fast",
-                "\"fast\": not a rate; write a number and a unit, e.g. 40Gb/s".to_owned(),
-            ),
+            ("40GB", format!("\"40GB\": unknown unit \"GB\" for a rate; {units}")),
+            ("40Gb/h", format!("\"40Gb/h\": unknown unit \"Gb/h\" for a rate; {units}")),
+            ("0G", "\"0G\": a rate must be more than zero; write e.g. 40Gb/s".to_owned()),
+            ("0.1b/s", "\"0.1b/s\": a rate must be more than zero; write e.g. 40Gb/s".to_owned()),
+            ("-1G", "\"-1G\": a rate cannot be negative; write e.g. 40Gb/s".to_owned()),
+            ("fast", "\"fast\": not a rate; write a number and a unit, e.g. 40Gb/s".to_owned()),
             (
                 "18446745Tb/s",
                 "\"18446745Tb/s\": a rate can be at most 18446744 Tb/s; write e.g. 40Gb/s"
@@ -198,11 +180,7 @@ mod tests {
     /// Gao et al., Table 4, row "transmission": 0.8192 µs at 40 Gb/s, 0.3277 µs at 100 Gb/s.
     #[test]
     fn transfer_time_page() {
-        let page = |gbps| {
-            BitsPerSec::from_gbps(gbps)
-                .transfer_time(Bytes::PAGE)
-                .as_ps()
-        };
+        let page = |gbps| BitsPerSec::from_gbps(gbps).transfer_time(Bytes::PAGE).as_ps();
         assert_eq!(page(10), 3_276_800);
         assert_eq!(page(40), 819_200);
         assert_eq!(page(100), 327_680);
@@ -212,10 +190,7 @@ mod tests {
     fn transfer_time_rounds_up_and_saturates() {
         let three = BitsPerSec::new(3);
         assert_eq!(three.transfer_time(Bytes::ZERO), Duration::ZERO);
-        assert_eq!(
-            three.transfer_time(Bytes::new(1)).as_ps(),
-            2_666_666_666_667
-        );
+        assert_eq!(three.transfer_time(Bytes::new(1)).as_ps(), 2_666_666_666_667);
         assert_eq!(three.transfer_time(Bytes::new(u64::MAX)), Duration::MAX);
     }
 

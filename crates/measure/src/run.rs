@@ -16,10 +16,7 @@ use crate::histogram::LatencySummary;
 /// As JSON: `schema`, `version`, `command`, `started_unix_ns`, `seed`, `host`, `params`,
 /// `results`, in this order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(bound(
-    serialize = "R: Serialize, R::Params: Serialize",
-    deserialize = "R: Results"
-))]
+#[serde(bound(serialize = "R: Serialize, R::Params: Serialize", deserialize = "R: Results"))]
 pub struct Run<R: Results = RunResults> {
     /// Kind and version of the record, `afar.run/1`; [`Results::SCHEMA`].
     #[serde(deserialize_with = "schema_of::<R, _>")]
@@ -324,10 +321,7 @@ fn schema_of<'de, R: Results, D: Deserializer<'de>>(deserializer: D) -> Result<S
     if found == R::SCHEMA {
         return Ok(found);
     }
-    Err(D::Error::custom(RunError::UnknownSchema {
-        found,
-        expected: R::SCHEMA,
-    }))
+    Err(D::Error::custom(RunError::UnknownSchema { found, expected: R::SCHEMA }))
 }
 
 #[cfg(test)]
@@ -413,11 +407,7 @@ mod tests {
                 achieved: latency(600),
                 total_bins: vec![(100, 2), (107, 1)],
             },
-            stall: StallCounts {
-                stall_count: 1,
-                stall_ns_total: 20,
-                stall_ns_max: 30,
-            },
+            stall: StallCounts { stall_count: 1, stall_ns_total: 20, stall_ns_max: 30 },
             budget: BudgetHeld {
                 budget_bytes: 536_870_912,
                 peak_resident_bytes: 536_866_816,
@@ -448,9 +438,7 @@ mod tests {
         Run {
             schema: RunResults::SCHEMA.to_owned(),
             version: "0.1.0".to_owned(),
-            command: ["afar", "run", "--", "redis-server"]
-                .map(str::to_owned)
-                .to_vec(),
+            command: ["afar", "run", "--", "redis-server"].map(str::to_owned).to_vec(),
             started_unix_ns: 1_700_000_000_000_000_000,
             seed: 42,
             host: host(),
@@ -502,13 +490,8 @@ mod tests {
     #[test]
     fn deserialize_other_schema_within_a_larger_document() {
         let runs = format!("[{}]", GOLDEN.replacen("afar.run/1", "afar.sim/1", 1));
-        let error = serde_json::from_str::<Vec<Run>>(&runs)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("schema \"afar.sim/1\", but \"afar.run/1\" is wanted"),
-            "{error}"
-        );
+        let error = serde_json::from_str::<Vec<Run>>(&runs).unwrap_err().to_string();
+        assert!(error.contains("schema \"afar.sim/1\", but \"afar.run/1\" is wanted"), "{error}");
     }
 
     #[test]
@@ -533,18 +516,13 @@ mod tests {
             seed: 0,
             host: Host::default(),
             params: BenchParams { depth_count: 32 },
-            results: BenchResults {
-                latency: latency(1),
-            },
+            results: BenchResults { latency: latency(1) },
         };
         let json = bench.to_json();
         assert_eq!(Run::<BenchResults>::from_json(&json).unwrap(), bench);
         assert!(matches!(
             Run::<RunResults>::from_json(&json),
-            Err(RunError::UnknownSchema {
-                expected: "afar.run/1",
-                ..
-            })
+            Err(RunError::UnknownSchema { expected: "afar.run/1", .. })
         ));
     }
 }

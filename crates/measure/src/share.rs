@@ -30,10 +30,7 @@ impl Share {
 
     /// The middle of part `index`, from 0, of `parts` equal ones.
     pub(crate) fn middle(index: u64, parts: u128) -> Self {
-        Self {
-            part: 2 * u128::from(index) + 1,
-            whole: 2 * parts,
-        }
+        Self { part: 2 * u128::from(index) + 1, whole: 2 * parts }
     }
 
     /// Which of `count` sorted samples is the first that this share of them does not exceed:
@@ -55,11 +52,7 @@ mod tests {
         for count in [1_u32, 7, 10, 100, 1000] {
             for rank in 1..=count {
                 let share = Share::of_quantile(f64::from(rank) / f64::from(count));
-                assert_eq!(
-                    share.rank(count.into()),
-                    u64::from(rank),
-                    "{rank} of {count}"
-                );
+                assert_eq!(share.rank(count.into()), u64::from(rank), "{rank} of {count}");
             }
         }
     }

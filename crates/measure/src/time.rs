@@ -131,8 +131,7 @@ impl Add for Duration {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        self.checked_add(other)
-            .expect("a sum of durations stays below 213 days")
+        self.checked_add(other).expect("a sum of durations stays below 213 days")
     }
 }
 
@@ -141,8 +140,7 @@ impl Sub for Duration {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        self.checked_sub(other)
-            .expect("a duration is reduced by at most itself")
+        self.checked_sub(other).expect("a duration is reduced by at most itself")
     }
 }
 
@@ -250,8 +248,7 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        self.checked_add(duration)
-            .expect("an instant stays within 213 days of its epoch")
+        self.checked_add(duration).expect("an instant stays within 213 days of its epoch")
     }
 }
 
@@ -306,35 +303,14 @@ mod tests {
                 "\"5 parsecs\": unknown unit \"parsecs\" for a time; \
                  use ns, us, ms or s, e.g. 5us",
             ),
-            (
-                "5",
-                "\"5\": a time needs a unit; use ns, us, ms or s, e.g. 5us",
-            ),
-            (
-                "-5us",
-                "\"-5us\": a time cannot be negative; write e.g. 5us",
-            ),
-            (
-                "soon",
-                "\"soon\": not a time; write a number and a unit, e.g. 5us",
-            ),
+            ("5", "\"5\": a time needs a unit; use ns, us, ms or s, e.g. 5us"),
+            ("-5us", "\"-5us\": a time cannot be negative; write e.g. 5us"),
+            ("soon", "\"soon\": not a time; write a number and a unit, e.g. 5us"),
             ("", "\"\": not a time; write a number and a unit, e.g. 5us"),
-            (
-                ".us",
-                "\".us\": not a time; write a number and a unit, e.g. 5us",
-            ),
-            (
-                "1.2.3us",
-                "\"1.2.3us\": not a time; write a number and a unit, e.g. 5us",
-            ),
-            (
-                "1,5us",
-                "\"1,5us\": unknown unit \",5us\" for a time; use ns, us, ms or s, e.g. 5us",
-            ),
-            (
-                "214000000s",
-                "\"214000000s\": a time can be at most 213 days; write e.g. 5us",
-            ),
+            (".us", "\".us\": not a time; write a number and a unit, e.g. 5us"),
+            ("1.2.3us", "\"1.2.3us\": not a time; write a number and a unit, e.g. 5us"),
+            ("1,5us", "\"1,5us\": unknown unit \",5us\" for a time; use ns, us, ms or s, e.g. 5us"),
+            ("214000000s", "\"214000000s\": a time can be at most 213 days; write e.g. 5us"),
             (
                 "999999999999999999999999999999999999999999ns",
                 "\"999999999999999999999999999999999999999999ns\": \
@@ -369,13 +345,8 @@ mod tests {
 
     #[test]
     fn as_ns_rounds_half_up() {
-        for (ps, ns) in [
-            (499, 0),
-            (500, 1),
-            (1_499, 1),
-            (1_500, 2),
-            (u64::MAX, 18446744073709552),
-        ] {
+        for (ps, ns) in [(499, 0), (500, 1), (1_499, 1), (1_500, 2), (u64::MAX, 18446744073709552)]
+        {
             assert_eq!(Duration::from_ps(ps).as_ns(), ns);
         }
         assert_eq!(Duration::from_ps(819_200).as_ns_f64(), 819.2);
@@ -392,22 +363,10 @@ mod tests {
         assert_eq!(Duration::from_us(u64::MAX), max);
         assert_eq!(Instant::MAX.saturating_add(one), Instant::MAX);
         assert_eq!(Instant::MAX.checked_add(one), None);
-        assert_eq!(
-            Instant::ZERO.saturating_since(Instant::from_ps(1)),
-            Duration::ZERO
-        );
-        assert_eq!(
-            Instant::from_ns(3) - Instant::from_ns(1),
-            Duration::from_ns(2)
-        );
-        assert_eq!(
-            Instant::from_ns(1) + Duration::from_ns(2),
-            Instant::from_ns(3)
-        );
-        assert_eq!(
-            [one, one, one].into_iter().sum::<Duration>(),
-            Duration::from_ps(3)
-        );
+        assert_eq!(Instant::ZERO.saturating_since(Instant::from_ps(1)), Duration::ZERO);
+        assert_eq!(Instant::from_ns(3) - Instant::from_ns(1), Duration::from_ns(2));
+        assert_eq!(Instant::from_ns(1) + Duration::from_ns(2), Instant::from_ns(3));
+        assert_eq!([one, one, one].into_iter().sum::<Duration>(), Duration::from_ps(3));
     }
 
     #[test]

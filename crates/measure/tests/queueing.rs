@@ -17,10 +17,7 @@ struct Exponential {
 
 impl Exponential {
     fn new(seed: u64, mean_us: f64) -> Self {
-        Self {
-            generator: Pcg64::seed_from_u64(seed),
-            mean_us,
-        }
+        Self { generator: Pcg64::seed_from_u64(seed), mean_us }
     }
 
     #[expect(
@@ -36,12 +33,7 @@ impl Exponential {
 
 fn link(mode: LinkMode, rtt: Duration) -> Link {
     let bandwidth = Some(BitsPerSec::from_gbps(40));
-    Link::new(LinkConfig {
-        mode,
-        rtt,
-        bandwidth,
-        profile: None,
-    })
+    Link::new(LinkConfig { mode, rtt, bandwidth, profile: None })
 }
 
 /// Mean wait in µs of `count` pages that arrive at random and fill the share `load` of the link.
@@ -78,10 +70,7 @@ fn shared_link_is_an_m_d_1_queue() {
         assert!((closed_form - wait_us).abs() < 0.000_05);
         let measured = mean_wait_us(load, arrivals);
         let error = measured / closed_form - 1.0;
-        assert!(
-            error.abs() < 0.03,
-            "load {load}: {measured} µs for {closed_form} µs"
-        );
+        assert!(error.abs() < 0.03, "load {load}: {measured} µs for {closed_form} µs");
     }
 }
 
@@ -90,9 +79,8 @@ fn closed_throughput(clients: u64, mode: LinkMode) -> f64 {
     const FETCHES: u32 = 200_000;
     let mut link = link(mode, Duration::from_us(5));
     let mut think = Exponential::new(clients, 10.0);
-    let mut asking: BinaryHeap<_> = (0..clients)
-        .map(|client| Reverse((Instant::ZERO + think.draw(), client)))
-        .collect();
+    let mut asking: BinaryHeap<_> =
+        (0..clients).map(|client| Reverse((Instant::ZERO + think.draw(), client))).collect();
     let mut now = Instant::ZERO;
     for _ in 0..FETCHES {
         let Reverse((at, client)) = asking.pop().expect("every client asks again");
@@ -108,20 +96,11 @@ fn closed_throughput(clients: u64, mode: LinkMode) -> f64 {
 /// 4 clients is 0.2518, 0.4 % below the figure.
 #[test]
 fn shared_link_bounds_a_closed_system() {
-    let printed = [
-        (1, 0.0632),
-        (4, 0.2527),
-        (8, 0.4993),
-        (16, 0.9598),
-        (32, 1.2207),
-    ];
+    let printed = [(1, 0.0632), (4, 0.2527), (8, 0.4993), (16, 0.9598), (32, 1.2207)];
     for (clients, per_us) in printed {
         let measured = closed_throughput(clients, LinkMode::Shared);
         let error = measured / per_us - 1.0;
-        assert!(
-            error.abs() < 0.01,
-            "{clients} clients: {measured} for {per_us} per µs"
-        );
+        assert!(error.abs() < 0.01, "{clients} clients: {measured} for {per_us} per µs");
     }
 }
 
@@ -131,9 +110,6 @@ fn shared_link_bounds_a_closed_system() {
 fn per_fault_link_exceeds_its_bandwidth() {
     let measured = closed_throughput(32, LinkMode::PerFault);
     let expected = 32.0 / (10.0 + 5.0 + SERVICE_US);
-    assert!(
-        (measured / expected - 1.0).abs() < 0.01,
-        "{measured} for {expected} per µs"
-    );
+    assert!((measured / expected - 1.0).abs() < 0.01, "{measured} for {expected} per µs");
     assert!(measured > 1.6 / SERVICE_US);
 }

@@ -58,9 +58,7 @@ impl Object {
                 Setting::Constant(name, value) => loader.override_global(name, value, true),
             };
         }
-        Ok(Self {
-            ebpf: loader.load(bytes)?,
-        })
+        Ok(Self { ebpf: loader.load(bytes)? })
     }
 
     /// Loads program `name` and attaches it to the raw tracepoint `tracepoint`.
@@ -101,9 +99,7 @@ impl Object {
     /// When there is no such hash.
     pub fn take_hash(&mut self, name: &'static str) -> std::result::Result<Hash, BpfError> {
         let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
-        Ok(Hash {
-            map: HashMap::try_from(map)?,
-        })
+        Ok(Hash { map: HashMap::try_from(map)? })
     }
 
     /// Takes the ring buffer `name`, used only to wake this process.
@@ -112,9 +108,7 @@ impl Object {
     /// When there is no such ring buffer.
     pub fn take_doorbell(&mut self, name: &'static str) -> std::result::Result<Doorbell, BpfError> {
         let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
-        Ok(Doorbell {
-            ring: RingBuf::try_from(map)?,
-        })
+        Ok(Doorbell { ring: RingBuf::try_from(map)? })
     }
 }
 

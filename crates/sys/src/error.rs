@@ -16,19 +16,13 @@ pub struct Error {
 impl Error {
     /// Wraps the operating system's answer with the operation that got it.
     pub fn new(operation: &'static str, source: impl Into<io::Error>) -> Self {
-        Self {
-            operation,
-            source: source.into(),
-        }
+        Self { operation, source: source.into() }
     }
 
     /// The last error of the calling thread (`errno`).
     #[must_use]
     pub fn last(operation: &'static str) -> Self {
-        Self {
-            operation,
-            source: io::Error::last_os_error(),
-        }
+        Self { operation, source: io::Error::last_os_error() }
     }
 
     /// The `errno` value, when the error came from the kernel.
@@ -43,11 +37,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Turns the −1 of the C convention into an [`Error`].
 pub(crate) fn check(operation: &'static str, result: libc::c_long) -> Result<libc::c_long> {
-    if result < 0 {
-        Err(Error::last(operation))
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(Error::last(operation)) } else { Ok(result) }
 }
 
 /// Adds the operation to a `rustix` answer.

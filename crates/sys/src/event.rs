@@ -34,10 +34,7 @@ impl Poll {
     /// When the kernel is out of descriptors.
     pub fn new() -> Result<Self> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC).during("create a poll set")?;
-        Ok(Self {
-            fd,
-            buffer: Vec::with_capacity(64),
-        })
+        Ok(Self { fd, buffer: Vec::with_capacity(64) })
     }
 
     /// Waits for `fd` to become readable, reported as `token`.
@@ -83,10 +80,7 @@ impl Poll {
         ready.extend(self.buffer.iter().map(|event| {
             let flags = event.flags;
             let gone = epoll::EventFlags::HUP | epoll::EventFlags::ERR;
-            Ready {
-                token: event.data.u64(),
-                hung_up: flags.intersects(gone),
-            }
+            Ready { token: event.data.u64(), hung_up: flags.intersects(gone) }
         }));
         Ok(())
     }
@@ -117,9 +111,7 @@ impl Signals {
         };
         check("receive signals", fd.into())?;
         // SAFETY: a descriptor the kernel has just given us.
-        Ok(Self {
-            fd: unsafe { OwnedFd::from_raw_fd(fd) },
-        })
+        Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
     /// The next signal that has arrived, if any.
@@ -164,13 +156,7 @@ impl Timer {
     /// Never for a period the kernel can represent.
     pub fn every(&self, period: Duration) -> Result<()> {
         let span = timespec(period);
-        self.set(
-            Itimerspec {
-                it_interval: span,
-                it_value: span,
-            },
-            TimerfdTimerFlags::empty(),
-        )
+        self.set(Itimerspec { it_interval: span, it_value: span }, TimerfdTimerFlags::empty())
     }
 
     /// Fires once when the monotonic clock reaches `at_ns`.
@@ -179,17 +165,8 @@ impl Timer {
     /// Never for an instant the kernel can represent.
     pub fn at(&self, at_ns: u64) -> Result<()> {
         let value = timespec(Duration::from_nanos(at_ns.max(1)));
-        let never = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        self.set(
-            Itimerspec {
-                it_interval: never,
-                it_value: value,
-            },
-            TimerfdTimerFlags::ABSTIME,
-        )
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.set(Itimerspec { it_interval: never, it_value: value }, TimerfdTimerFlags::ABSTIME)
     }
 
     /// Takes the expiry, so that the timer is no longer ready.
@@ -199,9 +176,7 @@ impl Timer {
     }
 
     fn set(&self, when: Itimerspec, flags: TimerfdTimerFlags) -> Result<()> {
-        timerfd_settime(&self.fd, flags, &when)
-            .map(|_before| ())
-            .during("set a timer")
+        timerfd_settime(&self.fd, flags, &when).map(|_before| ()).during("set a timer")
     }
 }
 

@@ -13,6 +13,7 @@
 //! - No policy: nothing here knows of delays, budgets or victims.
 //! - Every failure names the operation and the operating system's reason ([`Error`]).
 
+pub mod baseline;
 pub mod bpf;
 pub mod clock;
 mod error;

@@ -29,9 +29,7 @@ impl MemoryFile {
             .or_else(|_| rustix::fs::memfd_create(name, flags))
             .during("create a memory file")?;
         rustix::fs::ftruncate(&fd, bytes).during("size a memory file")?;
-        Ok(Self {
-            file: File::from(fd),
-        })
+        Ok(Self { file: File::from(fd) })
     }
 
     /// Gives back the memory behind a range; it reads as zeros from now on, in every mapping.
@@ -72,14 +70,9 @@ impl MemoryFile {
             while position < stop {
                 let left = usize::try_from(stop - position).unwrap_or(CHUNK).min(CHUNK);
                 let chunk = &mut buffer[..left];
-                self.file
-                    .read_exact_at(chunk, position)
-                    .during("read a memory file")?;
+                self.file.read_exact_at(chunk, position).during("read a memory file")?;
                 let place = to + (position - from);
-                target
-                    .file
-                    .write_all_at(chunk, place)
-                    .during("write a memory file")?;
+                target.file.write_all_at(chunk, place).during("write a memory file")?;
                 position += left as u64;
             }
             at = stop;
@@ -92,9 +85,7 @@ impl MemoryFile {
     /// # Errors
     /// When memory runs out.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        self.file
-            .write_all_at(bytes, offset)
-            .during("write a memory file")
+        self.file.write_all_at(bytes, offset).during("write a memory file")
     }
 
     /// Reads exactly `bytes.len()` bytes at `offset`.
@@ -102,9 +93,7 @@ impl MemoryFile {
     /// # Errors
     /// When the file is shorter.
     pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        self.file
-            .read_exact_at(bytes, offset)
-            .during("read a memory file")
+        self.file.read_exact_at(bytes, offset).during("read a memory file")
     }
 
     /// Bytes of memory the file occupies now.
@@ -153,14 +142,7 @@ impl SharedView {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choosing; nothing else refers to it.
         let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                protection,
-                MapFlags::SHARED,
-                fd,
-                0,
-            )
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0)
         }
         .during("map shared memory")?;
         let base = NonNull::new(base)

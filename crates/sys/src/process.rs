@@ -60,10 +60,7 @@ pub fn spawn(command: &mut Command, filter: Filter) -> std::result::Result<Spawn
     unsafe { command.pre_exec(before_exec) };
     let child = command.spawn().map_err(SpawnError::Program)?;
     let listener = receive(&near)?;
-    Ok(Spawned {
-        pid: child.id(),
-        listener: Listener::new(listener),
-    })
+    Ok(Spawned { pid: child.id(), listener: Listener::new(listener) })
 }
 
 // Sends a descriptor with nothing but stack memory, because the sender is between fork and exec.
@@ -85,10 +82,7 @@ fn pass(socket: &OwnedFd, fd: RawFd) -> std::io::Result<()> {
         pad: [0; 4],
     };
     let mut byte = [0_u8; 1];
-    let mut slice = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
-    };
+    let mut slice = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     // SAFETY: all-zero is a valid message header; the fields that matter are set next.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut slice;
@@ -97,11 +91,7 @@ fn pass(socket: &OwnedFd, fd: RawFd) -> std::io::Result<()> {
     message.msg_controllen = size_of::<Control>();
     // SAFETY: the message points at locals that live through the call.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    if sent < 0 {
-        Err(std::io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if sent < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn receive(socket: &OwnedFd) -> Result<OwnedFd> {
@@ -145,10 +135,7 @@ pub fn next_change() -> Option<(u32, Change)> {
     } else if libc::WIFSIGNALED(status) {
         Change::Killed(libc::WTERMSIG(status))
     } else if libc::WIFSTOPPED(status) {
-        Change::Stopped {
-            signal: libc::WSTOPSIG(status),
-            event: status >> 16,
-        }
+        Change::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
     } else {
         Change::Continued
     };
@@ -171,11 +158,7 @@ pub fn watch(pid: u32) -> Result<OwnedFd> {
 pub fn kill(pid: u32, signal: i32) -> Result<()> {
     let target = libc::pid_t::try_from(pid).unwrap_or(libc::pid_t::MAX);
     // SAFETY: no pointers.
-    check(
-        "signal a process",
-        unsafe { libc::kill(target, signal) }.into(),
-    )
-    .map(|_zero| ())
+    check("signal a process", unsafe { libc::kill(target, signal) }.into()).map(|_zero| ())
 }
 
 /// Stops the calling process as a job-control stop would.
@@ -198,9 +181,7 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
 #[expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
 pub fn make_realtime(tid: u32, priority: i32) -> Result<()> {
     let target = libc::pid_t::try_from(tid).unwrap_or(0);
-    let parameters = libc::sched_param {
-        sched_priority: priority,
-    };
+    let parameters = libc::sched_param { sched_priority: priority };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: `parameters` is a local.
     let result = unsafe { libc::sched_setscheduler(target, policy, &raw const parameters) };

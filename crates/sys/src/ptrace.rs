@@ -22,13 +22,7 @@ pub mod event {
 pub fn seize(tid: u32) -> Result<()> {
     let options = libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK | libc::PTRACE_O_TRACECLONE;
     let data = usize::try_from(options).unwrap_or(0);
-    request(
-        "follow a thread over its fork",
-        libc::PTRACE_SEIZE,
-        tid,
-        0,
-        data,
-    )
+    request("follow a thread over its fork", libc::PTRACE_SEIZE, tid, 0, data)
 }
 
 /// No longer follows what the stopped thread `tid` creates.
@@ -36,13 +30,7 @@ pub fn seize(tid: u32) -> Result<()> {
 /// # Errors
 /// When it is not stopped.
 pub fn forget_children(tid: u32) -> Result<()> {
-    request(
-        "stop following a thread's children",
-        libc::PTRACE_SETOPTIONS,
-        tid,
-        0,
-        0,
-    )
+    request("stop following a thread's children", libc::PTRACE_SETOPTIONS, tid, 0, 0)
 }
 
 /// Lets a stopped thread go on, with `signal` (0: none), still followed.
@@ -70,13 +58,7 @@ pub fn detach(tid: u32, signal: i32) -> Result<()> {
 pub fn message(tid: u32) -> Result<u32> {
     let mut value: libc::c_ulong = 0;
     let data = &raw mut value as usize;
-    request(
-        "ask a followed thread for its child",
-        libc::PTRACE_GETEVENTMSG,
-        tid,
-        0,
-        data,
-    )?;
+    request("ask a followed thread for its child", libc::PTRACE_GETEVENTMSG, tid, 0, data)?;
     Ok(u32::try_from(value).unwrap_or(0))
 }
 
@@ -111,41 +93,17 @@ impl Context {
         // SAFETY: all-zero is a valid value; the kernel overwrites it.
         let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
         let data = &raw mut registers as usize;
-        request(
-            "read a thread's registers",
-            libc::PTRACE_GETREGS,
-            tid,
-            0,
-            data,
-        )?;
+        request("read a thread's registers", libc::PTRACE_GETREGS, tid, 0, data)?;
         let mut vectors = vec![0_u8; XSTATE_BYTES_MAX];
-        let mut slice = libc::iovec {
-            iov_base: vectors.as_mut_ptr().cast(),
-            iov_len: vectors.len(),
-        };
+        let mut slice =
+            libc::iovec { iov_base: vectors.as_mut_ptr().cast(), iov_len: vectors.len() };
         let operation = "read a thread's vector registers";
-        request(
-            operation,
-            libc::PTRACE_GETREGSET,
-            tid,
-            NT_X86_XSTATE,
-            &raw mut slice as usize,
-        )?;
+        request(operation, libc::PTRACE_GETREGSET, tid, NT_X86_XSTATE, &raw mut slice as usize)?;
         vectors.truncate(slice.iov_len);
         let mut signals = 0_u64;
         let data = &raw mut signals as usize;
-        request(
-            "read a thread's signal mask",
-            libc::PTRACE_GETSIGMASK,
-            tid,
-            8,
-            data,
-        )?;
-        Ok(Self {
-            registers,
-            vectors,
-            signals,
-        })
+        request("read a thread's signal mask", libc::PTRACE_GETSIGMASK, tid, 8, data)?;
+        Ok(Self { registers, vectors, signals })
     }
 
     /// Puts the context back. A system call that was interrupted is not restarted.
@@ -154,33 +112,15 @@ impl Context {
     /// When the thread is not stopped.
     pub fn restore(&self, tid: u32) -> Result<()> {
         let data = &raw const self.registers as usize;
-        request(
-            "write a thread's registers",
-            libc::PTRACE_SETREGS,
-            tid,
-            0,
-            data,
-        )?;
+        request("write a thread's registers", libc::PTRACE_SETREGS, tid, 0, data)?;
         let slice = libc::iovec {
             iov_base: self.vectors.as_ptr().cast_mut().cast(),
             iov_len: self.vectors.len(),
         };
         let operation = "write a thread's vector registers";
-        request(
-            operation,
-            libc::PTRACE_SETREGSET,
-            tid,
-            NT_X86_XSTATE,
-            &raw const slice as usize,
-        )?;
+        request(operation, libc::PTRACE_SETREGSET, tid, NT_X86_XSTATE, &raw const slice as usize)?;
         let data = &raw const self.signals as usize;
-        request(
-            "write a thread's signal mask",
-            libc::PTRACE_SETSIGMASK,
-            tid,
-            8,
-            data,
-        )
+        request("write a thread's signal mask", libc::PTRACE_SETSIGMASK, tid, 8, data)
     }
 
     /// Directs the stopped thread into `entry`, with every signal blocked.
@@ -196,22 +136,10 @@ impl Context {
         // No system call is to be restarted on the way.
         registers.orig_rax = u64::MAX;
         let data = &raw const registers as usize;
-        request(
-            "write a thread's registers",
-            libc::PTRACE_SETREGS,
-            tid,
-            0,
-            data,
-        )?;
+        request("write a thread's registers", libc::PTRACE_SETREGS, tid, 0, data)?;
         let all = u64::MAX;
         let data = &raw const all as usize;
-        request(
-            "write a thread's signal mask",
-            libc::PTRACE_SETSIGMASK,
-            tid,
-            8,
-            data,
-        )
+        request("write a thread's signal mask", libc::PTRACE_SETSIGMASK, tid, 8, data)
     }
 }
 

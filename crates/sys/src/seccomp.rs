@@ -13,6 +13,7 @@ const SEND: libc::c_ulong = 0xc018_2101;
 const VALID: libc::c_ulong = 0x4008_2102;
 const ADD_FD: libc::c_ulong = 0x4018_2103;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
+const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 const X32_BIT: u32 = 0x4000_0000;
@@ -115,9 +116,15 @@ impl Filter {
         };
         let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
         let mode = libc::SECCOMP_SET_MODE_FILTER;
-        // SAFETY: `program` points at `code`, which outlives the call; the kernel copies it.
-        let install =
-            || unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
+        let seccomp = |flags: libc::c_ulong| {
+            // SAFETY: `program` points at `code`, which outlives the call; the kernel copies it.
+            unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) }
+        };
+        // Linux 5.19: a call that the supervisor works on is not begun again by a signal.
+        let install = || match seccomp(flags | WAIT_KILLABLE) {
+            -1 if Error::last("").errno() == Some(libc::EINVAL) => seccomp(flags),
+            answer => answer,
+        };
         let mut fd = install();
         if fd < 0 && Error::last("").errno() == Some(libc::EACCES) {
             // Without CAP_SYS_ADMIN the program must give up set-user-id first.
@@ -151,49 +158,25 @@ fn emit(rule: &Rule, body: &mut Vec<libc::sock_filter>) {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "opcodes of the filter machine fit 16 bits"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn load(offset: u32) -> libc::sock_filter {
     let code = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
-    libc::sock_filter {
-        code,
-        jt: 0,
-        jf: 0,
-        k: offset,
-    }
+    libc::sock_filter { code, jt: 0, jf: 0, k: offset }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "opcodes of the filter machine fit 16 bits"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn jump(test: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
-    libc::sock_filter {
-        code: (libc::BPF_JMP | test | libc::BPF_K) as u16,
-        jt,
-        jf,
-        k,
-    }
+    libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt, jf, k }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "opcodes of the filter machine fit 16 bits"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "opcodes of the filter machine fit 16 bits")]
 fn verdict(verdict: Verdict) -> libc::sock_filter {
     let k = match verdict {
         Verdict::Allow => libc::SECCOMP_RET_ALLOW,
         Verdict::Notify => libc::SECCOMP_RET_USER_NOTIF,
         Verdict::Fail(errno) => libc::SECCOMP_RET_ERRNO | u32::from(errno),
     };
-    libc::sock_filter {
-        code: (libc::BPF_RET | libc::BPF_K) as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    }
+    libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k }
 }
 
 /// A system call that waits for the supervisor's answer.
@@ -222,11 +205,8 @@ impl Listener {
         let listener = Self { fd };
         // Linux 6.6: hand the processor over at each question and answer. Older kernels refuse, which costs only
         // time.
-        let _older = listener.ioctl(
-            "prefer synchronous wake-ups",
-            SET_FLAGS,
-            1 as *mut libc::c_void,
-        );
+        let _older =
+            listener.ioctl("prefer synchronous wake-ups", SET_FLAGS, 1 as *mut libc::c_void);
         listener
     }
 
@@ -256,12 +236,7 @@ impl Listener {
     /// See [`Listener::answer`].
     pub fn proceed(&self, id: u64) -> Result<()> {
         let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(1);
-        self.respond(libc::seccomp_notif_resp {
-            id,
-            val: 0,
-            error: 0,
-            flags,
-        })
+        self.respond(libc::seccomp_notif_resp { id, val: 0, error: 0, flags })
     }
 
     /// Makes the call return `value`, or fail with `-value` if that is a negative `errno`.
@@ -272,17 +247,8 @@ impl Listener {
     /// When the kernel refuses the answer.
     pub fn answer(&self, id: u64, value: i64) -> Result<()> {
         let failed = (-4095..0).contains(&value);
-        let (val, error) = if failed {
-            (0, i32::try_from(value).unwrap_or(0))
-        } else {
-            (value, 0)
-        };
-        self.respond(libc::seccomp_notif_resp {
-            id,
-            val,
-            error,
-            flags: 0,
-        })
+        let (val, error) = if failed { (0, i32::try_from(value).unwrap_or(0)) } else { (value, 0) };
+        self.respond(libc::seccomp_notif_resp { id, val, error, flags: 0 })
     }
 
     /// Puts a copy of `fd` into the descriptor table of the caller; answers its number there.
@@ -298,16 +264,14 @@ impl Listener {
             newfd_flags: u32::try_from(libc::O_CLOEXEC).unwrap_or(0),
         };
         let operation = "give the program a descriptor";
-        self.ioctl(operation, ADD_FD, (&raw mut request).cast())
-            .map(i64::from)
+        self.ioctl(operation, ADD_FD, (&raw mut request).cast()).map(i64::from)
     }
 
     /// Whether the call still waits.
     #[must_use]
     pub fn waiting(&self, id: u64) -> bool {
         let mut id = id;
-        self.ioctl("check a waiting system call", VALID, (&raw mut id).cast())
-            .is_ok()
+        self.ioctl("check a waiting system call", VALID, (&raw mut id).cast()).is_ok()
     }
 
     fn respond(&self, mut response: libc::seccomp_notif_resp) -> Result<()> {
@@ -372,11 +336,7 @@ mod tests {
     }
 
     fn filter() -> Filter {
-        let rule = |argument, test, verdict| Rule {
-            argument,
-            test,
-            verdict,
-        };
+        let rule = |argument, test, verdict| Rule { argument, test, verdict };
         Filter::new(&[
             Block {
                 nr: libc::SYS_mmap,
@@ -392,11 +352,7 @@ mod tests {
                 rules: vec![rule(0, Test::LowNonZero, Verdict::Notify)],
                 otherwise: Verdict::Allow,
             },
-            Block {
-                nr: libc::SYS_clone3,
-                rules: vec![],
-                otherwise: Verdict::Fail(38),
-            },
+            Block { nr: libc::SYS_clone3, rules: vec![], otherwise: Verdict::Fail(38) },
         ])
     }
 
@@ -409,39 +365,21 @@ mod tests {
         assert_eq!(decide(&filter, mmap, [0, 0, 0, 0x22, u64::MAX, 0]), notify);
         assert_eq!(decide(&filter, mmap, [0, 0, 0, 2, 3, 0]), allow);
         assert_eq!(decide(&filter, mmap, [0x10 << 32, 0, 0, 2, 3, 0]), notify);
-        assert_eq!(
-            decide(&filter, mmap, [0x1f_ffff_ffff, 0, 0, 2, 3, 0]),
-            notify
-        );
+        assert_eq!(decide(&filter, mmap, [0x1f_ffff_ffff, 0, 0, 2, 3, 0]), notify);
         assert_eq!(decide(&filter, mmap, [0x20 << 32, 0, 0, 2, 3, 0]), allow);
         assert_eq!(decide(&filter, mmap, [0xf_ffff_ffff, 0, 0, 2, 3, 0]), allow);
-        assert_eq!(
-            decide(&filter, mmap, [0, 0, 0, 0x22, 0xfeed << 32 | 3, 0]),
-            allow
-        );
+        assert_eq!(decide(&filter, mmap, [0, 0, 0, 0x22, 0xfeed << 32 | 3, 0]), allow);
     }
 
     #[test]
     fn filter__other_calls_pass_and_refused_calls_carry_errno() {
         let filter = filter();
         let nr = |n: libc::c_long| u32::try_from(n).unwrap();
-        assert_eq!(
-            decide(&filter, nr(libc::SYS_read), [1; 6]),
-            libc::SECCOMP_RET_ALLOW
-        );
-        assert_eq!(
-            decide(&filter, nr(libc::SYS_clone3), [0; 6]),
-            libc::SECCOMP_RET_ERRNO | 38
-        );
-        assert_eq!(
-            decide(&filter, nr(libc::SYS_brk), [0; 6]),
-            libc::SECCOMP_RET_ALLOW
-        );
+        assert_eq!(decide(&filter, nr(libc::SYS_read), [1; 6]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(decide(&filter, nr(libc::SYS_clone3), [0; 6]), libc::SECCOMP_RET_ERRNO | 38);
+        assert_eq!(decide(&filter, nr(libc::SYS_brk), [0; 6]), libc::SECCOMP_RET_ALLOW);
         let grown = decide(&filter, nr(libc::SYS_brk), [0x1000, 0, 0, 0, 0, 0]);
         assert_eq!(grown, libc::SECCOMP_RET_USER_NOTIF);
-        assert_eq!(
-            decide(&filter, X32_BIT + 9, [0; 6]),
-            libc::SECCOMP_RET_ALLOW
-        );
+        assert_eq!(decide(&filter, X32_BIT + 9, [0; 6]), libc::SECCOMP_RET_ALLOW);
     }
 }

@@ -35,13 +35,9 @@ impl Socket {
     /// # Errors
     /// When the kernel is out of descriptors.
     pub fn pair() -> Result<(Self, OwnedFd)> {
-        let (near, far) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )
-        .during("create a socket pair")?;
+        let (near, far) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .during("create a socket pair")?;
         rustix::io::ioctl_fionbio(&near, true).during("make a socket non-blocking")?;
         Ok((Self { fd: near }, far))
     }
@@ -65,14 +61,9 @@ impl Socket {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&fds));
-        sendmsg(
-            &self.fd,
-            &[IoSlice::new(message)],
-            &mut control,
-            SendFlags::NOSIGNAL,
-        )
-        .map(|_sent| ())
-        .during("send a descriptor to the program's helper")
+        sendmsg(&self.fd, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)
+            .map(|_sent| ())
+            .during("send a descriptor to the program's helper")
     }
 
     /// Receives one message into `buffer`.
@@ -95,10 +86,7 @@ impl Socket {
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(Received::Nothing),
             Err(rustix::io::Errno::CONNRESET) => Ok(Received::Closed),
-            Err(error) => Err(crate::Error::new(
-                "receive from the program's helper",
-                error,
-            )),
+            Err(error) => Err(crate::Error::new("receive from the program's helper", error)),
         }
     }
 }

@@ -71,11 +71,7 @@ impl Userfault {
     /// When part of the range is no longer mapped.
     pub fn write_protect(&self, address: u64, bytes: u64) -> Result<()> {
         let mut request = [address, bytes, 1, 0];
-        self.ioctl(
-            "write-protect a range of the program",
-            WRITEPROTECT,
-            &mut request,
-        )
+        self.ioctl("write-protect a range of the program", WRITEPROTECT, &mut request)
     }
 
     /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no error.

@@ -136,10 +136,7 @@ impl Engine {
     /// Also answers with [`References::SoftFaults`], where it tells the policy nothing.
     pub fn reference(&mut self, page: PageIndex, write: bool, now: Instant) -> bool {
         self.advance(now);
-        if !matches!(
-            self.residency.state(page),
-            PageState::Active | PageState::Pinned
-        ) {
+        if !matches!(self.residency.state(page), PageState::Active | PageState::Pinned) {
             return false;
         }
         if self.config.references == References::Exact {
@@ -217,11 +214,7 @@ impl Engine {
                     let flags = self.pages.get(page) & !IN_FLIGHT;
                     self.pages.set(page, flags);
                     let ahead = flags & PREFETCHED != 0;
-                    let how = if ahead {
-                        Admission::Prefetch
-                    } else {
-                        Admission::Fetch
-                    };
+                    let how = if ahead { Admission::Prefetch } else { Admission::Fetch };
                     self.residency.admit(page, how);
                     self.fresh.push(page);
                 }
@@ -279,19 +272,14 @@ impl Engine {
             if !self.claim_frame() {
                 return;
             }
-            let waiting = self
-                .waiting
-                .remove(next)
-                .expect("the position was just found");
+            let waiting = self.waiting.remove(next).expect("the position was just found");
             self.grant(&waiting);
         }
     }
 
     /// The first fault that waits for nothing but a frame.
     fn next_waiting(&self) -> Option<usize> {
-        self.waiting
-            .iter()
-            .position(|waiting| self.pages.get(waiting.page) & DRAINING == 0)
+        self.waiting.iter().position(|waiting| self.pages.get(waiting.page) & DRAINING == 0)
     }
 
     /// Whether there is a frame for a waiting fault, now that victims were found if need be.
@@ -387,8 +375,7 @@ impl Engine {
 
     fn probe(&mut self) {
         let mut pages = Vec::new();
-        self.residency
-            .probe_batch(&mut pages, self.residency.budget());
+        self.residency.probe_batch(&mut pages, self.residency.budget());
         for page in pages {
             if self.fresh.contains(&page) {
                 self.residency.soft_fault(page);
@@ -415,10 +402,7 @@ impl Engine {
             if dirty {
                 self.counters.evict_dirty_count += 1;
                 if self.config.write_back == WriteBack::Charged {
-                    free_at = self
-                        .link
-                        .reserve(self.now, Bytes::PAGE, Direction::WriteBack)
-                        .ready;
+                    free_at = self.link.reserve(self.now, Bytes::PAGE, Direction::WriteBack).ready;
                     flags |= DRAINING;
                     self.transfers.start_write_back(page, free_at);
                 }
@@ -426,11 +410,7 @@ impl Engine {
                 self.counters.evict_clean_count += 1;
             }
             self.pages.set(page, flags);
-            self.actions.push_back(Action::Evict {
-                page,
-                dirty,
-                free_at,
-            });
+            self.actions.push_back(Action::Evict { page, dirty, free_at });
         }
     }
 
@@ -440,11 +420,7 @@ impl Engine {
     }
 
     fn resolve(&mut self, page: PageIndex, ready_at: Instant, kind: ResolveKind) {
-        self.actions.push_back(Action::Resolve {
-            page,
-            ready_at,
-            kind,
-        });
+        self.actions.push_back(Action::Resolve { page, ready_at, kind });
     }
 
     fn resolve_joined(&mut self, page: PageIndex, ready_at: Instant) {
@@ -494,14 +470,9 @@ impl Engine {
             next = page.get() + 1;
             let abandoned = self.transfers.abandon(page);
             let flags = self.pages.set(page, self.pages.get(page) & WAITING);
-            let moved = if abandoned {
-                REMOTE
-            } else {
-                flags & (REMOTE | DIRTY | PREFETCHED)
-            };
+            let moved = if abandoned { REMOTE } else { flags & (REMOTE | DIRTY | PREFETCHED) };
             if let Some(target) = page.offset(distance) {
-                self.pages
-                    .set(target, self.pages.get(target) & WAITING | moved);
+                self.pages.set(target, self.pages.get(target) & WAITING | moved);
             }
         }
     }
@@ -512,9 +483,6 @@ impl Engine {
     }
 
     fn free(&self) -> u64 {
-        self.residency
-            .budget()
-            .saturating_sub(self.frames_in_use())
-            .get()
+        self.residency.budget().saturating_sub(self.frames_in_use()).get()
     }
 }

@@ -26,19 +26,13 @@ pub(super) enum End {
 
 impl Transfers {
     pub(super) fn start_fetch(&mut self, page: PageIndex, ready_at: Instant) {
-        debug_assert!(
-            !self.is_under_way(page),
-            "page {page} is on its way already"
-        );
+        debug_assert!(!self.is_under_way(page), "page {page} is on its way already");
         self.fetches.insert(page, ready_at);
         self.ends.insert((ready_at, End::Fetched(page)));
     }
 
     pub(super) fn start_write_back(&mut self, page: PageIndex, free_at: Instant) {
-        debug_assert!(
-            !self.is_under_way(page),
-            "page {page} is on its way already"
-        );
+        debug_assert!(!self.is_under_way(page), "page {page} is on its way already");
         self.write_backs.insert(page, free_at);
         self.ends.insert((free_at, End::WrittenBack(page)));
     }

@@ -21,10 +21,7 @@ impl Clock {
     /// An empty dial.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            places: Places::default(),
-            queue: Queue::new(1),
-        }
+        Self { places: Places::default(), queue: Queue::new(1) }
     }
 }
 

@@ -14,10 +14,7 @@ impl Fifo {
     /// An empty queue.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            places: Places::default(),
-            queue: Queue::new(1),
-        }
+        Self { places: Places::default(), queue: Queue::new(1) }
     }
 }
 

@@ -19,10 +19,7 @@ impl Lru {
     /// An empty queue.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            places: Places::default(),
-            queue: Queue::new(1),
-        }
+        Self { places: Places::default(), queue: Queue::new(1) }
     }
 }
 

@@ -117,13 +117,7 @@ pub enum PolicyKind {
 
 impl PolicyKind {
     /// Every policy, in the order they are listed to users.
-    pub const ALL: [Self; 5] = [
-        Self::Fifo,
-        Self::Clock,
-        Self::Lru,
-        Self::Random,
-        Self::S3Fifo,
-    ];
+    pub const ALL: [Self; 5] = [Self::Fifo, Self::Clock, Self::Lru, Self::Random, Self::S3Fifo];
 
     /// The name that [`FromStr`] accepts.
     #[must_use]
@@ -163,9 +157,7 @@ impl FromStr for PolicyKind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.name() == text)
-            .ok_or_else(|| ParsePolicyError {
-                given: text.to_owned(),
-            })
+            .ok_or_else(|| ParsePolicyError { given: text.to_owned() })
     }
 }
 

@@ -67,12 +67,7 @@ impl Queue {
     /// An empty queue, numbered 1 to 3 among those that share a table.
     pub(crate) const fn new(id: u8) -> Self {
         assert!(0 < id && id as u32 <= QUEUE_MASK);
-        Self {
-            id,
-            ring: VecDeque::new(),
-            first: 0,
-            len: 0,
-        }
+        Self { id, ring: VecDeque::new(), first: 0, len: 0 }
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -104,11 +99,7 @@ impl Queue {
 
     /// Removes `page`, which is in this queue.
     pub(crate) fn remove(&mut self, places: &mut Places, page: PageIndex) {
-        debug_assert_eq!(
-            places.queue_of(page),
-            self.id,
-            "page {page} is not in this queue"
-        );
+        debug_assert_eq!(places.queue_of(page), self.id, "page {page} is not in this queue");
         *places.words.slot(page) = 0;
         self.len -= 1;
         if self.ring.len() > self.len + self.len / 2 + STALE_MIN {
@@ -118,11 +109,7 @@ impl Queue {
 
     /// Puts `new`, which is in no queue, in the place of `old`, which is in this queue.
     pub(crate) fn replace(&mut self, places: &mut Places, old: PageIndex, new: PageIndex) {
-        debug_assert_eq!(
-            places.queue_of(old),
-            self.id,
-            "page {old} is not in this queue"
-        );
+        debug_assert_eq!(places.queue_of(old), self.id, "page {old} is not in this queue");
         debug_assert_eq!(places.queue_of(new), 0, "page {new} is in a queue already");
         let word = std::mem::take(places.words.slot(old));
         *places.words.slot(new) = word;
@@ -154,10 +141,7 @@ impl Queue {
 
     /// What the table says of the page at `position` of the ring, without the note.
     fn place(&self, position: usize) -> u32 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a ring has fewer than 2²⁸ entries"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "a ring has fewer than 2²⁸ entries")]
         let sequence = self.first.wrapping_add(position as u32);
         sequence << SEQUENCE_SHIFT | u32::from(self.id)
     }
@@ -202,9 +186,7 @@ mod tests {
 
     impl Pair {
         fn queue_of(&self, n: u32) -> Option<usize> {
-            self.model
-                .iter()
-                .position(|queue| queue.iter().any(|&(page, _)| page == n))
+            self.model.iter().position(|queue| queue.iter().any(|&(page, _)| page == n))
         }
 
         fn push(&mut self, q: usize, n: u32, note: u8) {
@@ -225,20 +207,14 @@ mod tests {
             if let (Some(q), None) = (self.queue_of(old), self.queue_of(new)) {
                 let (old_page, new_page) = (PageIndex::new(old), PageIndex::new(new));
                 self.queues[q].replace(&mut self.places, old_page, new_page);
-                self.model[q]
-                    .iter_mut()
-                    .filter(|e| e.0 == old)
-                    .for_each(|e| e.0 = new);
+                self.model[q].iter_mut().filter(|e| e.0 == old).for_each(|e| e.0 = new);
             }
         }
 
         fn note(&mut self, n: u32, note: u8) {
             if let Some(q) = self.queue_of(n) {
                 self.places.change_note(PageIndex::new(n), |_| note);
-                self.model[q]
-                    .iter_mut()
-                    .filter(|e| e.0 == n)
-                    .for_each(|e| e.1 = note);
+                self.model[q].iter_mut().filter(|e| e.0 == n).for_each(|e| e.1 = note);
             }
         }
 

@@ -19,18 +19,11 @@ impl Random {
     /// An empty set whose victims are drawn from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            pages: Vec::new(),
-            position: PageMap::default(),
-            rng: Pcg32::seed_from_u64(seed),
-        }
+        Self { pages: Vec::new(), position: PageMap::default(), rng: Pcg32::seed_from_u64(seed) }
     }
 
     fn position_of(&self, page: PageIndex) -> Option<usize> {
-        self.position
-            .get(page)
-            .checked_sub(1)
-            .map(|position| position as usize)
+        self.position.get(page).checked_sub(1).map(|position| position as usize)
     }
 
     fn set_position(&mut self, page: PageIndex, position: usize) {
@@ -81,15 +74,11 @@ impl Policy for Random {
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        let len = u32::try_from(self.pages.len())
-            .ok()
-            .filter(|&len| len > 0)?;
+        let len = u32::try_from(self.pages.len()).ok().filter(|&len| len > 0)?;
         // The high half of a 64-bit product maps a 32-bit draw onto `0..len`; the bias, at most
         // len / 2³², is far below what any run could show.
         let draw = (u64::from(self.rng.next_u32()) * u64::from(len)) >> 32;
-        usize::try_from(draw)
-            .ok()
-            .map(|position| self.take(position))
+        usize::try_from(draw).ok().map(|position| self.take(position))
     }
 
     fn len(&self) -> usize {

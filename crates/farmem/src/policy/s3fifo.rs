@@ -102,8 +102,7 @@ impl Policy for S3Fifo {
 
     fn touch(&mut self, page: PageIndex) {
         if self.contains(page) {
-            self.places
-                .change_note(page, |count| (count + 1).min(COUNT_MAX));
+            self.places.change_note(page, |count| (count + 1).min(COUNT_MAX));
         }
     }
 
@@ -138,11 +137,7 @@ impl Policy for S3Fifo {
         // Algorithm 1 finds a victim before the newcomer is in the small queue; here it may be in
         // it already, and must not be given up while there is anything else.
         let from_small = small > 1 && small >= self.len() / SMALL_DIVISOR;
-        let early = if from_small {
-            self.victim_of_small()
-        } else {
-            None
-        };
+        let early = if from_small { self.victim_of_small() } else { None };
         early
             .or_else(|| self.victim_of_main())
             .or_else(|| self.victim_of_small())

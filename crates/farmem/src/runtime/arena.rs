@@ -19,34 +19,13 @@ use crate::residency::Residency;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// New memory for the call `id`.
-    Map {
-        id: u64,
-        start: u64,
-        bytes: u64,
-        attempts: u32,
-        request: MapRequest,
-    },
+    Map { id: u64, start: u64, bytes: u64, attempts: u32, request: MapRequest },
     /// A new place for a region that grows.
-    Move {
-        id: u64,
-        from: u64,
-        old_bytes: u64,
-        to: u64,
-        new_bytes: u64,
-    },
+    Move { id: u64, from: u64, old_bytes: u64, to: u64, new_bytes: u64 },
     /// The old place of a region that has moved to `to`.
-    Vacate {
-        id: u64,
-        from: u64,
-        old_bytes: u64,
-        to: u64,
-    },
+    Vacate { id: u64, from: u64, old_bytes: u64, to: u64 },
     /// Pages on their way out; those in `unprotected` are to be write-protected once they are gone.
-    Drop {
-        pages: u64,
-        tier: usize,
-        unprotected: Vec<PageIndex>,
-    },
+    Drop { pages: u64, tier: usize, unprotected: Vec<PageIndex> },
 }
 
 /// What the program asked of `mmap`.
@@ -84,6 +63,10 @@ pub(crate) struct Arena {
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
     pub(crate) lock_all: bool,
+    /// Addresses that a thread is about to unmap.
+    pub(crate) leaving: Vec<(u32, u64, u64)>,
+    /// The helper's thread.
+    pub(crate) helper: u32,
     next_command: u64,
 }
 
@@ -121,6 +104,8 @@ impl Arena {
             pending: BTreeMap::new(),
             dropping: 0,
             lock_all: false,
+            leaving: Vec::new(),
+            helper: 0,
             next_command: 0,
         }
     }
@@ -128,6 +113,18 @@ impl Arena {
     /// Whether `address` lies in this arena.
     pub(crate) const fn contains(&self, address: u64) -> bool {
         address >= self.base && address - self.base < ARENA_BYTES
+    }
+
+    /// Makes addresses available again that threads for which `done` holds have unmapped.
+    pub(crate) fn recycle(&mut self, done: impl Fn(u32) -> bool) {
+        let regions = &mut self.regions;
+        self.leaving.retain(|&(tid, start, end)| {
+            let unmapped = done(tid);
+            if unmapped {
+                regions.recycle(start, end);
+            }
+            !unmapped
+        });
     }
 
     /// The page that holds `address`.
@@ -181,24 +178,13 @@ impl Arena {
     ) -> Result<(), sys::Error> {
         const MAP_FIXED: u64 = 0x10;
         const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-        let flags = if request.fixed {
-            MAP_FIXED
-        } else {
-            MAP_FIXED_NOREPLACE
-        };
-        self.command(
-            command::MAP,
-            &[start, bytes, request.protection, flags],
-            pending,
-        )
+        let flags = if request.fixed { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
+        self.command(command::MAP, &[start, bytes, request.protection, flags], pending)
     }
 
     /// Marks the pages of a range as the program's own, to be left alone.
     pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
-        let traits = Traits {
-            foreign: true,
-            ..Traits::default()
-        };
+        let traits = Traits { foreign: true, ..Traits::default() };
         self.regions.map(start, start + bytes, traits);
         let first = self.page(start);
         for page in (0..bytes / PAGE).filter_map(|n| first.offset(n.cast_signed())) {
@@ -249,10 +235,7 @@ pub(crate) mod maps {
     /// Mappings of process `pid` that begin in `start..end`.
     pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        text.lines()
-            .filter_map(parse)
-            .filter(|m| m.start < end && m.end > start)
-            .collect()
+        text.lines().filter_map(parse).filter(|m| m.start < end && m.end > start).collect()
     }
 
     fn parse(line: &str) -> Option<Mapping> {
@@ -263,11 +246,7 @@ pub(crate) mod maps {
         Some(Mapping {
             start: u64::from_str_radix(start, 16).ok()?,
             end: u64::from_str_radix(end, 16).ok()?,
-            protection: bits
-                .iter()
-                .filter(|(c, _)| flags.contains(*c))
-                .map(|(_, bit)| bit)
-                .sum(),
+            protection: bits.iter().filter(|(c, _)| flags.contains(*c)).map(|(_, bit)| bit).sum(),
         })
     }
 
@@ -278,11 +257,7 @@ pub(crate) mod maps {
         #[test]
         fn parse_reads_ranges_and_protection() {
             let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
-            let mapping = Mapping {
-                start: 0x1000_0020_0000,
-                end: 0x1000_0020_1000,
-                protection: 3,
-            };
+            let mapping = Mapping { start: 0x1000_0020_0000, end: 0x1000_0020_1000, protection: 3 };
             assert_eq!(parse(line), Some(mapping));
             assert_eq!(parse("nonsense"), None);
             let hidden = parse("1000-2000 ---p 0 00:00 0").map(|mapping| mapping.protection);

@@ -57,11 +57,7 @@ impl Supervisor<'_> {
                 }
             }
             let headroom = limit.map_or(0, |limit| self.config.batch(limit));
-            lane.set_low(if limit.is_some() {
-                (headroom / 2).cast_signed()
-            } else {
-                i64::MIN
-            });
+            lane.set_low(if limit.is_some() { (headroom / 2).cast_signed() } else { i64::MIN });
             self.size_residencies(budget, tier, limit);
         }
         self.set_unlimited(budget, !any);
@@ -74,10 +70,7 @@ impl Supervisor<'_> {
             (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)).get(),
             (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
             (LocalSize::Fraction(share), None) => {
-                let used: u64 = self
-                    .members(budget)
-                    .map(|arena| arena.populated[tier])
-                    .sum();
+                let used: u64 = self.members(budget).map(|arena| arena.populated[tier]).sum();
                 self.least(share.of_pages(Pages::new(used)).get())
             }
         };
@@ -93,28 +86,18 @@ impl Supervisor<'_> {
     }
 
     fn members(&self, budget: usize) -> impl Iterator<Item = &Arena> {
-        self.arenas
-            .iter()
-            .flatten()
-            .filter(move |arena| arena.budget == budget)
+        self.arenas.iter().flatten().filter(move |arena| arena.budget == budget)
     }
 
     fn resident(&self, budget: usize, tier: usize) -> u64 {
-        self.members(budget)
-            .map(|arena| arena.tiers[tier].resident().get())
-            .sum()
+        self.members(budget).map(|arena| arena.tiers[tier].resident().get()).sum()
     }
 
     // A process of a shared budget may use what the others leave.
     fn size_residencies(&mut self, budget: usize, tier: usize, limit: Option<u64>) {
         let limit = limit.unwrap_or(u64::from(u32::MAX));
         let total = self.resident(budget, tier);
-        for arena in self
-            .arenas
-            .iter_mut()
-            .flatten()
-            .filter(|arena| arena.budget == budget)
-        {
+        for arena in self.arenas.iter_mut().flatten().filter(|arena| arena.budget == budget) {
             let residency = &mut arena.tiers[tier];
             let others = total - residency.resident().get();
             let share = Pages::new(limit.saturating_sub(others).max(1));
@@ -128,9 +111,7 @@ impl Supervisor<'_> {
         let slots: Vec<usize> = self.members(budget).map(|arena| arena.slot).collect();
         for slot in slots {
             let flag = self.tables.proc(slot);
-            let before = flag
-                .unlimited()
-                .swap(u32::from(unlimited), Ordering::AcqRel);
+            let before = flag.unlimited().swap(u32::from(unlimited), Ordering::AcqRel);
             if before == 1 && !unlimited {
                 // Pages touched until now were not logged.
                 self.find_unlogged(slot);
@@ -168,8 +149,7 @@ impl Supervisor<'_> {
         loop {
             let free = self.tables.lane(budget, tier).free();
             let resident = limit.cast_signed().saturating_sub(free);
-            self.totals
-                .peak(resident.cast_unsigned(), limit, batch.max(1));
+            self.totals.peak(resident.cast_unsigned(), limit, batch.max(1));
             let wanted = batch.cast_signed() - free + self.waiting.frames(budget, tier);
             let Ok(wanted) = u64::try_from(wanted) else {
                 return;
@@ -185,9 +165,8 @@ impl Supervisor<'_> {
                 return;
             }
             let fullest = self.members(budget).filter(|arena| arena.ready);
-            let Some(slot) = fullest
-                .max_by_key(|arena| arena.tiers[tier].resident())
-                .map(|arena| arena.slot)
+            let Some(slot) =
+                fullest.max_by_key(|arena| arena.tiers[tier].resident()).map(|arena| arena.slot)
             else {
                 return;
             };
@@ -233,15 +212,9 @@ impl Supervisor<'_> {
         self.totals.evicted(dirty, evicted - dirty);
         self.reserve_write_back(tier, dirty);
         if self.config.trap == TrapKind::Bpf {
-            self.tables
-                .lane(arena.budget, tier)
-                .credit(evicted.cast_signed());
+            self.tables.lane(arena.budget, tier).credit(evicted.cast_signed());
         }
-        let pending = Pending::Drop {
-            pages: evicted,
-            tier,
-            unprotected,
-        };
+        let pending = Pending::Drop { pages: evicted, tier, unprotected };
         self.send_drop(&mut arena, dropped, pending);
         self.arenas[slot] = Some(arena);
         evicted
@@ -262,32 +235,24 @@ impl Supervisor<'_> {
 
     /// Pages have been dropped.
     pub(crate) fn gone(&self, arena: &Arena, pending: Pending) {
-        let Pending::Drop {
-            pages,
-            tier,
-            unprotected,
-        } = pending
-        else {
+        let Pending::Drop { pages, tier, unprotected } = pending else {
             return;
         };
         if self.config.trap == TrapKind::Userfault {
-            self.tables
-                .lane(arena.budget, tier)
-                .credit(pages.cast_signed());
+            self.tables.lane(arena.budget, tier).credit(pages.cast_signed());
         }
         let Some(fault) = &arena.fault else { return };
         for (first, count) in runs(unprotected) {
             // A range that was unmapped meanwhile needs no protection.
             let _unmapped = fault.write_protect(arena.address(first), count * PAGE);
-            self.tables
-                .each_word(arena.slot, first, count, |_page, cell| {
-                    let tracked = |word: u32| {
-                        let word = Word(word);
-                        (word.state() == State::Remote).then(|| word.with_untracked(false).0)
-                    };
-                    // A page that is back already was taken for dirty.
-                    let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
-                });
+            self.tables.each_word(arena.slot, first, count, |_page, cell| {
+                let tracked = |word: u32| {
+                    let word = Word(word);
+                    (word.state() == State::Remote).then(|| word.with_untracked(false).0)
+                };
+                // A page that is back already was taken for dirty.
+                let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
+            });
         }
     }
 
@@ -295,17 +260,13 @@ impl Supervisor<'_> {
         let cell = self.tables.word(slot, page)?;
         let leave = |word: u32| {
             let word = Word(word);
-            let resident = matches!(
-                word.state(),
-                State::Local | State::Probation | State::Prefetched
-            );
+            let resident =
+                matches!(word.state(), State::Local | State::Probation | State::Prefetched);
             let untracked = word.dirty() || word.untracked();
             let remote = word.with_state(State::Remote).with_dirty(false);
             resident.then(|| remote.with_untracked(untracked).0)
         };
-        let before = cell
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, leave)
-            .ok()?;
+        let before = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).ok()?;
         Some(Word(before))
     }
 
@@ -315,10 +276,7 @@ impl Supervisor<'_> {
             (word.state() == State::Local).then(|| word.with_state(State::Probation).0)
         };
         let cell = self.tables.word(slot, page);
-        cell.is_some_and(|c| {
-            c.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap)
-                .is_ok()
-        })
+        cell.is_some_and(|c| c.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).is_ok())
     }
 }
 

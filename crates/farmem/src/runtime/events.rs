@@ -72,23 +72,18 @@ impl Supervisor<'_> {
         };
         let mut populated = vec![0; arena.tiers.len()];
         let pages = ARENA_BYTES / PAGE;
-        self.tables
-            .each_word(slot, PageIndex::new(0), pages, |page, cell| {
-                let word = Word(cell.load(Ordering::Acquire));
-                let tier = word.tier().min(populated.len() - 1);
-                if word.state() != State::Absent {
-                    populated[tier] += 1;
-                }
-                if word.resident() {
-                    arena.tiers[tier].admit(page, Admission::Found);
-                }
-            });
+        self.tables.each_word(slot, PageIndex::new(0), pages, |page, cell| {
+            let word = Word(cell.load(Ordering::Acquire));
+            let tier = word.tier().min(populated.len() - 1);
+            if word.state() != State::Absent {
+                populated[tier] += 1;
+            }
+            if word.resident() {
+                arena.tiers[tier].admit(page, Admission::Found);
+            }
+        });
         arena.populated = populated;
-        let direct = self
-            .tables
-            .proc(slot)
-            .first_touch_count()
-            .swap(0, Ordering::AcqRel);
+        let direct = self.tables.proc(slot).first_touch_count().swap(0, Ordering::AcqRel);
         self.totals.first_touch_count += direct;
     }
 
@@ -106,10 +101,7 @@ impl Supervisor<'_> {
         let limited = self.budgets[arena.budget].iter().any(Option::is_some);
         let end = arena.base + ARENA_BYTES;
         let pieces = arena.regions.pieces(arena.base + from, end);
-        let piece = pieces
-            .iter()
-            .find(|piece| !piece.traits.foreign)
-            .filter(|_| limited);
+        let piece = pieces.iter().find(|piece| !piece.traits.foreign).filter(|_| limited);
         self.scanned = match piece {
             None => ((slot + 1) % self.arenas.len(), 0),
             Some(piece) => {
@@ -124,19 +116,18 @@ impl Supervisor<'_> {
     }
 
     fn scan(&mut self, arena: &mut Arena, start: u64, end: u64) {
-        let Ok(map) = sys::pagemap::PageMap::open(arena.tgid) else {
+        let Ok(map) = sys::pagemap::PageMap::open(arena.helper) else {
             return;
         };
         let mut found = Vec::new();
         // A process that ends meanwhile has nothing to be found.
         let _ended = map.present(start, end, |start, end| {
             let (first, count) = (arena.page(start), (end - start) / PAGE);
-            self.tables
-                .each_word(arena.slot, first, count, |page, cell| {
-                    if revive(cell) {
-                        found.push(page);
-                    }
-                });
+            self.tables.each_word(arena.slot, first, count, |page, cell| {
+                if revive(cell) {
+                    found.push(page);
+                }
+            });
         });
         for page in found {
             let cell = self.tables.word(arena.slot, page);
@@ -155,6 +146,5 @@ fn revive(cell: &std::sync::atomic::AtomicU32) -> bool {
         // Nothing is known of writes to it, so they are assumed.
         (word.state() == State::Remote).then(|| word.with_state(State::Local).with_dirty(true).0)
     };
-    cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, revive)
-        .is_ok()
+    cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, revive).is_ok()
 }

@@ -22,36 +22,15 @@ pub(crate) fn filter() -> Filter {
 }
 
 fn blocks() -> Vec<Block> {
-    let rule = |argument, test, verdict| Rule {
-        argument,
-        test,
-        verdict,
-    };
-    let arena = Test::HighIn(
-        high(ARENA_BASE),
-        high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64),
-    );
-    let ours = |argument| {
-        rule(
-            argument,
-            Test::HighEquals(high(protocol::COOKIE)),
-            Verdict::Allow,
-        )
-    };
+    let rule = |argument, test, verdict| Rule { argument, test, verdict };
+    let arena = Test::HighIn(high(ARENA_BASE), high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64));
+    let ours = |argument| rule(argument, Test::HighEquals(high(protocol::COOKIE)), Verdict::Allow);
     let in_arena = |number, others: &[Rule]| Block {
         nr: number,
-        rules: others
-            .iter()
-            .copied()
-            .chain([rule(0, arena, Verdict::Notify)])
-            .collect(),
+        rules: others.iter().copied().chain([rule(0, arena, Verdict::Notify)]).collect(),
         otherwise: Verdict::Allow,
     };
-    let always = |number| Block {
-        nr: number,
-        rules: vec![],
-        otherwise: Verdict::Notify,
-    };
+    let always = |number| Block { nr: number, rules: vec![], otherwise: Verdict::Notify };
     vec![
         Block {
             nr: nr::MMAP,
@@ -85,18 +64,10 @@ fn blocks() -> Vec<Block> {
         },
         always(nr::FORK),
         // Its flags are in memory, where a filter cannot look. The C libraries fall back to clone.
-        Block {
-            nr: nr::CLONE3,
-            rules: vec![],
-            otherwise: Verdict::Fail(ENOSYS),
-        },
+        Block { nr: nr::CLONE3, rules: vec![], otherwise: Verdict::Fail(ENOSYS) },
         Block {
             nr: nr::PRCTL,
-            rules: vec![rule(
-                0,
-                Test::LowEquals(low(protocol::PRCTL)),
-                Verdict::Notify,
-            )],
+            rules: vec![rule(0, Test::LowEquals(low(protocol::PRCTL)), Verdict::Notify)],
             otherwise: Verdict::Allow,
         },
     ]
@@ -106,10 +77,7 @@ const fn high(value: u64) -> u32 {
     (value >> 32) as u32
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low half is what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is what is wanted")]
 const fn low(value: u64) -> u32 {
     value as u32
 }

@@ -27,7 +27,7 @@ use sys::socket::Socket;
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
 use super::protocol::command;
-use super::regions::PAGE;
+use super::regions::{PAGE, Regions};
 use super::shared::{ARENA_BYTES, State, Word};
 use super::supervisor::Supervisor;
 use crate::page::PageIndex;
@@ -63,25 +63,22 @@ struct Borrowed {
 impl Supervisor<'_> {
     /// Begins a fork.
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let under_way = self
-            .forks
-            .iter()
-            .filter(|fork| fork.borrowed.is_none())
-            .count();
+        // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed already.
+        if self.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        let under_way = self.forks.iter().filter(|fork| fork.borrowed.is_none()).count();
         let room = self.arenas.iter().filter(|arena| arena.is_none()).count() > under_way;
         if !room {
-            self.totals
-                .warn_once("too many processes at once: a fork was refused");
+            self.totals.warn_once("too many processes at once: a fork was refused");
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
         }
         if let Err(error) = ptrace::seize(call.tid) {
-            self.totals.warn_once(&format!(
-                "a fork was refused: {error}; is the program being debugged?"
-            ));
+            self.totals
+                .warn_once(&format!("a fork was refused: {error}; is the program being debugged?"));
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
         }
-        self.forks
-            .retain(|fork| fork.thread != call.tid || fork.child.is_some());
+        self.forks.retain(|fork| fork.thread != call.tid || fork.child.is_some());
         self.forks.push(Fork {
             thread: call.tid,
             parent_slot: slot,
@@ -94,9 +91,7 @@ impl Supervisor<'_> {
 
     /// Whether stops of `pid` are ours to handle.
     pub(crate) fn is_traced(&self, pid: u32) -> bool {
-        self.forks
-            .iter()
-            .any(|fork| fork.thread == pid || fork.child == Some(pid))
+        self.forks.iter().any(|fork| fork.thread == pid || fork.child == Some(pid))
     }
 
     /// A followed thread has stopped.
@@ -136,10 +131,8 @@ impl Supervisor<'_> {
         let child = ptrace::message(thread)?;
         let known = self.forks.iter().any(|fork| fork.child == Some(child));
         if !known
-            && let Some(fork) = self
-                .forks
-                .iter_mut()
-                .find(|f| f.thread == thread && f.child.is_none())
+            && let Some(fork) =
+                self.forks.iter_mut().find(|f| f.thread == thread && f.child.is_none())
         {
             fork.child = Some(child);
         }
@@ -147,15 +140,11 @@ impl Supervisor<'_> {
     }
 
     fn is_newborn(&self, pid: u32) -> bool {
-        self.forks
-            .iter()
-            .any(|fork| fork.child == Some(pid) && fork.borrowed.is_none())
+        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_none())
     }
 
     fn is_borrowed(&self, pid: u32) -> bool {
-        self.forks
-            .iter()
-            .any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
+        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
     }
 
     fn born(&mut self, child: u32) -> Result<(), RunError> {
@@ -183,7 +172,7 @@ impl Supervisor<'_> {
         let Some(parent) = self.arenas[parent_slot].take() else {
             return Err(RunError::Lost("the forking process"));
         };
-        let made = self.copy_arena(&parent, slot, child);
+        let made = self.copy_arena(&parent, slot, thread, child);
         self.arenas[parent_slot] = Some(parent);
         let (arena, far, mappings, absent) = made?;
         let entry = arena.fork_entry;
@@ -192,26 +181,19 @@ impl Supervisor<'_> {
         ptrace::forget_children(child)?;
         let context = Context::save(child)?;
         context.divert(child, entry)?;
-        self.forks[at].borrowed = Some(Borrowed {
-            slot,
-            context,
-            far: Some(far),
-            mappings,
-            absent,
-        });
+        self.forks[at].borrowed =
+            Some(Borrowed { slot, context, far: Some(far), mappings, absent });
         ptrace::detach(thread, 0)?;
         self.totals.fork_count += 1;
         Ok(ptrace::resume(child, 0)?)
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "the parts of a child on their way to two owners"
-    )]
+    #[expect(clippy::type_complexity, reason = "the parts of a child on their way to two owners")]
     fn copy_arena(
         &self,
         parent: &Arena,
         slot: usize,
+        thread: u32,
         child: u32,
     ) -> Result<(Arena, OwnedFd, Vec<maps::Mapping>, Vec<(u64, u64)>), RunError> {
         let memory = MemoryFile::new("afar", ARENA_BYTES)?;
@@ -228,9 +210,7 @@ impl Supervisor<'_> {
                 emptied.push(piece);
             } else if !piece.traits.foreign {
                 let offset = piece.start - parent.base;
-                parent
-                    .memory
-                    .copy_to(&memory, offset, offset, piece.bytes())?;
+                parent.memory.copy_to(&memory, offset, offset, piece.bytes())?;
             }
         }
         for tier in &parent.tiers {
@@ -240,16 +220,11 @@ impl Supervisor<'_> {
             }
             tiers.push(tier);
         }
-        let foreign = parent.regions.pieces(parent.base, end);
-        let foreign: Vec<_> = foreign
-            .into_iter()
-            .filter(|piece| piece.traits.foreign)
-            .collect();
-        let mut mappings = maps::read(parent.tgid, parent.base, end);
-        mappings.retain(|m| {
-            let held = |start, end| m.start >= start && m.end <= end;
-            !foreign.iter().any(|piece| held(piece.start, piece.end))
-        });
+        // By thread: the first thread of a process may have ended before the others.
+        let mappings = clip(&maps::read(thread, parent.base, end), &regions);
+        if mappings.is_empty() && !regions.pieces(parent.base, end).is_empty() {
+            return Err(RunError::Lost("the list of the forking process's mappings"));
+        }
         let (near, far) = Socket::pair()?;
         let mut arena = Arena::new(Birth {
             slot,
@@ -274,21 +249,20 @@ impl Supervisor<'_> {
     // The child's pages are where its parent's were; those that were local are unmapped, but still local.
     fn copy_words(&self, parent: &Arena, child: &Arena) {
         let pages = ARENA_BYTES / PAGE;
-        self.tables
-            .each_word(parent.slot, PageIndex::new(0), pages, |page, cell| {
-                let word = Word(cell.load(Ordering::Acquire));
-                let state = match word.state() {
-                    State::Absent => return,
-                    State::Foreign => State::Foreign,
-                    State::Remote => State::Remote,
-                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
-                        State::Local
-                    }
-                };
-                if let Some(cell) = self.tables.make_word(child.slot, page) {
-                    cell.store(word.with_state(state).0, Ordering::Release);
+        self.tables.each_word(parent.slot, PageIndex::new(0), pages, |page, cell| {
+            let word = Word(cell.load(Ordering::Acquire));
+            let state = match word.state() {
+                State::Absent => return,
+                State::Foreign => State::Foreign,
+                State::Remote => State::Remote,
+                State::Local | State::Probation | State::Prefetched | State::Fetching => {
+                    State::Local
                 }
-            });
+            };
+            if let Some(cell) = self.tables.make_word(child.slot, page) {
+                cell.store(word.with_state(state).0, Ordering::Release);
+            }
+        });
     }
 
     /// A forked child asks for its memory.
@@ -326,6 +300,13 @@ impl Supervisor<'_> {
         let fork = self.forks.swap_remove(at);
         if let Some(borrowed) = fork.borrowed {
             self.next_replies(borrowed.slot);
+            let ready = self.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.ready);
+            if !ready {
+                // Its mappings may still be its parent's.
+                let _gone = sys::process::kill(child, SIGKILL);
+                self.totals.warn_once("a forked process could not be given its memory: ended");
+                return Ok(());
+            }
             borrowed.context.restore(child)?;
         }
         Ok(ptrace::detach(child, 0)?)
@@ -333,10 +314,7 @@ impl Supervisor<'_> {
 
     // A child whose memory cannot be put in place must not run.
     fn abandon(&mut self, pid: u32, error: &RunError) {
-        let Some(at) = self
-            .forks
-            .iter()
-            .position(|f| f.thread == pid || f.child == Some(pid))
+        let Some(at) = self.forks.iter().position(|f| f.thread == pid || f.child == Some(pid))
         else {
             return;
         };
@@ -345,15 +323,25 @@ impl Supervisor<'_> {
             let _gone = sys::process::kill(child, SIGKILL);
         }
         let _not_stopped = ptrace::detach(fork.thread, 0);
-        self.totals
-            .warn(&format!("a forked process was ended: {error}"));
+        self.totals.warn(&format!("a forked process was ended: {error}"));
     }
 
     /// A followed thread has ended.
     pub(crate) fn traced_end(&mut self, pid: u32) {
-        self.forks
-            .retain(|fork| fork.child != Some(pid) && fork.thread != pid);
+        self.forks.retain(|fork| fork.child != Some(pid) && fork.thread != pid);
     }
+}
+
+// The managed parts of mappings.
+fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {
+    let mut clipped = Vec::new();
+    for mapping in mappings {
+        let pieces = regions.pieces(mapping.start, mapping.end);
+        clipped.extend(pieces.iter().filter(|piece| !piece.traits.foreign).map(|piece| {
+            maps::Mapping { start: piece.start, end: piece.end, protection: mapping.protection }
+        }));
+    }
+    clipped
 }
 
 // The child reads while we send, so a full queue empties soon.

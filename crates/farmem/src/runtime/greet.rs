@@ -31,8 +31,7 @@ impl Supervisor<'_> {
             self.retire(old);
         }
         let Some(slot) = self.free_slot() else {
-            self.totals
-                .unmanaged(tgid, format!("more than {PROCS_MAX} processes at once"));
+            self.totals.unmanaged(tgid, format!("more than {PROCS_MAX} processes at once"));
             return Ok(self.listener.answer(call.id, -EBUSY)?);
         };
         if call.args[2] != VERSION {
@@ -51,11 +50,7 @@ impl Supervisor<'_> {
             regions: Regions::new(base + GUARD, base + ARENA_BYTES),
             tiers: self.residencies(),
             program_break: call.args[3],
-            fork_entry: Entry {
-                routine: call.args[4],
-                stack_top: call.args[5],
-                argument: 0,
-            },
+            fork_entry: Entry { routine: call.args[4], stack_top: call.args[5], argument: 0 },
         });
         self.adopt(arena)?;
         self.introduce(slot, call, far)
@@ -72,9 +67,7 @@ impl Supervisor<'_> {
             return Ok(());
         };
         let given = self.listener.add_fd(call.id, &far).and_then(|socket| {
-            self.listener
-                .add_fd(call.id, &arena.memory)
-                .map(|memory| memory << 32 | socket)
+            self.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
         });
         let Ok(answer) = given else {
             // It died meanwhile, or has no descriptor left.
@@ -95,15 +88,13 @@ impl Supervisor<'_> {
         self.arenas[slot] = Some(arena);
         let proc = self.tables.proc(slot);
         proc.clear();
-        proc.budget()
-            .store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
+        proc.budget().store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
         let (count, stride) = match self.config.prefetch {
             Prefetch::None => (0, 0),
             Prefetch::NextN(count) => (count, 0),
             Prefetch::Stride(count) => (count, 1),
         };
-        proc.prefetch_count()
-            .store(u32::from(count), Ordering::Relaxed);
+        proc.prefetch_count().store(u32::from(count), Ordering::Relaxed);
         proc.prefetch_stride().store(stride, Ordering::Relaxed);
         if budget == slot {
             // A budget of its own starts empty.
@@ -112,9 +103,7 @@ impl Supervisor<'_> {
         self.update_budget(budget);
         self.tables.proc(slot).tgid().store(tgid, Ordering::Release);
         if let Some(tgids) = &mut self.tgids {
-            tgids
-                .insert(tgid, u32::try_from(slot).unwrap_or(0))
-                .map_err(RunError::Trap)?;
+            tgids.insert(tgid, u32::try_from(slot).unwrap_or(0)).map_err(RunError::Trap)?;
         }
         self.watch_helper(slot)
     }
@@ -139,9 +128,7 @@ impl Supervisor<'_> {
         // Its frames go back to a budget that others draw on.
         for (tier, residency) in arena.tiers.iter().enumerate() {
             let frames = residency.resident().get();
-            self.tables
-                .lane(arena.budget, tier)
-                .credit(frames.cast_signed());
+            self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
         }
         self.waiting.forget(slot);
         self.tables.release_slot(slot);
@@ -191,6 +178,7 @@ impl Supervisor<'_> {
             return;
         };
         arena.fault = fault;
+        arena.helper = u32::try_from(helper).unwrap_or(0);
         arena.ready = true;
         if features == 0 {
             if self.config.trap == TrapKind::Userfault {
@@ -217,10 +205,7 @@ impl Supervisor<'_> {
 
     /// Has the kernel keep track of a new range.
     pub(crate) fn watch(&self, slot: usize, start: u64, bytes: u64) {
-        let Some(fault) = self.arenas[slot]
-            .as_ref()
-            .and_then(|arena| arena.fault.as_ref())
-        else {
+        let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) else {
             return;
         };
         let watch = match self.config.trap {

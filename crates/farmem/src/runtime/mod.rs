@@ -4,13 +4,14 @@
 //! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
 //! ```
 //!
-//! What each file knows: `filter` which calls are asked about, `calls` what they mean, `regions` who owns which
+//! What each file knows: `filter` which calls are asked about, `calls`, `moves` and `advice` what they mean, `regions` who owns which
 //! address, `arena` one process, `fork` two, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
 //! sides use, `events` what the trap reported, `budget` who has to leave, `supervisor` the loop.
 
 use std::ffi::OsStr;
 use std::io;
 
+mod advice;
 mod arena;
 mod budget;
 mod calls;
@@ -19,12 +20,10 @@ mod events;
 mod filter;
 mod fork;
 mod greet;
+mod moves;
 mod preload;
 #[path = "../../../farmem-preload/src/protocol.rs"]
-#[expect(
-    unreachable_pub,
-    reason = "one file for both sides; each uses its part"
-)]
+#[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
 mod regions;
 mod report;
@@ -88,8 +87,5 @@ impl RunError {
 /// A tier's name as it travels in a register: its bytes, first byte lowest, at most eight.
 #[must_use]
 pub fn pack_name(name: &str) -> u64 {
-    name.bytes()
-        .take(8)
-        .rev()
-        .fold(0, |packed, byte| packed << 8 | u64::from(byte))
+    name.bytes().take(8).rev().fold(0, |packed, byte| packed << 8 | u64::from(byte))
 }

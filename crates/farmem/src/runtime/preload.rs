@@ -22,11 +22,8 @@ impl Preload {
 
     /// The value of `LD_PRELOAD` for the program: the object first, then what was there.
     pub(crate) fn value(&self) -> OsString {
-        let mut value = OsString::from(format!(
-            "/proc/{}/fd/{}",
-            std::process::id(),
-            raw(&self.file)
-        ));
+        let mut value =
+            OsString::from(format!("/proc/{}/fd/{}", std::process::id(), raw(&self.file)));
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             value.push(":");
             value.push(others);

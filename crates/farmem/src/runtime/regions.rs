@@ -62,11 +62,7 @@ impl Regions {
 
     /// Finds room for `bytes` and maps it; none if the arena is full.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<u64> {
-        let wanted = if bytes >= ROOM_FROM {
-            bytes.checked_mul(2)?
-        } else {
-            bytes
-        };
+        let wanted = if bytes >= ROOM_FROM { bytes.checked_mul(2)? } else { bytes };
         let fitting = |size| self.holes_by_size.range((size, 0)..).next().copied();
         let (_, start) = fitting(wanted).or_else(|| fitting(bytes))?;
         self.map(start, start + bytes, Traits::default());
@@ -84,10 +80,7 @@ impl Regions {
 
     /// Lets the region that ends at `end` grow to `new_end` if nothing is in the way.
     pub(crate) fn extend(&mut self, end: u64, new_end: u64) -> bool {
-        let traits = self
-            .pieces(end - PAGE, end)
-            .first()
-            .map(|piece| piece.traits);
+        let traits = self.pieces(end - PAGE, end).first().map(|piece| piece.traits);
         match traits {
             Some(traits) if self.is_free(end, new_end) => {
                 self.map(end, new_end, traits);
@@ -112,6 +105,31 @@ impl Regions {
         }
     }
 
+    /// Forgets what is mapped in `start..end`, without using the addresses again yet.
+    pub(crate) fn vacate(&mut self, start: u64, end: u64) {
+        for piece in self.pieces(start, end) {
+            self.cut(piece);
+        }
+    }
+
+    /// Makes vacated addresses of `start..end` available again, except what has been mapped anew.
+    pub(crate) fn recycle(&mut self, start: u64, end: u64) {
+        let hole = |(&start, &end): (&u64, &u64)| (start, end);
+        let mut used: Vec<(u64, u64)> = self.holes.range(..end).map(hole).collect();
+        used.extend(self.pieces(start, end).iter().map(|piece| (piece.start, piece.end)));
+        used.sort_unstable();
+        let mut at = start;
+        for (from, to) in used {
+            if from > at {
+                self.add_hole(at, from.min(end));
+            }
+            at = at.max(to);
+        }
+        if at < end {
+            self.add_hole(at, end);
+        }
+    }
+
     /// Changes the traits of what is mapped in `start..end`.
     pub(crate) fn mark(&mut self, start: u64, end: u64, change: impl Fn(&mut Traits)) {
         for mut piece in self.pieces(start, end) {
@@ -123,11 +141,7 @@ impl Regions {
 
     /// What is mapped in `start..end`, in order, clipped to it.
     pub(crate) fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
-        let first = self
-            .mapped
-            .range(..=start)
-            .next_back()
-            .map_or(start, |(&at, _)| at);
+        let first = self.mapped.range(..=start).next_back().map_or(start, |(&at, _)| at);
         self.mapped
             .range(first..end)
             .filter(|(_, (region_end, _))| *region_end > start)
@@ -148,17 +162,11 @@ impl Regions {
     /// Bytes that are mapped and managed.
     #[cfg(test)]
     pub(crate) fn mapped_bytes(&self) -> u64 {
-        self.mapped
-            .iter()
-            .map(|(start, (end, _))| end - start)
-            .sum()
+        self.mapped.iter().map(|(start, (end, _))| end - start).sum()
     }
 
     fn is_free(&self, start: u64, end: u64) -> bool {
-        self.holes
-            .range(..=start)
-            .next_back()
-            .is_some_and(|(_, &hole_end)| hole_end >= end)
+        self.holes.range(..=start).next_back().is_some_and(|(_, &hole_end)| hole_end >= end)
     }
 
     fn insert(&mut self, mut start: u64, mut end: u64, traits: Traits) {
@@ -276,10 +284,8 @@ mod tests {
         let a = regions.place(10 * PAGE).unwrap();
         regions.unmap(a + 3 * PAGE, a + 5 * PAGE);
         let pieces = regions.pieces(a, a + 10 * PAGE);
-        let ends: Vec<_> = pieces
-            .iter()
-            .map(|p| ((p.start - a) / PAGE, (p.end - a) / PAGE))
-            .collect();
+        let ends: Vec<_> =
+            pieces.iter().map(|p| ((p.start - a) / PAGE, (p.end - a) / PAGE)).collect();
         assert_eq!(ends, [(0, 3), (5, 10)]);
         assert!(!regions.covers(a, a + 10 * PAGE));
         assert!(regions.covers(a + 5 * PAGE, a + 10 * PAGE));

@@ -133,10 +133,7 @@ impl Totals {
             wait: Histogram::new(),
             overhead: Histogram::new(),
             requested: Histogram::new(),
-            budget: BudgetHeld {
-                held: true,
-                ..BudgetHeld::default()
-            },
+            budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
             managed_now: BTreeMap::new(),
             processes: BTreeMap::new(),
@@ -164,11 +161,9 @@ impl Totals {
                     let total = u64::from(event.measured_ns) + self.constant_ns;
                     let requested = u64::from(event.requested_ns);
                     self.total.record(Duration::from_ns(total));
-                    self.wait
-                        .record(Duration::from_ns(u64::from(event.wait_ns)));
+                    self.wait.record(Duration::from_ns(u64::from(event.wait_ns)));
                     self.requested.record(Duration::from_ns(requested));
-                    self.overhead
-                        .record(Duration::from_ns(total.saturating_sub(requested)));
+                    self.overhead.record(Duration::from_ns(total.saturating_sub(requested)));
                 }
             }
         }
@@ -262,15 +257,11 @@ impl Totals {
         let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
         if self.lost_count > 0 {
             let lost = self.lost_count;
-            self.warn(&format!(
-                "{lost} faults were not logged one by one: the log was full"
-            ));
+            self.warn(&format!("{lost} faults were not logged one by one: the log was full"));
         }
         if !self.budget.held {
             let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
-            self.warn(&format!(
-                "the budget was exceeded by up to {excess}: evictions came late"
-            ));
+            self.warn(&format!("the budget was exceeded by up to {excess}: evictions came late"));
         }
         let (exit_status, signal) = match change {
             Change::Exited(status) => (Some(status), None),
@@ -337,26 +328,14 @@ impl Supervisor<'_> {
         let pids: Vec<u32> = self.totals.managed_now.keys().copied().collect();
         for pid in pids {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            let line = status
-                .lines()
-                .find_map(|line| line.strip_prefix("RssAnon:"));
-            let kib = line.and_then(|rest| {
-                rest.trim()
-                    .trim_end_matches("kB")
-                    .trim()
-                    .parse::<u64>()
-                    .ok()
-            });
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+            let kib =
+                line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
             let bytes = kib.unwrap_or(0) * 1024;
             let peak = self.totals.unmanaged.entry(pid).or_default();
             *peak = (*peak).max(bytes);
         }
-        let populated: u64 = self
-            .arenas
-            .iter()
-            .flatten()
-            .flat_map(|arena| &arena.populated)
-            .sum();
+        let populated: u64 = self.arenas.iter().flatten().flat_map(|arena| &arena.populated).sum();
         let direct = |arena: &Arena| {
             let count = self.tables.proc(arena.slot).first_touch_count();
             count.load(std::sync::atomic::Ordering::Relaxed)
@@ -371,10 +350,7 @@ fn command_name(pid: u32) -> String {
     name.trim_end().to_owned()
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a share needs no more than 53 bits"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole as f64
 }

@@ -10,7 +10,7 @@ use sys::memory::{MemoryFile, SharedView};
 use crate::page::PageIndex;
 
 /// Most processes that are managed at once.
-pub const PROCS_MAX: usize = 64;
+pub const PROCS_MAX: usize = 128;
 /// Most tiers of far memory.
 pub const TIERS_MAX: usize = 8;
 /// Entries of the event log.
@@ -28,11 +28,8 @@ pub(crate) const LEAF_PAGES: usize = 512;
 /// Leaves that cover one arena.
 pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
 
-pub(crate) const LINK_MODES: [measure::LinkMode; 3] = [
-    measure::LinkMode::Shared,
-    measure::LinkMode::PerFault,
-    measure::LinkMode::FullDuplex,
-];
+pub(crate) const LINK_MODES: [measure::LinkMode; 3] =
+    [measure::LinkMode::Shared, measure::LinkMode::PerFault, measure::LinkMode::FullDuplex];
 
 const CONTROL_BYTES: usize = 192;
 const PROC_WORDS: usize = 8;
@@ -91,25 +88,14 @@ impl Word {
     }
 
     pub(crate) const fn with_untracked(self, untracked: bool) -> Self {
-        Self(if untracked {
-            self.0 | Self::UNTRACKED
-        } else {
-            self.0 & !Self::UNTRACKED
-        })
+        Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
     }
 
     /// The page after a fault has made it local.
     pub(crate) const fn made_local(self, write: bool) -> Self {
         let dirty = self.dirty() || write || self.untracked();
-        let word = self
-            .with_state(State::Local)
-            .with_dirty(dirty)
-            .with_untracked(false);
-        Self(if write {
-            word.0 | Self::WRITE_FETCHED
-        } else {
-            word.0
-        })
+        let word = self.with_state(State::Local).with_dirty(dirty).with_untracked(false);
+        Self(if write { word.0 | Self::WRITE_FETCHED } else { word.0 })
     }
 
     pub(crate) const fn tier(self) -> usize {
@@ -122,11 +108,7 @@ impl Word {
     }
 
     pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
-        Self(if dirty {
-            self.0 | Self::DIRTY
-        } else {
-            self.0 & !Self::DIRTY
-        })
+        Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
     }
 
     pub(crate) const fn with_tier(self, tier: u32) -> Self {
@@ -198,9 +180,7 @@ impl Sizes {
     pub(crate) fn for_memory(bytes: u64) -> Self {
         let segments = (bytes >> 21).max(512) * 2;
         let leaves = segments.next_power_of_two().min(1 << 18);
-        Self {
-            leaves: u32::try_from(leaves).unwrap_or(1 << 18),
-        }
+        Self { leaves: u32::try_from(leaves).unwrap_or(1 << 18) }
     }
 }
 
@@ -251,9 +231,7 @@ impl Tables {
         view: impl FnMut(&'static str, usize) -> Result<SharedView, E>,
     ) -> Result<Self, E> {
         let mut view = view;
-        let mut next = layout(sizes)
-            .into_iter()
-            .map(|(name, bytes)| view(name, bytes));
+        let mut next = layout(sizes).into_iter().map(|(name, bytes)| view(name, bytes));
         // `layout` has one entry per field.
         let mut take = || next.next().expect("a view for each field");
         let tables = Self {
@@ -274,9 +252,7 @@ impl Tables {
             tables.stock.words64()[(leaf - 1) as usize & tables.stock_mask as usize]
                 .store(leaf, Ordering::Relaxed);
         }
-        tables
-            .stock_tail()
-            .store(u64::from(sizes.leaves) - 1, Ordering::Release);
+        tables.stock_tail().store(u64::from(sizes.leaves) - 1, Ordering::Release);
         Ok(tables)
     }
 
@@ -323,9 +299,7 @@ impl Tables {
 
     pub(crate) fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
         let first = (budget * TIERS_MAX + tier) * LANE_WORDS;
-        Lane {
-            words: &self.lanes.words64()[first..][..LANE_WORDS],
-        }
+        Lane { words: &self.lanes.words64()[first..][..LANE_WORDS] }
     }
 
     pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
@@ -356,10 +330,7 @@ impl Tables {
     pub(crate) fn make_word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
         let (segment, index) = split(page);
         let entry = &self.directory.words32()[slot * SEGMENTS + segment];
-        if entry
-            .compare_exchange(0, u32::MAX, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
-        {
+        if entry.compare_exchange(0, u32::MAX, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             let taken = self.stock_head().fetch_add(1, Ordering::AcqRel);
             if taken >= self.stock_tail().load(Ordering::Acquire) {
                 entry.store(0, Ordering::Release);
@@ -441,19 +412,11 @@ impl Tables {
         }
         let timed = tag & 8 != 0;
         let time = |at: usize| {
-            if timed {
-                halves[at].load(Ordering::Relaxed)
-            } else {
-                0
-            }
+            if timed { halves[at].load(Ordering::Relaxed) } else { 0 }
         };
         let stamp = &self.events.words64()[place * EVENT_WORDS];
         let event = FaultEvent {
-            time_ns: if timed {
-                stamp.load(Ordering::Relaxed)
-            } else {
-                0
-            },
+            time_ns: if timed { stamp.load(Ordering::Relaxed) } else { 0 },
             page: PageIndex::try_from(u64::from(halves[2].load(Ordering::Relaxed))).ok()?,
             tid: halves[3].load(Ordering::Relaxed),
             slot: (tag >> 16) as usize,

@@ -171,9 +171,7 @@ impl<'a> Supervisor<'a> {
             self.drain_events();
             self.restore_budgets();
             if let Some(status) = self.status
-                && ready
-                    .iter()
-                    .any(|event| event.token == LISTENER && event.hung_up)
+                && ready.iter().any(|event| event.token == LISTENER && event.hung_up)
             {
                 return Ok(self.finish(status));
             }
@@ -247,10 +245,22 @@ impl<'a> Supervisor<'a> {
     fn tick(&mut self) {
         self.timer.acknowledge();
         self.scan_unseen();
+        self.tidy_up();
         self.measure_unmanaged();
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {
             self.retune(&change);
+        }
+    }
+
+    // Addresses whose unmapping thread has gone on without another call, and processes whose helper is all that is
+    // left of them.
+    fn tidy_up(&mut self) {
+        for arena in self.arenas.iter_mut().flatten() {
+            arena.recycle(|tid| !unmaps(tid));
+            if arena.ready && is_alone(arena.tgid) {
+                let _gone = arena.send(super::protocol::command::LEAVE, 0, &[]);
+            }
         }
     }
 
@@ -299,10 +309,7 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for the faults of the arena in `slot`.
     pub(crate) fn watch_faults(&self, slot: usize) {
-        if let Some(fault) = self.arenas[slot]
-            .as_ref()
-            .and_then(|arena| arena.fault.as_ref())
-        {
+        if let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) {
             let _twice = self.poll.add(fault, FAULTS + slot as u64);
         }
     }
@@ -310,4 +317,19 @@ impl<'a> Supervisor<'a> {
 
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(0) % PROCS_MAX
+}
+
+// Whether the thread is inside munmap or mremap.
+fn unmaps(tid: u32) -> bool {
+    let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+    let running = call.starts_with("running");
+    running || matches!(call.split(' ').next(), Some("11" | "25"))
+}
+
+// Whether the first thread of a process has ended and only the helper goes on.
+fn is_alone(tgid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tgid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
+    state.starts_with('Z')
+        && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
 }

@@ -33,21 +33,14 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
     let sizes = Sizes::for_memory(memory_bytes());
     let opened = match config.trap {
         TrapKind::Bpf => attach(sizes)?,
-        TrapKind::Userfault => Opened {
-            tables: Tables::private(sizes)?,
-            tgids: None,
-            doorbell: None,
-            trap: None,
-        },
+        TrapKind::Userfault => {
+            Opened { tables: Tables::private(sizes)?, tgids: None, doorbell: None, trap: None }
+        }
     };
     let tables = &opened.tables;
-    tables
-        .epoch_ns()
-        .store(sys::clock::monotonic_ns(), Ordering::Release);
+    tables.epoch_ns().store(sys::clock::monotonic_ns(), Ordering::Release);
     tables.stall_max_ns().store(STALL_MAX_NS, Ordering::Release);
-    tables
-        .recorded()
-        .store(u32::from(config.record), Ordering::Release);
+    tables.recorded().store(u32::from(config.record), Ordering::Release);
     Ok(opened)
 }
 
@@ -85,13 +78,7 @@ fn memory_bytes() -> u64 {
     let kib = text
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| {
-            rest.trim()
-                .trim_end_matches("kB")
-                .trim()
-                .parse::<u64>()
-                .ok()
-        });
+        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or(1 << 22) * 1024
 }
 
@@ -106,28 +93,17 @@ impl Supervisor<'_> {
                 || config.link.bandwidth.is_some()
                 || config.link.profile.is_some();
         }
-        self.tables
-            .timed()
-            .store(u32::from(timed), Ordering::Release);
+        self.tables.timed().store(u32::from(timed), Ordering::Release);
     }
 
     fn write_link(&self, tier: usize, link: &LinkConfig) {
         let table = self.tables.link(tier);
-        let page = link
-            .bandwidth
-            .map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
+        let page = link.bandwidth.map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
         table.rtt_ps().store(link.rtt.as_ps(), Ordering::Release);
         table.page_ps().store(page, Ordering::Release);
-        table
-            .constant_ns()
-            .store(self.config.constant_ns, Ordering::Release);
-        let mode = LINK_MODES
-            .iter()
-            .position(|mode| *mode == link.mode)
-            .unwrap_or(0);
-        table
-            .mode()
-            .store(u32::try_from(mode).unwrap_or(0), Ordering::Release);
+        table.constant_ns().store(self.config.constant_ns, Ordering::Release);
+        let mode = LINK_MODES.iter().position(|mode| *mode == link.mode).unwrap_or(0);
+        table.mode().store(u32::try_from(mode).unwrap_or(0), Ordering::Release);
         if let Some(profile) = &link.profile {
             let quantiles = profile.table(Bytes::PAGE, PROFILE_ENTRIES);
             for (entry, time) in self.tables.profile(tier).iter().zip(quantiles) {
@@ -135,12 +111,8 @@ impl Supervisor<'_> {
                 entry.store(ns, Ordering::Relaxed);
             }
         }
-        table
-            .profile_state()
-            .store(self.config.seed, Ordering::Relaxed);
-        table
-            .profiled()
-            .store(u32::from(link.profile.is_some()), Ordering::Release);
+        table.profile_state().store(self.config.seed, Ordering::Relaxed);
+        table.profiled().store(u32::from(link.profile.is_some()), Ordering::Release);
     }
 
     /// Reserves the link of `tier` for pages that are written back.
@@ -155,9 +127,8 @@ impl Supervisor<'_> {
         let busy = table.page_ps().load(Ordering::Relaxed) * pages;
         let now = self.now_ps();
         // The closure always answers, so this cannot fail.
-        let _always = way.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| {
-            Some(free.max(now) + busy)
-        });
+        let _always = way
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| Some(free.max(now) + busy));
     }
 
     /// Picoseconds since the start of the run.
@@ -187,12 +158,7 @@ impl Supervisor<'_> {
         }
         self.write_links();
         for budget in 0..self.budgets.len() {
-            if self
-                .arenas
-                .iter()
-                .flatten()
-                .any(|arena| arena.budget == budget)
-            {
+            if self.arenas.iter().flatten().any(|arena| arena.budget == budget) {
                 self.update_budget(budget);
             }
         }

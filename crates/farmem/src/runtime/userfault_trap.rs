@@ -58,8 +58,7 @@ impl Waiting {
     /// Forgets the faults of a process that is gone.
     pub(crate) fn forget(&mut self, slot: usize) {
         self.stalled.retain(|touch| touch.slot != slot);
-        self.due
-            .retain(|Reverse((_, _, due))| due.touch.slot != slot);
+        self.due.retain(|Reverse((_, _, due))| due.touch.slot != slot);
         self.arrivals.retain(|(owner, _), _| *owner != slot);
         self.prefetchers.remove(&slot);
     }
@@ -91,8 +90,7 @@ impl Supervisor<'_> {
 
     fn touch(&mut self, touch: Touch) {
         let Some(cell) = self.tables.make_word(touch.slot, touch.page) else {
-            self.totals
-                .warn_once("page-state table is full: some pages are not managed");
+            self.totals.warn_once("page-state table is full: some pages are not managed");
             return self.resolve(&touch);
         };
         let word = Word(cell.load(Ordering::Acquire));
@@ -118,22 +116,10 @@ impl Supervisor<'_> {
                 }
             }
             State::Prefetched => {
-                let at = self
-                    .waiting
-                    .arrivals
-                    .remove(&(touch.slot, touch.page))
-                    .unwrap_or(0);
+                let at = self.waiting.arrivals.remove(&(touch.slot, touch.page)).unwrap_or(0);
                 cell.store(word.with_state(State::Fetching).0, Ordering::Release);
                 let requested_ns = at.saturating_sub(touch.since_ns);
-                self.wait_until(
-                    at,
-                    Due {
-                        touch,
-                        kind: ARRIVED,
-                        wait_ns: 0,
-                        requested_ns,
-                    },
-                );
+                self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
             }
             // Another thread's; its answer wakes both.
             State::Fetching => self.totals.joined_count += 1,
@@ -149,34 +135,18 @@ impl Supervisor<'_> {
         };
         if word.state() == State::Absent {
             // A new page has no copy anywhere else: it is dirty from birth.
-            cell.store(
-                word.with_state(State::Local).with_dirty(true).0,
-                Ordering::Release,
-            );
+            cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
             self.resolve(&touch);
             self.log(&touch, FaultKind::FirstTouch, stalled, 0, 0);
             return;
         }
         cell.store(word.with_state(State::Fetching).0, Ordering::Release);
         let (sent, ready) = self.reserve_fetch(word.tier(), now);
-        let page_ns = self
-            .tables
-            .link(word.tier())
-            .page_ps()
-            .load(Ordering::Relaxed)
-            / 1000;
+        let page_ns = self.tables.link(word.tier()).page_ps().load(Ordering::Relaxed) / 1000;
         let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
         let requested_ns = ready.saturating_sub(touch.since_ns);
         self.prefetch(&touch, now);
-        self.wait_until(
-            ready,
-            Due {
-                touch,
-                kind: FETCH,
-                wait_ns,
-                requested_ns,
-            },
-        );
+        self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
     }
 
     // When the last bit has been sent, and when the page is here; nanoseconds of the run.
@@ -195,9 +165,7 @@ impl Supervisor<'_> {
         let latency = if link.profiled().load(Ordering::Relaxed) == 0 {
             link.rtt_ps().load(Ordering::Relaxed)
         } else {
-            let state = link
-                .profile_state()
-                .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
+            let state = link.profile_state().fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
             let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
             u64::from(self.tables.profile(tier)[draw].load(Ordering::Relaxed)) * 1000
         };
@@ -207,10 +175,8 @@ impl Supervisor<'_> {
     fn prefetch(&mut self, touch: &Touch, now: u64) {
         let prefetch = self.config.prefetch;
         let prefetcher = self.waiting.prefetchers.entry(touch.slot);
-        let pages: Vec<PageIndex> = prefetcher
-            .or_insert_with(|| Prefetcher::new(prefetch))
-            .on_fault(touch.page)
-            .collect();
+        let pages: Vec<PageIndex> =
+            prefetcher.or_insert_with(|| Prefetcher::new(prefetch)).on_fault(touch.page).collect();
         for page in pages {
             let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
                 return;
@@ -241,9 +207,7 @@ impl Supervisor<'_> {
         self.waiting.sequence += 1;
         // The supervisor's own work on the fault is part of the delay, not on top of it.
         let at_ns = at_ns.saturating_sub(self.config.constant_ns);
-        self.waiting
-            .due
-            .push(Reverse((at_ns, self.waiting.sequence, due)));
+        self.waiting.due.push(Reverse((at_ns, self.waiting.sequence, due)));
     }
 
     /// Lets every fault go whose deadline has come, and waits for the next.
@@ -266,11 +230,7 @@ impl Supervisor<'_> {
                 cell.store(word.made_local(due.touch.write).0, Ordering::Release);
             }
             self.resolve(&due.touch);
-            let kind = if due.kind == FETCH {
-                FaultKind::Fetch
-            } else {
-                FaultKind::Arrived
-            };
+            let kind = if due.kind == FETCH { FaultKind::Fetch } else { FaultKind::Arrived };
             let measured = self.now_ns().saturating_sub(due.touch.since_ns);
             self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
         }
@@ -285,8 +245,7 @@ impl Supervisor<'_> {
             let before = self.waiting.stalled.len();
             self.touch(touch);
             if self.waiting.stalled.len() == before {
-                self.totals
-                    .stalled(self.now_ns().saturating_sub(touch.since_ns));
+                self.totals.stalled(self.now_ns().saturating_sub(touch.since_ns));
             }
         }
         self.resolve_due();
@@ -300,11 +259,7 @@ impl Supervisor<'_> {
         let address = arena.address(touch.page);
         // A page whose contents exist is mapped; one that has none is created. Errors mean that the range or the
         // process is gone, and then nobody waits.
-        let mapped = if touch.minor {
-            fault.map(address, 4096)
-        } else {
-            fault.zero(address, 4096)
-        };
+        let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
         if let Err(error) = mapped
             && error.errno() == Some(14)
         {

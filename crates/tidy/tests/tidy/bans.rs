@@ -58,11 +58,7 @@ pub(crate) fn check(file: &RustFile) -> Vec<Finding> {
 }
 
 const fn ban(call: &'static str, scope: Scope, remedy: &'static str) -> Ban {
-    Ban {
-        call,
-        scope,
-        remedy,
-    }
+    Ban { call, scope, remedy }
 }
 
 impl Ban {
@@ -81,10 +77,7 @@ impl Ban {
             let remedy = format!("`{}`: {}", self.call, self.remedy);
             Finding::new(&file.path, file.source.line(at), "banned call", remedy)
         };
-        occurrences(code, self.call)
-            .into_iter()
-            .map(remedy)
-            .collect()
+        occurrences(code, self.call).into_iter().map(remedy).collect()
     }
 }
 

@@ -42,20 +42,12 @@ const ROWS: [Row; 14] = [
 ];
 
 const fn row(name: &'static str, layer: u8, may_use: MayUse, reason: &'static str) -> Row {
-    Row {
-        name,
-        layer,
-        may_use,
-        reason,
-    }
+    Row { name, layer, may_use, reason }
 }
 
 /// Reports edges that the table does not list, and crates it does not know.
 pub(crate) fn check(manifests: &[TextFile]) -> Vec<Finding> {
-    manifests
-        .iter()
-        .flat_map(|manifest| check_one(&manifest.path, &manifest.text))
-        .collect()
+    manifests.iter().flat_map(|manifest| check_one(&manifest.path, &manifest.text)).collect()
 }
 
 fn check_one(path: &str, text: &str) -> Vec<Finding> {
@@ -105,31 +97,17 @@ fn dependencies(text: &str) -> Vec<Dependency> {
     let mut section = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
-        let new = |name: &str, is_dev| Dependency {
-            name: name.to_owned(),
-            is_dev,
-            line: index + 1,
-        };
-        if let Some(header) = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
-            section = header
-                .rsplit('.')
-                .map(|part| part.trim_matches('"').to_owned())
-                .collect();
+        let new =
+            |name: &str, is_dev| Dependency { name: name.to_owned(), is_dev, line: index + 1 };
+        if let Some(header) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = header.rsplit('.').map(|part| part.trim_matches('"').to_owned()).collect();
             if let [name, kind, ..] = section.as_slice()
                 && kind.ends_with("dependencies")
             {
                 found.push(new(name, kind.starts_with("dev")));
             }
         } else if let Some((key, value)) = line.split_once('=') {
-            let key = key
-                .split('.')
-                .next()
-                .unwrap_or(key)
-                .trim()
-                .trim_matches('"');
+            let key = key.split('.').next().unwrap_or(key).trim().trim_matches('"');
             match section.as_slice() {
                 [kind, ..] if kind.ends_with("dependencies") => {
                     found.push(new(renamed(value).unwrap_or(key), kind.starts_with("dev")));
@@ -181,26 +159,11 @@ mod tests {
 
     #[test]
     fn edges_outside_the_table_are_found() {
-        assert_eq!(
-            lines("measure", "[dependencies]\nsys.workspace = true\n"),
-            [2]
-        );
-        assert_eq!(
-            lines("farmem", "[dependencies]\nx = { package = \"proto\" }\n"),
-            [2]
-        );
-        assert_eq!(
-            lines("farmem", "[dependencies.netsim]\nworkspace = true\n"),
-            [1]
-        );
-        assert_eq!(
-            lines("proto", "[build-dependencies]\nsys.workspace = true\n"),
-            [2]
-        );
-        assert_eq!(
-            lines("afar", "[dependencies]\nbench.workspace = true\n"),
-            [2]
-        );
+        assert_eq!(lines("measure", "[dependencies]\nsys.workspace = true\n"), [2]);
+        assert_eq!(lines("farmem", "[dependencies]\nx = { package = \"proto\" }\n"), [2]);
+        assert_eq!(lines("farmem", "[dependencies.netsim]\nworkspace = true\n"), [1]);
+        assert_eq!(lines("proto", "[build-dependencies]\nsys.workspace = true\n"), [2]);
+        assert_eq!(lines("afar", "[dependencies]\nbench.workspace = true\n"), [2]);
         let target = "[target.'cfg(unix)'.dependencies]\n\"flash\" = \"1\"\n";
         assert_eq!(lines("netsim", target), [2]);
         let table = "[dependencies.x]\npackage = \"afar\"\n";
@@ -209,18 +172,9 @@ mod tests {
 
     #[test]
     fn edges_of_tests_may_reach_any_lower_layer() {
-        assert_eq!(
-            lines("netsim", "[dev-dependencies]\nproto.workspace = true\n"),
-            []
-        );
-        assert_eq!(
-            lines("netsim", "[dev-dependencies]\nflash.workspace = true\n"),
-            [2]
-        );
-        assert_eq!(
-            lines("measure", "[dev-dependencies]\nworkload.workspace = true\n"),
-            [2]
-        );
+        assert_eq!(lines("netsim", "[dev-dependencies]\nproto.workspace = true\n"), []);
+        assert_eq!(lines("netsim", "[dev-dependencies]\nflash.workspace = true\n"), [2]);
+        assert_eq!(lines("measure", "[dev-dependencies]\nworkload.workspace = true\n"), [2]);
     }
 
     #[test]
@@ -230,9 +184,6 @@ mod tests {
 
     #[test]
     fn sections_of_other_kinds_are_not_dependencies() {
-        assert_eq!(
-            dependencies("[package]\nmeasure = 1\n[features]\nsys = []\n"),
-            []
-        );
+        assert_eq!(dependencies("[package]\nmeasure = 1\n[features]\nsys = []\n"), []);
     }
 }

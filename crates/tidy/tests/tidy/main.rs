@@ -34,22 +34,13 @@ pub(crate) struct Finding {
 
 impl Finding {
     fn new(path: &str, line: usize, rule: &'static str, remedy: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            rule,
-            remedy: remedy.into(),
-        }
+        Self { path: path.to_owned(), line, rule, remedy: remedy.into() }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}:{}: {}: {}",
-            self.path, self.line, self.rule, self.remedy
-        )
+        write!(f, "{}:{}: {}: {}", self.path, self.line, self.rule, self.remedy)
     }
 }
 
@@ -74,33 +65,16 @@ fn check(tree: &Tree) -> Vec<Finding> {
 fn the_tree_is_tidy() {
     let tree = Tree::read();
     assert!(
-        tree.rust
-            .iter()
-            .any(|file| file.path == "crates/tidy/tests/tidy/main.rs"),
+        tree.rust.iter().any(|file| file.path == "crates/tidy/tests/tidy/main.rs"),
         "the list of files must contain this one, or nothing is being checked"
     );
     let findings = check(&tree);
-    let report: String = findings
-        .iter()
-        .map(|finding| format!("{finding}\n"))
-        .collect();
-    assert!(
-        findings.is_empty(),
-        "{} findings:\n{report}",
-        findings.len()
-    );
+    let report: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    assert!(findings.is_empty(), "{} findings:\n{report}", findings.len());
 }
 
 #[test]
 fn finding_reads_like_a_compiler_message() {
-    let finding = Finding::new(
-        "crates/farmem/src/lib.rs",
-        7,
-        "line width",
-        "break the line",
-    );
-    assert_eq!(
-        finding.to_string(),
-        "crates/farmem/src/lib.rs:7: line width: break the line"
-    );
+    let finding = Finding::new("crates/farmem/src/lib.rs", 7, "line width", "break the line");
+    assert_eq!(finding.to_string(), "crates/farmem/src/lib.rs:7: line width: break the line");
 }

@@ -20,10 +20,7 @@ pub(crate) fn test_modules(files: &[RustFile]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     loop {
         let before = found.len();
-        for file in files
-            .iter()
-            .filter(|file| file.role == Role::Product && !is_root(&file.path))
-        {
+        for file in files.iter().filter(|file| file.role == Role::Product && !is_root(&file.path)) {
             let parents = parents(files, file);
             let is_test = |parent: &&RustFile| {
                 found.contains(&parent.path) || !declares(&parent.source.live, stem(&file.path))
@@ -98,10 +95,7 @@ fn includes(text: &str, name: &str) -> bool {
 
 /// The name of the module a path holds.
 fn stem(path: &str) -> &str {
-    let path = path
-        .strip_suffix("/mod.rs")
-        .or_else(|| path.strip_suffix(".rs"))
-        .unwrap_or(path);
+    let path = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -110,24 +104,15 @@ mod tests {
     use super::*;
 
     fn orphans(files: &[(&str, &str)]) -> Vec<String> {
-        let files: Vec<_> = files
-            .iter()
-            .map(|(path, text)| RustFile::new(path, text))
-            .collect();
-        check(&files)
-            .into_iter()
-            .map(|finding| finding.path)
-            .collect()
+        let files: Vec<_> = files.iter().map(|(path, text)| RustFile::new(path, text)).collect();
+        check(&files).into_iter().map(|finding| finding.path).collect()
     }
 
     #[test]
     fn declared_passes() {
         let files = [
             ("crates/a/build.rs", ""),
-            (
-                "crates/a/src/lib.rs",
-                "mod b;\npub mod c;\n#[path = \"odd/e.rs\"]\nmod odd;",
-            ),
+            ("crates/a/src/lib.rs", "mod b;\npub mod c;\n#[path = \"odd/e.rs\"]\nmod odd;"),
             ("crates/a/src/b.rs", "mod d;"),
             ("crates/a/src/b/d.rs", ""),
             ("crates/a/src/c/mod.rs", ""),
@@ -149,11 +134,7 @@ mod tests {
             ("crates/a/tests/two/main.rs", ""),
             ("crates/a/tests/two/part.rs", ""),
         ];
-        let expected = [
-            "crates/a/src/b.rs",
-            "crates/a/src/c/bb.rs",
-            "crates/a/tests/two/part.rs",
-        ];
+        let expected = ["crates/a/src/b.rs", "crates/a/src/c/bb.rs", "crates/a/tests/two/part.rs"];
         assert_eq!(orphans(&files), expected);
     }
 
@@ -164,9 +145,6 @@ mod tests {
             RustFile::new("crates/a/src/b.rs", ""),
             RustFile::new("crates/a/src/tests.rs", ""),
         ];
-        assert_eq!(
-            test_modules(&files),
-            BTreeSet::from(["crates/a/src/tests.rs".to_owned()])
-        );
+        assert_eq!(test_modules(&files), BTreeSet::from(["crates/a/src/tests.rs".to_owned()]));
     }
 }

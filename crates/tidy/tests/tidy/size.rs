@@ -36,13 +36,10 @@ fn wide_lines(file: &RustFile) -> Vec<Finding> {
 fn long_functions(file: &RustFile) -> Vec<Finding> {
     let code = &file.source.code;
     let is_named = |&at: &usize| !code[at + 2..].trim_start().starts_with('(');
-    let lengths = occurrences(code, "fn")
-        .into_iter()
-        .filter(is_named)
-        .filter_map(|start| {
-            let (_, end) = body(code, start)?;
-            Some((file.source.line(start), newlines(&code[start..end]) + 1))
-        });
+    let lengths = occurrences(code, "fn").into_iter().filter(is_named).filter_map(|start| {
+        let (_, end) = body(code, start)?;
+        Some((file.source.line(start), newlines(&code[start..end]) + 1))
+    });
     lengths
         .filter(|&(_, length)| length > FUNCTION_LINES)
         .map(|(line, length)| {
@@ -69,10 +66,7 @@ mod tests {
 
     fn rules(path: &str, text: &str) -> Vec<(usize, &'static str)> {
         let findings = check(&RustFile::new(path, text));
-        findings
-            .into_iter()
-            .map(|finding| (finding.line, finding.rule))
-            .collect()
+        findings.into_iter().map(|finding| (finding.line, finding.rule)).collect()
     }
 
     fn function(lines: usize) -> String {
@@ -82,10 +76,7 @@ mod tests {
     #[test]
     fn line_width_counts_characters() {
         assert_eq!(rules("a.rs", &"é".repeat(LINE_WIDTH)), []);
-        assert_eq!(
-            rules("a.rs", &format!("\n{}", "é".repeat(101))),
-            [(2, "line width")]
-        );
+        assert_eq!(rules("a.rs", &format!("\n{}", "é".repeat(101))), [(2, "line width")]);
     }
 
     #[test]
@@ -97,10 +88,7 @@ mod tests {
 
     #[test]
     fn function_length_ignores_declarations() {
-        let text = format!(
-            "trait T {{\n    fn f();\n{}}}\n",
-            "const X: u8;\n".repeat(80)
-        );
+        let text = format!("trait T {{\n    fn f();\n{}}}\n", "const X: u8;\n".repeat(80));
         assert_eq!(rules("a.rs", &text), []);
     }
 
@@ -109,10 +97,7 @@ mod tests {
         let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "use x;\n".repeat(90));
         let full = "const X: u8 = 0;\n".repeat(FILE_LINES);
         assert_eq!(rules("a.rs", &format!("{full}{tests}")), []);
-        assert_eq!(
-            rules("a.rs", &format!("{full}\n{tests}")),
-            [(501, "file length")]
-        );
+        assert_eq!(rules("a.rs", &format!("{full}\n{tests}")), [(501, "file length")]);
     }
 
     #[test]

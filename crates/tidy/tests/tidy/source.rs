@@ -28,13 +28,7 @@ impl Source {
             live = blanked(&live, start, end);
             test_lines += newlines(&text[start..end]) + 1;
         }
-        Self {
-            text: text.to_owned(),
-            code,
-            live,
-            comments,
-            test_lines,
-        }
+        Self { text: text.to_owned(), code, live, comments, test_lines }
     }
 
     /// The line of a byte offset; the first line is 1.
@@ -100,11 +94,7 @@ pub(crate) fn body(code: &str, from: usize) -> Option<(usize, usize)> {
 /// `text` with the bytes from `start` to `end` turned into spaces, line breaks kept.
 fn blanked(text: &str, start: usize, end: usize) -> String {
     let blank = |c: char| {
-        if c == '\n' {
-            "\n".to_owned()
-        } else {
-            " ".repeat(c.len_utf8())
-        }
+        if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) }
     };
     let middle: String = text[start..end].chars().map(blank).collect();
     [&text[..start], &middle, &text[end..]].concat()
@@ -161,9 +151,7 @@ fn literal(rest: &str, follows_word: bool) -> Option<usize> {
     let prefix = ["br", "cr", "r", "b", "c"]
         .into_iter()
         .find(|prefix| {
-            let quoted = rest
-                .strip_prefix(prefix)
-                .map(|rest| rest.trim_start_matches('#'));
+            let quoted = rest.strip_prefix(prefix).map(|rest| rest.trim_start_matches('#'));
             !follows_word && quoted.is_some_and(|rest| rest.starts_with(['"', '\'']))
         })
         .unwrap_or("");
@@ -172,15 +160,10 @@ fn literal(rest: &str, follows_word: bool) -> Option<usize> {
         let hashes = quoted.len() - quoted.trim_start_matches('#').len();
         let open = prefix.len() + hashes + 1;
         let close = format!("\"{}", "#".repeat(hashes));
-        let end = rest[open..]
-            .find(&close)
-            .map_or(rest.len(), |end| open + end + close.len());
+        let end = rest[open..].find(&close).map_or(rest.len(), |end| open + end + close.len());
         return Some(end);
     }
-    let quote = quoted
-        .chars()
-        .next()
-        .filter(|quote| ['"', '\''].contains(quote))?;
+    let quote = quoted.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
     if quote == '\'' && is_lifetime(quoted) {
         return None;
     }
@@ -216,11 +199,7 @@ fn test_items(code: &str) -> Vec<(usize, usize)> {
             continue;
         }
         let attribute = closing(code, start + 1);
-        let semicolon = || {
-            code[attribute..]
-                .find([';', '}'])
-                .map(|at| attribute + at + 1)
-        };
+        let semicolon = || code[attribute..].find([';', '}']).map(|at| attribute + at + 1);
         let end = match body(code, attribute) {
             // An inner attribute speaks of everything that follows.
             _ if code[start..].starts_with("#!") => code.len(),
@@ -257,11 +236,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let code = Source::new(text).code;
-            assert_eq!(
-                code.split_whitespace().collect::<Vec<_>>().join(" "),
-                expected,
-                "{text}"
-            );
+            assert_eq!(code.split_whitespace().collect::<Vec<_>>().join(" "), expected, "{text}");
             assert_eq!(code.len(), text.len(), "{text}");
         }
     }
@@ -277,10 +252,7 @@ mod tests {
         let text =
             "fn a() {}\n#[cfg(test)]\nmod tests { fn b() {} }\n#[cfg(test)]\nuse c;\nfn d();";
         let live = Source::new(text).live;
-        assert_eq!(
-            live.split_whitespace().collect::<Vec<_>>(),
-            ["fn", "a()", "{}", "fn", "d();"]
-        );
+        assert_eq!(live.split_whitespace().collect::<Vec<_>>(), ["fn", "a()", "{}", "fn", "d();"]);
         assert_eq!(live.len(), text.len());
     }
 

@@ -41,12 +41,7 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
     }
     if !text.is_empty() && !text.ends_with('\n') {
         let remedy = "end the file with a line break";
-        findings.push(Finding::new(
-            path,
-            text.lines().count(),
-            "last line",
-            remedy,
-        ));
+        findings.push(Finding::new(path, text.lines().count(), "last line", remedy));
     }
     findings
 }
@@ -54,18 +49,16 @@ pub(crate) fn check(path: &str, text: &str) -> Vec<Finding> {
 /// The words of the table in a line, with their remedies.
 fn words(line: &str) -> impl Iterator<Item = (String, &'static str)> {
     let lower = line.to_ascii_lowercase();
-    WORDS
-        .iter()
-        .filter_map(move |(first, second, kind, remedy)| {
-            let word = [*first, *second].concat();
-            let is_found = match kind {
-                Match::Word => {
-                    starts(line, &word).any(|at| !is_word(line[at + word.len()..].chars().next()))
-                }
-                Match::Prefix => starts(&lower, &word).next().is_some(),
-            };
-            is_found.then_some((word, *remedy))
-        })
+    WORDS.iter().filter_map(move |(first, second, kind, remedy)| {
+        let word = [*first, *second].concat();
+        let is_found = match kind {
+            Match::Word => {
+                starts(line, &word).any(|at| !is_word(line[at + word.len()..].chars().next()))
+            }
+            Match::Prefix => starts(&lower, &word).next().is_some(),
+        };
+        is_found.then_some((word, *remedy))
+    })
 }
 
 /// Where `word` begins in `line` without being the end of a longer word.
@@ -84,10 +77,7 @@ mod tests {
     use super::*;
 
     fn rules(text: &str) -> Vec<(usize, &'static str)> {
-        check("a.md", text)
-            .into_iter()
-            .map(|finding| (finding.line, finding.rule))
-            .collect()
+        check("a.md", text).into_iter().map(|finding| (finding.line, finding.rule)).collect()
     }
 
     #[test]
@@ -100,10 +90,7 @@ mod tests {
     fn white_space_does_not_end_a_line() {
         assert_eq!(rules("a\nb \n"), [(2, "trailing white space")]);
         assert_eq!(rules("a\r\n"), [(1, "trailing white space")]);
-        assert_eq!(
-            rules("a\n\t"),
-            [(2, "trailing white space"), (2, "last line")]
-        );
+        assert_eq!(rules("a\n\t"), [(2, "trailing white space"), (2, "last line")]);
     }
 
     #[test]

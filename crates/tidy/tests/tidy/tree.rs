@@ -50,12 +50,7 @@ impl Tree {
     pub(crate) fn read() -> Self {
         let root = root();
         let paths = git_files(&root).unwrap_or_else(|| walk(&root));
-        Self::new(
-            paths
-                .iter()
-                .filter_map(|path| read_text(&root, path))
-                .collect(),
-        )
+        Self::new(paths.iter().filter_map(|path| read_text(&root, path)).collect())
     }
 
     fn new(texts: Vec<TextFile>) -> Self {
@@ -70,72 +65,44 @@ impl Tree {
                 file.role = Role::Test;
             }
         }
-        let manifests = texts
-            .iter()
-            .filter(|file| is_manifest(&file.path))
-            .cloned()
-            .collect();
-        Self {
-            texts,
-            rust,
-            manifests,
-        }
+        let manifests = texts.iter().filter(|file| is_manifest(&file.path)).cloned().collect();
+        Self { texts, rust, manifests }
     }
 }
 
 impl RustFile {
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let mut parts = path.split('/');
-        let krate = if parts.next() == Some("crates") {
-            parts.next().unwrap_or("")
-        } else {
-            ""
-        };
+        let krate = if parts.next() == Some("crates") { parts.next().unwrap_or("") } else { "" };
         let role = match parts.next() {
             Some("tests" | "benches" | "examples") => Role::Test,
             Some("build.rs") => Role::Build,
             _ => Role::Product,
         };
         let (path, krate) = (path.to_owned(), krate.to_owned());
-        Self {
-            path,
-            krate,
-            role,
-            source: Source::new(text),
-        }
+        Self { path, krate, role, source: Source::new(text) }
     }
 
     /// The code that ships: nothing of it in a test.
     pub(crate) fn live(&self) -> &str {
-        if self.role == Role::Test {
-            ""
-        } else {
-            &self.source.live
-        }
+        if self.role == Role::Test { "" } else { &self.source.live }
     }
 }
 
 /// The root of the repository.
 fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors()
-        .nth(2)
-        .expect("crates/tidy lies two levels below the root")
-        .to_owned()
+    here.ancestors().nth(2).expect("crates/tidy lies two levels below the root").to_owned()
 }
 
 /// Files git tracks or would track; `None` where there is no git or no repository.
 fn git_files(root: &Path) -> Option<BTreeSet<String>> {
     let mut git = Command::new("git");
-    git.args(["ls-files", "-z", "-co", "--exclude-standard"])
-        .current_dir(root);
+    git.args(["ls-files", "-z", "-co", "--exclude-standard"]).current_dir(root);
     let output = git.output().ok().filter(|output| output.status.success())?;
     let list = String::from_utf8(output.stdout).ok()?;
-    let files: BTreeSet<String> = list
-        .split('\0')
-        .filter(|path| !path.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let files: BTreeSet<String> =
+        list.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
     (!files.is_empty()).then_some(files)
 }
 
@@ -147,11 +114,7 @@ fn walk(root: &Path) -> BTreeSet<String> {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if is_directory
-                && !["target", ".git"]
-                    .iter()
-                    .any(|name| entry.file_name() == *name)
-            {
+            if is_directory && !["target", ".git"].iter().any(|name| entry.file_name() == *name) {
                 directories.push(path);
             } else if !is_directory && let Ok(relative) = path.strip_prefix(root) {
                 files.insert(relative.to_string_lossy().into_owned());
@@ -164,16 +127,9 @@ fn walk(root: &Path) -> BTreeSet<String> {
 /// `None` for what is not a text: symbolic links, removed files, bytes that are not UTF-8.
 fn read_text(root: &Path, path: &str) -> Option<TextFile> {
     let full = root.join(path);
-    fs::symlink_metadata(&full)
-        .ok()
-        .filter(fs::Metadata::is_file)?;
-    let text = String::from_utf8(fs::read(&full).ok()?)
-        .ok()
-        .filter(|text| !text.contains('\0'))?;
-    Some(TextFile {
-        path: path.to_owned(),
-        text,
-    })
+    fs::symlink_metadata(&full).ok().filter(fs::Metadata::is_file)?;
+    let text = String::from_utf8(fs::read(&full).ok()?).ok().filter(|text| !text.contains('\0'))?;
+    Some(TextFile { path: path.to_owned(), text })
 }
 
 fn is_manifest(path: &str) -> bool {
@@ -185,10 +141,7 @@ mod tests {
     use super::*;
 
     fn text(path: &str, text: &str) -> TextFile {
-        TextFile {
-            path: path.to_owned(),
-            text: text.to_owned(),
-        }
+        TextFile { path: path.to_owned(), text: text.to_owned() }
     }
 
     #[test]
@@ -212,10 +165,7 @@ mod tests {
             text("crates/a/src/tests/deep.rs", ""),
         ]);
         let roles: Vec<_> = tree.rust.iter().map(|file| file.role).collect();
-        assert_eq!(
-            roles,
-            [Role::Product, Role::Product, Role::Test, Role::Test]
-        );
+        assert_eq!(roles, [Role::Product, Role::Product, Role::Test, Role::Test]);
         assert_eq!(tree.manifests.len(), 1);
     }
 
@@ -225,9 +175,7 @@ mod tests {
         let walked = walk(&root);
         assert!(walked.contains("crates/tidy/tests/tidy/tree.rs"));
         assert!(
-            !walked
-                .iter()
-                .any(|path| path.starts_with("target/") || path.starts_with(".git/"))
+            !walked.iter().any(|path| path.starts_with("target/") || path.starts_with(".git/"))
         );
     }
 }

@@ -6,18 +6,9 @@ use crate::tree::RustFile;
 
 /// The crates that may hold unsafe code, and why each must.
 const UNSAFE_CRATES: [(&str, &str); 3] = [
-    (
-        "sys",
-        "the only crate that talks to the kernel; it hands out safe handles",
-    ),
-    (
-        "farmem-preload",
-        "runs inside the measured program, below its allocator",
-    ),
-    (
-        "afar-place",
-        "places the program's own memory by raw address",
-    ),
+    ("sys", "the only crate that talks to the kernel; it hands out safe handles"),
+    ("farmem-preload", "runs inside the measured program, below its allocator"),
+    ("afar-place", "places the program's own memory by raw address"),
 ];
 
 /// Spelt so that the word is data here.
@@ -32,20 +23,10 @@ pub(crate) fn check(file: &RustFile) -> Vec<Finding> {
         let line = source.line(at);
         if !is_allowed {
             let remedy = "move it into `sys` behind a safe function";
-            findings.push(Finding::new(
-                &file.path,
-                line,
-                "unsafe outside its crates",
-                remedy,
-            ));
+            findings.push(Finding::new(&file.path, line, "unsafe outside its crates", remedy));
         } else if needs_reason(&source.code[at + KEYWORD.len()..]) && !has_reason(source, line) {
             let remedy = "say above it in a `// SAFETY:` comment why its requirements hold";
-            findings.push(Finding::new(
-                &file.path,
-                line,
-                "unsafe without a reason",
-                remedy,
-            ));
+            findings.push(Finding::new(&file.path, line, "unsafe without a reason", remedy));
         }
     }
     findings
@@ -61,11 +42,7 @@ fn needs_reason(after: &str) -> bool {
 fn has_reason(source: &Source, line: usize) -> bool {
     let codes: Vec<&str> = source.code.lines().collect();
     let comments: Vec<&str> = source.comments.lines().collect();
-    let states = |index: usize| {
-        comments
-            .get(index)
-            .is_some_and(|text| text.contains("SAFETY:"))
-    };
+    let states = |index: usize| comments.get(index).is_some_and(|text| text.contains("SAFETY:"));
     let mut index = line - 1;
     let mut in_comment = false;
     while !states(index) {
@@ -92,10 +69,7 @@ mod tests {
 
     fn rules(krate: &str, text: &str) -> Vec<(usize, &'static str)> {
         let findings = check(&RustFile::new(&format!("crates/{krate}/src/lib.rs"), text));
-        findings
-            .into_iter()
-            .map(|finding| (finding.line, finding.rule))
-            .collect()
+        findings.into_iter().map(|finding| (finding.line, finding.rule)).collect()
     }
 
     #[test]
@@ -103,10 +77,7 @@ mod tests {
         let text = "// SAFETY: x\nunsafe { f() }\n";
         assert_eq!(rules("sys", text), []);
         assert_eq!(rules("farmem", text), [(2, "unsafe outside its crates")]);
-        assert_eq!(
-            rules("farmem", "#![deny(unsafe_code)]\n// unsafe\n\"unsafe\""),
-            []
-        );
+        assert_eq!(rules("farmem", "#![deny(unsafe_code)]\n// unsafe\n\"unsafe\""), []);
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! What the program says about its memory: `madvise`, `mlock`, `afar_place`.
+
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::arena::Arena;
+use super::calls::round_up;
+use super::filter::nr;
+use super::regions::PAGE;
+use super::shared::{ARENA_BYTES, State, Word};
+use super::supervisor::Supervisor;
+
+const ENOMEM: i64 = 12;
+const EINVAL: i64 = 22;
+
+mod advice {
+    pub(super) const WILLNEED: u64 = 3;
+    pub(super) const DONTNEED: u64 = 4;
+    pub(super) const FREE: u64 = 8;
+    pub(super) const REMOVE: u64 = 9;
+    pub(super) const DONTFORK: u64 = 10;
+    pub(super) const DOFORK: u64 = 11;
+    pub(super) const MERGEABLE: u64 = 12;
+    pub(super) const UNMERGEABLE: u64 = 13;
+    pub(super) const HUGEPAGE: u64 = 14;
+    pub(super) const NOHUGEPAGE: u64 = 15;
+    pub(super) const WIPEONFORK: u64 = 18;
+    pub(super) const KEEPONFORK: u64 = 19;
+    pub(super) const COLD: u64 = 20;
+    pub(super) const PAGEOUT: u64 = 21;
+    pub(super) const DONTNEED_LOCKED: u64 = 24;
+    pub(super) const COLLAPSE: u64 = 25;
+}
+
+impl Supervisor<'_> {
+    pub(crate) fn madvise(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let [start, bytes, advice, ..] = call.args;
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        let (Some(bytes), true) = (round_up(bytes), start.is_multiple_of(PAGE)) else {
+            return Ok(self.listener.proceed(call.id)?);
+        };
+        let end = start.saturating_add(bytes);
+        let pieces = arena.regions.pieces(start, end);
+        if pieces.iter().any(|piece| piece.traits.foreign) {
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        let covered = arena.regions.covers(start, end);
+        match advice {
+            advice::DONTNEED | advice::FREE | advice::DONTNEED_LOCKED => {
+                for piece in pieces {
+                    self.empty(slot, piece.start, piece.bytes());
+                }
+            }
+            // What the kernel answers for private memory.
+            advice::REMOVE => return Ok(self.listener.answer(call.id, -EINVAL)?),
+            advice::WIPEONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = true),
+            advice::KEEPONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = false),
+            advice::DONTFORK => arena.regions.mark(start, end, |t| t.not_on_fork = true),
+            advice::DOFORK => arena.regions.mark(start, end, |t| t.not_on_fork = false),
+            // Hints: huge pages are off in an arena, and what leaves it is the policy's business.
+            advice::WILLNEED
+            | advice::MERGEABLE
+            | advice::UNMERGEABLE
+            | advice::HUGEPAGE
+            | advice::NOHUGEPAGE
+            | advice::COLD
+            | advice::PAGEOUT
+            | advice::COLLAPSE => {}
+            _ => return Ok(self.listener.proceed(call.id)?),
+        }
+        Ok(self.listener.answer(call.id, if covered { 0 } else { -ENOMEM })?)
+    }
+
+    pub(crate) fn lock(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        let (first, count, pin) = match i64::from(call.nr) {
+            nr::MLOCKALL => {
+                // MCL_CURRENT locks what is there, MCL_FUTURE what will be.
+                arena.lock_all = call.args[0] & 2 != 0;
+                (arena.page(arena.base), Pages::new(ARENA_BYTES / PAGE), call.args[0] & 1 != 0)
+            }
+            nr::MUNLOCKALL => {
+                arena.lock_all = false;
+                (arena.page(arena.base), Pages::new(ARENA_BYTES / PAGE), false)
+            }
+            number => {
+                let [start, bytes, ..] = call.args;
+                let count = Pages::new(bytes.div_ceil(PAGE).max(1));
+                (arena.page(start), count, number != nr::MUNLOCK)
+            }
+        };
+        for residency in &mut arena.tiers {
+            if pin {
+                residency.pin(first, count);
+            } else {
+                residency.unpin(first, count);
+            }
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) {
+        if let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.lock_all) {
+            let first = arena.page(start);
+            arena.tiers.iter_mut().for_each(|tier| tier.pin(first, Pages::new(bytes / PAGE)));
+        }
+    }
+
+    // `afar_place`: pages of the range belong to another tier from now on.
+    pub(crate) fn place(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let [_, _, start, bytes, name, _] = call.args;
+        let packed = |tier: &super::config::Tier| super::pack_name(&tier.name) == name;
+        let tier = self.config.tiers.iter().position(packed);
+        let slot = self.slots.get(&tgid).copied();
+        let (Some(tier), Some(slot)) = (tier, slot) else {
+            return Ok(self.listener.answer(call.id, -EINVAL)?);
+        };
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return Ok(());
+        };
+        let end = start.saturating_add(bytes);
+        let inside = bytes > 0 && arena.contains(start) && arena.contains(end - 1);
+        let result = if inside {
+            self.set_tier(&mut arena, start / PAGE * PAGE, end, tier);
+            0
+        } else {
+            -EINVAL
+        };
+        let budget = arena.budget;
+        self.arenas[slot] = Some(arena);
+        self.update_budget(budget);
+        Ok(self.listener.answer(call.id, result)?)
+    }
+
+    fn set_tier(&mut self, arena: &mut Arena, start: u64, end: u64, tier: usize) {
+        let bits = u32::try_from(tier).unwrap_or(0);
+        for address in (start..end).step_by(4096) {
+            let page = arena.page(address);
+            let Some(cell) = self.tables.make_word(arena.slot, page) else {
+                self.totals.warn_once("page-state table is full: some pages are not managed");
+                return;
+            };
+            let before = Word(cell.load(Ordering::Acquire));
+            let change = |word: u32| Some(Word(word).with_tier(bits).0);
+            let _always = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+            if before.tier() == tier || before.state() == State::Absent {
+                continue;
+            }
+            arena.populated[before.tier()] -= 1;
+            arena.populated[tier] += 1;
+            if before.resident() {
+                arena.tiers[before.tier()].discard(page, Pages::new(1));
+                arena.tiers[tier].admit(page, crate::residency::Admission::Found);
+                self.tables.lane(arena.budget, before.tier()).credit(1);
+                self.tables.lane(arena.budget, tier).credit(-1);
+            }
+        }
+    }
+}
