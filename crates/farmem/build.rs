@@ -1,5 +1,5 @@
-//! Builds the two parts of the engine that do not run in this process: the BPF program of the trap, and the shared
-//! object that is loaded into the program.
+//! Builds the two parts of the engine that do not run in this process: the BPF program of the trap,
+//! and the shared object that is loaded into the program.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,8 @@ const UFFD_API: u64 = 0xaa;
 const UFFDIO_API: u64 = 0xc018_aa3f;
 const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
 const CLOEXEC_NONBLOCK: u64 = 0o2_004_000;
-// Write-protection, of file pages, resolved by the kernel itself; minor faults; the faulting thread's number.
+// Write-protection, of file pages, resolved by the kernel itself; minor faults; the faulting
+// thread's number.
 const FEATURE_SETS: [u64; 2] =
     [1 | 1 << 8 | 1 << 10 | 1 << 12 | 1 << 13 | 1 << 15, 1 | 1 << 8 | 1 << 10 | 1 << 12];
 
@@ -25,7 +26,8 @@ const FEATURE_SETS: [u64; 2] =
 #[allow(dead_code, reason = "only its address is used")]
 struct Stack([u8; STACK_BYTES]);
 
-// One for the helper thread; one for a forked child's single thread before the program's code runs in it.
+// One for the helper thread; one for a forked child's single thread before the program's code runs
+// in it.
 static mut HELPER_STACK: Stack = Stack([0; STACK_BYTES]);
 static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
 
@@ -60,7 +62,8 @@ pub extern "C" fn fork_entry(_argument: u64) -> ! {
     }
 }
 
-// The helper does the greeting, because it has a descriptor table of its own: nothing ever enters the program's.
+// The helper does the greeting, because it has a descriptor table of its own: nothing ever enters
+// the program's.
 fn join(greeting: u64) {
     HELPER.store(STARTING, Ordering::SeqCst);
     if start_helper(greeting) < 0 {
@@ -84,7 +87,8 @@ fn announce(state: u32) {
 
 // Everything up to READY, in the helper. None if the supervisor has no room for this process.
 fn greet(greeting: u64) -> Option<Link> {
-    // SAFETY: this thread's own descriptor table, and plain numbers; the addresses are those of our own statics.
+    // SAFETY: this thread's own descriptor table, and plain numbers; the addresses are those of our
+    // own statics.
     let answer = unsafe {
         call(system::CLOSE_RANGE, [0, 0xffff_ffff, 0, 0, 0, 0]);
         let program_break = call(system::BRK, [0; 6]).cast_unsigned();

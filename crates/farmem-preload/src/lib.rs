@@ -3,14 +3,15 @@
 //! ```text
 //! constructor -> greet the supervisor -> userfaultfd -> helper thread -> return to the program
 //! helper      -> receive a command -> mmap / munmap / madvise -> reply        (for ever)
-//! forked child, before its first instruction -> the same greeting -> map its own copy -> breakpoint
+//! forked child, before its first instruction -> the same, with a map of its own -> breakpoint
 //! ```
 //!
 //! Rules, because this code shares a process with a program that knows nothing of it:
 //! - No libc, no thread-local storage, no allocation, no panics: system calls and the stack only.
 //! - It never touches the program's memory, and keeps no descriptor in the program's table.
 //! - Without a supervisor it does nothing at all.
-//! - When the supervisor dies, the program is killed: it would not find its memory manager any more.
+//! - When the supervisor dies, the program is killed: it would not find its memory manager any
+//!   more.
 #![no_std]
 #![allow(unsafe_code, reason = "system calls made by hand")]
 

@@ -1,7 +1,8 @@
 //! What the supervisor and the part of it inside the program say to each other.
 //!
-//! Greeting: the program makes a system call that only a supervisor's filter understands, and gets two descriptors.
-//! After that, messages of 64-bit words on a socket: commands one way, replies the other, in order.
+//! Greeting: the program makes a system call that only a supervisor's filter understands, and gets
+//! two descriptors. After that, messages of 64-bit words on a socket: commands one way, replies the
+//! other, in order.
 
 /// First argument of the `prctl` calls that are meant for the supervisor ("afar").
 pub const PRCTL: u64 = 0x6166_6172;
@@ -10,10 +11,12 @@ pub const VERSION: u64 = 1;
 
 /// Is there a supervisor? Answers 0; without one, the kernel answers `EINVAL`.
 pub const PROBE: u64 = 4;
-/// Greeting of a program that has just been executed, by its helper: version, current break, [`crate::fork_entry`]
-/// and the top of its stack follow. Answers `memory << 32 | socket`, in the helper's own descriptor table.
+/// Greeting of a program that has just been executed, by its helper: version, current break,
+/// [`crate::fork_entry`] and the top of its stack follow. Answers `memory << 32 | socket`, in the
+/// helper's own descriptor table.
 pub const HELLO: u64 = 1;
-/// Greeting of a child that was forked and has not been executed; arguments and answer as in [`HELLO`].
+/// Greeting of a child that was forked and has not been executed; arguments and answer as in
+/// [`HELLO`].
 pub const FORKED: u64 = 2;
 /// `afar_place(address, bytes, tier)`: the tier's name is packed into eight bytes.
 pub const PLACE: u64 = 3;
@@ -23,7 +26,8 @@ pub const COOKIE: u64 = 0x5afa_0000_0000;
 
 /// First word of a message from the supervisor. Second: a number that the reply repeats.
 pub mod command {
-    /// Map `[address, bytes, protection, flags]` from the memory file at the offset `address - base`.
+    /// Map `[address, bytes, protection, flags]` from the memory file at the offset `address -
+    /// base`.
     pub const MAP: u64 = 1;
     /// Unmap `[address, bytes]`.
     pub const UNMAP: u64 = 2;
@@ -37,7 +41,8 @@ pub mod command {
 
 /// First word of a message to the supervisor.
 pub mod reply {
-    /// `[READY, helper's thread, features of the userfaultfd or 0]`; carries the userfaultfd if there is one.
+    /// `[READY, helper's thread, features of the userfaultfd or 0]`; carries the userfaultfd if
+    /// there is one.
     pub const READY: u64 = 1;
     /// `[RESULT, number of the command, result]`.
     pub const RESULT: u64 = 2;

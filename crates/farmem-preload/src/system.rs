@@ -51,8 +51,8 @@ pub(crate) unsafe fn call(nr: u64, args: [u64; 6]) -> i64 {
     result
 }
 
-/// Starts a thread of this process with its own descriptor table, running `entry(argument)` on a stack that ends at
-/// `stack_top`. Answers its thread number or `-errno`.
+/// Starts a thread of this process with its own descriptor table, running `entry(argument)` on a
+/// stack that ends at `stack_top`. Answers its thread number or `-errno`.
 ///
 /// # Safety
 /// The stack must be unused, writable and large enough; `entry` must never return.
@@ -61,10 +61,12 @@ pub(crate) unsafe fn spawn_thread(
     entry: extern "C" fn(u64) -> !,
     argument: u64,
 ) -> i64 {
-    // CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM: memory and signals are shared, descriptors are not.
+    // CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM: memory and signals are shared,
+    // descriptors are not.
     const FLAGS: u64 = 0x100 | 0x800 | 0x10000 | 0x40000;
     let result: i64;
-    // SAFETY: the child starts on its own stack and goes straight into `entry`; the parent only sees the answer.
+    // SAFETY: the child starts on its own stack and goes straight into `entry`; the parent only
+    // sees the answer.
     unsafe {
         asm!(
             "syscall",

@@ -4,8 +4,8 @@
 //! fault ─► residency ─► policy ─► link ─► resolve
 //! ```
 //!
-//! The engine is pure: it reads no clock, performs no I/O and needs no privileges, so a trace
-//! runs through the same code as a program does.
+//! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
+//! through the same code as a program does. Only [`runtime`] knows the kernel.
 
 pub mod page;
 
@@ -17,9 +17,9 @@ pub mod prefetch;
 pub mod engine;
 pub mod trace;
 
-pub use engine::{Action, Engine, EngineConfig, Event};
 pub mod runtime;
 
+pub use engine::{Action, Engine, EngineConfig, Event};
 pub use page::PageIndex;
 pub use policy::{Policy, PolicyKind};
 pub use prefetch::{Prefetch, Prefetcher};

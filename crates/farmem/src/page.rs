@@ -9,7 +9,7 @@
 //!   table is cut into chunks that appear when their first page does. The kernel populates a
 //!   zero-filled chunk lazily too, which makes sparse use cost what it touches, and a copy for
 //!   `fork` costs what is in use rather than what is reserved.
-//! - Programs free huge, mostly empty ranges. [`PageStates`] counts the occupied pages of each
+//! - Programs free huge, mostly empty ranges. `PageStates` counts the occupied pages of each
 //!   block of 512, so such a range is skipped 512 pages at a time.
 
 use std::collections::BTreeMap;

@@ -219,6 +219,12 @@ impl Residency {
         self.resize_policy();
     }
 
+    /// Whether any of `count` pages from `first` on is pinned, resident or not.
+    #[must_use]
+    pub fn pins_any(&self, first: PageIndex, count: Pages) -> bool {
+        !self.pins.within(span(first, count)).is_empty()
+    }
+
     /// Undoes [`pin`](Self::pin) for a range. Its pages are the policy's newest.
     pub fn unpin(&mut self, first: PageIndex, count: Pages) {
         let range = span(first, count);

@@ -216,16 +216,16 @@ proptest! {
                     machine.access(access.page, access.write);
                 }
                 Step::Discard(n, count) => {
-                    let count_pages = Pages::new(u64::from(count));
-                    engine.handle(Event::Discard { first: page(n), count: count_pages }, now);
+                    let pages = Pages::new(u64::from(count));
+                    engine.handle(Event::Discard { first: page(n), count: pages }, now);
                     (n..n + count).for_each(|n| machine.discard(page(n)));
                 }
                 Step::Rename(from, to, count) => {
-                    let count_pages = Pages::new(u64::from(count));
-                    let (first, target) = (page(from), page(to));
-                    engine.handle(Event::Rename { from: first, to: target, count: count_pages }, now);
+                    let (from, to) = (page(from), page(to));
+                    let pages = Pages::new(u64::from(count));
+                    engine.handle(Event::Rename { from, to, count: pages }, now);
                     for n in 0..count {
-                        machine.rename(now, page(from + n), page(to + n));
+                        machine.rename(now, page(from.get() + n), page(to.get() + n));
                     }
                 }
             }

@@ -20,15 +20,18 @@ const IOCTL_NEW: libc::c_ulong = 0xaa00;
 /// Write-protection, of file pages, of pages not mapped yet, lifted by the kernel itself.
 const FEATURES: u64 = 1 | 1 << 12 | 1 << 13 | 1 << 15;
 
-/// Times minor faults on a mapping of the kind that an arena is: a memory file, mapped shared, watched for
-/// writes by userfaultfd (which switches fault-around off), its pages dropped with `MADV_DONTNEED` before
-/// each round. Each of `rounds` touches all `pages` once, in order, by a read or by a write.
+/// Times minor faults on a mapping of the kind that an arena is: a memory file, mapped shared,
+/// watched for writes by userfaultfd (which switches fault-around off), its pages dropped with
+/// `MADV_DONTNEED` before each round. Each of `rounds` touches all `pages` once, in order, by a
+/// read or by a write.
 ///
-/// One sample is the processor's time-stamp counter across one touch, in ticks; `pages × rounds` of them, in
-/// the order in which they were taken. A first round, in which the pages come into being, is not among them.
+/// One sample is the processor's time-stamp counter across one touch, in ticks; `pages × rounds` of
+/// them, in the order in which they were taken. A first round, in which the pages come into being,
+/// is not among them.
 ///
 /// # Errors
-/// When the kernel refuses the memory or the userfaultfd (which needs access to `/dev/userfaultfd`, or root).
+/// When the kernel refuses the memory or the userfaultfd (which needs access to `/dev/userfaultfd`,
+/// or root).
 pub fn minor_fault_samples(pages: usize, rounds: usize, write: bool) -> Result<Vec<u64>> {
     let bytes = pages * PAGE;
     let memory = MemoryFile::new("afar-baseline", bytes as u64)?;
@@ -72,7 +75,8 @@ fn open_userfaultfd() -> Result<Userfault> {
         }
         Err(_) => {
             let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
-            // SAFETY: it only watches memory that is registered with it, which this module alone does.
+            // SAFETY: it only watches memory that is registered with it, which this module alone
+            // does.
             unsafe { rustix::mm::userfaultfd(flags) }.during(CREATE)?
         }
     };
@@ -87,8 +91,8 @@ fn open_userfaultfd() -> Result<Userfault> {
 fn advise(view: &SharedView, bytes: usize, advice: Advice) -> Result<()> {
     let address = usize::try_from(view.address())
         .map_err(|_wide| Error::new("advise the kernel", rustix::io::Errno::FAULT))?;
-    // SAFETY: the range is exactly the view's mapping. Neither advice changes contents: the pages belong to a
-    // memory file, which keeps them when they are unmapped.
+    // SAFETY: the range is exactly the view's mapping. Neither advice changes contents: the pages
+    // belong to a memory file, which keeps them when they are unmapped.
     unsafe { rustix::mm::madvise(std::ptr::with_exposed_provenance_mut(address), bytes, advice) }
         .during("advise the kernel on memory")
 }

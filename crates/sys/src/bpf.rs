@@ -1,4 +1,5 @@
-//! Loads a BPF object, sizes its maps, maps them into this process and attaches its programs to raw tracepoints.
+//! Loads a BPF object, sizes its maps, maps them into this process and attaches its programs to raw
+//! tracepoints.
 
 use std::os::fd::AsFd;
 

@@ -19,16 +19,12 @@ fn nanoseconds(time: rustix::time::Timespec) -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// Gives the processor away for `time`.
-pub fn pause(time: std::time::Duration) {
-    std::thread::sleep(time);
-}
-
 /// The processor's time-stamp counter, read after everything before it has been done (x86-64).
 #[must_use]
 #[expect(unsafe_code, reason = "an intrinsic")]
 pub fn cycles() -> u64 {
     let mut processor = 0_u32;
-    // SAFETY: `rdtscp` exists on every x86-64 processor that runs a kernel with the features afar needs.
+    // SAFETY: `rdtscp` exists on every x86-64 processor that runs a kernel with the features afar
+    // needs.
     unsafe { core::arch::x86_64::__rdtscp(&raw mut processor) }
 }

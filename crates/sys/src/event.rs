@@ -46,13 +46,15 @@ impl Poll {
         epoll::add(&self.fd, fd, data, epoll::EventFlags::IN).during("wait on a descriptor")
     }
 
-    /// As [`Poll::add`] for a descriptor known by number, which the caller keeps open while it is in the set.
+    /// As [`Poll::add`] for a descriptor known by number, which the caller keeps open while it is
+    /// in the set.
     ///
     /// # Errors
     /// As [`Poll::add`].
     #[expect(unsafe_code, reason = "borrows a descriptor by number")]
     pub fn add_raw(&self, fd: RawFd, token: u64) -> Result<()> {
-        // SAFETY: the borrow ends with this call; a closed number would be an error of epoll, not of memory.
+        // SAFETY: the borrow ends with this call; a closed number would be an error of epoll, not
+        // of memory.
         self.add(&unsafe { BorrowedFd::borrow_raw(fd) }, token)
     }
 

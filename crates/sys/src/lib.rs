@@ -1,4 +1,5 @@
-//! Safe handles on Linux: what the rest of afar needs of the kernel, and nothing of what it does with it.
+//! Safe handles on Linux: what the rest of afar needs of the kernel, and nothing of what it does
+//! with it.
 //!
 //! ```text
 //! spawn a program under a system-call filter      seccomp, process
@@ -9,7 +10,8 @@
 //! ```
 //!
 //! Invariants:
-//! - Every `unsafe` block of the workspace is here or in the preload library, and says why it is sound.
+//! - Every `unsafe` block of the workspace is here or in the preload library, and says why it is
+//!   sound.
 //! - No policy: nothing here knows of delays, budgets or victims.
 //! - Every failure names the operation and the operating system's reason ([`Error`]).
 

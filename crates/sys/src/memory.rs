@@ -19,7 +19,8 @@ pub struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Creates an empty memory file of `bytes` (sparse: nothing is allocated). Programs may be run from it.
+    /// Creates an empty memory file of `bytes` (sparse: nothing is allocated). Programs may be run
+    /// from it.
     ///
     /// # Errors
     /// When the kernel refuses a new file (out of descriptors or memory).
@@ -56,7 +57,8 @@ impl MemoryFile {
         Ok(Some((start, hole.min(end))))
     }
 
-    /// Copies `bytes` from `from` of this file to `to` of `target`, page by page where they are populated.
+    /// Copies `bytes` from `from` of this file to `to` of `target`, page by page where they are
+    /// populated.
     ///
     /// # Errors
     /// When memory runs out; the target is then partly written.
@@ -118,7 +120,8 @@ impl From<MemoryFile> for OwnedFd {
     }
 }
 
-/// A shared, writable view of a file or kernel map, seen as atomic words because others write it too.
+/// A shared, writable view of a file or kernel map, seen as atomic words because others write it
+/// too.
 #[derive(Debug)]
 pub struct SharedView {
     base: NonNull<libc::c_void>,
@@ -140,7 +143,8 @@ impl SharedView {
     #[expect(unsafe_code, reason = "mmap")]
     pub fn map(fd: &impl AsFd, bytes: usize) -> Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a fresh mapping at an address of the kernel's choosing; nothing else refers to it.
+        // SAFETY: a fresh mapping at an address of the kernel's choosing; nothing else refers to
+        // it.
         let base = unsafe {
             rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0)
         }
@@ -154,7 +158,8 @@ impl SharedView {
     #[must_use]
     #[expect(unsafe_code, reason = "a slice over the mapping")]
     pub fn words32(&self) -> &[AtomicU32] {
-        // SAFETY: the mapping is page-aligned, `bytes` long, lives as long as `self`, and atomics allow writers.
+        // SAFETY: the mapping is page-aligned, `bytes` long, lives as long as `self`, and atomics
+        // allow writers.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 4) }
     }
 
@@ -176,8 +181,9 @@ impl SharedView {
 impl Drop for SharedView {
     #[expect(unsafe_code, reason = "munmap")]
     fn drop(&mut self) {
-        // SAFETY: `base` and `bytes` came from mmap and the slices handed out borrow `self`. An error here would
-        // mean that the range is no longer mapped, and then there is nothing left to do.
+        // SAFETY: `base` and `bytes` came from mmap and the slices handed out borrow `self`. An
+        // error here would mean that the range is no longer mapped, and then there is nothing left
+        // to do.
         let _unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr(), self.bytes) };
     }
 }

@@ -174,7 +174,8 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
-/// Gives thread `tid` (0: the caller) real-time priority, so that it runs before any ordinary thread.
+/// Gives thread `tid` (0: the caller) real-time priority, so that it runs before any ordinary
+/// thread.
 ///
 /// # Errors
 /// Without `CAP_SYS_NICE`.

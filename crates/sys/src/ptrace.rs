@@ -11,11 +11,13 @@ pub mod event {
     pub const VFORK: i32 = libc::PTRACE_EVENT_VFORK;
     /// As [`FORK`], by a clone without the usual exit signal.
     pub const CLONE: i32 = libc::PTRACE_EVENT_CLONE;
-    /// A stop that is not a signal's: a new traced child before its first instruction, or a group stop.
+    /// A stop that is not a signal's: a new traced child before its first instruction, or a group
+    /// stop.
     pub const STOP: i32 = libc::PTRACE_EVENT_STOP;
 }
 
-/// Follows thread `tid` without stopping it; its children of any kind are stopped at birth and followed too.
+/// Follows thread `tid` without stopping it; its children of any kind are stopped at birth and
+/// followed too.
 ///
 /// # Errors
 /// When something else traces it already, or the kernel forbids it.
@@ -130,7 +132,8 @@ impl Context {
     pub fn divert(&self, tid: u32, entry: Entry) -> Result<()> {
         let mut registers = self.registers;
         registers.rip = entry.routine;
-        // The calling convention: the stack is 16-byte aligned before the return address that is not there.
+        // The calling convention: the stack is 16-byte aligned before the return address that is
+        // not there.
         registers.rsp = (entry.stack_top & !15) - 8;
         registers.rdi = entry.argument;
         // No system call is to be restarted on the way.
@@ -152,8 +155,8 @@ fn request(
     data: usize,
 ) -> Result<()> {
     let target = libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX);
-    // SAFETY: every caller passes in `data` a number or the address of the structure `request` names, alive for
-    // the call and large enough.
+    // SAFETY: every caller passes in `data` a number or the address of the structure `request`
+    // names, alive for the call and large enough.
     let result = unsafe { libc::ptrace(request, target, address, data) };
     check(operation, result).map(|_value| ())
 }

@@ -1,7 +1,8 @@
-//! System-call filters whose decisions another process takes (seccomp user notification, Linux 5.9 and later).
+//! System-call filters whose decisions another process takes (seccomp user notification, Linux 5.9
+//! and later).
 //!
-//! A filter is a table of [`Block`]s, one per system call; what no block names is allowed without delay (the kernel
-//! caches such calls). A block looks at the arguments and ends in [`Verdict`]s.
+//! A filter is a table of [`Block`]s, one per system call; what no block names is allowed without
+//! delay (the kernel caches such calls). A block looks at the arguments and ends in [`Verdict`]s.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -14,6 +15,8 @@ const VALID: libc::c_ulong = 0x4008_2102;
 const ADD_FD: libc::c_ulong = 0x4018_2103;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
+// A flag by value where other requests take an address.
+const SYNC_WAKE_UP: *mut libc::c_void = std::ptr::without_provenance_mut(1);
 
 const AUDIT_ARCH_X86_64: u32 = 0xc000_003e;
 const X32_BIT: u32 = 0x4000_0000;
@@ -76,7 +79,8 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Translates the table to the kernel's filter machine. Calls of other architectures are allowed.
+    /// Translates the table to the kernel's filter machine. Calls of other architectures are
+    /// allowed.
     #[must_use]
     pub fn new(blocks: &[Block]) -> Self {
         let mut code = vec![
@@ -102,12 +106,14 @@ impl Filter {
         Self { code }
     }
 
-    /// Installs the filter on the calling process and answers with the descriptor that its notifications arrive at.
+    /// Installs the filter on the calling process and answers with the descriptor that its
+    /// notifications arrive at.
     ///
     /// Only async-signal-safe calls are made, so this may run between fork and exec.
     ///
     /// # Errors
-    /// When the kernel lacks user notification, or a filter of this kind is installed already (`EBUSY`).
+    /// When the kernel lacks user notification, or a filter of this kind is installed already
+    /// (`EBUSY`).
     #[expect(unsafe_code, reason = "seccomp(2) has no safe wrapper")]
     pub fn install(&self) -> Result<OwnedFd> {
         let program = libc::sock_fprog {
@@ -203,10 +209,9 @@ impl Listener {
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let listener = Self { fd };
-        // Linux 6.6: hand the processor over at each question and answer. Older kernels refuse, which costs only
-        // time.
-        let _older =
-            listener.ioctl("prefer synchronous wake-ups", SET_FLAGS, 1 as *mut libc::c_void);
+        // Linux 6.6: hand the processor over at each question and answer. Older kernels refuse,
+        // which costs only time.
+        let _older = listener.ioctl("prefer synchronous wake-ups", SET_FLAGS, SYNC_WAKE_UP);
         listener
     }
 
@@ -357,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn filter__decides_by_argument_halves_and_order() {
+    fn filter_decides_by_argument_halves_and_order() {
         let filter = filter();
         let mmap = u32::try_from(libc::SYS_mmap).unwrap();
         let notify = libc::SECCOMP_RET_USER_NOTIF;
@@ -372,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn filter__other_calls_pass_and_refused_calls_carry_errno() {
+    fn filter_other_calls_pass_and_refused_calls_carry_errno() {
         let filter = filter();
         let nr = |n: libc::c_long| u32::try_from(n).unwrap();
         assert_eq!(decide(&filter, nr(libc::SYS_read), [1; 6]), libc::SECCOMP_RET_ALLOW);

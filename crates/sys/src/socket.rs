@@ -4,6 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -64,6 +65,17 @@ impl Socket {
         sendmsg(&self.fd, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)
             .map(|_sent| ())
             .during("send a descriptor to the program's helper")
+    }
+
+    /// Waits until a message can be sent, at most `limit`.
+    pub fn wait_for_room(&self, limit: std::time::Duration) {
+        let limit = rustix::time::Timespec {
+            tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(limit.subsec_nanos()),
+        };
+        let mut set = [PollFd::new(&self.fd, PollFlags::OUT)];
+        // Out of time or interrupted: the next send tells.
+        let _ready = rustix::event::poll(&mut set, Some(&limit));
     }
 
     /// Receives one message into `buffer`.

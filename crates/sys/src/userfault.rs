@@ -1,4 +1,5 @@
-//! The few operations of userfaultfd(2) that afar needs, on a descriptor that belongs to another process.
+//! The few operations of userfaultfd(2) that afar needs, on a descriptor that belongs to another
+//! process.
 //!
 //! All of them act on the address space of the process that created the descriptor.
 
@@ -22,7 +23,8 @@ const FLAG_MINOR: u64 = 4;
 pub enum Watch {
     /// None; the kernel only keeps track of writes (write-protect, asynchronous).
     Writes,
-    /// Pages that are missing, and pages that exist but are not mapped; writes are kept track of too.
+    /// Pages that are missing, and pages that exist but are not mapped; writes are kept track of
+    /// too.
     Faults,
 }
 
@@ -74,7 +76,8 @@ impl Userfault {
         self.ioctl("write-protect a range of the program", WRITEPROTECT, &mut request)
     }
 
-    /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no error.
+    /// Maps a page that exists and wakes those who wait for it. A page that is mapped already is no
+    /// error.
     ///
     /// # Errors
     /// When the page does not exist (`EFAULT`) or the process is gone (`ESRCH`).
@@ -83,7 +86,8 @@ impl Userfault {
         self.resolve("map a page of the program", CONTINUE, &mut request)
     }
 
-    /// Creates a page of zeros and wakes those who wait for it. A page that exists already is no error.
+    /// Creates a page of zeros and wakes those who wait for it. A page that exists already is no
+    /// error.
     ///
     /// # Errors
     /// When memory runs out or the process is gone (`ESRCH`).

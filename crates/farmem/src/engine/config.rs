@@ -28,8 +28,8 @@ pub enum References {
     /// By soft faults on pages on probation: all that a running program shows.
     #[default]
     SoftFaults,
-    /// By [`Engine::reference`] at every access, as a trace can tell. Nothing is put on
-    /// probation.
+    /// By [`Engine::reference`](super::Engine::reference) at every access, as a trace can tell.
+    /// Nothing is put on probation.
     Exact,
 }
 

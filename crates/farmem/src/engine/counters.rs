@@ -15,7 +15,7 @@ pub struct Counters {
     pub joined_count: u64,
     /// Pages fetched ahead.
     pub prefetch_count: u64,
-    /// Pages fetched ahead and then used, as far as that shows: with [`References::SoftFaults`]
+    /// Pages fetched ahead and then used, as far as that shows: unless every reference is known,
     /// the use of a page that arrived in time and never was on probation does not.
     pub prefetch_used_count: u64,
     /// Clean pages given up.

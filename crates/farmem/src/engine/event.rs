@@ -45,8 +45,8 @@ pub enum Event {
         /// How many.
         count: Pages,
     },
-    /// The program moved pages, as [`Residency::rename`]. Fetches in flight are abandoned, and
-    /// their pages are remote at the new place.
+    /// The program moved pages to where they do not overlap themselves (`mremap`); what was there
+    /// is discarded. Fetches in flight are abandoned, and their pages are remote at the new place.
     Rename {
         /// The first page of the source.
         from: PageIndex,

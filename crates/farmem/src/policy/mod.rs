@@ -3,7 +3,7 @@
 //! | policy | order of eviction | references |
 //! |---|---|---|
 //! | [`Fifo`] | oldest arrival first (`DiME` §2.1) | ignored |
-//! | [`Clock`] | oldest arrival first, a referenced page gets a second round (Corbató 1968) | one bit |
+//! | [`Clock`] | oldest arrival first, but referenced pages later (Corbató 1968) | one bit |
 //! | [`Lru`] | least recently referenced first | recency |
 //! | [`Random`] | uniform, from a seed | ignored |
 //! | [`S3Fifo`] | pages seen once leave early (Yang et al., SOSP'23 §4) | a count up to 3 |

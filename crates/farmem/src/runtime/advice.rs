@@ -10,13 +10,14 @@ use super::arena::Arena;
 use super::calls::round_up;
 use super::filter::nr;
 use super::regions::PAGE;
-use super::shared::{ARENA_BYTES, State, Word};
+use super::shared::ARENA_BYTES;
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;
 
-mod advice {
+mod hint {
     pub(super) const WILLNEED: u64 = 3;
     pub(super) const DONTNEED: u64 = 4;
     pub(super) const FREE: u64 = 8;
@@ -51,26 +52,29 @@ impl Supervisor<'_> {
         }
         let covered = arena.regions.covers(start, end);
         match advice {
-            advice::DONTNEED | advice::FREE | advice::DONTNEED_LOCKED => {
+            hint::DONTNEED | hint::FREE if arena.pins_any(start, bytes) => {
+                return Ok(self.listener.answer(call.id, -EINVAL)?);
+            }
+            hint::DONTNEED | hint::FREE | hint::DONTNEED_LOCKED => {
                 for piece in pieces {
                     self.empty(slot, piece.start, piece.bytes());
                 }
             }
             // What the kernel answers for private memory.
-            advice::REMOVE => return Ok(self.listener.answer(call.id, -EINVAL)?),
-            advice::WIPEONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = true),
-            advice::KEEPONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = false),
-            advice::DONTFORK => arena.regions.mark(start, end, |t| t.not_on_fork = true),
-            advice::DOFORK => arena.regions.mark(start, end, |t| t.not_on_fork = false),
+            hint::REMOVE => return Ok(self.listener.answer(call.id, -EINVAL)?),
+            hint::WIPEONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = true),
+            hint::KEEPONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = false),
+            hint::DONTFORK => arena.regions.mark(start, end, |t| t.not_on_fork = true),
+            hint::DOFORK => arena.regions.mark(start, end, |t| t.not_on_fork = false),
             // Hints: huge pages are off in an arena, and what leaves it is the policy's business.
-            advice::WILLNEED
-            | advice::MERGEABLE
-            | advice::UNMERGEABLE
-            | advice::HUGEPAGE
-            | advice::NOHUGEPAGE
-            | advice::COLD
-            | advice::PAGEOUT
-            | advice::COLLAPSE => {}
+            hint::WILLNEED
+            | hint::MERGEABLE
+            | hint::UNMERGEABLE
+            | hint::HUGEPAGE
+            | hint::NOHUGEPAGE
+            | hint::COLD
+            | hint::PAGEOUT
+            | hint::COLLAPSE => {}
             _ => return Ok(self.listener.proceed(call.id)?),
         }
         Ok(self.listener.answer(call.id, if covered { 0 } else { -ENOMEM })?)

@@ -11,7 +11,8 @@ use sys::userfault::Userfault;
 
 use super::protocol::command;
 use super::regions::{PAGE, Regions, Traits};
-use super::shared::{ARENA_BYTES, State, Tables, Word};
+use super::shared::{ARENA_BYTES, Tables};
+use super::word::{State, Word};
 use crate::page::PageIndex;
 use crate::residency::Residency;
 
@@ -127,6 +128,12 @@ impl Arena {
         });
     }
 
+    /// Whether anything in a range is locked into memory.
+    pub(crate) fn pins_any(&self, start: u64, bytes: u64) -> bool {
+        let (first, count) = (self.page(start), Pages::new(bytes / PAGE));
+        self.tiers.iter().any(|tier| tier.pins_any(first, count))
+    }
+
     /// The page that holds `address`.
     pub(crate) fn page(&self, address: u64) -> PageIndex {
         let page = (address.saturating_sub(self.base) & (ARENA_BYTES - 1)) / PAGE;
@@ -194,7 +201,8 @@ impl Arena {
         }
     }
 
-    /// Forgets the contents of a range, as if it had never been touched. Answers the frames given back, per tier.
+    /// Forgets the contents of a range, as if it had never been touched. Answers the frames given
+    /// back, per tier.
     pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
         let mut frames = vec![0_i64; self.tiers.len()];
         let (first, count) = (self.page(start), bytes / PAGE);
@@ -221,7 +229,8 @@ impl Arena {
     }
 }
 
-/// The protection of the mapping that holds `address`, and every mapping of an arena, from `/proc/pid/maps`.
+/// The protection of the mapping that holds `address`, and every mapping of an arena, from
+/// `/proc/pid/maps`.
 pub(crate) mod maps {
     /// One line of the file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]

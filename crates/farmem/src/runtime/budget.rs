@@ -1,17 +1,18 @@
 //! Restoring the budgets: how much local memory there is, and who has to leave.
 //!
 //! ```text
-//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE -> credit, drop, write-protect
+//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE
+//!               -> credit, drop, write-protect
 //! ```
 //!
-//! Write-protection tells dirty pages from clean ones. It is renewed after a page has been dropped, when that needs no
-//! TLB shoot-down, and not at all for a page that was fetched by a write: it will probably be written again, and a
-//! second fault to find that out would cost more than the fetch. Such a page counts as dirty until it is fetched by a
-//! read once.
+//! Write-protection tells dirty pages from clean ones. It is renewed after a page has been dropped,
+//! when that needs no TLB shoot-down, and not at all for a page that was fetched by a write: it
+//! will probably be written again, and a second fault to find that out would cost more than the
+//! fetch. Such a page counts as dirty until it is fetched by a read once.
 //!
-//! With the BPF trap a frame is given to the next fault when its old page is on the way out, at most one batch
-//! before it is gone: that batch is how far resident memory may exceed the budget. With the userfaultfd trap a frame
-//! is given when the page has gone.
+//! With the BPF trap a frame is given to the next fault when its old page is on the way out, at
+//! most one batch before it is gone: that batch is how far resident memory may exceed the budget.
+//! With the userfaultfd trap a frame is given when the page has gone.
 
 use std::sync::atomic::Ordering;
 
@@ -21,12 +22,14 @@ use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
 use super::protocol::command;
 use super::regions::PAGE;
-use super::shared::{State, Word};
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 use crate::page::PageIndex;
 use crate::residency::Admission;
 
 const UNLIMITED: i64 = i64::MAX / 4;
+// More pages than an arena has.
+const PAGES_MANY: u64 = u32::MAX as u64;
 // A share of memory is never less than this: one instruction may need several pages at once.
 const USERFAULT_SHARE_MIN: u64 = 16;
 
@@ -95,7 +98,7 @@ impl Supervisor<'_> {
 
     // A process of a shared budget may use what the others leave.
     fn size_residencies(&mut self, budget: usize, tier: usize, limit: Option<u64>) {
-        let limit = limit.unwrap_or(u64::from(u32::MAX));
+        let limit = limit.unwrap_or(PAGES_MANY);
         let total = self.resident(budget, tier);
         for arena in self.arenas.iter_mut().flatten().filter(|arena| arena.budget == budget) {
             let residency = &mut arena.tiers[tier];
@@ -141,7 +144,8 @@ impl Supervisor<'_> {
             return;
         };
         let batch = self.config.batch(limit);
-        // The doorbell rings at half a batch; fewer and larger evictions cost the program fewer interruptions.
+        // The doorbell rings at half a batch; fewer and larger evictions cost the program fewer
+        // interruptions.
         let stalled = self.waiting.frames(budget, tier);
         if stalled == 0 && self.tables.lane(budget, tier).free() > (batch / 2).cast_signed() {
             return;
@@ -158,8 +162,8 @@ impl Supervisor<'_> {
                 return;
             }
             let dropping: u64 = self.members(budget).map(|arena| arena.dropping).sum();
-            // Half a batch at a time: while one waits for a processor to notice (a stalled fault holds interrupts
-            // off), the next can release that fault.
+            // Half a batch at a time: while one waits for a processor to notice (a stalled fault
+            // holds interrupts off), the next can release that fault.
             let chunk = batch.div_ceil(2).max(1);
             if dropping + chunk > batch.max(1) {
                 return;

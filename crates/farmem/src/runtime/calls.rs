@@ -1,7 +1,7 @@
 //! Answering the program's memory calls.
 //!
 //! ```text
-//! mmap    new memory            place -> helper maps the memory file there -> watch -> answer the address
+//! mmap    new memory            place -> helper maps it there -> watch -> answer the address
 //! mremap  grow                  in place by the kernel itself, else a new place and a copy
 //! munmap, madvise DONTNEED/FREE forget the contents; zeros from now on
 //! mlock                         resident, and no victim
@@ -92,8 +92,8 @@ impl Supervisor<'_> {
         Some(tgid)
     }
 
-    // The helper dies when its process executes another program, and its socket closes before that program's first
-    // instruction.
+    // The helper dies when its process executes another program, and its socket closes before that
+    // program's first instruction.
     fn forget_executed(&mut self, tgid: u32) {
         if let Some(&slot) = self.slots.get(&tgid) {
             self.next_replies(slot);
@@ -204,7 +204,8 @@ impl Supervisor<'_> {
         Ok(self.listener.proceed(call.id)?)
     }
 
-    /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor meanwhile.
+    /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor
+    /// meanwhile.
     pub(crate) fn empty(&mut self, slot: usize, start: u64, bytes: u64) {
         const SLICE: u64 = 2 << 20;
         let end = start + bytes;
@@ -252,7 +253,8 @@ impl Supervisor<'_> {
         Ok(self.listener.proceed(call.id)?)
     }
 
-    /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper` has unmapped them.
+    /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper`
+    /// has unmapped them.
     pub(crate) fn release(&mut self, slot: usize, start: u64, end: u64, unmapper: Option<u32>) {
         let Some(arena) = &self.arenas[slot] else {
             return;

@@ -10,9 +10,11 @@ use crate::prefetch::Prefetch;
 /// How page faults are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrapKind {
-    /// A BPF program on the page-fault tracepoints: about 1 µs of its own; needs `CAP_BPF` and `CAP_PERFMON`.
+    /// A BPF program on the page-fault tracepoints: about 1 µs of its own; needs `CAP_BPF` and
+    /// `CAP_PERFMON`.
     Bpf,
-    /// userfaultfd: about 10 µs of its own; needs only access to `/dev/userfaultfd`. Exact for budgets of any size.
+    /// userfaultfd: about 10 µs of its own; needs only access to `/dev/userfaultfd`. Exact for
+    /// budgets of any size.
     Userfault,
 }
 
@@ -40,7 +42,8 @@ pub enum BudgetScope {
 /// One kind of far memory and the local memory in front of it.
 #[derive(Debug, Clone)]
 pub struct Tier {
-    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is where memory goes by itself.
+    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is where memory goes by
+    /// itself.
     pub name: String,
     /// Local memory for pages of this tier; `None` for no limit.
     pub local: Option<LocalSize>,
@@ -57,7 +60,8 @@ pub struct RunConfig {
     pub trap: TrapKind,
     /// Tiers, at least one and at most eight.
     pub tiers: Vec<Tier>,
-    /// What a fraction of local memory is a fraction of; `None` for the memory in use at each moment.
+    /// What a fraction of local memory is a fraction of; `None` for the memory in use at each
+    /// moment.
     pub of: Option<Bytes>,
     /// Who shares a budget.
     pub scope: BudgetScope,
@@ -71,13 +75,16 @@ pub struct RunConfig {
     pub seed: u64,
     /// Log the time of every fault and hand it to [`Observer::faults`](super::Observer::faults).
     pub record: bool,
-    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay; from [`super::calibrate`].
+    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay; from
+    /// [`super::calibrate`].
     pub constant_ns: u64,
 }
 
-/// Longest time a fault waits for a frame inside the trap before it goes through without one, in nanoseconds.
+/// Longest time a fault waits for a frame inside the trap before it goes through without one, in
+/// nanoseconds.
 pub(crate) const STALL_MAX_NS: u64 = 200_000;
-/// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the budget.
+/// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the
+/// budget.
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
 /// Longest round trip the BPF trap delays by: it waits with interrupts off.
 pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
@@ -85,8 +92,8 @@ pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
 const BATCH_MAX: u64 = 120;
 
 impl RunConfig {
-    /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident memory may be
-    /// above the budget at any moment.
+    /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident
+    /// memory may be above the budget at any moment.
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
         match self.trap {

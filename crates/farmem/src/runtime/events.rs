@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use super::arena::Arena;
 use super::regions::PAGE;
-use super::shared::{ARENA_BYTES, FaultEvent, FaultKind, State, Word};
+use super::shared::{ARENA_BYTES, FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 use crate::page::PageIndex;
 use crate::residency::Admission;
 
@@ -65,7 +66,8 @@ impl Supervisor<'_> {
         self.totals.note(event);
     }
 
-    /// Admits resident pages that residency does not know of: the log overflowed, or did not log until now.
+    /// Admits resident pages that residency does not know of: the log overflowed, or did not log
+    /// until now.
     pub(crate) fn find_unlogged(&mut self, slot: usize) {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;
@@ -87,9 +89,9 @@ impl Supervisor<'_> {
         self.totals.first_touch_count += direct;
     }
 
-    /// Looks for pages that are mapped though their word says remote: the kernel brought them back for itself (direct
-    /// I/O, pinned buffers), without a fault that a trap sees. A slice of one arena at a time, because faults wait for
-    /// the supervisor meanwhile.
+    /// Looks for pages that are mapped though their word says remote: the kernel brought them back
+    /// for itself (direct I/O, pinned buffers), without a fault that a trap sees. A slice of one
+    /// arena at a time, because faults wait for the supervisor meanwhile.
     pub(crate) fn scan_unseen(&mut self) {
         let (slot, from) = self.scanned;
         let Some(mut arena) = self.arenas[slot].take() else {

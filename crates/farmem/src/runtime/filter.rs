@@ -1,7 +1,8 @@
 //! Which system calls of the program the supervisor is asked about.
 //!
-//! Only calls that make, move, lock or free memory, or copy a process; and of those only the ones whose arguments
-//! concern the arena. Everything else, file mappings and thread creation included, runs at full speed.
+//! Only calls that make, move, lock or free memory, or copy a process; and of those only the ones
+//! whose arguments concern the arena. Everything else, file mappings and thread creation included,
+//! runs at full speed.
 
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 

@@ -3,15 +3,18 @@
 //! ```text
 //! fork call held -> follow the caller -> let the kernel fork -> both stop
 //! copy the memory file -> caller goes on
-//! child runs our routine: greet, map its own copy, start its helper -> breakpoint -> context back -> child goes on
+//! child runs our routine: its helper greets and maps its own copy -> breakpoint
+//! context back -> child goes on
 //! ```
 //!
 //! DESIGN NOTES
 //!
-//! * An arena is a shared mapping, so a child as the kernel makes it would write into its parent's memory. It is
-//!   stopped at birth (ptrace) and does not run any code but ours until its own memory is in place.
-//! * The copy is made while the forking thread waits; its cost grows with the memory in use, some 100 ms per
-//!   gigabyte. Other threads of the parent run on meanwhile, as they do during the kernel's own copy.
+//! * An arena is a shared mapping, so a child as the kernel makes it would write into its parent's
+//!   memory. It is stopped at birth (ptrace) and does not run any code but ours until its own
+//!   memory is in place.
+//! * The copy is made while the forking thread waits; its cost grows with the memory in use, some
+//!   100 ms per gigabyte. Other threads of the parent run on meanwhile, as they do during the
+//!   kernel's own copy.
 //! * A debugger on the same thread makes the fork fail with EAGAIN rather than go wrong.
 
 use std::os::fd::OwnedFd;
@@ -28,8 +31,9 @@ use super::RunError;
 use super::arena::{Arena, Birth, maps};
 use super::protocol::command;
 use super::regions::{PAGE, Regions};
-use super::shared::{ARENA_BYTES, State, Word};
+use super::shared::ARENA_BYTES;
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 use crate::page::PageIndex;
 
 const EAGAIN: i64 = 11;
@@ -63,7 +67,8 @@ struct Borrowed {
 impl Supervisor<'_> {
     /// Begins a fork.
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed already.
+        // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed
+        // already.
         if self.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
             return Ok(self.listener.proceed(call.id)?);
         }
@@ -109,7 +114,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A stop of a process we did not know we follow: a child whose parent's report is still to come.
+    /// A stop of a process we did not know we follow: a child whose parent's report is still to
+    /// come.
     pub(crate) fn unexpected_stop(&mut self, pid: u32, _signal: i32, event: i32) {
         let expected = self.forks.iter_mut().find(|fork| fork.child.is_none());
         match expected {
@@ -246,7 +252,8 @@ impl Supervisor<'_> {
         Ok((arena, far, mappings, absent))
     }
 
-    // The child's pages are where its parent's were; those that were local are unmapped, but still local.
+    // The child's pages are where its parent's were; those that were local are unmapped, but still
+    // local.
     fn copy_words(&self, parent: &Arena, child: &Arena) {
         let pages = ARENA_BYTES / PAGE;
         self.tables.each_word(parent.slot, PageIndex::new(0), pages, |page, cell| {
@@ -350,7 +357,7 @@ fn send_patiently(arena: &Arena, operation: u64, operands: &[u64]) -> Result<(),
     for _ in 0..SEND_RETRIES {
         match arena.send(operation, 0, operands) {
             Err(error) if error.errno() == Some(FULL) => {
-                sys::clock::pause(Duration::from_micros(200))
+                arena.socket.wait_for_room(Duration::from_millis(1));
             }
             done => return done,
         }

@@ -4,9 +4,10 @@
 //! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
 //! ```
 //!
-//! What each file knows: `filter` which calls are asked about, `calls`, `moves` and `advice` what they mean, `regions` who owns which
-//! address, `arena` one process, `fork` two, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
-//! sides use, `events` what the trap reported, `budget` who has to leave, `supervisor` the loop.
+//! What each file knows: `filter` which calls are asked about, `calls`, `moves` and `advice` what
+//! they mean, `regions` who owns which address, `arena` one process, `fork` two, `trap` and
+//! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
+//! reported, `budget` who has to leave, `supervisor` the loop.
 
 use std::ffi::OsStr;
 use std::io;
@@ -31,6 +32,7 @@ mod shared;
 mod supervisor;
 mod trap;
 mod userfault_trap;
+mod word;
 
 pub use config::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
@@ -61,8 +63,8 @@ pub enum RunError {
     System(#[from] sys::Error),
     /// The program may not use userfaultfd, and there is no other trap.
     #[error(
-        "trap page faults with userfaultfd: permission denied; grant it with: setfacl -m u:$USER:rw \
-         /dev/userfaultfd"
+        "trap page faults with userfaultfd: permission denied; grant it with: \
+         setfacl -m u:$USER:rw /dev/userfaultfd"
     )]
     NoUserfault,
     /// Something was gone when it was needed.

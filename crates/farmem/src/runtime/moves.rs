@@ -1,7 +1,8 @@
 //! Growing, shrinking and moving memory: `mremap`.
 //!
-//! A page's place in the memory file is its address, so a region that moves is copied: a new place, the contents, the
-//! state words, then the old place is unmapped. Regions that have room behind them grow without that.
+//! A page's place in the memory file is its address, so a region that moves is copied: a new place,
+//! the contents, the state words, then the old place is unmapped. Regions that have room behind
+//! them grow without that.
 
 use std::sync::atomic::Ordering;
 
@@ -13,8 +14,8 @@ use super::arena::{Arena, MapRequest, Pending, maps};
 use super::calls::round_up;
 use super::protocol::command;
 use super::regions::{PAGE, Traits};
-use super::shared::{State, Word};
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 
 const EAGAIN: i64 = 11;
 const ENOMEM: i64 = 12;
@@ -93,7 +94,8 @@ impl Supervisor<'_> {
         self.send_map(slot, to, new_bytes, request, pending)
     }
 
-    // Something that is not ours moves into the arena, out of it or within it; the kernel does that.
+    // Something that is not ours moves into the arena, out of it or within it; the kernel does
+    // that.
     fn move_foreign(
         &mut self,
         slot: usize,

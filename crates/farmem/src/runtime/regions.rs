@@ -1,8 +1,8 @@
 //! Who owns which addresses of an arena: mapped regions, and holes to place new ones in.
 //!
-//! Freed addresses are used again, smallest fitting hole first, so that a program that maps and unmaps for ever
-//! stays within few page-table pages and few leaves of the page-state table. Large regions get room to grow in
-//! place, because growing a region anywhere else means copying it.
+//! Freed addresses are used again, smallest fitting hole first, so that a program that maps and
+//! unmaps for ever stays within few page-table pages and few leaves of the page-state table. Large
+//! regions get room to grow in place, because growing a region anywhere else means copying it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,7 +186,8 @@ impl Regions {
         self.mapped.insert(start, (end, traits));
     }
 
-    // Removes a piece, which lies within one region, from the map; what is left of the region stays.
+    // Removes a piece, which lies within one region, from the map; what is left of the region
+    // stays.
     fn cut(&mut self, piece: Piece) {
         let Some((&start, &(end, traits))) = self.mapped.range(..=piece.start).next_back() else {
             return;
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn place__uses_the_smallest_hole_again() {
+    fn place_uses_the_smallest_hole_again() {
         let mut regions = arena();
         let a = regions.place(8 * PAGE).unwrap();
         let b = regions.place(2 * PAGE).unwrap();
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn place__large_regions_can_double_in_place() {
+    fn place_large_regions_can_double_in_place() {
         let mut regions = arena();
         let a = regions.place(8 << 20).unwrap();
         let b = regions.place(8 << 20).unwrap();
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn place__full_arena_is_none_and_changes_nothing() {
+    fn place_full_arena_is_none_and_changes_nothing() {
         let mut regions = Regions::new(BASE, BASE + 4 * PAGE);
         assert!(regions.place(3 * PAGE).is_some());
         assert_eq!(regions.place(2 * PAGE), None);
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn unmap__leaves_both_ends_of_a_region() {
+    fn unmap_leaves_both_ends_of_a_region() {
         let mut regions = arena();
         let a = regions.place(10 * PAGE).unwrap();
         regions.unmap(a + 3 * PAGE, a + 5 * PAGE);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn mark__splits_where_traits_differ_and_merges_again() {
+    fn mark_splits_where_traits_differ_and_merges_again() {
         let mut regions = arena();
         let a = regions.place(4 * PAGE).unwrap();
         regions.mark(a + PAGE, a + 2 * PAGE, |traits| traits.wipe_on_fork = true);
@@ -305,9 +306,11 @@ mod tests {
     proptest! {
         // Against the plainest possible model: a set of mapped pages.
         #[test]
-        fn regions__agree_with_a_set_of_pages(operations in prop::collection::vec((0_u8..4, 0_u64..64, 1_u64..16), 1..200)) {
+        fn regions_agree_with_a_set_of_pages(
+            operations in prop::collection::vec((0_u8..4, 0_u64..64, 1_u64..16), 1..200),
+        ) {
             let mut regions = Regions::new(BASE, BASE + 64 * PAGE);
-            let mut model = std::collections::BTreeSet::new();
+            let mut model = BTreeSet::new();
             for (operation, page, pages) in operations {
                 let pages = pages.min(64 - page);
                 let (start, end) = (BASE + page * PAGE, BASE + (page + pages) * PAGE);

@@ -216,7 +216,8 @@ impl Totals {
         entry.why_unmanaged = Some(why);
     }
 
-    /// A process made a memory call without having greeted: it has just been executed, or never will greet.
+    /// A process made a memory call without having greeted: it has just been executed, or never
+    /// will greet.
     pub(crate) fn stranger(&mut self, pid: u32) {
         if !self.processes.contains_key(&pid) {
             let why = "it did not load the preload library: static, or LD_PRELOAD was removed";

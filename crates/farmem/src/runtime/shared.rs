@@ -1,7 +1,8 @@
-//! The tables that the trap and the supervisor both read and write; `bpf/shared.h` is the same in C.
+//! The tables that the trap and the supervisor both read and write; `bpf/shared.h` is the same in
+//! C.
 //!
-//! Everything is atomic words in memory that the kernel side maps too. With the userfaultfd trap there is no kernel
-//! side, and the same tables lie in ordinary memory.
+//! Everything is atomic words in memory that the kernel side maps too. With the userfaultfd trap
+//! there is no kernel side, and the same tables lie in ordinary memory.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -37,95 +38,6 @@ const LANE_WORDS: usize = 8;
 const LINK_WORDS: usize = 16;
 const EVENT_WORDS: usize = 4;
 
-/// The word that holds all that is known of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Word(pub(crate) u32);
-
-/// Where a page is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum State {
-    Absent = 0,
-    Local = 1,
-    Probation = 2,
-    Remote = 3,
-    Prefetched = 4,
-    Fetching = 5,
-    /// Something of the program's own is mapped there.
-    Foreign = 6,
-}
-
-impl Word {
-    const DIRTY: u32 = 1 << 3;
-    const UNTRACKED: u32 = 1 << 4;
-    const WRITE_FETCHED: u32 = 1 << 8;
-    const TIER_SHIFT: u32 = 5;
-
-    pub(crate) fn state(self) -> State {
-        match self.0 & 7 {
-            1 => State::Local,
-            2 => State::Probation,
-            3 => State::Remote,
-            4 => State::Prefetched,
-            5 => State::Fetching,
-            6 => State::Foreign,
-            _ => State::Absent,
-        }
-    }
-
-    pub(crate) const fn dirty(self) -> bool {
-        self.0 & Self::DIRTY != 0
-    }
-
-    /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
-    pub(crate) const fn untracked(self) -> bool {
-        self.0 & Self::UNTRACKED != 0
-    }
-
-    /// It was written to by the access that fetched it.
-    pub(crate) const fn write_fetched(self) -> bool {
-        self.0 & Self::WRITE_FETCHED != 0
-    }
-
-    pub(crate) const fn with_untracked(self, untracked: bool) -> Self {
-        Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
-    }
-
-    /// The page after a fault has made it local.
-    pub(crate) const fn made_local(self, write: bool) -> Self {
-        let dirty = self.dirty() || write || self.untracked();
-        let word = self.with_state(State::Local).with_dirty(dirty).with_untracked(false);
-        Self(if write { word.0 | Self::WRITE_FETCHED } else { word.0 })
-    }
-
-    pub(crate) const fn tier(self) -> usize {
-        ((self.0 >> Self::TIER_SHIFT) & 7) as usize
-    }
-
-    /// The same page in another state; the time of arrival is forgotten.
-    pub(crate) const fn with_state(self, state: State) -> Self {
-        Self((self.0 & 0xf8) | state as u32)
-    }
-
-    pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
-        Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
-    }
-
-    pub(crate) const fn with_tier(self, tier: u32) -> Self {
-        Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
-    }
-
-    /// A page that nobody has touched, in the same tier.
-    pub(crate) const fn emptied(self) -> Self {
-        Self(self.0 & (7 << Self::TIER_SHIFT))
-    }
-
-    /// Whether it occupies a frame of local memory.
-    pub(crate) fn resident(self) -> bool {
-        !matches!(self.state(), State::Absent | State::Remote | State::Foreign)
-    }
-}
-
 /// What the trap did about a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
@@ -144,7 +56,8 @@ pub enum FaultKind {
 /// One entry of the event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultEvent {
-    /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are recorded.
+    /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are
+    /// recorded.
     pub time_ns: u64,
     /// Page within the arena.
     pub page: PageIndex,
@@ -248,9 +161,8 @@ impl Tables {
             event_tail: 0,
         };
         // Leaf 0 means none.
-        for leaf in 1..u64::from(sizes.leaves) {
-            tables.stock.words64()[(leaf - 1) as usize & tables.stock_mask as usize]
-                .store(leaf, Ordering::Relaxed);
+        for (place, leaf) in tables.stock.words64().iter().zip(1..u64::from(sizes.leaves)) {
+            place.store(leaf, Ordering::Relaxed);
         }
         tables.stock_tail().store(u64::from(sizes.leaves) - 1, Ordering::Release);
         Ok(tables)
@@ -326,7 +238,8 @@ impl Tables {
         self.leaf(slot, split(page).0).is_some()
     }
 
-    /// The state word of a page, whose leaf is taken from the stock if need be; none if the stock is empty.
+    /// The state word of a page, whose leaf is taken from the stock if need be; none if the stock
+    /// is empty.
     pub(crate) fn make_word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
         let (segment, index) = split(page);
         let entry = &self.directory.words32()[slot * SEGMENTS + segment];

@@ -1,15 +1,18 @@
 //! The supervisor: one owner of all state, one loop.
 //!
 //! ```text
-//! wait -> system call | helper's reply | doorbell | signal | timer | userfault -> match -> restore the budgets
+//! wait -> system call | helper's reply | doorbell | signal | timer | userfault
+//!      -> match -> restore the budgets
 //! ```
 //!
 //! DESIGN NOTES
 //!
-//! * Events of the trap are always taken before anything else is acted on, so that a system call that frees pages
-//!   finds them accounted for.
-//! * Work for the helper is asynchronous: the caller of `mmap` waits in the kernel while others are served.
-//! * Nothing here prints. What the user should know goes to the [`Observer`] or into the [`Outcome`].
+//! * Events of the trap are always taken before anything else is acted on, so that a system call
+//!   that frees pages finds them accounted for.
+//! * Work for the helper is asynchronous: the caller of `mmap` waits in the kernel while others are
+//!   served.
+//! * Nothing here prints. What the user should know goes to the [`Observer`] or into the
+//!   [`Outcome`].
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -197,7 +200,8 @@ impl<'a> Supervisor<'a> {
 
     fn next_call(&mut self, hung_up: bool) -> Result<(), RunError> {
         if hung_up {
-            // Nobody runs under the filter any more; the status of the program is all that may be missing.
+            // Nobody runs under the filter any more; the status of the program is all that may be
+            // missing.
             self.next_changes();
             return Ok(());
         }
@@ -253,8 +257,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    // Addresses whose unmapping thread has gone on without another call, and processes whose helper is all that is
-    // left of them.
+    // Addresses whose unmapping thread has gone on without another call, and processes whose helper
+    // is all that is left of them.
     fn tidy_up(&mut self) {
         for arena in self.arenas.iter_mut().flatten() {
             arena.recycle(|tid| !unmaps(tid));

@@ -1,7 +1,8 @@
 //! The trap of user space: faults as messages, answered at their own deadlines.
 //!
-//! What `bpf/fault.bpf.c` does inside the fault, done by the supervisor. Ten times slower, but it needs no privilege
-//! beyond `/dev/userfaultfd`, and a fault without a free frame simply waits: the budget holds to the page.
+//! What `bpf/fault.bpf.c` does inside the fault, done by the supervisor. Ten times slower, but it
+//! needs no privilege beyond `/dev/userfaultfd`, and a fault without a free frame simply waits: the
+//! budget holds to the page.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -9,8 +10,9 @@ use std::sync::atomic::Ordering;
 
 use sys::userfault::Fault;
 
-use super::shared::{FaultEvent, FaultKind, PROFILE_ENTRIES, State, Word};
+use super::shared::{FaultEvent, FaultKind, PROFILE_ENTRIES};
 use super::supervisor::Supervisor;
+use super::word::{State, Word};
 use crate::page::PageIndex;
 use crate::prefetch::Prefetcher;
 
@@ -257,8 +259,8 @@ impl Supervisor<'_> {
         };
         let Some(fault) = &arena.fault else { return };
         let address = arena.address(touch.page);
-        // A page whose contents exist is mapped; one that has none is created. Errors mean that the range or the
-        // process is gone, and then nobody waits.
+        // A page whose contents exist is mapped; one that has none is created. Errors mean that the
+        // range or the process is gone, and then nobody waits.
         let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
         if let Err(error) = mapped
             && error.errno() == Some(14)

@@ -1,0 +1,120 @@
+//! The state word of a page; `bpf/shared.h` has the same layout.
+
+/// The word that holds all that is known of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u32);
+
+/// Where a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    Absent = 0,
+    Local = 1,
+    Probation = 2,
+    Remote = 3,
+    Prefetched = 4,
+    Fetching = 5,
+    /// Something of the program's own is mapped there.
+    Foreign = 6,
+}
+
+impl Word {
+    const DIRTY: u32 = 1 << 3;
+    const UNTRACKED: u32 = 1 << 4;
+    const WRITE_FETCHED: u32 = 1 << 8;
+    const TIER_SHIFT: u32 = 5;
+
+    pub(crate) fn state(self) -> State {
+        match self.0 & 7 {
+            1 => State::Local,
+            2 => State::Probation,
+            3 => State::Remote,
+            4 => State::Prefetched,
+            5 => State::Fetching,
+            6 => State::Foreign,
+            _ => State::Absent,
+        }
+    }
+
+    pub(crate) const fn dirty(self) -> bool {
+        self.0 & Self::DIRTY != 0
+    }
+
+    /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
+    pub(crate) const fn untracked(self) -> bool {
+        self.0 & Self::UNTRACKED != 0
+    }
+
+    /// It was written to by the access that fetched it.
+    pub(crate) const fn write_fetched(self) -> bool {
+        self.0 & Self::WRITE_FETCHED != 0
+    }
+
+    pub(crate) const fn with_untracked(self, untracked: bool) -> Self {
+        Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
+    }
+
+    /// The page after a fault has made it local.
+    pub(crate) const fn made_local(self, write: bool) -> Self {
+        let dirty = self.dirty() || write || self.untracked();
+        let word = self.with_state(State::Local).with_dirty(dirty).with_untracked(false);
+        Self(if write { word.0 | Self::WRITE_FETCHED } else { word.0 })
+    }
+
+    pub(crate) const fn tier(self) -> usize {
+        ((self.0 >> Self::TIER_SHIFT) & 7) as usize
+    }
+
+    /// The same page in another state; the time of arrival is forgotten.
+    pub(crate) const fn with_state(self, state: State) -> Self {
+        Self((self.0 & 0xf8) | state as u32)
+    }
+
+    pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
+        Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
+    }
+
+    pub(crate) const fn with_tier(self, tier: u32) -> Self {
+        Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
+    }
+
+    /// A page that nobody has touched, in the same tier.
+    pub(crate) const fn emptied(self) -> Self {
+        Self(self.0 & (7 << Self::TIER_SHIFT))
+    }
+
+    /// Whether it occupies a frame of local memory.
+    pub(crate) fn resident(self) -> bool {
+        !matches!(self.state(), State::Absent | State::Remote | State::Foreign)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn word_keeps_what_a_change_of_state_does_not_touch() {
+        let word = Word(0).with_tier(5).with_state(State::Remote).with_untracked(true);
+        assert_eq!((word.tier(), word.state(), word.dirty()), (5, State::Remote, false));
+        let read = word.made_local(false);
+        assert_eq!((read.tier(), read.state()), (5, State::Local));
+        assert!(read.dirty() && !read.untracked() && !read.write_fetched());
+        let written = word.with_untracked(false).made_local(true);
+        assert!(written.dirty() && written.write_fetched());
+        assert!(!word.with_untracked(false).made_local(false).dirty());
+        assert_eq!(written.emptied(), Word(0).with_tier(5));
+    }
+
+    #[test]
+    fn resident_means_that_a_frame_is_taken() {
+        let resident = [State::Local, State::Probation, State::Prefetched, State::Fetching];
+        for state in resident {
+            assert!(Word(0).with_state(state).resident());
+            assert_eq!(Word(0xff00).with_state(state).state(), state);
+        }
+        for state in [State::Absent, State::Remote, State::Foreign] {
+            assert!(!Word(0).with_state(state).resident());
+        }
+    }
+}
