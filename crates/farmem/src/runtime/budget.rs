@@ -49,6 +49,8 @@ impl Supervisor<'_> {
             let limit = self.limit(budget, tier);
             any |= limit.is_some();
             let before = std::mem::replace(&mut self.budgets[budget][tier], limit);
+            let ceiling = before.unwrap_or(PAGES_MANY);
+            self.ceilings[budget][tier] = self.ceilings[budget][tier].max(ceiling);
             let lane = self.tables.lane(budget, tier);
             match (before, limit) {
                 (Some(before), Some(now)) if before == now => continue,
@@ -153,7 +155,7 @@ impl Supervisor<'_> {
         loop {
             let free = self.tables.lane(budget, tier).free();
             let resident = limit.cast_signed().saturating_sub(free);
-            self.totals.peak(resident.cast_unsigned(), limit, batch.max(1));
+            self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
             let wanted = batch.cast_signed() - free + self.waiting.frames(budget, tier);
             let Ok(wanted) = u64::try_from(wanted) else {
                 return;
@@ -178,6 +180,22 @@ impl Supervisor<'_> {
                 return;
             }
         }
+    }
+
+    // Resident pages never exceed the budget by more than a batch on its way out, and on each
+    // processor one fault that found no frame and whose thread runs again only after the
+    // supervisor. A budget that has just shrunk, because the program freed memory or was retuned,
+    // cannot be held at once: it is enough that the excess does not grow.
+    fn check_promise(&mut self, budget: usize, tier: usize, resident: u64, limit: u64) {
+        let processors = match self.config.trap {
+            TrapKind::Bpf => self.processors,
+            TrapKind::Userfault => 0,
+        };
+        let batch = self.config.batch(limit).max(1) + processors;
+        let ceiling = &mut self.ceilings[budget][tier];
+        let allowed = (*ceiling).max(limit);
+        *ceiling = resident.min(allowed).max(limit);
+        self.totals.peak(resident, limit, allowed, batch);
     }
 
     /// Gives up to `wanted` pages of one arena up; answers how many.

@@ -97,8 +97,9 @@ impl RunConfig {
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
         match self.trap {
-            TrapKind::Bpf => (limit / 64).clamp(1, BATCH_MAX),
-            TrapKind::Userfault => (limit / 64).min(BATCH_MAX),
+            TrapKind::Bpf => (limit / 32).clamp(1, BATCH_MAX),
+            // On demand, so that the budget is exact.
+            TrapKind::Userfault => 0,
         }
     }
 }

@@ -185,9 +185,9 @@ impl Totals {
         self.clean_count += clean;
     }
 
-    /// Resident pages of one budget at one moment.
-    pub(crate) fn peak(&mut self, resident: u64, limit: u64, batch: u64) {
-        let excess = resident.saturating_sub(limit);
+    /// Resident pages of one budget at one moment, beside the budget and what is allowed now.
+    pub(crate) fn peak(&mut self, resident: u64, limit: u64, allowed: u64, batch: u64) {
+        let excess = resident.saturating_sub(allowed);
         self.excess_pages = self.excess_pages.max(excess);
         let budget = &mut self.budget;
         budget.held &= excess <= batch;

@@ -71,11 +71,16 @@ pub struct Supervisor<'a> {
     /// Process of each thread that has made a call.
     pub(crate) processes: BTreeMap<u32, u32>,
     pub(crate) budgets: Vec<Vec<Option<u64>>>,
+    /// How many resident pages each budget may have right now: more than its limit while it
+    /// shrinks.
+    pub(crate) ceilings: Vec<Vec<u64>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
     pub(crate) totals: Totals,
     pub(crate) child: u32,
     _preload: preload::Preload,
+    /// Processors of this machine.
+    pub(crate) processors: u64,
     /// Why the run cannot go on.
     pub(crate) fatal: Option<RunError>,
     status: Option<Change>,
@@ -112,6 +117,7 @@ impl<'a> Supervisor<'a> {
         let tiers = config.tiers.len();
         let mut supervisor = Self {
             budgets: vec![vec![None; tiers]; PROCS_MAX],
+            ceilings: vec![vec![0; tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
             child: spawned.pid,
             tables: trap.tables,
@@ -125,6 +131,7 @@ impl<'a> Supervisor<'a> {
             forks: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
             _preload: preload,
+            processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
             fatal: None,
             status: None,
             scanned: (0, 0),
