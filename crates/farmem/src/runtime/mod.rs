@@ -52,6 +52,9 @@ pub enum RunError {
     /// It may not be executed.
     #[error("run {0}: not executable; check its permissions")]
     NotExecutable(String),
+    /// A system-call filter with a listener is in force already; there can be only one.
+    #[error("run {0}: already under a system-call supervisor; afar cannot run inside afar")]
+    Nested(String),
     /// It could not be started for another reason.
     #[error("run {0}: {1}")]
     NotStarted(String, #[source] io::Error),
@@ -78,6 +81,7 @@ impl RunError {
         match error {
             sys::process::SpawnError::System(error) => Self::System(error),
             sys::process::SpawnError::Program(source) => match source.kind() {
+                io::ErrorKind::ResourceBusy => Self::Nested(name),
                 io::ErrorKind::NotFound => Self::NotFound(name),
                 io::ErrorKind::PermissionDenied => Self::NotExecutable(name),
                 _ => Self::NotStarted(name, source),

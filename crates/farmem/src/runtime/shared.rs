@@ -460,3 +460,94 @@ impl<'a> LinkTable<'a> {
         &self.words[9]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::word::State;
+    use super::*;
+
+    fn tables() -> Tables {
+        Tables::private(Sizes { leaves: 8 }).unwrap()
+    }
+
+    // As the trap does it.
+    fn log(tables: &Tables, head: u64, tag: u32, page: u32) {
+        let place = usize::try_from(head).unwrap() & (EVENTS_MAX - 1);
+        let halves = &tables.events.words32()[place * EVENT_WORDS * 2..][..EVENT_WORDS * 2];
+        halves[2].store(page, Ordering::Relaxed);
+        halves[3].store(77, Ordering::Relaxed);
+        halves[5].store(5, Ordering::Relaxed);
+        halves[4].store(tag, Ordering::Release);
+    }
+
+    #[test]
+    fn next_event_takes_complete_entries_in_order_across_the_end() {
+        let mut tables = tables();
+        for head in 0..EVENTS_MAX as u64 + 10 {
+            assert_eq!(tables.next_event(), None);
+            log(&tables, head, 3 << 16 | 2 << 8 | 1, u32::try_from(head).unwrap());
+            let event = tables.next_event().unwrap();
+            assert_eq!((u64::from(event.page.get()), event.slot, event.tid), (head, 3, 77));
+            assert_eq!((event.kind, event.write), (FaultKind::Fetch, true));
+            // Not timed: what an older entry left there is not shown.
+            assert_eq!((event.wait_ns, event.stalled), (0, false));
+        }
+    }
+
+    #[test]
+    fn next_event_waits_for_an_entry_without_a_tag() {
+        let mut tables = tables();
+        log(&tables, 1, 1 << 8, 9);
+        assert_eq!(tables.next_event(), None);
+        log(&tables, 0, 1 << 8 | 8, 8);
+        assert_eq!(tables.next_event().map(|event| event.wait_ns), Some(5));
+        assert_eq!(tables.next_event().map(|event| event.page.get()), Some(9));
+    }
+
+    #[test]
+    fn leaves_come_from_the_stock_and_go_back_empty() {
+        let tables = tables();
+        let page = |segment: u32| PageIndex::new(segment * 512 + 3);
+        for segment in 0..7 {
+            let word = tables.make_word(2, page(segment)).unwrap();
+            word.store(State::Local as u32, Ordering::Relaxed);
+        }
+        assert!(tables.make_word(2, page(7)).is_none(), "seven leaves, the first is no leaf");
+        assert!(tables.word(1, page(0)).is_none(), "slots do not share");
+        tables.release_leaf(2, 4);
+        let word = tables.make_word(5, page(9)).unwrap();
+        assert_eq!(word.load(Ordering::Relaxed), 0);
+        let mut seen = Vec::new();
+        tables.each_word(2, PageIndex::new(0), 8 * 512, |page, word| {
+            if word.load(Ordering::Relaxed) != 0 {
+                seen.push(page.get() / 512);
+            }
+        });
+        assert_eq!(seen, [0, 1, 2, 3, 5, 6]);
+        tables.release_slot(2);
+        assert!((0..6).all(|segment| tables.make_word(0, page(segment)).is_some()));
+    }
+
+    #[test]
+    fn layout_agrees_with_the_header() {
+        let header = include_str!("../../bpf/shared.h");
+        let sizes =
+            [("control", CONTROL_BYTES), ("proc", PROC_WORDS * 8), ("lane", LANE_WORDS * 8)];
+        let links = [("link", LINK_WORDS * 8), ("event", EVENT_WORDS * 8)];
+        for (name, bytes) in sizes.into_iter().chain(links) {
+            let line = format!("_Static_assert(sizeof(struct {name}) == {bytes}, ");
+            assert!(header.contains(&line), "{line}");
+        }
+        let constants = [
+            format!("#define PROCS_MAX {PROCS_MAX}\n"),
+            format!("#define TIERS_MAX {TIERS_MAX}\n"),
+            format!("#define EVENTS_MAX (1 << {})\n", EVENTS_MAX.trailing_zeros()),
+            format!("#define ARENA_BASE {ARENA_BASE:#x}ULL\n"),
+            format!("#define ARENA_SHIFT {ARENA_SHIFT}\n"),
+            format!("#define STATE_FOREIGN {}U\n", State::Foreign as u32),
+        ];
+        for constant in constants {
+            assert!(header.contains(&constant), "{constant}");
+        }
+    }
+}
