@@ -174,6 +174,19 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
+/// Where thread `tid` keeps the list of robust mutexes it holds.
+///
+/// # Errors
+/// When the thread is gone or belongs to somebody else.
+#[expect(unsafe_code, reason = "get_robust_list has no safe wrapper")]
+pub fn robust_list(tid: u32) -> Result<u64> {
+    let (mut head, mut bytes) = (0_u64, 0_u64);
+    // SAFETY: both results are locals of the size that the kernel writes.
+    let result =
+        unsafe { libc::syscall(libc::SYS_get_robust_list, tid, &raw mut head, &raw mut bytes) };
+    check("find a thread's robust list", result).map(|_zero| head)
+}
+
 /// Gives thread `tid` (0: the caller) real-time priority, so that it runs before any ordinary
 /// thread.
 ///

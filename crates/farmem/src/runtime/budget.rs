@@ -177,6 +177,9 @@ impl Supervisor<'_> {
                 return;
             };
             if self.evict(slot, tier, wanted.min(chunk)) == 0 {
+                if dropping == 0 {
+                    self.serve_without_frame(budget, tier);
+                }
                 return;
             }
         }

@@ -64,6 +64,7 @@ impl Supervisor<'_> {
                 self.lock(slot, &call)
             }
             nr::CLONE | nr::FORK => self.fork(slot, &call),
+            nr::EXIT => self.exit(slot, &call),
             _ => Ok(self.listener.proceed(call.id)?),
         }
     }

@@ -97,7 +97,11 @@ impl RunConfig {
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
         match self.trap {
-            TrapKind::Bpf => (limit / 32).clamp(1, BATCH_MAX),
+            TrapKind::Bpf => {
+                // Enough for the faults of some 50 µs, in which the supervisor answers.
+                let least = (limit / 8).min(64);
+                (limit / 32).max(least).clamp(1, BATCH_MAX)
+            }
             // On demand, so that the budget is exact.
             TrapKind::Userfault => 0,
         }

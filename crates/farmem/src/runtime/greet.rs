@@ -181,8 +181,13 @@ impl Supervisor<'_> {
         arena.helper = u32::try_from(helper).unwrap_or(0);
         arena.ready = true;
         if features == 0 {
-            if self.config.trap == TrapKind::Userfault {
+            let pid = arena.tgid;
+            if self.config.trap == TrapKind::Userfault && pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
+                return;
+            }
+            if self.config.trap == TrapKind::Userfault {
+                self.totals.unmanaged(pid, "it may not use userfaultfd".to_owned());
                 return;
             }
             self.totals.warn_once(

@@ -18,6 +18,7 @@ mod budget;
 mod calls;
 mod config;
 mod events;
+mod exits;
 mod filter;
 mod fork;
 mod greet;

@@ -31,6 +31,7 @@ use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::trap::{self, Trap};
 use super::{RunError, preload};
+use crate::page::PageIndex;
 
 // Tokens of the poll set; those of arenas follow.
 const LISTENER: u64 = 0;
@@ -76,6 +77,8 @@ pub struct Supervisor<'a> {
     pub(crate) ceilings: Vec<Vec<u64>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
+    /// Pages held for threads that are ending: thread, slot, page.
+    pub(crate) exiting: Vec<(u32, usize, PageIndex)>,
     pub(crate) totals: Totals,
     pub(crate) child: u32,
     _preload: preload::Preload,
@@ -99,7 +102,7 @@ impl<'a> Supervisor<'a> {
         let (name, arguments) = config.program.split_first().ok_or(RunError::NoProgram)?;
         let mut command = Command::new(name);
         command.args(arguments).env("LD_PRELOAD", preload.value());
-        let spawned = sys::process::spawn(&mut command, super::filter::filter())
+        let spawned = sys::process::spawn(&mut command, super::filter::filter(config.trap))
             .map_err(|error| RunError::spawn(name, error))?;
         // Not before: the program inherits the signal mask.
         let signals = Signals::receive(&[
@@ -129,6 +132,7 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             forks: Vec::new(),
+            exiting: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
             _preload: preload,
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
@@ -180,6 +184,11 @@ impl<'a> Supervisor<'a> {
             }
             self.drain_events();
             self.restore_budgets();
+            if self.waiting.any() {
+                // Frames may have come back without an eviction.
+                self.serve_waiting();
+                self.restore_budgets();
+            }
             if let Some(status) = self.status
                 && ready.iter().any(|event| event.token == LISTENER && event.hung_up)
             {
@@ -257,6 +266,7 @@ impl<'a> Supervisor<'a> {
         self.timer.acknowledge();
         self.scan_unseen();
         self.tidy_up();
+        self.forget_exits();
         self.measure_unmanaged();
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {

@@ -31,8 +31,10 @@ pub(crate) struct Waiting {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Touch {
+pub(crate) struct Touch {
     slot: usize,
+    budget: usize,
+    tier: usize,
     page: PageIndex,
     write: bool,
     minor: bool,
@@ -52,9 +54,22 @@ const FETCH: u8 = 0;
 const ARRIVED: u8 = 1;
 
 impl Waiting {
-    /// Faults that wait for a frame.
-    pub(crate) fn frames(&self, _budget: usize, _tier: usize) -> i64 {
-        i64::try_from(self.stalled.len()).unwrap_or(i64::MAX)
+    /// Faults that wait for a frame of one budget.
+    pub(crate) fn frames(&self, budget: usize, tier: usize) -> i64 {
+        let waits = |touch: &&Touch| (touch.budget, touch.tier) == (budget, tier);
+        i64::try_from(self.stalled.iter().filter(waits).count()).unwrap_or(i64::MAX)
+    }
+
+    /// Whether any fault waits for a frame.
+    pub(crate) fn any(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
+    /// The fault of one budget that has waited longest for a frame.
+    pub(crate) fn take(&mut self, budget: usize, tier: usize) -> Option<Touch> {
+        let waits = |touch: &Touch| (touch.budget, touch.tier) == (budget, tier);
+        let at = self.stalled.iter().position(waits)?;
+        self.stalled.remove(at)
     }
 
     /// Forgets the faults of a process that is gone.
@@ -75,6 +90,8 @@ impl Supervisor<'_> {
             };
             let touch = Touch {
                 slot,
+                budget: arena.budget,
+                tier: 0,
                 page: arena.page(fault.address),
                 write: fault.write,
                 minor: fault.minor,
@@ -98,11 +115,9 @@ impl Supervisor<'_> {
         let word = Word(cell.load(Ordering::Acquire));
         match word.state() {
             State::Absent | State::Remote => {
-                let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget)
-                else {
-                    return;
-                };
-                let lane = self.tables.lane(budget, word.tier());
+                let tier = word.tier().min(self.config.tiers.len() - 1);
+                let touch = Touch { tier, ..touch };
+                let lane = self.tables.lane(touch.budget, tier);
                 if lane.free() <= 0 {
                     self.waiting.stalled.push_back(touch);
                     return;
@@ -125,6 +140,20 @@ impl Supervisor<'_> {
             }
             // Another thread's; its answer wakes both.
             State::Fetching => self.totals.joined_count += 1,
+        }
+    }
+
+    /// Serves the oldest fault of a budget that nothing can be evicted from, without a frame:
+    /// locked memory may be more than the budget.
+    pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
+        let Some(touch) = self.waiting.take(budget, tier) else { return };
+        let Some(cell) = self.tables.word(touch.slot, touch.page) else { return };
+        let word = Word(cell.load(Ordering::Acquire));
+        if matches!(word.state(), State::Absent | State::Remote) {
+            self.tables.lane(budget, tier).credit(-1);
+            self.admit(touch, word);
+        } else {
+            self.touch(touch);
         }
     }
 

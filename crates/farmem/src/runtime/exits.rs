@@ -1,0 +1,90 @@
+//! Threads that end under the userfaultfd trap.
+//!
+//! When a thread ends, the kernel clears its thread number where `pthread_join` waits for it and
+//! marks the robust mutexes it still holds. It does not wait for user space to bring a page then:
+//! the write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread
+//! is let go. The words of the C library lie together in its descriptor of the thread.
+
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::regions::PAGE;
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
+use crate::page::PageIndex;
+use crate::residency::Admission;
+
+// Robust mutexes of one thread that are looked after.
+const HELD_MAX: usize = 256;
+
+impl Supervisor<'_> {
+    /// A thread is about to end.
+    pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        for address in self.last_words(slot, call.tid) {
+            self.hold(slot, call.tid, address);
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    // Addresses that the kernel will write to.
+    fn last_words(&self, slot: usize, tid: u32) -> Vec<u64> {
+        let Some(arena) = &self.arenas[slot] else { return Vec::new() };
+        let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
+        let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
+        let read = |address: u64| {
+            let mut bytes = [0_u8; 8];
+            let offset = address.checked_sub(arena.base)?;
+            arena.memory.read_at(&mut bytes, offset).ok()?;
+            Some(u64::from_ne_bytes(bytes))
+        };
+        // struct robust_list_head: the first entry, the distance from an entry to its lock word.
+        let distance = read(head + 8).unwrap_or(0);
+        let mut entry = read(head).unwrap_or(head) & !1;
+        while entry != head && words.len() < HELD_MAX {
+            words.push(entry);
+            words.push(entry.wrapping_add(distance));
+            entry = read(entry).map_or(head, |next| next & !1);
+        }
+        words
+    }
+
+    fn hold(&mut self, slot: usize, tid: u32, address: u64) {
+        let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.contains(address)) else {
+            return;
+        };
+        let page = arena.page(address);
+        let Some(cell) = self.tables.word(slot, page) else { return };
+        let word = Word(cell.load(Ordering::Acquire));
+        if matches!(word.state(), State::Absent | State::Foreign | State::Fetching) {
+            return;
+        }
+        let tier = word.tier().min(arena.tiers.len() - 1);
+        if word.state() == State::Remote {
+            arena.tiers[tier].admit(page, Admission::Found);
+            self.tables.lane(arena.budget, tier).credit(-1);
+        }
+        cell.store(word.made_local(true).0, Ordering::Release);
+        arena.tiers[tier].pin(page, Pages::new(1));
+        self.exiting.push((tid, slot, page));
+        if let Some(fault) = &arena.fault {
+            // Mapped already, or gone with its process.
+            let _there = fault.map(arena.address(page), PAGE);
+        }
+    }
+
+    /// Lets go of what was held for threads that have ended.
+    pub(crate) fn forget_exits(&mut self) {
+        let arenas = &mut self.arenas;
+        self.exiting.retain(|&(tid, slot, page): &(u32, usize, PageIndex)| {
+            let Some(arena) = arenas[slot].as_mut() else { return false };
+            let ended = !sys::process::is_thread_of(tid, arena.tgid);
+            if ended {
+                arena.tiers.iter_mut().for_each(|tier| tier.unpin(page, Pages::new(1)));
+            }
+            !ended
+        });
+    }
+}
