@@ -66,6 +66,8 @@ pub(crate) struct Arena {
     pub(crate) lock_all: bool,
     /// Addresses that a thread is about to unmap.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
+    /// Where the kernel clears thread numbers, as far as that is in the arena.
+    pub(crate) cleared: Vec<u64>,
     /// The helper's thread.
     pub(crate) helper: u32,
     next_command: u64,
@@ -106,6 +108,7 @@ impl Arena {
             dropping: 0,
             lock_all: false,
             leaving: Vec::new(),
+            cleared: Vec::new(),
             helper: 0,
             next_command: 0,
         }

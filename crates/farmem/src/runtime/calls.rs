@@ -22,6 +22,7 @@ const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
 
+const CLONE_VM: u64 = 0x100;
 const MAP_PRIVATE: u64 = 2;
 const MAP_TYPE: u64 = 0xf;
 const MAP_FIXED: u64 = 0x10;
@@ -63,6 +64,7 @@ impl Supervisor<'_> {
             nr::MLOCK | nr::MLOCK2 | nr::MUNLOCK | nr::MLOCKALL | nr::MUNLOCKALL => {
                 self.lock(slot, &call)
             }
+            nr::CLONE if call.args[0] & CLONE_VM != 0 => self.thread(slot, &call),
             nr::CLONE | nr::FORK => self.fork(slot, &call),
             nr::EXIT => self.exit(slot, &call),
             _ => Ok(self.listener.proceed(call.id)?),

@@ -5,6 +5,8 @@
 //! the write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread
 //! is let go. The words of the C library lie together in its descriptor of the thread.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
@@ -21,6 +23,18 @@ use crate::residency::Admission;
 const HELD_MAX: usize = 256;
 
 impl Supervisor<'_> {
+    /// A thread is about to be made whose number the kernel will clear at an address of the arena.
+    pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        const CLEARED_MAX: usize = 4096;
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            if arena.cleared.len() == CLEARED_MAX {
+                arena.cleared.remove(0);
+            }
+            arena.cleared.push(call.args[3]);
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
     /// A thread is about to end.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         for address in self.last_words(slot, call.tid) {
@@ -34,12 +48,20 @@ impl Supervisor<'_> {
         let Some(arena) = &self.arenas[slot] else { return Vec::new() };
         let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
         let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
+        let other = File::open(format!("/proc/{tid}/mem"));
+        // Never a page of the arena by way of the process: it might fault, and wait for us.
         let read = |address: u64| {
             let mut bytes = [0_u8; 8];
-            let offset = address.checked_sub(arena.base)?;
-            arena.memory.read_at(&mut bytes, offset).ok()?;
+            if arena.contains(address) {
+                arena.memory.read_at(&mut bytes, address - arena.base).ok()?;
+            } else {
+                other.as_ref().ok()?.read_exact_at(&mut bytes, address).ok()?;
+            }
             Some(u64::from_ne_bytes(bytes))
         };
+        let cleared =
+            |&address: &u64| read(address).is_some_and(|word| word & 0xffff_ffff == u64::from(tid));
+        words.extend(arena.cleared.iter().copied().filter(cleared));
         // struct robust_list_head: the first entry, the distance from an entry to its lock word.
         let distance = read(head + 8).unwrap_or(0);
         let mut entry = read(head).unwrap_or(head) & !1;

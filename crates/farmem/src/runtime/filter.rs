@@ -24,13 +24,19 @@ pub(crate) fn filter(trap: TrapKind) -> Filter {
     if trap == TrapKind::Userfault {
         // A thread that ends does not wait for user space when the kernel writes its last words.
         blocks.push(Block { nr: nr::EXIT, rules: vec![], otherwise: Verdict::Notify });
+        let clone = blocks.iter_mut().find(|block| block.nr == nr::CLONE);
+        // Argument 3 is where the kernel clears the new thread's number.
+        clone.into_iter().for_each(|block| {
+            let argument = Rule { argument: 3, test: arena(), verdict: Verdict::Notify };
+            block.rules.insert(0, argument);
+        });
     }
     Filter::new(&blocks)
 }
 
 fn blocks() -> Vec<Block> {
     let rule = |argument, test, verdict| Rule { argument, test, verdict };
-    let arena = Test::HighIn(high(ARENA_BASE), high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64));
+    let arena = arena();
     let ours = |argument| rule(argument, Test::HighEquals(high(protocol::COOKIE)), Verdict::Allow);
     let in_arena = |number, others: &[Rule]| Block {
         nr: number,
@@ -78,6 +84,11 @@ fn blocks() -> Vec<Block> {
             otherwise: Verdict::Allow,
         },
     ]
+}
+
+// An address in an arena.
+const fn arena() -> Test {
+    Test::HighIn(high(ARENA_BASE), high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64))
 }
 
 const fn high(value: u64) -> u32 {

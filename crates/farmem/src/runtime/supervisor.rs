@@ -188,6 +188,7 @@ impl<'a> Supervisor<'a> {
                 // Frames may have come back without an eviction.
                 self.serve_waiting();
                 self.restore_budgets();
+                self.resolve_due();
             }
             if let Some(status) = self.status
                 && ready.iter().any(|event| event.token == LISTENER && event.hung_up)
