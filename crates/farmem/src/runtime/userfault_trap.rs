@@ -155,6 +155,7 @@ impl Supervisor<'_> {
         } else {
             self.touch(touch);
         }
+        self.resolve_due();
     }
 
     // The frame is there.
