@@ -1,44 +1,74 @@
-//! afar
-use farmem::runtime::*;
-use measure::*;
-fn main() {
-    let mut args = std::env::args_os().skip(1);
-    let get = |n: &str, d: &str| std::env::var(n).unwrap_or_else(|_| d.into());
-    let config = RunConfig {
-        program: args.by_ref().collect(),
-        trap: if get("TRAP", "bpf") == "bpf" {
-            TrapKind::Bpf
-        } else {
-            TrapKind::Userfault
-        },
-        tiers: vec![Tier {
-            name: "far".into(),
-            local: match get("LOCAL", "100%").as_str() {
-                "none" => None,
-                s => Some(s.parse().unwrap()),
-            },
-            link: LinkConfig {
-                mode: LinkMode::Shared,
-                rtt: get("RTT", "0us").parse().unwrap(),
-                bandwidth: None,
-                profile: None,
-            },
-        }],
-        of: None,
-        scope: BudgetScope::Process,
-        policy: get("POLICY", "fifo").parse().unwrap(),
-        prefetch: get("PREFETCH", "none").parse().unwrap(),
-        probation: None,
-        seed: 1,
-        record: false,
-        constant_ns: 950,
+//! The command `afar`: flags in, results out. What is said here is printed here and nowhere else.
+//!
+//! ```text
+//! flags -> experiment -> program, trap -> calibrate -> outputs -> run under watch -> summary
+//! ```
+
+mod flags;
+mod setting;
+mod usage;
+
+mod experiment;
+mod program;
+mod trap;
+mod tuning;
+
+mod calibrate;
+mod probe;
+
+mod control;
+mod live;
+mod record;
+mod run;
+mod watch;
+
+mod host;
+mod output;
+mod summary;
+
+mod ctl;
+mod doctor;
+mod pages;
+
+mod failure;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::flags::{Cli, Command};
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return not_parsed(&error),
     };
-    let mut silent = Silent;
-    let outcome = Supervisor::start(config, &mut silent)
-        .unwrap()
-        .run()
-        .unwrap();
-    let mut r = outcome.results;
-    r.fault_latency.total_bins.clear();
-    eprintln!("{r:#?}");
+    let (name, result) = match &command {
+        Command::Run(flags) => ("run", run::run(flags)),
+        Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
+        Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),
+        Command::Probe(flags) => ("probe", probe::probe(flags)),
+        Command::Man(flags) => ("man", pages::man(&flags.directory)),
+        Command::Completions(flags) => ("completions", pages::completions(flags.shell)),
+    };
+    result.unwrap_or_else(|failure| {
+        terminal::say(&format!("afar {name}: {failure}\n"));
+        failure.exit_code()
+    })
+}
+
+/// Help and version are answers; everything else is one sentence.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _unread = terminal::answer(&error.render().to_string());
+            ExitCode::SUCCESS
+        }
+        _ => {
+            terminal::say(&usage::sentence(error));
+            ExitCode::from(failure::USAGE)
+        }
+    }
 }

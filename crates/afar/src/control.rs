@@ -1,0 +1,219 @@
+//! The socket by which `afar ctl` looks at a run and changes it.
+//!
+//! One line of JSON in, one line out, over an abstract socket named after afar's process id: it
+//! needs no place in the file system and is gone with the process. Polled ten times a second.
+
+use std::io::{self, Read, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+
+use farmem::runtime::{Retune, Snapshot, Tier};
+use measure::PAGE_BYTES;
+use serde::{Deserialize, Serialize};
+
+use crate::setting::Change;
+use crate::tuning::Tuning;
+
+/// Longest request; more without an end of line is not one.
+const REQUEST_BYTES_MAX: usize = 4096;
+/// Connections at once; those beyond wait to be accepted.
+const PEERS_MAX: usize = 8;
+
+/// What may be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    Show,
+    Set(Change),
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    Run(RunState),
+    Refused(String),
+}
+
+/// A run at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunState {
+    pub(crate) pid: u32,
+    pub(crate) program: String,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) process_count: u64,
+    pub(crate) local_bytes: u64,
+    pub(crate) far_bytes: u64,
+    pub(crate) fetch_count: u64,
+    pub(crate) fetch_p99_ns: u64,
+    pub(crate) stall_count: u64,
+    pub(crate) tiers: Vec<TierState>,
+}
+
+/// A tier as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TierState {
+    pub(crate) name: String,
+    /// As a user writes it; none for no limit.
+    pub(crate) local: String,
+    pub(crate) rtt_ns: u64,
+    /// None is no limit.
+    pub(crate) bandwidth_bps: Option<u64>,
+    pub(crate) link: String,
+    /// Whether times are drawn from a profile, in place of the round trip.
+    pub(crate) profile: bool,
+}
+
+/// The name of the socket of the run with this process id.
+pub(crate) fn address(pid: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("afar-{pid}"))
+}
+
+/// The run's end of the socket.
+#[derive(Debug)]
+pub(crate) struct Control {
+    listener: UnixListener,
+    peers: Vec<Peer>,
+    program: String,
+    tuning: Tuning,
+}
+
+#[derive(Debug)]
+struct Peer {
+    stream: UnixStream,
+    request: Vec<u8>,
+}
+
+impl Control {
+    /// Listens.
+    ///
+    /// # Errors
+    /// When the name is taken: process ids are not, but anybody may take the name.
+    pub(crate) fn listen(program: String, tuning: Tuning) -> io::Result<Self> {
+        let listener = UnixListener::bind_addr(&address(std::process::id())?)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, peers: Vec::new(), program, tuning })
+    }
+
+    /// What was changed, in words, for the record of the run.
+    pub(crate) fn into_changes(self) -> Vec<String> {
+        self.tuning.into_changes()
+    }
+
+    /// Answers whoever has asked, and says what to change.
+    pub(crate) fn poll(&mut self, snapshot: &Snapshot) -> Vec<Retune> {
+        self.accept();
+        let mut retunes = Vec::new();
+        for mut peer in std::mem::take(&mut self.peers) {
+            match peer.receive() {
+                Received::Request(line) => {
+                    let reply = self.answer(&line, snapshot, &mut retunes);
+                    // One request a connection: closing it is the end of the answer.
+                    peer.send(&reply);
+                }
+                Received::Nothing => self.peers.push(peer),
+                Received::Closed => {}
+            }
+        }
+        retunes
+    }
+
+    fn accept(&mut self) {
+        while self.peers.len() < PEERS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else {
+                return;
+            };
+            if may_control(&stream) && stream.set_nonblocking(true).is_ok() {
+                self.peers.push(Peer { stream, request: Vec::new() });
+            }
+        }
+    }
+
+    fn answer(&mut self, line: &[u8], snapshot: &Snapshot, retunes: &mut Vec<Retune>) -> Reply {
+        match serde_json::from_slice(line) {
+            Ok(Request::Show) => Reply::Run(self.state(snapshot)),
+            Ok(Request::Set(change)) => match self.tuning.apply(&change, snapshot.elapsed_ns) {
+                Ok(retune) => {
+                    retunes.push(retune);
+                    Reply::Run(self.state(snapshot))
+                }
+                Err(error) => Reply::Refused(error.to_string()),
+            },
+            Err(error) => Reply::Refused(format!(
+                "the request was not understood ({error}); use the afar that started the run"
+            )),
+        }
+    }
+
+    fn state(&self, snapshot: &Snapshot) -> RunState {
+        let far = snapshot.populated_pages.saturating_sub(snapshot.resident_pages);
+        RunState {
+            pid: std::process::id(),
+            program: self.program.clone(),
+            elapsed_ns: snapshot.elapsed_ns,
+            process_count: snapshot.processes,
+            local_bytes: snapshot.resident_pages * PAGE_BYTES,
+            far_bytes: far * PAGE_BYTES,
+            fetch_count: snapshot.fetch_count,
+            fetch_p99_ns: snapshot.fetch_p99_ns,
+            stall_count: snapshot.stall_count,
+            tiers: self.tuning.tiers().iter().map(tier_state).collect(),
+        }
+    }
+}
+
+enum Received {
+    Request(Vec<u8>),
+    Nothing,
+    Closed,
+}
+
+impl Peer {
+    fn receive(&mut self) -> Received {
+        let mut buffer = [0_u8; 1024];
+        loop {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Received::Closed,
+                Ok(count) => self.request.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Received::Nothing;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Received::Closed,
+            }
+            if let Some(end) = self.request.iter().position(|&byte| byte == b'\n') {
+                self.request.truncate(end);
+                return Received::Request(std::mem::take(&mut self.request));
+            }
+            if self.request.len() > REQUEST_BYTES_MAX {
+                return Received::Closed;
+            }
+        }
+    }
+
+    fn send(&mut self, reply: &Reply) {
+        let mut line = serde_json::to_vec(reply).expect("texts and numbers have a JSON form");
+        line.push(b'\n');
+        // Smaller than a socket's buffer; whoever has gone away does not miss it.
+        let _gone = self.stream.write_all(&line);
+    }
+}
+
+/// Only root and the user of this run: names of abstract sockets have no permissions.
+fn may_control(stream: &UnixStream) -> bool {
+    let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else {
+        return false;
+    };
+    peer.uid.is_root() || peer.uid == rustix::process::geteuid()
+}
+
+fn tier_state(tier: &Tier) -> TierState {
+    TierState {
+        name: tier.name.clone(),
+        local: tier.local.map_or_else(|| "none".to_owned(), |local| local.to_string()),
+        rtt_ns: tier.link.rtt.as_ns(),
+        bandwidth_bps: tier.link.bandwidth.map(measure::BitsPerSec::get),
+        link: tier.link.mode.to_string(),
+        profile: tier.link.profile.is_some(),
+    }
+}

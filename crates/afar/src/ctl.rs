@@ -1,0 +1,206 @@
+//! `afar ctl`: looks at running programs and changes their settings.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration as Timeout;
+
+use measure::{BitsPerSec, Bytes, Duration};
+
+use crate::control::{Reply, Request, RunState, address};
+use crate::failure::Failure;
+use crate::flags::CtlFlags;
+use crate::setting::{Change, SettingError};
+use crate::summary::count;
+use crate::terminal;
+
+/// A run answers ten times a second; one that is stopped does not.
+const PATIENCE: Timeout = Timeout::from_secs(2);
+/// Longest answer that is read.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
+
+/// Why a run could not be looked at or changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CtlError {
+    #[error("\"{0}\" is not understood; write list, PID show or PID set SETTING...")]
+    Words(String),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("process {pid} is no run of afar; afar ctl list shows them")]
+    NoRun { pid: u32 },
+    #[error("process {pid} does not answer to this user; use the one who started it, or root")]
+    NotOurs { pid: u32 },
+    #[error("process {pid} has not answered for {} s; it may be stopped", PATIENCE.as_secs())]
+    Silent { pid: u32 },
+    #[error("process {pid}: {text}")]
+    Refused { pid: u32, text: String },
+    #[error("ask process {pid}: {source}; it may just have ended")]
+    Connection { pid: u32, source: io::Error },
+}
+
+/// Does what the words say.
+///
+/// # Errors
+/// When they are not understood, or the run cannot be reached or refuses.
+pub(crate) fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
+    let words: Vec<&str> = flags.words.iter().map(String::as_str).collect();
+    let text = match words.as_slice() {
+        [] | ["list"] => list(flags.json),
+        [pid, "show"] => show(&ask(number(pid)?, &Request::Show)?, flags.json),
+        [pid, "set", ..] => {
+            let pid = number(pid)?;
+            let change = Change::from_words(&flags.words[2..]).map_err(CtlError::Setting)?;
+            show(&ask(pid, &Request::Set(change))?, flags.json)
+        }
+        _ => return Err(CtlError::Words(words.join(" ")).into()),
+    };
+    terminal::answer(&text).map_err(Failure::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn number(text: &str) -> Result<u32, CtlError> {
+    text.parse().map_err(|_| CtlError::Words(text.to_owned()))
+}
+
+/// Asks one run one thing.
+fn ask(pid: u32, request: &Request) -> Result<RunState, CtlError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::ConnectionRefused => CtlError::NoRun { pid },
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CtlError::Silent { pid },
+        // Those it does not talk to it hangs up on.
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => CtlError::NotOurs { pid },
+        _ => CtlError::Connection { pid, source },
+    };
+    let mut stream =
+        address(pid).and_then(|address| UnixStream::connect_addr(&address)).map_err(failed)?;
+    // Anybody could have taken the name.
+    let peer = rustix::net::sockopt::socket_peercred(&stream);
+    let is_it = peer.is_ok_and(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()) == Ok(pid));
+    if !is_it {
+        return Err(CtlError::NoRun { pid });
+    }
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let mut line = serde_json::to_vec(request).expect("texts have a JSON form");
+    line.push(b'\n');
+    stream.write_all(&line).map_err(failed)?;
+    let mut reply = String::new();
+    BufReader::new(stream.take(REPLY_BYTES_MAX)).read_line(&mut reply).map_err(failed)?;
+    if reply.is_empty() {
+        return Err(CtlError::NotOurs { pid });
+    }
+    match serde_json::from_str(&reply) {
+        Ok(Reply::Run(state)) => Ok(state),
+        Ok(Reply::Refused(text)) => Err(CtlError::Refused { pid, text }),
+        Err(error) => Err(CtlError::Connection { pid, source: error.into() }),
+    }
+}
+
+/// Whether the run with this process id can be reached.
+pub(crate) fn answers(pid: u32) -> bool {
+    ask(pid, &Request::Show).is_ok()
+}
+
+/// Process ids of all runs on this machine, in order.
+fn runs() -> BTreeSet<u32> {
+    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    sockets.lines().filter_map(listening).collect()
+}
+
+/// The run whose socket a line of /proc/net/unix describes. Its connections have the same name,
+/// but only the listening socket has the flag `__SO_ACCEPTCON`.
+fn listening(line: &str) -> Option<u32> {
+    const ACCEPTS: &str = "00010000";
+    let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [_, _, _, ACCEPTS, _, _, _, name] = columns.as_slice() else {
+        return None;
+    };
+    name.strip_prefix("@afar-")?.parse().ok()
+}
+
+fn list(json: bool) -> String {
+    let asked = runs().into_iter().map(|pid| (pid, ask(pid, &Request::Show)));
+    if json {
+        let states: Vec<RunState> = asked.filter_map(|(_, state)| state.ok()).collect();
+        return to_json(&states);
+    }
+    let mut text = format!(
+        "{:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  PROGRAM\n",
+        "PID", "TIME", "LOCAL", "FAR", "FETCHES", "RTT"
+    );
+    for (pid, state) in asked {
+        let _infallible = match state {
+            Ok(state) => writeln!(
+                text,
+                "{pid:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  {}",
+                Duration::from_ns(state.elapsed_ns),
+                Bytes::new(state.local_bytes),
+                Bytes::new(state.far_bytes),
+                count(state.fetch_count),
+                Duration::from_ns(state.tiers.first().map_or(0, |tier| tier.rtt_ns)),
+                state.program,
+            ),
+            Err(error) => writeln!(text, "{pid:>8} ({error})"),
+        };
+    }
+    text
+}
+
+fn show(state: &RunState, json: bool) -> String {
+    if json {
+        return to_json(state);
+    }
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        let _infallible = writeln!(text, "{name:<12}{value}");
+    };
+    row("program", format!("{} ({} processes)", state.program, state.process_count));
+    row("time", Duration::from_ns(state.elapsed_ns).to_string());
+    row("local", Bytes::new(state.local_bytes).to_string());
+    row("far", Bytes::new(state.far_bytes).to_string());
+    row("fetches", count(state.fetch_count));
+    row("fetch p99", Duration::from_ns(state.fetch_p99_ns).to_string());
+    row("stalls", count(state.stall_count));
+    for tier in &state.tiers {
+        let delay = if tier.profile {
+            "times from a profile".to_owned()
+        } else {
+            format!("rtt {}", Duration::from_ns(tier.rtt_ns))
+        };
+        let rate = tier.bandwidth_bps.filter(|&rate| rate > 0);
+        let rate =
+            rate.map_or_else(|| "no limit".to_owned(), |rate| BitsPerSec::new(rate).to_string());
+        row(
+            &format!("tier {}", tier.name),
+            format!("local {}, {delay}, bandwidth {rate}, {}", tier.local, tier.link),
+        );
+    }
+    text
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data has a JSON form");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listening_sockets_of_runs() {
+        let cases = [
+            ("0000: 00000002 00000000 00010000 0001 01 43022 @afar-4711", Some(4711)),
+            ("0000: 00000003 00000000 00000000 0001 03 43023 @afar-4711", None),
+            ("0000: 00000002 00000000 00010000 0001 01 43024 @afar-x", None),
+            ("0000: 00000002 00000000 00010000 0001 01 43025 /run/afar-4711", None),
+            ("0000: 00000002 00000000 00010000 0001 01 43026", None),
+            ("Num       RefCount Protocol Flags    Type St Inode Path", None),
+        ];
+        for (line, pid) in cases {
+            assert_eq!(listening(line), pid, "{line}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What runs that were killed may have left behind.
+//!
+//! The arena engine leaves nothing by construction: its memory, descriptors and BPF programs
+//! belong to processes and go with them. What can stay is a process: a descendant of the program
+//! that was not killed with it, whose system calls nobody answers any more; or an afar whose
+//! program is gone. Names in file systems are looked for all the same.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::ctl;
+
+const SIGKILL: i32 = 9;
+/// The link that a supervisor's descriptor of its preload library has in /proc.
+const PRELOAD_LINK: &str = "/memfd:libafar.so";
+
+/// One thing that should not be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Leftover {
+    #[serde(flatten)]
+    what: What,
+    /// Whether it has been removed just now.
+    pub(super) removed: bool,
+    /// Why it could not be.
+    error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum What {
+    /// A process that ran under a supervisor that is gone.
+    Orphan { pid: u32, name: String },
+    /// A supervisor without a program.
+    Supervisor { pid: u32 },
+    /// A pinned BPF object, or a control group.
+    Path { path: PathBuf },
+}
+
+/// Finds everything, in order of process id and name.
+pub(super) fn find() -> Vec<Leftover> {
+    let mut found = Vec::new();
+    for pid in processes() {
+        if is_orphan(pid) {
+            let name = read(pid, "comm").trim_end().to_owned();
+            found.push(What::Orphan { pid, name });
+        } else if is_idle_supervisor(pid) {
+            found.push(What::Supervisor { pid });
+        }
+    }
+    for directory in ["/sys/fs/bpf", "/sys/fs/cgroup"] {
+        found.extend(named_afar(Path::new(directory)).map(|path| What::Path { path }));
+    }
+    let leftover = |what| Leftover { what, removed: false, error: None };
+    found.into_iter().map(leftover).collect()
+}
+
+impl Leftover {
+    /// Removes it.
+    pub(super) fn remove(&mut self) {
+        let result = match &self.what {
+            // Looked at again: the number may have got another owner meanwhile.
+            What::Orphan { pid, .. } if !is_orphan(*pid) => Ok(()),
+            What::Supervisor { pid } if !is_idle_supervisor(*pid) => Ok(()),
+            What::Orphan { pid, .. } | What::Supervisor { pid } => {
+                sys::process::kill(*pid, SIGKILL).map_err(|error| error.to_string())
+            }
+            What::Path { path } => remove_path(path).map_err(|error| error.to_string()),
+        };
+        self.removed = result.is_ok();
+        self.error = result.err();
+    }
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Orphan { pid, name } => {
+                write!(f, "process {pid} ({name}), whose afar is gone")?;
+            }
+            What::Supervisor { pid } => write!(f, "process {pid} (afar), whose program is gone")?,
+            What::Path { path } => write!(f, "{}", path.display())?,
+        }
+        match &self.error {
+            Some(error) => write!(f, ": not removed: {error}"),
+            None if self.removed => f.write_str(": removed"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let mut pids: Vec<u32> = entries.filter_map(Result::ok).filter_map(number).collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn read(pid: u32, file: &str) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether the process was started under a supervisor that no longer exists.
+fn is_orphan(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let preload = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(b"LD_PRELOAD="));
+    let Some(library) = preload.and_then(supervisors_library) else {
+        return false;
+    };
+    // Its name and number could have been handed on by hand; only the kernel filters.
+    is_filtered(pid) && !is_preload(&library)
+}
+
+/// The first library of an LD_PRELOAD, if it is a supervisor's descriptor.
+fn supervisors_library(value: &[u8]) -> Option<PathBuf> {
+    let first = value.split(|byte| b": ".contains(byte)).next()?;
+    let path = Path::new(OsStr::from_bytes(first));
+    let mut parts = path.to_str()?.strip_prefix("/proc/")?.split('/');
+    let is_number = |part: &str| part.parse::<u32>().is_ok();
+    let known = is_number(parts.next()?)
+        && parts.next()? == "fd"
+        && is_number(parts.next()?)
+        && parts.next().is_none();
+    known.then(|| path.to_owned())
+}
+
+/// Whether the descriptor is that of a living supervisor. One that we may not look at counts.
+fn is_preload(library: &Path) -> bool {
+    match fs::read_link(library) {
+        Ok(target) => target.as_os_str().as_bytes().starts_with(PRELOAD_LINK.as_bytes()),
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    }
+}
+
+/// Whether the process runs under a seccomp filter (proc_pid_status(5)).
+fn is_filtered(pid: u32) -> bool {
+    let status = read(pid, "status");
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    mode.is_some_and(|mode| mode.trim() == "2")
+}
+
+/// Whether the process is an `afar run` that was orphaned, has no program and does not answer.
+fn is_idle_supervisor(pid: u32) -> bool {
+    if pid == std::process::id() || !is_afar_run(pid) || parent(pid) != Some(1) {
+        return false;
+    }
+    has_no_children(pid) && !ctl::answers(pid)
+}
+
+fn is_afar_run(pid: u32) -> bool {
+    let command = read(pid, "cmdline");
+    let mut words = command.split('\0');
+    let program = words.next().map(Path::new).and_then(Path::file_name);
+    program == Some(OsStr::new("afar")) && words.next() == Some("run")
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = read(pid, "status");
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+fn has_no_children(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
+    let mut tasks = tasks.into_iter().flatten().filter_map(Result::ok);
+    tasks.all(|task| children(task).is_ok_and(|children| children.trim().is_empty()))
+}
+
+/// Entries of a directory whose names begin with `afar`, in order.
+fn named_afar(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().as_bytes().starts_with(b"afar"))
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    paths.into_iter()
+}
+
+/// Only an empty directory can be removed: a control group with processes is in use.
+fn remove_path(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn supervisors_library_is_a_descriptor() {
+        let path = |value: &[u8]| supervisors_library(value);
+        assert_eq!(path(b"/proc/12/fd/3"), Some("/proc/12/fd/3".into()));
+        assert_eq!(path(b"/proc/12/fd/3:/lib/libjemalloc.so"), Some("/proc/12/fd/3".into()));
+        for other in [&b"/lib/libjemalloc.so"[..], b"/proc/self/fd/3", b"/proc/12/fd/3/x", b""] {
+            assert_eq!(path(other), None);
+        }
+    }
+
+    #[test]
+    fn this_process_is_no_leftover() {
+        let pid = std::process::id();
+        assert!(!is_orphan(pid));
+        assert!(!is_idle_supervisor(pid));
+        assert!(processes().contains(&pid));
+    }
+
+    #[test]
+    fn named_afar_takes_no_other() {
+        let directory = std::env::temp_dir().join(format!("leftovers-{}", std::process::id()));
+        for name in ["afar-2", "afar-1", "other"] {
+            fs::create_dir_all(directory.join(name)).unwrap();
+        }
+        let found: Vec<PathBuf> = named_afar(&directory).collect();
+        assert_eq!(found, [directory.join("afar-1"), directory.join("afar-2")]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

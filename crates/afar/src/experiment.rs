@@ -1,0 +1,245 @@
+//! From flags to an experiment: defaults filled in, presets applied, contradictions refused.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
+use farmem::{PolicyKind, Prefetch};
+use measure::{
+    Bytes, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params, ProfileError,
+    TierParams,
+};
+
+use crate::flags::{Budget, Like, RunFlags, Trap};
+use crate::setting::{Bandwidth, TierSetting};
+use crate::tuning::{budget, page_delay};
+
+/// Name of the tier where memory goes by itself.
+const DEFAULT_TIER: &str = "far";
+
+/// Everything that decides a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Experiment {
+    pub(crate) program: Vec<OsString>,
+    /// At least one; the first is where memory goes by itself.
+    pub(crate) tiers: Vec<Tier>,
+    pub(crate) of: Option<Bytes>,
+    pub(crate) scope: BudgetScope,
+    pub(crate) policy: PolicyKind,
+    pub(crate) prefetch: Prefetch,
+    pub(crate) seed: u64,
+    /// As asked for; [`crate::trap`] decides.
+    pub(crate) trap: Trap,
+    pub(crate) profile: Option<PathBuf>,
+    pub(crate) calibrate: bool,
+    pub(crate) allow_below_floor: bool,
+}
+
+/// Flags that cannot be what was meant.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error("--of {of} with --local {local}: a size is not a share of anything; leave out --of")]
+    OfSize { of: Bytes, local: LocalSize },
+    #[error("--of {0}: less than one page of 4096 bytes; give a size such as 2GiB")]
+    OfNothing(Bytes),
+    #[error(
+        "--like dime counts its latency one way, so --rtt contradicts it; \
+         give half of it as --one-way"
+    )]
+    DimeRoundTrip,
+    #[error(
+        "--like gao counts its latency as a round trip, so --one-way contradicts it; \
+         give twice of it as --rtt"
+    )]
+    GaoOneWay,
+    #[error(
+        "--like {preset} is --{flag} {wanted}, so --{flag} {given} contradicts it; leave one out"
+    )]
+    Like { preset: &'static str, flag: &'static str, wanted: &'static str, given: String },
+    #[error("read the delay profile {}: {source}; check the path and its permissions", path.display())]
+    ProfileFile { path: PathBuf, source: std::io::Error },
+    #[error("{}: {source}", path.display())]
+    Profile { path: PathBuf, source: ProfileError },
+    #[error("{given} further tiers: there can be at most {}; leave some out", TIERS_MAX - 1)]
+    TierCount { given: usize },
+    #[error(
+        "two tiers are named \"{0}\"; rename one (\"{DEFAULT_TIER}\" is the default tier's name)"
+    )]
+    TierTwice(String),
+    #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
+    OneWayTooLong(Duration),
+}
+
+impl Experiment {
+    /// Fills in what the flags leave open. Reads the profile, if there is one.
+    ///
+    /// # Errors
+    /// When two flags contradict one another, or the profile cannot be read.
+    pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, UsageError> {
+        let local = flags.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
+        if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
+            return Err(UsageError::OfSize { of, local });
+        }
+        if let Some(of) = flags.of.filter(|&of| of < Bytes::PAGE) {
+            return Err(UsageError::OfNothing(of));
+        }
+        let (mode, policy) = preset(flags)?;
+        let mut tiers = vec![Tier {
+            name: DEFAULT_TIER.to_owned(),
+            local: Some(local),
+            link: LinkConfig {
+                mode,
+                rtt: rtt(flags)?,
+                bandwidth: flags.bandwidth.and_then(|Bandwidth(rate)| rate),
+                profile: flags.profile.as_deref().map(read_profile).transpose()?,
+            },
+        }];
+        if flags.tiers.len() >= TIERS_MAX {
+            let given = flags.tiers.len();
+            return Err(UsageError::TierCount { given });
+        }
+        for setting in &flags.tiers {
+            if tiers.iter().any(|tier| tier.name == setting.name) {
+                return Err(UsageError::TierTwice(setting.name.clone()));
+            }
+            tiers.push(further(setting, &tiers[0]));
+        }
+        Ok(Self {
+            program: flags.program.clone(),
+            tiers,
+            of: flags.of,
+            scope: match flags.budget {
+                Budget::Process => BudgetScope::Process,
+                Budget::Tree => BudgetScope::Tree,
+            },
+            policy,
+            prefetch: flags.prefetch,
+            seed: flags.seed,
+            trap: flags.trap,
+            profile: flags.profile.clone(),
+            calibrate: !flags.no_calibrate,
+            allow_below_floor: flags.allow_below_floor,
+        })
+    }
+
+    /// What the engine is told.
+    pub(crate) fn config(&self, trap: TrapKind, constant_ns: u64, record: bool) -> RunConfig {
+        RunConfig {
+            program: self.program.clone(),
+            trap,
+            tiers: self.tiers.clone(),
+            of: self.of,
+            scope: self.scope,
+            policy: self.policy,
+            prefetch: self.prefetch,
+            probation: None,
+            seed: self.seed,
+            record,
+            constant_ns,
+        }
+    }
+
+    /// What the record of the run says about it.
+    pub(crate) fn params(&self, trap: TrapKind) -> Params {
+        let default = &self.tiers[0];
+        let local = default.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
+        Params {
+            engine: "arena".to_owned(),
+            trap: trap.name().to_owned(),
+            local: local.to_string(),
+            local_bytes: budget(default, self.of).map(Bytes::get),
+            rtt_ns: default.link.rtt.as_ns(),
+            bandwidth_bps: default.link.bandwidth.map(measure::BitsPerSec::get),
+            link: default.link.mode.to_string(),
+            profile: self.profile.as_deref().map(|path| path.display().to_string()),
+            policy: self.policy.to_string(),
+            prefetch: self.prefetch.to_string(),
+            budget_scope: match self.scope {
+                BudgetScope::Process => "process".to_owned(),
+                BudgetScope::Tree => "tree".to_owned(),
+            },
+            tiers: self.tiers[1..].iter().map(tier_params).collect(),
+        }
+    }
+
+    /// The program as the user named it.
+    pub(crate) fn program_name(&self) -> String {
+        let name = self.program.first();
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The shortest delay of a page that is not none, over all tiers.
+    pub(crate) fn shortest_delay(&self) -> Option<Duration> {
+        let delays = self.tiers.iter().map(|tier| page_delay(&tier.link));
+        delays.filter(|delay| !delay.is_zero()).min()
+    }
+}
+
+/// What `--like` stands for, unless a flag says otherwise.
+fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind), UsageError> {
+    let (name, mode, policy) = match flags.like {
+        None => {
+            let mode = flags.link.unwrap_or_default();
+            return Ok((mode, flags.policy.unwrap_or(PolicyKind::Clock)));
+        }
+        Some(Like::Dime) if flags.rtt.is_some() => return Err(UsageError::DimeRoundTrip),
+        Some(Like::Gao) if flags.one_way.is_some() => return Err(UsageError::GaoOneWay),
+        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::Fifo),
+        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::Clock),
+    };
+    if let Some(given) = flags.link.filter(|&given| given != mode) {
+        return Err(UsageError::Like {
+            preset: name,
+            flag: "link",
+            wanted: if mode == LinkMode::PerFault { "per-fault" } else { "full-duplex" },
+            given: given.to_string(),
+        });
+    }
+    if let Some(given) = flags.policy.filter(|&given| given != policy) {
+        return Err(UsageError::Like {
+            preset: name,
+            flag: "policy",
+            wanted: policy.name(),
+            given: given.to_string(),
+        });
+    }
+    Ok((mode, policy))
+}
+
+fn rtt(flags: &RunFlags) -> Result<Duration, UsageError> {
+    match flags.one_way {
+        None => Ok(flags.rtt.unwrap_or_default()),
+        Some(one_way) => one_way.checked_mul(2).ok_or(UsageError::OneWayTooLong(one_way)),
+    }
+}
+
+fn read_profile(path: &Path) -> Result<DelayProfile, UsageError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| UsageError::ProfileFile { path: path.to_owned(), source })?;
+    DelayProfile::parse(&text)
+        .map_err(|source| UsageError::Profile { path: path.to_owned(), source })
+}
+
+/// A further tier; what it does not say is no delay, no limit and the default tier's sharing.
+fn further(setting: &TierSetting, default: &Tier) -> Tier {
+    Tier {
+        name: setting.name.clone(),
+        local: setting.local,
+        link: LinkConfig {
+            mode: setting.link.unwrap_or(default.link.mode),
+            rtt: setting.rtt.unwrap_or_default(),
+            bandwidth: setting.bandwidth.and_then(|Bandwidth(rate)| rate),
+            profile: None,
+        },
+    }
+}
+
+fn tier_params(tier: &Tier) -> TierParams {
+    TierParams {
+        name: tier.name.clone(),
+        capacity_bytes: None,
+        rtt_ns: tier.link.rtt.as_ns(),
+        bandwidth_bps: tier.link.bandwidth.map(measure::BitsPerSec::get),
+        link: tier.link.mode.to_string(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a command did not do what it was asked, and the exit status that says so.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use farmem::runtime::RunError;
+use records::RecordError;
+
+use crate::calibrate::CalibrationError;
+use crate::ctl::CtlError;
+use crate::experiment::UsageError;
+use crate::program::ProgramError;
+use crate::trap::TrapError;
+use crate::tuning::TuningError;
+
+/// A command that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    #[error(transparent)]
+    Tuning(#[from] TuningError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Trap(#[from] TrapError),
+    #[error("calibrate: {0}")]
+    Calibration(#[from] CalibrationError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Ctl(#[from] CtlError),
+    /// Before anything was started.
+    #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
+    Output { path: PathBuf, source: io::Error },
+    /// After a run.
+    #[error("write {}: {source}; check the space left on its disk", path.display())]
+    Unwritten { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    Record { path: PathBuf, source: RecordError },
+    #[error("write to standard output: {0}; check where it leads")]
+    Stdout(#[source] io::Error),
+}
+
+/// Bad usage.
+pub(crate) const USAGE: u8 = 2;
+/// This machine lacks something.
+pub(crate) const ENVIRONMENT: u8 = 3;
+const FAILED: u8 = 1;
+const OURS: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+impl Failure {
+    /// A file that cannot be opened for writing.
+    pub(crate) fn output(path: &Path, source: io::Error) -> Self {
+        Self::Output { path: path.to_owned(), source }
+    }
+
+    /// The exit status, as shells and timeout(1) use it.
+    pub(crate) fn exit_status(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
+            Self::Trap(_) => ENVIRONMENT,
+            Self::Program(error) => match error {
+                ProgramError::NotFound(_) => NOT_FOUND,
+                ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,
+                _ => USAGE,
+            },
+            Self::Run(error) | Self::Calibration(CalibrationError::Run { source: error }) => {
+                of_run(error)
+            }
+            Self::Calibration(_) | Self::Unwritten { .. } | Self::Record { .. } => OURS,
+            Self::Ctl(error) => match error {
+                CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
+                _ => FAILED,
+            },
+            Self::Stdout(_) => FAILED,
+        }
+    }
+
+    /// The same for `main`.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit_status())
+    }
+}
+
+fn of_run(error: &RunError) -> u8 {
+    match error {
+        RunError::NoProgram => USAGE,
+        RunError::NotFound(_) => NOT_FOUND,
+        RunError::NotExecutable(_) | RunError::NotStarted(..) => NOT_EXECUTABLE,
+        RunError::Trap(_) => ENVIRONMENT,
+        _ => OURS,
+    }
+}

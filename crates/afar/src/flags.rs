@@ -1,0 +1,116 @@
+//! The command line, as clap sees it: help, man pages and completions all come from here.
+
+mod run;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use run::{Budget, Like, RunFlags, Trap};
+
+/// Runs any Linux program with part of its memory far away.
+#[derive(Debug, Parser)]
+#[command(name = "afar", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Each command explains itself: afar run --help")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunFlags>),
+    Ctl(CtlFlags),
+    Doctor(DoctorFlags),
+    Probe(ProbeFlags),
+    Man(ManFlags),
+    Completions(CompletionsFlags),
+}
+
+/// Look at running programs and change their delay, bandwidth and local memory
+///
+/// PID is that of afar itself; list shows it. Only the user who started a run, and root, may look
+/// at it or change it.
+#[derive(Debug, Args)]
+#[command(override_usage = "afar ctl [--json] [list]
+       afar ctl [--json] PID show
+       afar ctl [--json] PID set SETTING...")]
+#[command(after_help = CTL_NOTES)]
+pub(crate) struct CtlFlags {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// What to do; without it, list
+    #[arg(value_name = "WHAT")]
+    pub(crate) words: Vec<String>,
+}
+
+const CTL_NOTES: &str = "\
+Settings: rtt=TIME bandwidth=RATE|none local=SIZE, of the default tier unless tier=NAME says
+otherwise.
+
+Example: afar ctl 4711 set rtt=10us local=12.5%";
+
+/// Say what this machine can do, and what would make it do more
+///
+/// Checks everything that afar uses, measures the shortest delay of each trap, and looks for what
+/// runs that were killed have left behind. Exit status: 0 if afar run works here, 3 if not.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Remove what runs that were killed have left behind
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+/// Touch pages one after another and time each touch
+///
+/// What afar measures the cost of a fault with; under afar run it sees the delays from inside.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct ProbeFlags {
+    /// Pages of 4096 bytes
+    #[arg(long, value_name = "NUMBER", default_value_t = 2048)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
+    pub(crate) pages: u64,
+
+    /// Touches that are timed, after every page has been touched once
+    #[arg(long, value_name = "NUMBER", default_value_t = 2048)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
+    pub(crate) touches: u64,
+
+    /// Write to the pages, in place of reading
+    #[arg(long)]
+    pub(crate) write: bool,
+
+    /// Print every sample, too
+    #[arg(long)]
+    pub(crate) raw: bool,
+
+    /// Where to write the answer, in place of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Write the man pages
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct ManFlags {
+    /// Directory to write them to; created if missing
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+/// Print the completions for a shell
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct CompletionsFlags {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}

@@ -1,0 +1,131 @@
+//! One line on the terminal that says how the run is going, and is gone afterwards.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use farmem::runtime::Snapshot;
+use measure::{Bytes, Duration, Pages};
+use rustix::termios::LocalModes;
+
+use crate::terminal;
+
+/// Time between two looks; a faster line cannot be read.
+const PERIOD_NS: u64 = 500_000_000;
+/// The program writes to the same terminal, and may have left a line half written. Ours stands
+/// right of the cursor, which stays where it was, so that the program's next letters overwrite
+/// it: save the cursor, do not wrap; erase the rest, wrap, restore the cursor (ECMA-48, DEC).
+const BEFORE: &str = "\x1b7\x1b[?7l";
+const AFTER: &str = "\x1b[K\x1b[?7h\x1b8";
+const ERASE: &str = "\x1b[K";
+
+/// The line. Dropping it erases it.
+#[derive(Debug, Default)]
+pub(crate) struct LiveLine {
+    last: Option<Look>,
+    drawn: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    elapsed_ns: u64,
+    fault_count: u64,
+}
+
+impl LiveLine {
+    /// A line, if there is a terminal to draw it on.
+    pub(crate) fn on_terminal() -> Option<Self> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        (std::io::stderr().is_terminal() && !dumb).then(Self::default)
+    }
+
+    /// Draws the line anew when it is time to.
+    pub(crate) fn update(&mut self, snapshot: &Snapshot) {
+        let now = Look { elapsed_ns: snapshot.elapsed_ns, fault_count: snapshot.fault_count };
+        let Some(last) = self.last else {
+            self.last = Some(now);
+            return;
+        };
+        if now.elapsed_ns - last.elapsed_ns < PERIOD_NS {
+            return;
+        }
+        self.last = Some(now);
+        if !is_ours() {
+            // Whoever took the terminal over has drawn on it since.
+            self.drawn = false;
+            return;
+        }
+        let line = text(snapshot, last);
+        terminal::say(&format!("{BEFORE}{line}{AFTER}"));
+        self.drawn = true;
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        if self.drawn && is_ours() {
+            terminal::say(ERASE);
+        }
+    }
+}
+
+fn text(snapshot: &Snapshot, last: Look) -> String {
+    let far = snapshot.populated_pages.saturating_sub(snapshot.resident_pages);
+    let size = |pages| Pages::new(pages).bytes();
+    let faults = snapshot.fault_count.saturating_sub(last.fault_count);
+    let ns = snapshot.elapsed_ns.saturating_sub(last.elapsed_ns).max(1);
+    let rate = u128::from(faults) * 1_000_000_000 / u128::from(ns);
+    let mut text = String::from("afar");
+    let _infallible = write!(
+        text,
+        "  local {}  far {}  {rate} faults/s",
+        mib(size(snapshot.resident_pages)),
+        mib(size(far)),
+    );
+    if snapshot.fetch_p99_ns > 0 {
+        let p99 = Duration::from_ns(snapshot.fetch_p99_ns);
+        let _infallible = write!(text, "  fetch p99 {p99}");
+    }
+    let _infallible = write!(text, "  stalls {}", snapshot.stall_count);
+    text
+}
+
+/// Always in MiB, so that the line does not jump about.
+fn mib(size: Bytes) -> String {
+    let tenths = size.get() * 10 / (1 << 20);
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
+}
+
+/// Whether the terminal takes lines and shows what is typed, and we are in its foreground. An
+/// editor or a prompt that draws for itself does not want a line of ours in between.
+fn is_ours() -> bool {
+    let terminal = std::io::stderr();
+    let lines = rustix::termios::tcgetattr(&terminal).is_ok_and(|attributes| {
+        attributes.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+    });
+    let group = rustix::process::getpgrp();
+    lines && rustix::termios::tcgetpgrp(&terminal).is_ok_and(|front| front == group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_a_moment() {
+        let last = Look { elapsed_ns: 1_000_000_000, fault_count: 1000 };
+        let snapshot = Snapshot {
+            processes: 1,
+            populated_pages: 1024,
+            resident_pages: 256,
+            fetch_count: 5000,
+            fault_count: 7000,
+            stall_count: 3,
+            fetch_p99_ns: 5_800,
+            elapsed_ns: 1_500_000_000,
+        };
+        assert_eq!(
+            text(&snapshot, last),
+            "afar  local 1.0 MiB  far 3.0 MiB  12000 faults/s  fetch p99 5.8 µs  stalls 3"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Files for results, opened before the program starts so that no run is lost to a typo.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Where one text will go.
+#[derive(Debug)]
+pub(crate) struct Output {
+    path: PathBuf,
+    /// None for standard output.
+    file: Option<File>,
+}
+
+impl Output {
+    /// Opens `path` for writing; `-` is standard output.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let file = if path.as_os_str() == "-" {
+            None
+        } else {
+            // Not truncated yet: if the run fails, what was there before is still there.
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(false).open(path);
+            Some(file.map_err(|source| Failure::output(path, source))?)
+        };
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Writes the text, in place of what was there.
+    ///
+    /// # Errors
+    /// When it cannot be written to.
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        let Some(file) = self.file else {
+            return terminal::answer(text).map_err(Failure::Stdout);
+        };
+        replace(file, text).map_err(|source| Failure::Unwritten { path: self.path, source })
+    }
+}
+
+fn replace(mut file: File, text: &str) -> io::Result<()> {
+    // Pipes and terminals have no length.
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes())
+}

@@ -1,0 +1,162 @@
+//! `afar probe`: touches pages one after another and times each touch from inside.
+//!
+//! Runs like any other program, under afar or not. Memory comes from the allocator; one word of
+//! each page is touched, in order, over and over, so that with less local memory than pages every
+//! touch is a fetch.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+use sys::clock::{cycles, monotonic_ns};
+
+use crate::failure::Failure;
+use crate::flags::ProbeFlags;
+use crate::terminal;
+
+/// Pairs of readings of the counter from which their own cost is taken.
+const EMPTY_COUNT: usize = 1001;
+
+/// What a probe has seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Probed {
+    /// Pages in the cycle.
+    pub(crate) page_count: u64,
+    /// Touches that were timed.
+    pub(crate) touch_count: u64,
+    /// Whether they were writes.
+    pub(crate) write: bool,
+    /// What reading the counter costs; taken off every sample.
+    pub(crate) timer_ns: u64,
+    /// The shortest touch.
+    pub(crate) min_ns: u64,
+    /// Quantiles of the touches: the smallest sample that so many do not exceed.
+    pub(crate) p50_ns: u64,
+    pub(crate) p90_ns: u64,
+    pub(crate) p95_ns: u64,
+    pub(crate) p99_ns: u64,
+    pub(crate) p999_ns: u64,
+    /// The longest touch.
+    pub(crate) max_ns: u64,
+    /// Every touch in order, when asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) samples_ns: Vec<u64>,
+}
+
+/// One page, of which the first word is touched.
+#[repr(align(4096))]
+struct Page(AtomicU64);
+
+/// Runs the probe and prints what it saw as JSON.
+///
+/// # Errors
+/// When the answer cannot be written.
+pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
+    let probed = measure(flags);
+    let mut json = serde_json::to_string(&probed).expect("numbers have a JSON form");
+    json.push('\n');
+    match flags.output.as_deref() {
+        None => terminal::answer(&json).map_err(Failure::Stdout)?,
+        Some(path) => write(path, &json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|source| Failure::Output { path: path.to_owned(), source })
+}
+
+fn measure(flags: &ProbeFlags) -> Probed {
+    let pages: Vec<Page> = (0..flags.pages).map(|n| Page(AtomicU64::new(n))).collect();
+    let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
+    // Filled beforehand, so that storing a sample touches no new page.
+    let mut samples = vec![1_u64; touches];
+    let (ticks_before, ns_before) = (cycles(), monotonic_ns());
+    let empty = empty_pairs();
+    touch(&pages, flags.write, &mut samples);
+    let (ticks, ns) = (cycles() - ticks_before, monotonic_ns() - ns_before);
+    let to_ns = |sample: u64| {
+        let scaled = u128::from(sample) * u128::from(ns) / u128::from(ticks.max(1));
+        u64::try_from(scaled).unwrap_or(u64::MAX)
+    };
+    for sample in &mut samples {
+        *sample = to_ns(sample.saturating_sub(empty));
+    }
+    let mut sorted = samples.clone();
+    sorted.sort_unstable();
+    let quantile = |per_mille: usize| sorted[(touches * per_mille).div_ceil(1000).max(1) - 1];
+    Probed {
+        page_count: flags.pages,
+        touch_count: flags.touches,
+        write: flags.write,
+        timer_ns: to_ns(empty),
+        min_ns: quantile(0),
+        p50_ns: quantile(500),
+        p90_ns: quantile(900),
+        p95_ns: quantile(950),
+        p99_ns: quantile(990),
+        p999_ns: quantile(999),
+        max_ns: quantile(1000),
+        samples_ns: if flags.raw { samples } else { Vec::new() },
+    }
+}
+
+/// Touches one page after another and stores how many ticks each took.
+fn touch(pages: &[Page], write: bool, samples: &mut [u64]) {
+    for (sample, page) in samples.iter_mut().zip(pages.iter().cycle()) {
+        let before = cycles();
+        if write {
+            page.0.store(before, Ordering::Relaxed);
+        } else {
+            black_box(page.0.load(Ordering::Relaxed));
+        }
+        *sample = cycles() - before;
+    }
+}
+
+/// The median of ticks between two readings with nothing in between.
+fn empty_pairs() -> u64 {
+    let mut pairs = [0_u64; EMPTY_COUNT];
+    for pair in &mut pairs {
+        let before = cycles();
+        *pair = cycles() - before;
+    }
+    pairs.sort_unstable();
+    pairs[EMPTY_COUNT / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
+        ProbeFlags { pages, touches, write: false, raw, output: None }
+    }
+
+    #[test]
+    fn quantiles_are_samples_in_order() {
+        let probed = measure(&flags(3, 10, true));
+        assert_eq!(probed.samples_ns.len(), 10);
+        let mut sorted = probed.samples_ns.clone();
+        sorted.sort_unstable();
+        assert_eq!(probed.min_ns, sorted[0]);
+        assert_eq!(probed.p50_ns, sorted[4]);
+        assert_eq!(probed.p90_ns, sorted[8]);
+        assert_eq!(probed.max_ns, sorted[9]);
+    }
+
+    #[test]
+    fn samples_only_when_asked_for() {
+        assert!(measure(&flags(1, 5, false)).samples_ns.is_empty());
+        let json = serde_json::to_string(&measure(&flags(1, 5, false))).unwrap();
+        assert!(!json.contains("samples_ns"), "{json}");
+        assert_eq!(serde_json::from_str::<Probed>(&json).unwrap().touch_count, 5);
+    }
+
+    #[test]
+    fn pages_are_pages() {
+        assert_eq!(size_of::<Page>(), 4096);
+    }
+}

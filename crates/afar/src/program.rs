@@ -1,0 +1,264 @@
+//! The program to run: where it is, and whether its memory can be managed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+/// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).
+const SCRIPTS_MAX: usize = 5;
+/// Bytes of a script that the kernel looks at (BINPRM_BUF_SIZE); an ELF header is shorter.
+const HEAD_BYTES: u64 = 256;
+/// Where commands are looked for without a PATH.
+const PATH_DEFAULT: &str = "/bin:/usr/bin";
+
+const SETUID: u32 = 0o4000;
+// Without the group's right to execute, the bit means something else.
+const SETGID: u32 = 0o2010;
+
+// ELF-64 object file format: the header, then program headers.
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+const ELF_CLASS_64_LITTLE: [u8; 2] = [2, 1];
+const ELF_HEADER_BYTES: usize = 64;
+const EM_X86_64: u16 = 62;
+const PT_INTERP: u32 = 3;
+
+/// Why a program cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProgramError {
+    #[error("{0}: not found; check the name, or give its path")]
+    NotFound(String),
+    #[error("{}: cannot be executed: {source}; check its permissions", path.display())]
+    NotExecutable { path: PathBuf, source: io::Error },
+    #[error(
+        "{}: it is statically linked, as most Go programs are, and --engine arena manages \
+         only programs with a dynamic loader; it needs --engine swap, which this version of \
+         afar does not have",
+        path.display()
+    )]
+    Static { path: PathBuf },
+    #[error(
+        "{}: it is setuid, setgid or has file capabilities, and the loader keeps afar out of \
+         such a program; run a copy without them: cp does not copy these",
+        path.display()
+    )]
+    Privileged { path: PathBuf },
+    #[error(
+        "{}: it is not for a 64-bit x86 processor, the only kind whose programs afar manages; \
+         use one that was built for it",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
+}
+
+/// Finds the program `name` as a shell does and checks that its memory can be managed. For a
+/// script, that is its interpreter's.
+///
+/// # Errors
+/// When there is none, it may not be executed, or its memory cannot be managed.
+pub(crate) fn check(name: &OsStr) -> Result<(), ProgramError> {
+    let mut path = find(name)?;
+    for _ in 0..SCRIPTS_MAX {
+        match check_file(&path) {
+            Ok(None) => return Ok(()),
+            Ok(Some(interpreter)) => path = interpreter,
+            Err(Refusal::Unusable(source)) => {
+                return Err(ProgramError::NotExecutable { path, source });
+            }
+            Err(Refusal::Static) => return Err(ProgramError::Static { path }),
+            Err(Refusal::Privileged) => return Err(ProgramError::Privileged { path }),
+            Err(Refusal::Foreign) => return Err(ProgramError::Foreign { path }),
+        }
+    }
+    // The kernel gives up here too, and says so.
+    Ok(())
+}
+
+enum Refusal {
+    Unusable(io::Error),
+    Static,
+    Privileged,
+    Foreign,
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Unusable(error)
+    }
+}
+
+fn find(name: &OsStr) -> Result<PathBuf, ProgramError> {
+    let not_found = || ProgramError::NotFound(name.to_string_lossy().into_owned());
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        let exists = path.try_exists().unwrap_or(true);
+        return exists.then_some(path).ok_or_else(not_found);
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| PATH_DEFAULT.into());
+    let candidates: Vec<PathBuf> = std::env::split_paths(&directories)
+        .map(|directory| directory.join(name))
+        .filter(|path| path.is_file())
+        .collect();
+    // The first that may be executed, else the first at all, to say why not.
+    let usable = candidates.iter().find(|path| may_execute(path).is_ok());
+    let found = usable.or_else(|| candidates.first()).cloned();
+    found.filter(|_| !name.is_empty()).ok_or_else(not_found)
+}
+
+fn may_execute(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    Ok(rustix::fs::access(path, Access::EXEC_OK)?)
+}
+
+/// Checks one file; the interpreter if it is a script.
+fn check_file(path: &Path) -> Result<Option<PathBuf>, Refusal> {
+    may_execute(path)?;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        // Executable but not readable: the kernel can run what we cannot judge.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut head = Vec::new();
+    (&file).take(HEAD_BYTES).read_to_end(&mut head)?;
+    if let Some(interpreter) = interpreter(&head) {
+        // The kernel does not honour a script's own setuid bit.
+        return Ok(Some(interpreter));
+    }
+    if head.starts_with(ELF_MAGIC) {
+        if is_privileged(path, &file.metadata()?) {
+            return Err(Refusal::Privileged);
+        }
+        check_elf(&head, |buffer, offset| file.read_exact_at(buffer, offset))?;
+    }
+    // Anything else is a shell script without a first line, or not executable after all.
+    Ok(None)
+}
+
+/// The interpreter named by the first line of a script.
+fn interpreter(head: &[u8]) -> Option<PathBuf> {
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let name = line.trim_ascii().split(|byte| b" \t".contains(byte)).next()?;
+    (!name.is_empty()).then(|| PathBuf::from(OsString::from_vec(name.to_owned())))
+}
+
+/// Whether the loader will distrust its environment, LD_PRELOAD included (AT_SECURE).
+fn is_privileged(path: &Path, metadata: &Metadata) -> bool {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let mode = metadata.mode();
+    let changes_user = mode & SETUID == SETUID && metadata.uid() != user.as_raw();
+    let changes_group = mode & SETGID == SETGID && metadata.gid() != group.as_raw();
+    let mut capabilities = [0_u8; 32];
+    let gains = rustix::fs::getxattr(path, c"security.capability", &mut capabilities).is_ok();
+    changes_user || changes_group || (gains && !user.is_root())
+}
+
+/// Checks the ELF file that begins with `head`.
+fn check_elf(
+    head: &[u8],
+    read_at: impl Fn(&mut [u8], u64) -> io::Result<()>,
+) -> Result<(), Refusal> {
+    let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+    if head.len() < ELF_HEADER_BYTES || head[4..6] != ELF_CLASS_64_LITTLE {
+        return Err(Refusal::Foreign);
+    }
+    if half(18) != EM_X86_64 {
+        return Err(Refusal::Foreign);
+    }
+    let offset = u64::from_le_bytes([32, 33, 34, 35, 36, 37, 38, 39].map(|at| head[at]));
+    let (entry_bytes, count) = (u64::from(half(54)), u64::from(half(56)));
+    for index in 0..count {
+        let mut kind = [0_u8; 4];
+        let at = offset.saturating_add(index * entry_bytes);
+        if read_at(&mut kind, at).is_err() {
+            break;
+        }
+        if u32::from_le_bytes(kind) == PT_INTERP {
+            return Ok(());
+        }
+    }
+    Err(Refusal::Static)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf(program_headers: &[u32]) -> Vec<u8> {
+        let mut file = vec![0_u8; ELF_HEADER_BYTES];
+        file[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        file[18] = 62;
+        file[32] = 64;
+        file[54] = 56;
+        file[56] = u8::try_from(program_headers.len()).unwrap();
+        for kind in program_headers {
+            let mut header = [0_u8; 56];
+            header[..4].copy_from_slice(&kind.to_le_bytes());
+            file.extend(header);
+        }
+        file
+    }
+
+    fn judge(file: &[u8]) -> Result<(), Refusal> {
+        check_elf(&file[..file.len().min(256)], |buffer, offset| {
+            let start = usize::try_from(offset).unwrap();
+            let bytes = file.get(start..start + buffer.len());
+            buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn elf_with_an_interpreter_is_dynamic() {
+        assert!(judge(&elf(&[6, 3, 1])).is_ok());
+        assert!(judge(&elf(&[1, 1, 1, 1, 1, 1, 3])).is_ok());
+    }
+
+    #[test]
+    fn elf_without_an_interpreter_is_static() {
+        assert!(matches!(judge(&elf(&[6, 1])), Err(Refusal::Static)));
+        assert!(matches!(judge(&elf(&[])), Err(Refusal::Static)));
+        let cut = &elf(&[1, 1, 3])[..100];
+        assert!(matches!(judge(cut), Err(Refusal::Static)));
+    }
+
+    #[test]
+    fn elf_of_other_machines_is_foreign() {
+        let mut file = elf(&[3]);
+        file[18] = 183;
+        assert!(matches!(judge(&file), Err(Refusal::Foreign)));
+        let mut file = elf(&[3]);
+        file[4] = 1;
+        assert!(matches!(judge(&file), Err(Refusal::Foreign)));
+        assert!(matches!(judge(b"\x7fELF"), Err(Refusal::Foreign)));
+    }
+
+    #[test]
+    fn interpreter_of_scripts() {
+        let cases: [(&[u8], Option<&str>); 5] = [
+            (b"#!/bin/sh\nexit", Some("/bin/sh")),
+            (b"#! /usr/bin/env python3\n", Some("/usr/bin/env")),
+            (b"#!/bin/sh", Some("/bin/sh")),
+            (b"#!\n", None),
+            (b"exit 3\n", None),
+        ];
+        for (head, wanted) in cases {
+            assert_eq!(interpreter(head), wanted.map(PathBuf::from));
+        }
+    }
+
+    #[test]
+    fn find_like_a_shell() {
+        assert!(find("sh".as_ref()).is_ok());
+        assert!(find("/bin/sh".as_ref()).is_ok());
+        for name in ["no-such-command-anywhere", "/no/such/file", ""] {
+            assert!(matches!(find(name.as_ref()), Err(ProgramError::NotFound(_))), "{name}");
+        }
+    }
+}

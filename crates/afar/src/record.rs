@@ -1,0 +1,160 @@
+//! Every fault into a file, without holding up the run.
+//!
+//! ```text
+//! engine ─► Recorder ─► bounded channel ─► thread ─► records::FaultWriter ─► file
+//! ```
+//!
+//! When the disk cannot keep up and the channel is full, faults are dropped and counted: a run
+//! that waits for its own record measures the disk.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+
+use farmem::runtime::{FaultEvent, FaultKind};
+use records::{Fault, FaultWriter, RecordError};
+
+/// Faults handed over at once.
+const BATCH: usize = 4096;
+/// Batches that may wait for the disk: a million faults.
+const BATCHES_MAX: usize = 256;
+
+/// Takes faults and has them written.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    path: PathBuf,
+    batch: Vec<Fault>,
+    state: State,
+    dropped_count: u64,
+    /// A page fault's end that the trap does not see, in nanoseconds.
+    constant_ns: u32,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The thread starts with the first faults: by then the engine has blocked the signals that
+    /// the thread must not receive.
+    Waiting(File, Vec<(&'static str, String)>),
+    Writing(SyncSender<Vec<Fault>>, JoinHandle<Result<u64, RecordError>>),
+    Over,
+}
+
+/// What became of the faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Recorded {
+    pub(crate) row_count: u64,
+    /// Those that the disk was too slow for.
+    pub(crate) dropped_count: u64,
+}
+
+impl Recorder {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub(crate) fn create(
+        path: &Path,
+        constant_ns: u64,
+        notes: Vec<(&'static str, String)>,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            batch: Vec::with_capacity(BATCH),
+            state: State::Waiting(File::create(path)?, notes),
+            dropped_count: 0,
+            constant_ns: u32::try_from(constant_ns).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Where the record goes.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes faults.
+    pub(crate) fn take(&mut self, faults: &[FaultEvent]) {
+        for fault in faults {
+            self.batch.push(row(fault, self.constant_ns));
+            if self.batch.len() == BATCH {
+                self.hand_over();
+            }
+        }
+    }
+
+    /// Waits until everything is written, and says how much.
+    ///
+    /// # Errors
+    /// When the file could not be written to.
+    pub(crate) fn finish(mut self) -> Result<Recorded, RecordError> {
+        self.start();
+        let State::Writing(sender, thread) = std::mem::replace(&mut self.state, State::Over) else {
+            return Ok(Recorded { row_count: 0, dropped_count: self.dropped_count });
+        };
+        // Nobody is held up any more, so this one may wait. If the thread has ended, it says why.
+        let _ended = sender.send(std::mem::take(&mut self.batch));
+        drop(sender);
+        match thread.join() {
+            Ok(written) => Ok(Recorded { row_count: written?, dropped_count: self.dropped_count }),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn hand_over(&mut self) {
+        self.start();
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        if let State::Writing(sender, _) = &self.state
+            && let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
+                sender.try_send(batch)
+        {
+            self.dropped_count += batch.len() as u64;
+        }
+    }
+
+    fn start(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::Over) {
+            State::Waiting(file, notes) => {
+                let (sender, receiver) = sync_channel(BATCHES_MAX);
+                let thread = std::thread::spawn(move || write(file, &notes, &receiver));
+                State::Writing(sender, thread)
+            }
+            started => started,
+        };
+    }
+}
+
+fn write(
+    file: File,
+    notes: &[(&'static str, String)],
+    faults: &Receiver<Vec<Fault>>,
+) -> Result<u64, RecordError> {
+    let notes: Vec<(&str, &str)> = notes.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let mut writer = FaultWriter::new(file, &notes)?;
+    while let Ok(batch) = faults.recv() {
+        writer.write(&batch)?;
+    }
+    let rows = writer.row_count();
+    writer.finish()?;
+    Ok(rows)
+}
+
+fn row(event: &FaultEvent, constant_ns: u32) -> Fault {
+    let timed = event.measured_ns > 0;
+    Fault {
+        time_ns: event.time_ns,
+        process_slot: u32::try_from(event.slot).unwrap_or(u32::MAX),
+        page: u64::from(event.page.get()),
+        kind: match event.kind {
+            FaultKind::FirstTouch => records::FaultKind::FirstTouch,
+            FaultKind::Fetch => records::FaultKind::Fetch,
+            FaultKind::Soft => records::FaultKind::Soft,
+            FaultKind::Prefetch => records::FaultKind::Prefetch,
+            FaultKind::Arrived => records::FaultKind::Arrived,
+        },
+        write: event.write,
+        thread: event.tid,
+        wait_ns: event.wait_ns,
+        requested_ns: event.requested_ns,
+        measured_ns: if timed { event.measured_ns.saturating_add(constant_ns) } else { 0 },
+    }
+}

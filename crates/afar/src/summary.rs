@@ -1,0 +1,247 @@
+//! The summary at the end of a run: one screen, aligned, nothing that is not known.
+
+use std::fmt::Write;
+
+use measure::{BitsPerSec, Bytes, Duration, FaultLatency, LatencySummary, Params, Run, RunResults};
+
+use crate::record::Recorded;
+use crate::trap::Choice;
+
+/// Width of the column of names.
+const NAME: usize = 14;
+
+/// What the summary says beside the record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extra<'a> {
+    pub(crate) choice: &'a Choice,
+    pub(crate) program: &'a str,
+    /// What became of the record of faults, if there is one.
+    pub(crate) recorded: Option<(&'a str, Recorded)>,
+}
+
+/// The whole summary.
+pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
+    let (params, results) = (&run.params, &run.results);
+    let mut out = format!("\nafar: {}\n\n", end(results, extra.program));
+    let mut row = |name: &str, text: String| {
+        let _infallible = writeln!(out, "{name:<NAME$}{text}");
+    };
+    row("local memory", local_memory(params, results));
+    if let Some(budget) = budget(results) {
+        row("budget", budget);
+    }
+    row("link", link(params));
+    row("trap", trap(results, extra.choice));
+    row("faults", faults(results));
+    row("traffic", traffic(results));
+    row("stalls", stalls(results));
+    row("not managed", unmanaged(results));
+    for text in unmanaged_processes(results) {
+        row("", text);
+    }
+    if let Some((path, recorded)) = extra.recorded {
+        row("record", format!("{} faults in {path}", count(recorded.row_count)));
+    }
+    for warning in &results.warnings {
+        row("warning", warning.clone());
+    }
+    out.push_str(&latency(&results.fault_latency));
+    out
+}
+
+fn end(results: &RunResults, program: &str) -> String {
+    let elapsed = Duration::from_ns(results.elapsed_ns);
+    match (results.exit_status, results.signal) {
+        (_, Some(signal)) => format!("{program} was ended by signal {signal} after {elapsed}"),
+        (Some(status), None) => format!("{program} ended with status {status} after {elapsed}"),
+        (None, None) => format!("{program} ran for {elapsed}"),
+    }
+}
+
+fn local_memory(params: &Params, results: &RunResults) -> String {
+    let managed = Bytes::new(results.managed_peak_bytes);
+    match params.local_bytes {
+        Some(bytes) => format!("{} of {managed} in use at most", Bytes::new(bytes)),
+        None => format!("{} of {managed} in use at most", params.local),
+    }
+}
+
+/// Nothing when no limit was in force.
+fn budget(results: &RunResults) -> Option<String> {
+    let budget = &results.budget;
+    let held = if budget.held { "held" } else { "NOT HELD" };
+    (budget.budget_bytes > 0).then(|| {
+        format!(
+            "{held}: {} resident at peak, {} allowed and {} in flight",
+            Bytes::new(budget.peak_resident_bytes),
+            Bytes::new(budget.budget_bytes),
+            Bytes::new(budget.batch_bytes),
+        )
+    })
+}
+
+fn link(params: &Params) -> String {
+    let mut text = match &params.profile {
+        Some(profile) => format!("times from {profile}"),
+        None if params.rtt_ns == 0 && params.bandwidth_bps.is_none() => "no delay".to_owned(),
+        None => format!("rtt {}", Duration::from_ns(params.rtt_ns)),
+    };
+    if let Some(rate) = params.bandwidth_bps.filter(|&rate| rate > 0) {
+        let _infallible = write!(text, ", {}, {}", BitsPerSec::new(rate), params.link);
+    }
+    for tier in &params.tiers {
+        let _infallible = write!(text, "; {}: rtt {}", tier.name, Duration::from_ns(tier.rtt_ns));
+        if let Some(rate) = tier.bandwidth_bps.filter(|&rate| rate > 0) {
+            let _infallible = write!(text, ", {}", BitsPerSec::new(rate));
+        }
+    }
+    text
+}
+
+fn trap(results: &RunResults, choice: &Choice) -> String {
+    let mut text = choice.kind.name().to_owned();
+    if let Some(reason) = &choice.reason {
+        let _infallible = write!(text, " ({reason})");
+    }
+    if let Some(calibration) = &results.calibration {
+        let _infallible = write!(
+            text,
+            "; shortest delay {}, median error {:+} ns",
+            Duration::from_ns(calibration.floor_ns),
+            calibration.median_error_ns,
+        );
+    }
+    text
+}
+
+fn faults(results: &RunResults) -> String {
+    let faults = &results.faults;
+    let mut text = format!(
+        "{} fetched, {} first touches, {} soft",
+        count(faults.fetch_count),
+        count(faults.first_touch_count),
+        count(faults.soft_count),
+    );
+    let mut more = |number: u64, what: &str| {
+        if number > 0 {
+            let _infallible = write!(text, ", {} {what}", count(number));
+        }
+    };
+    more(faults.prefetch_count, "prefetched");
+    more(faults.prefetch_used_count, "of them used");
+    more(faults.duplicate_count, "joined a fetch under way");
+    more(faults.silent_count, "unseen");
+    text
+}
+
+fn traffic(results: &RunResults) -> String {
+    let (fetched, written) = (results.fetched_bytes, results.written_back_bytes);
+    let mut text = format!("{} in, {} out", Bytes::new(fetched), Bytes::new(written));
+    if let Some(share) = results.dirty_share {
+        let _infallible = write!(text, " ({:.1} % of evicted pages were dirty)", share * 100.0);
+    }
+    text
+}
+
+fn stalls(results: &RunResults) -> String {
+    let stall = &results.stall;
+    if stall.stall_count == 0 {
+        return "0".to_owned();
+    }
+    format!(
+        "{} faults waited for a free frame: {} in all, {} at most",
+        count(stall.stall_count),
+        Duration::from_ns(stall.stall_ns_total),
+        Duration::from_ns(stall.stall_ns_max),
+    )
+}
+
+fn unmanaged(results: &RunResults) -> String {
+    let bytes = Bytes::new(results.unmanaged_bytes);
+    format!("{bytes} stayed local (stacks, static data, ...)")
+}
+
+/// A line for each kind of process that ran without management.
+fn unmanaged_processes(results: &RunResults) -> Vec<String> {
+    let unmanaged = results.processes.iter().filter(|process| !process.managed);
+    let mut lines: Vec<String> = Vec::new();
+    for process in unmanaged {
+        let why = process.why_unmanaged.as_deref().unwrap_or("for reasons unknown");
+        let line = format!("all of {} (process {}): {why}", process.name, process.pid);
+        lines.push(line);
+    }
+    const SHOWN: usize = 4;
+    if lines.len() > SHOWN {
+        let rest = lines.len() - SHOWN;
+        lines.truncate(SHOWN);
+        lines.push(format!("and {rest} more processes, see --json"));
+    }
+    lines
+}
+
+/// The table of quantiles, in microseconds.
+fn latency(latency: &FaultLatency) -> String {
+    if latency.total.count == 0 {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n{:<NAME$}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
+        "fetch, µs", "p50", "p95", "p99", "p99.9", "max"
+    );
+    let rows = [
+        ("requested", &latency.requested),
+        ("achieved", &latency.achieved),
+        ("  wait", &latency.wait),
+        ("  transfer", &latency.transfer),
+        ("  overhead", &latency.overhead),
+    ];
+    for (name, summary) in rows {
+        let _infallible = writeln!(out, "{name:<NAME$}{}", quantiles(summary));
+    }
+    out
+}
+
+fn quantiles(latency: &LatencySummary) -> String {
+    let quantiles =
+        [latency.p50_ns, latency.p95_ns, latency.p99_ns, latency.p999_ns, latency.max_ns];
+    quantiles.map(|ns| format!("{:>10}", micros(ns))).concat()
+}
+
+/// Microseconds with one decimal, rounded half up.
+fn micros(ns: u64) -> String {
+    let tenths = (ns + 50) / 100;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// A count with its thousands apart: `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn count_thousands() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
+        for (number, text) in cases {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn micros_round_half_up() {
+        for (ns, text) in [(0, "0.0"), (49, "0.0"), (50, "0.1"), (5_849, "5.8"), (5_850, "5.9")] {
+            assert_eq!(micros(ns), text);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Where text goes: results to standard output, everything else to standard error.
+
+use std::io::{self, Write};
+
+/// Prints a result. A reader that has gone away (`afar … | head`) is no error.
+///
+/// # Errors
+/// When standard output cannot be written to for another reason.
+pub(crate) fn answer(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Tells the user something. Without a reader there is nobody left to tell that it failed.
+pub(crate) fn say(text: &str) {
+    let _unheard = io::stderr().lock().write_all(text.as_bytes());
+}

@@ -1,0 +1,168 @@
+//! Which delays, bandwidths and budgets a run may have, at its start and while it goes on.
+
+use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, Retune, Tier, TrapKind};
+use measure::{Bytes, Duration, LinkConfig, LocalSize};
+
+use crate::experiment::Experiment;
+use crate::setting::{Bandwidth, Change, SettingError, delay};
+
+/// Longest delay and smallest local memory under the bpf trap.
+pub(crate) const BPF_DELAY_MAX: Duration = Duration::from_ns(BPF_DELAY_MAX_NS);
+pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
+
+/// The settings of a run and what limits them.
+#[derive(Debug, Clone)]
+pub(crate) struct Tuning {
+    tiers: Vec<Tier>,
+    of: Option<Bytes>,
+    trap: TrapKind,
+    /// The shortest delay that is allowed.
+    floor: Duration,
+    changes: Vec<String>,
+}
+
+/// Why a run cannot be as asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TuningError {
+    #[error(
+        "a delay of {delay} for a page is less than the {floor} that a fault takes on this \
+         machine; ask for at least that, for 0, or for --allow-below-floor"
+    )]
+    BelowFloor { delay: Duration, floor: Duration },
+    #[error(
+        "a delay of {delay} for a page is more than the {BPF_DELAY_MAX} that the bpf trap can wait; \
+         ask for less, or run with --trap userfaultfd"
+    )]
+    TooLong { delay: Duration },
+    #[error(
+        "{local} of local memory is less than the {BPF_LOCAL_MIN} that the bpf trap can hold; ask \
+         for more, or run with --trap userfaultfd"
+    )]
+    TooSmall { local: Bytes },
+    #[error("there is no tier \"{name}\" in this run; use {known}")]
+    NoTier { name: String, known: String },
+    #[error("the tier draws its delays from a profile, so rtt has no effect; leave it out")]
+    Profile,
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+}
+
+impl Tuning {
+    /// The settings of a run under `trap`, where no delay may be shorter than `floor`.
+    pub(crate) fn new(experiment: &Experiment, trap: TrapKind, floor: Duration) -> Self {
+        Self {
+            tiers: experiment.tiers.clone(),
+            of: experiment.of,
+            trap,
+            floor,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The settings now.
+    pub(crate) fn tiers(&self) -> &[Tier] {
+        &self.tiers
+    }
+
+    /// Every change so far, in words.
+    pub(crate) fn into_changes(self) -> Vec<String> {
+        self.changes
+    }
+
+    /// Checks all tiers.
+    ///
+    /// # Errors
+    /// The first thing that is out of its limits.
+    pub(crate) fn check(&self) -> Result<(), TuningError> {
+        self.tiers.iter().try_for_each(|tier| self.check_tier(tier))
+    }
+
+    /// Makes a change at `elapsed_ns` into the run, or none at all.
+    ///
+    /// # Errors
+    /// When there is no such tier, or a setting is out of its limits.
+    pub(crate) fn apply(
+        &mut self,
+        change: &Change,
+        elapsed_ns: u64,
+    ) -> Result<Retune, TuningError> {
+        let name = change.tier.as_ref().unwrap_or(&self.tiers[0].name);
+        let index = self.tiers.iter().position(|tier| tier.name == *name);
+        let Some(index) = index else {
+            let known: Vec<&str> = self.tiers.iter().map(|tier| tier.name.as_str()).collect();
+            return Err(TuningError::NoTier { name: name.clone(), known: known.join(", ") });
+        };
+        let mut tier = self.tiers[index].clone();
+        let mut retune = Retune { tier: index, ..Retune::default() };
+        if let Some(rtt) = &change.rtt {
+            if tier.link.profile.is_some() {
+                return Err(TuningError::Profile);
+            }
+            tier.link.rtt = delay(rtt).map_err(|error| SettingError::Value("rtt", error))?;
+            retune.rtt = Some(tier.link.rtt);
+        }
+        if let Some(bandwidth) = &change.bandwidth {
+            let Bandwidth(rate) =
+                bandwidth.parse().map_err(|error| SettingError::Value("bandwidth", error))?;
+            tier.link.bandwidth = rate;
+            retune.bandwidth = Some(rate);
+        }
+        if let Some(local) = &change.local {
+            let local = local.parse().map_err(|error| SettingError::Value("local", error))?;
+            tier.local = Some(local);
+            retune.local = Some(local);
+        }
+        self.check_tier(&tier)?;
+        self.tiers[index] = tier;
+        let at = Duration::from_ns(elapsed_ns);
+        self.changes.push(format!("changed at {at}: {change}"));
+        Ok(retune)
+    }
+
+    fn check_tier(&self, tier: &Tier) -> Result<(), TuningError> {
+        let delay = page_delay(&tier.link);
+        if !delay.is_zero() && delay < self.floor {
+            let floor = self.floor;
+            return Err(TuningError::BelowFloor { delay, floor });
+        }
+        if self.trap != TrapKind::Bpf {
+            return Ok(());
+        }
+        let delay = longest_delay(&tier.link);
+        if delay > BPF_DELAY_MAX {
+            return Err(TuningError::TooLong { delay });
+        }
+        match budget(tier, self.of) {
+            Some(local) if local < BPF_LOCAL_MIN => Err(TuningError::TooSmall { local }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What one page is to take over `link` when nothing else is on it; the median of a profile.
+pub(crate) fn page_delay(link: &LinkConfig) -> Duration {
+    match &link.profile {
+        Some(profile) => profile.quantile(Bytes::PAGE, 0.5),
+        None => {
+            let transfer = link.bandwidth.map(|rate| rate.transfer_time(Bytes::PAGE));
+            link.rtt.saturating_add(transfer.unwrap_or_default())
+        }
+    }
+}
+
+/// The longest that one page can be asked to take when nothing else is on `link`.
+pub(crate) fn longest_delay(link: &LinkConfig) -> Duration {
+    match &link.profile {
+        Some(profile) => profile.quantile(Bytes::PAGE, 1.0),
+        None => page_delay(link),
+    }
+}
+
+/// Local memory of `tier`, when it does not depend on how much is in use.
+pub(crate) fn budget(tier: &Tier, of: Option<Bytes>) -> Option<Bytes> {
+    match (tier.local?, of) {
+        (LocalSize::Bytes(bytes), _) => Some(bytes),
+        (LocalSize::Fraction(share), Some(of)) => Some(share.of(of)),
+        (LocalSize::Fraction(_), None) => None,
+    }
+}

@@ -1,0 +1,56 @@
+//! What clap found wrong, in one sentence that ends with a remedy.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The line to print about `error`.
+pub(crate) fn sentence(error: &clap::Error) -> String {
+    let command = std::env::args().nth(1).filter(|word| is_command(word));
+    let name = command.map_or_else(|| "afar".to_owned(), |command| format!("afar {command}"));
+    format!("{name}: {}\n", text(error, &name))
+}
+
+fn is_command(word: &str) -> bool {
+    use clap::CommandFactory;
+    crate::flags::Cli::command().find_subcommand(word).is_some()
+}
+
+fn text(error: &clap::Error, name: &str) -> String {
+    match error.kind() {
+        ErrorKind::MissingSubcommand => return format!("no command given; see {name} --help"),
+        ErrorKind::ValueValidation => {
+            if let (Some(flag), Some(source)) = (argument(error), std::error::Error::source(error))
+            {
+                return format!("{flag}: {source}");
+            }
+        }
+        ErrorKind::MissingRequiredArgument => {
+            if let Some(argument) = argument(error) {
+                return format!("{argument} is missing; see {name} --help");
+            }
+        }
+        _ => {}
+    }
+    let rendered = error.render().to_string();
+    let mut paragraphs = rendered.split("\n\n");
+    let first = squeeze(paragraphs.next().unwrap_or_default());
+    let first = first.strip_prefix("error: ").unwrap_or(&first);
+    let mut tips = rendered.lines().filter_map(|line| line.trim().strip_prefix("tip: "));
+    match tips.next() {
+        Some(tip) => format!("{first}; {tip}"),
+        None => format!("{first}; see {name} --help"),
+    }
+}
+
+/// The first argument that the error is about, as it is written: `--local`.
+fn argument(error: &clap::Error) -> Option<&str> {
+    let text = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(text) => text,
+        ContextValue::Strings(texts) => texts.first()?,
+        _ => return None,
+    };
+    text.split(' ').next()
+}
+
+fn squeeze(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,98 @@
+//! One page fault as a row, and the columns of many.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::RecordError;
+
+/// What was done about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FaultKind {
+    /// First touch of a new page: no transfer.
+    FirstTouch,
+    /// A page of far memory was fetched.
+    Fetch,
+    /// A local page that had been unmapped to see whether it is used: no transfer.
+    Soft,
+    /// A page was fetched ahead of use.
+    Prefetch,
+    /// First touch of a page fetched ahead of use.
+    Arrived,
+}
+
+/// One page fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fault {
+    /// Nanoseconds since the start of the run.
+    pub time_ns: u64,
+    /// Which of the processes under management it was, from zero; numbers are used again when a
+    /// process has ended.
+    pub process_slot: u32,
+    /// Page of 4096 bytes within the memory under management of that process.
+    pub page: u64,
+    /// What was done.
+    pub kind: FaultKind,
+    /// Whether the access was a write.
+    pub write: bool,
+    /// The thread that touched the page.
+    pub thread: u32,
+    /// Nanoseconds spent waiting for a local frame and for the link.
+    pub wait_ns: u32,
+    /// Nanoseconds that the fault should take.
+    pub requested_ns: u32,
+    /// Nanoseconds that it took.
+    pub measured_ns: u32,
+}
+
+/// The schema, one column for each field of [`Fault`] in the same order.
+pub(crate) const SCHEMA: &str = "message fault {
+    REQUIRED INT64 time_ns (INTEGER(64,false));
+    REQUIRED INT32 process_slot (INTEGER(32,false));
+    REQUIRED INT64 page (INTEGER(64,false));
+    REQUIRED BYTE_ARRAY kind (STRING);
+    REQUIRED BOOLEAN write;
+    REQUIRED INT32 thread (INTEGER(32,false));
+    REQUIRED INT32 wait_ns (INTEGER(32,false));
+    REQUIRED INT32 requested_ns (INTEGER(32,false));
+    REQUIRED INT32 measured_ns (INTEGER(32,false));
+}";
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [
+        Self::FirstTouch,
+        Self::Fetch,
+        Self::Soft,
+        Self::Prefetch,
+        Self::Arrived,
+    ];
+
+    /// The text in the column `kind`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FirstTouch => "first_touch",
+            Self::Fetch => "fetch",
+            Self::Soft => "soft",
+            Self::Prefetch => "prefetch",
+            Self::Arrived => "arrived",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for FaultKind {
+    type Err = RecordError;
+
+    fn from_str(text: &str) -> Result<Self, RecordError> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == text)
+            .ok_or_else(|| RecordError::UnknownKind(text.to_owned()))
+    }
+}

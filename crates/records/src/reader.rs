@@ -1,0 +1,113 @@
+//! Reading faults back.
+
+use std::fs::File;
+
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use crate::RecordError;
+use crate::fault::Fault;
+
+/// Reads the faults of a file that [`FaultWriter`](crate::FaultWriter) wrote.
+pub struct FaultReader {
+    file: SerializedFileReader<File>,
+    next_group: usize,
+}
+
+impl FaultReader {
+    /// Reads the footer of `file`.
+    ///
+    /// # Errors
+    /// When it is not a Parquet file.
+    pub fn new(file: File) -> Result<Self, RecordError> {
+        Ok(Self {
+            file: SerializedFileReader::new(file).map_err(RecordError::Read)?,
+            next_group: 0,
+        })
+    }
+
+    /// Faults in the file.
+    #[must_use]
+    pub fn row_count(&self) -> u64 {
+        let rows = self.file.metadata().file_metadata().num_rows();
+        u64::try_from(rows).unwrap_or(0)
+    }
+
+    /// A note of the footer.
+    #[must_use]
+    pub fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.file.metadata().file_metadata().key_value_metadata()?;
+        let note = notes.iter().find(|note| note.key == key)?;
+        note.value.as_deref()
+    }
+
+    /// The faults of the next row group; `None` at the end.
+    ///
+    /// # Errors
+    /// When the file is cut short or has other columns.
+    pub fn next_group(&mut self) -> Result<Option<Vec<Fault>>, RecordError> {
+        if self.next_group == self.file.num_row_groups() {
+            return Ok(None);
+        }
+        let group = self
+            .file
+            .get_row_group(self.next_group)
+            .map_err(RecordError::Read)?;
+        self.next_group += 1;
+        read_group(group.as_ref()).map(Some)
+    }
+}
+
+fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Fault>, RecordError> {
+    let time_ns = take::<Int64Type>(group, "time_ns")?;
+    let process_slot = take::<Int32Type>(group, "process_slot")?;
+    let page = take::<Int64Type>(group, "page")?;
+    let kind = take::<ByteArrayType>(group, "kind")?;
+    let write = take::<BoolType>(group, "write")?;
+    let thread = take::<Int32Type>(group, "thread")?;
+    let wait_ns = take::<Int32Type>(group, "wait_ns")?;
+    let requested_ns = take::<Int32Type>(group, "requested_ns")?;
+    let measured_ns = take::<Int32Type>(group, "measured_ns")?;
+    let row = |index: usize| {
+        Ok(Fault {
+            time_ns: time_ns[index].cast_unsigned(),
+            process_slot: process_slot[index].cast_unsigned(),
+            page: page[index].cast_unsigned(),
+            kind: String::from_utf8_lossy(kind[index].data()).parse()?,
+            write: write[index],
+            thread: thread[index].cast_unsigned(),
+            wait_ns: wait_ns[index].cast_unsigned(),
+            requested_ns: requested_ns[index].cast_unsigned(),
+            measured_ns: measured_ns[index].cast_unsigned(),
+        })
+    };
+    (0..time_ns.len()).map(row).collect()
+}
+
+/// Every value of the column `name`, as many as the group has rows.
+fn take<T: DataType>(
+    group: &dyn RowGroupReader,
+    name: &'static str,
+) -> Result<Vec<T::T>, RecordError> {
+    let metadata = group.metadata();
+    let index = metadata
+        .columns()
+        .iter()
+        .position(|column| {
+            column.column_path().string() == name && column.column_type() == T::get_physical_type()
+        })
+        .ok_or(RecordError::NoColumn(name))?;
+    let rows = usize::try_from(metadata.num_rows()).unwrap_or(0);
+    let column = group.get_column_reader(index).map_err(RecordError::Read)?;
+    let mut column = get_typed_column_reader::<T>(column);
+    let mut values = Vec::with_capacity(rows);
+    let (read, _, _) = column
+        .read_records(rows, None, None, &mut values)
+        .map_err(RecordError::Read)?;
+    if read == rows && values.len() == rows {
+        Ok(values)
+    } else {
+        Err(RecordError::NoColumn(name))
+    }
+}
