@@ -107,12 +107,13 @@ impl Supervisor<'_> {
         if let Some(&slot) = self.slots.get(&tgid) {
             return self.arenas[slot].as_ref().is_some_and(|arena| arena.ready).then_some(slot);
         }
-        // A child of vfork that has not executed anything yet shares its parent's memory.
+        // A child of vfork that has not executed anything yet, or of a clone that shares memory but
+        // is no thread, works on its parent's arena.
         let address = call.args[0];
         let slot = usize::try_from(address.checked_sub(ARENA_BASE)? >> ARENA_SHIFT).ok()?;
         let owner = self.arenas.get(slot).filter(|_| slot < PROCS_MAX)?.as_ref()?;
-        let frees = matches!(i64::from(call.nr), nr::MUNMAP | nr::MADVISE);
-        (frees && parent_of(tgid) == Some(owner.tgid)).then_some(slot)
+        let shares = i64::from(call.nr) != nr::CLONE && i64::from(call.nr) != nr::FORK;
+        (shares && parent_of(tgid) == Some(owner.tgid)).then_some(slot)
     }
 
     fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
