@@ -114,33 +114,39 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A stop of a process we did not know we follow: a child whose parent's report is still to
-    /// come.
-    pub(crate) fn unexpected_stop(&mut self, pid: u32, _signal: i32, event: i32) {
-        let expected = self.forks.iter_mut().find(|fork| fork.child.is_none());
-        match expected {
-            Some(fork) if event == ptrace::event::STOP => {
-                fork.child = Some(pid);
-                fork.born = true;
-                if let Err(error) = self.prepare_child(pid) {
-                    self.abandon(pid, &error);
-                }
-            }
-            _ => {
-                let _gone = ptrace::detach(pid, 0);
-            }
+    /// A stop of a process we did not know we follow: a child whose parent's report is still to come.
+    pub(crate) fn unexpected_stop(&mut self, pid: u32, event: i32) {
+        if event == ptrace::event::STOP {
+            self.newborns.push((pid, 0));
+        } else {
+            let _gone = ptrace::detach(pid, 0);
         }
+    }
+
+    /// Ends children whose parents died before they could report them: they must not run on in
+    /// their parents' memory. Called at every tick.
+    pub(crate) fn end_orphans(&mut self) {
+        const TICKS_MAX: u32 = 5;
+        self.newborns.retain_mut(|(pid, ticks)| {
+            *ticks += 1;
+            if *ticks > TICKS_MAX {
+                let _gone = sys::process::kill(*pid, SIGKILL);
+            }
+            *ticks <= TICKS_MAX
+        });
     }
 
     // The parent's report.
     fn forked(&mut self, thread: u32) -> Result<(), RunError> {
         let child = ptrace::message(thread)?;
-        let known = self.forks.iter().any(|fork| fork.child == Some(child));
-        if !known
-            && let Some(fork) =
-                self.forks.iter_mut().find(|f| f.thread == thread && f.child.is_none())
-        {
+        let born = self.newborns.iter().position(|(pid, _)| *pid == child);
+        if let Some(at) = born {
+            self.newborns.swap_remove(at);
+        }
+        let fork = self.forks.iter_mut().find(|fork| fork.thread == thread && fork.child.is_none());
+        if let Some(fork) = fork {
             fork.child = Some(child);
+            fork.born = born.is_some();
         }
         self.prepare_child(child)
     }
@@ -335,7 +341,15 @@ impl Supervisor<'_> {
 
     /// A followed thread has ended.
     pub(crate) fn traced_end(&mut self, pid: u32) {
-        self.forks.retain(|fork| fork.child != Some(pid) && fork.thread != pid);
+        self.newborns.retain(|(newborn, _)| *newborn != pid);
+        self.forks.retain(|fork| {
+            let orphaned = fork.thread == pid && fork.borrowed.is_none();
+            if let Some(child) = fork.child.filter(|_| orphaned) {
+                let _gone = sys::process::kill(child, SIGKILL);
+            }
+            // A child that runs our routine needs its parent no more.
+            fork.child != Some(pid) && !orphaned
+        });
     }
 }
 

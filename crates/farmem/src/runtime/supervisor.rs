@@ -77,6 +77,8 @@ pub struct Supervisor<'a> {
     pub(crate) ceilings: Vec<Vec<u64>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
+    /// Children stopped at birth whose parents have not reported them yet, and for how many ticks.
+    pub(crate) newborns: Vec<(u32, u32)>,
     /// Pages held for threads that are ending: thread, slot, page.
     pub(crate) exiting: Vec<(u32, usize, PageIndex)>,
     pub(crate) totals: Totals,
@@ -132,6 +134,7 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             forks: Vec::new(),
+            newborns: Vec::new(),
             exiting: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
             _preload: preload,
@@ -247,6 +250,7 @@ impl<'a> Supervisor<'a> {
             match change {
                 Change::Exited(_) | Change::Killed(_) if pid == self.child => {
                     self.status = Some(change);
+                    self.traced_end(pid);
                 }
                 Change::Stopped { signal, event } if self.is_traced(pid) => {
                     self.traced_stop(pid, signal, event);
@@ -256,7 +260,7 @@ impl<'a> Supervisor<'a> {
                     sys::process::stop_self();
                     let _gone = sys::process::kill(self.child, SIGCONT);
                 }
-                Change::Stopped { signal, event } => self.unexpected_stop(pid, signal, event),
+                Change::Stopped { event, .. } => self.unexpected_stop(pid, event),
                 Change::Exited(_) | Change::Killed(_) => self.traced_end(pid),
                 Change::Continued => {}
             }
@@ -267,6 +271,7 @@ impl<'a> Supervisor<'a> {
         self.timer.acknowledge();
         self.scan_unseen();
         self.tidy_up();
+        self.end_orphans();
         self.forget_exits();
         self.measure_unmanaged();
         let snapshot = self.snapshot();
