@@ -44,6 +44,14 @@ pub fn resume(tid: u32, signal: i32) -> Result<()> {
     request("resume a followed thread", libc::PTRACE_CONT, tid, 0, data)
 }
 
+/// Leaves a thread in the job-control stop that it is in, until something continues it.
+///
+/// # Errors
+/// When it is not in such a stop.
+pub fn listen(tid: u32) -> Result<()> {
+    request("leave a thread stopped", libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
 /// Stops following a stopped thread, which goes on with `signal` (0: none).
 ///
 /// # Errors

@@ -39,6 +39,7 @@ use crate::page::PageIndex;
 const EAGAIN: i64 = 11;
 const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
+const SIGSTOP: i32 = 19;
 const MAP_FIXED: u64 = 0x10;
 const SEND_RETRIES: u32 = 5000;
 
@@ -62,6 +63,8 @@ struct Borrowed {
     far: Option<OwnedFd>,
     mappings: Vec<maps::Mapping>,
     absent: Vec<(u64, u64)>,
+    /// It was told to stop meanwhile.
+    stop: bool,
 }
 
 impl Supervisor<'_> {
@@ -106,7 +109,10 @@ impl Supervisor<'_> {
             FORK | VFORK | CLONE => self.forked(pid),
             STOP if self.is_newborn(pid) => self.born(pid),
             0 if signal == SIGTRAP && self.is_borrowed(pid) => self.give_back(pid),
+            // It must run our routine first.
+            0 if signal == SIGSTOP && self.is_borrowed(pid) => self.stop_later(pid),
             0 => ptrace::resume(pid, signal).map_err(RunError::from),
+            STOP if signal != SIGTRAP => ptrace::listen(pid).map_err(RunError::from),
             _ => ptrace::resume(pid, 0).map_err(RunError::from),
         };
         if let Err(error) = outcome {
@@ -149,6 +155,14 @@ impl Supervisor<'_> {
             fork.born = born.is_some();
         }
         self.prepare_child(child)
+    }
+
+    fn stop_later(&mut self, child: u32) -> Result<(), RunError> {
+        let fork = self.forks.iter_mut().find(|fork| fork.child == Some(child));
+        if let Some(borrowed) = fork.and_then(|fork| fork.borrowed.as_mut()) {
+            borrowed.stop = true;
+        }
+        Ok(ptrace::resume(child, 0)?)
     }
 
     fn is_newborn(&self, pid: u32) -> bool {
@@ -194,7 +208,7 @@ impl Supervisor<'_> {
         let context = Context::save(child)?;
         context.divert(child, entry)?;
         self.forks[at].borrowed =
-            Some(Borrowed { slot, context, far: Some(far), mappings, absent });
+            Some(Borrowed { slot, context, far: Some(far), mappings, absent, stop: false });
         ptrace::detach(thread, 0)?;
         self.totals.fork_count += 1;
         Ok(ptrace::resume(child, 0)?)
@@ -321,6 +335,9 @@ impl Supervisor<'_> {
                 return Ok(());
             }
             borrowed.context.restore(child)?;
+            if borrowed.stop {
+                return Ok(ptrace::detach(child, SIGSTOP)?);
+            }
         }
         Ok(ptrace::detach(child, 0)?)
     }
