@@ -1,0 +1,207 @@
+//! Pieces of a chart as SVG: scales, panels with axes, marks.
+
+use std::fmt::Write;
+
+/// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
+pub(crate) const BLUE: &str = "#0072B2";
+pub(crate) const ORANGE: &str = "#D55E00";
+const INK: &str = "#222222";
+const GREY: &str = "#666666";
+const GRID: &str = "#e4e4e4";
+
+/// From a value to a share of an axis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Scale {
+    Linear(f64, f64),
+    Logarithmic(f64, f64),
+}
+
+/// A rectangle with two axes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Panel {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) x: Scale,
+    pub(crate) y: Scale,
+}
+
+/// A mark on an axis: where, and what it says.
+pub(crate) type Tick = (f64, String);
+
+/// A drawing that grows by marks.
+#[derive(Debug)]
+pub(crate) struct Svg {
+    body: String,
+    width: f64,
+    height: f64,
+}
+
+/// Where a text stands relative to its point.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Scale {
+    fn share(self, value: f64) -> f64 {
+        match self {
+            Self::Linear(low, high) => (value - low) / (high - low),
+            Self::Logarithmic(low, high) => (value / low).ln() / (high / low).ln(),
+        }
+    }
+
+    const fn ends(self) -> (f64, f64) {
+        match self {
+            Self::Linear(low, high) | Self::Logarithmic(low, high) => (low, high),
+        }
+    }
+}
+
+impl Panel {
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        let right = self.left + self.x.share(x) * self.width;
+        let down = self.top + (1.0 - self.y.share(y)) * self.height;
+        (right, down)
+    }
+
+    const fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+}
+
+impl Svg {
+    /// An empty drawing on white.
+    pub(crate) fn new(width: f64, height: f64) -> Self {
+        Self { body: String::new(), width, height }
+    }
+
+    /// Grid, ticks and titles of a panel; a title may be empty.
+    pub(crate) fn axes(&mut self, panel: &Panel, x: (&str, &[Tick]), y: (&str, &[Tick])) {
+        let (x_low, x_high) = panel.x.ends();
+        let (y_low, y_high) = panel.y.ends();
+        for (value, label) in y.1 {
+            let (from, to) = (panel.at(x_low, *value), panel.at(x_high, *value));
+            self.line(from, to, GRID, "stroke-width=\"1\"");
+            self.text((from.0 - 7.0, from.1 + 4.0), label, Anchor::End);
+        }
+        for (value, label) in x.1 {
+            let (from, to) = (panel.at(*value, y_low), panel.at(*value, y_high));
+            self.line(from, to, GRID, "stroke-width=\"1\"");
+            self.text((from.0, from.1 + 18.0), label, Anchor::Middle);
+        }
+        if !x.0.is_empty() {
+            let middle = panel.left + panel.width / 2.0;
+            self.text((middle, panel.bottom() + 38.0), x.0, Anchor::Middle);
+        }
+        let (right, down) = (16.0, panel.top + panel.height / 2.0);
+        let turned = format!("transform=\"rotate(-90 {right:.1} {down:.1})\"");
+        self.label((right, down), y.0, Anchor::Middle, &turned);
+    }
+
+    /// The frame, drawn last so that nothing covers it.
+    pub(crate) fn frame(&mut self, panel: &Panel) {
+        let corner = (panel.left, panel.top);
+        let style = format!("fill=\"none\" stroke=\"{GREY}\"");
+        self.rectangle(corner, (panel.width, panel.height), &style);
+    }
+
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, style: &str) {
+        let ends = [("x1", from.0), ("y1", from.1), ("x2", to.0), ("y2", to.1)];
+        self.shape("line", &ends, &format!("stroke=\"{colour}\" {style}"));
+    }
+
+    /// A pale rectangle between two corners.
+    pub(crate) fn band(&mut self, one: (f64, f64), other: (f64, f64), colour: &str) {
+        let corner = (one.0.min(other.0), one.1.min(other.1));
+        let size = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
+        self.rectangle(corner, size, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
+    }
+
+    /// A dot; hollow ones stand apart without colour.
+    pub(crate) fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
+        let fill = if hollow { "#ffffff" } else { colour };
+        let style = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.6\"");
+        self.shape("circle", &[("cx", at.0), ("cy", at.1), ("r", 4.0)], &style);
+    }
+
+    pub(crate) fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor) {
+        self.tinted(at, text, anchor, INK);
+    }
+
+    pub(crate) fn tinted(&mut self, at: (f64, f64), text: &str, anchor: Anchor, colour: &str) {
+        self.label(at, text, anchor, &format!("fill=\"{colour}\""));
+    }
+
+    fn label(&mut self, (x, y): (f64, f64), text: &str, anchor: Anchor, style: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = escape(text);
+        let _ = writeln!(
+            self.body,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" {style}>{text}</text>"#
+        );
+    }
+
+    fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), style: &str) {
+        let place = [("x", corner.0), ("y", corner.1), ("width", size.0), ("height", size.1)];
+        self.shape("rect", &place, style);
+    }
+
+    fn shape(&mut self, name: &str, place: &[(&str, f64)], style: &str) {
+        let place: String =
+            place.iter().map(|(key, value)| format!("{key}=\"{value:.1}\" ")).collect();
+        let _ = writeln!(self.body, "<{name} {place}{style}/>");
+    }
+
+    /// The whole file; `title` is for those who cannot see it.
+    pub(crate) fn finish(self, title: &str) -> String {
+        let (width, height) = (self.width, self.height);
+        let title = escape(title);
+        let body = self.body;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+             width=\"{width}\" height=\"{height}\" role=\"img\" fill=\"{INK}\" \
+             font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" font-size=\"13\">\n\
+             <title>{title}</title>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
+        )
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_map_their_ends_to_the_corners() {
+        let panel = Panel {
+            left: 10.0,
+            top: 20.0,
+            width: 100.0,
+            height: 50.0,
+            x: Scale::Logarithmic(1.0, 100.0),
+            y: Scale::Linear(-5.0, 5.0),
+        };
+        assert_eq!(panel.at(1.0, -5.0), (10.0, 70.0));
+        assert_eq!(panel.at(100.0, 5.0), (110.0, 20.0));
+        assert_eq!(panel.at(10.0, 0.0), (60.0, 45.0));
+    }
+
+    #[test]
+    fn text_cannot_break_out() {
+        let mut svg = Svg::new(1.0, 1.0);
+        svg.text((0.0, 0.0), "a<b>&c", Anchor::Start);
+        assert!(svg.finish("t").contains(">a&lt;b&gt;&amp;c</text>"));
+    }
+}

@@ -1,0 +1,60 @@
+//! Why a benchmark could not be run to its end.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
+
+/// What went wrong, in one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(
+        "find afar: no {}; build it with: cargo build --release --locked -p afar",
+        path.display()
+    )]
+    NoAfar { path: PathBuf },
+    #[error("find {program}: it is not installed; install it with: apt-get install {package}")]
+    Missing { program: &'static str, package: &'static str },
+    #[error("{operation} {}: {source}", path.display())]
+    File { operation: &'static str, path: PathBuf, source: io::Error },
+    #[error("start {program}: {source}")]
+    NotStarted { program: String, source: io::Error },
+    #[error("{program} ended with {status}; it said: {said}")]
+    Ended { program: String, status: ExitStatus, said: String },
+    #[error("{program} did not {what} within {limit_s} s and was killed; it said: {said}")]
+    TooSlow { program: String, what: &'static str, limit_s: u64, said: String },
+    #[error("talk to {server}: {source}")]
+    Talk { server: &'static str, source: io::Error },
+    #[error("{server} gave a wrong answer for key {key}: {answer}; memory was corrupted")]
+    WrongAnswer { server: &'static str, key: u64, answer: String },
+    #[error("{server} answered {answer:?} to {request}")]
+    Refused { server: &'static str, request: &'static str, answer: String },
+    #[error("{program} computed {one} in one run but {other} in another; memory was corrupted")]
+    Differs { program: &'static str, one: String, other: String },
+    #[error("read what {program} printed: no {wanted} in: {said}")]
+    Unreadable { program: &'static str, wanted: &'static str, said: String },
+    #[error(
+        "time remote faults: {touched} pages were touched but only {fetched} fetched; \
+         the local memory was larger than asked for"
+    )]
+    NotFetched { touched: u64, fetched: u64 },
+    #[error("read the record of a run: {0}")]
+    Record(#[from] measure::RunError),
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Failure {
+    /// As `--help` documents it.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(3)
+    }
+
+    /// Wraps an error on the file at `path`.
+    pub(crate) fn file(
+        operation: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { operation, path, source }
+    }
+}

@@ -1,0 +1,115 @@
+//! Programs with and without far memory.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use measure::Run;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::process::{Job, SHORT};
+
+/// afar updates what it shows every 100 ms.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Where a program runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// As it is.
+    Native,
+    /// Under `afar run` with these flags.
+    Far(Vec<String>),
+}
+
+/// A program that has ended well.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What it printed.
+    pub(crate) stdout: String,
+    /// What afar says about it.
+    pub(crate) run: Option<Run>,
+}
+
+/// A program that runs.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) job: Job,
+    record: Option<PathBuf>,
+}
+
+impl Place {
+    pub(crate) fn far(flags: &[&str]) -> Self {
+        Self::Far(flags.iter().map(|&flag| flag.to_owned()).collect())
+    }
+
+    /// Starts `program` here.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn start(&self, context: &Context, program: &[OsString]) -> Result<Placed, Failure> {
+        let Self::Far(flags) = self else {
+            let job = Job::start(context, program)?;
+            return Ok(Placed { job, record: None });
+        };
+        let record = context.fresh("json");
+        let mut command: Vec<OsString> = vec![context.afar.clone().into()];
+        command.extend(["run", "--quiet", "--json"].map(OsString::from));
+        command.push(record.clone().into());
+        command.extend(flags.iter().map(OsString::from));
+        command.push("--".into());
+        command.extend_from_slice(program);
+        let job = Job::start(context, &command)?;
+        Ok(Placed { job, record: Some(record) })
+    }
+
+    /// Runs `program` here to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started, fails, or takes longer than `limit`.
+    pub(crate) fn execute(
+        &self,
+        context: &Context,
+        program: &[OsString],
+        limit: Duration,
+    ) -> Result<Outcome, Failure> {
+        self.start(context, program)?.finish(limit)
+    }
+}
+
+impl Placed {
+    /// Fetches so far, by `afar ctl`; 0 without far memory.
+    ///
+    /// # Errors
+    /// When afar does not answer.
+    pub(crate) fn fetch_count(&self, context: &Context) -> Result<u64, Failure> {
+        if self.record.is_none() {
+            return Ok(0);
+        }
+        std::thread::sleep(SETTLE);
+        let pid = self.job.pid().to_string();
+        let words = ["ctl", "--json", &pid, "show"].map(OsString::from);
+        let command: Vec<OsString> =
+            [context.afar.clone().into()].into_iter().chain(words).collect();
+        let said = Job::start(context, &command)?.finish(SHORT)?;
+        let shown: Option<Value> = serde_json::from_str(&said).ok();
+        let count = shown.as_ref().and_then(|shown| shown.get("fetch_count")?.as_u64());
+        count.ok_or(Failure::Unreadable { program: "afar ctl", wanted: "fetch_count", said })
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// When it fails or takes longer than `limit`.
+    pub(crate) fn finish(self, limit: Duration) -> Result<Outcome, Failure> {
+        let stdout = self.job.finish(limit)?;
+        let run = self.record.as_deref().map(read).transpose()?;
+        Ok(Outcome { stdout, run })
+    }
+}
+
+fn read(path: &Path) -> Result<Run, Failure> {
+    let text = std::fs::read_to_string(path).map_err(Failure::file("read", path))?;
+    Ok(Run::from_json(&text)?)
+}

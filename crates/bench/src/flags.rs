@@ -1,0 +1,120 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Benchmarks of afar, against the binary that was built beside this one.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = NOTES)]
+pub(crate) struct Cli {
+    /// List the benchmarks and what is not among them
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Requested against measured delay, 1 to 50 us, as in Fig. 3 of DiME
+    Delay(DelayFlags),
+    /// What afar costs where it delays nothing: faults, programs that fit, mmap
+    Overhead(OverheadFlags),
+    /// Redis: time per operation grows with the delay by the faults per operation
+    Law(CommonFlags),
+    /// Redis and memcached side by side fault as often as each alone
+    Isolation(CommonFlags),
+    /// Faults and time of each eviction policy, Redis and CPython at 25 % local
+    Policies(CommonFlags),
+    /// Time touches of ordinary memory: prints nanoseconds
+    #[command(hide = true)]
+    Touch(TouchFlags),
+    /// Time minor faults: prints nanoseconds
+    #[command(hide = true)]
+    Baseline(TouchFlags),
+}
+
+/// What every benchmark takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CommonFlags {
+    /// Small sizes and 3 rounds: shows that the benchmark works; do not quote its figures
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Rounds, in each of which every variant runs once [default: 7; 3 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) runs: Option<u16>,
+
+    /// Write settings, host, results and verdicts as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DelayFlags {
+    #[command(flatten)]
+    pub(crate) common: CommonFlags,
+
+    /// Draw the figure as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OverheadFlags {
+    #[command(flatten)]
+    pub(crate) common: CommonFlags,
+
+    /// Which parts [default: all]
+    #[arg(value_name = "PART", value_enum)]
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A part of the benchmark `overhead`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// A remote fault at zero delay against a minor fault
+    Fault,
+    /// Programs whose memory is all local against the same programs without afar
+    Local,
+    /// Mapping and unmapping memory
+    Mmap,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TouchFlags {
+    /// Touched in turn
+    #[arg(long)]
+    pub(crate) pages: usize,
+    /// How often all of them are touched
+    #[arg(long)]
+    pub(crate) rounds: usize,
+    /// Write to them
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+const NOTES: &str = "\
+Exit status: 0 every bound was kept; 1 one was not; 2 bad usage; 3 something is missing or failed.";
+
+/// What `--list` says.
+pub(crate) const LIST: &str = "\
+delay      requested against measured delay inside the program, 1 to 50 us (DiME, Fig. 3)
+           bound: median absolute error at most 68 ns from the floor to 20 us
+overhead   fault  zero-delay remote fault against this machine's minor fault (DiME, Table 1)
+                  bound: a read costs at most 78 ns more
+           local  redis-benchmark and CPython with all memory local, against no afar
+                  bound: within 3 %
+           mmap   mapping and unmapping 64 KiB and 1 MiB; no bound
+law        Redis GET, delays 0 to 80 us: time per operation against faults per operation
+           bounds: R2 at least 0.99, slope and predictions within 5 %
+isolation  Redis and memcached side by side under budgets of their own (DiME, Fig. 5)
+           bound: fetches within 2 % of running alone
+policies   faults and time of each policy, CPython sort and Redis with Zipf keys at 25 % local
+
+Not available: a comparison with DiME itself (\"peer\"). Its kernel module needs Linux 4.9, which
+runs neither here nor with afar; its published figures are printed beside ours instead.
+";

@@ -1,0 +1,106 @@
+//! The benchmarks of afar: each holds a promise against this machine and says PASS or FAIL.
+//!
+//! ```text
+//! flags -> context (afar, directory, rounds) -> alternating runs -> spreads -> report, record
+//! ```
+//!
+//! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
+//! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
+//! that budgets do not leak, `policies` what the choice of a policy is worth. `process`, `far`,
+//! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
+//! keys; `stats`, `report`, `chart` and `progress` tell it.
+//!
+//! Invariants:
+//! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its
+//!   directory goes with it (a guard that waits for its end).
+//! - Compared variants alternate, first one first in even rounds and last in odd ones, so that
+//!   drift of the machine hits all alike.
+//! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
+
+mod chart;
+mod context;
+mod delay;
+mod failure;
+mod far;
+mod flags;
+mod isolation;
+mod law;
+mod overhead;
+mod picture;
+mod policies;
+mod process;
+mod progress;
+mod python;
+mod random;
+mod report;
+mod scratch;
+mod server;
+mod stats;
+mod store;
+mod touch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::flags::{Cli, Command, CommonFlags};
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if cli.list {
+        progress::answer(flags::LIST);
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = &cli.command else {
+        progress::complain("name a benchmark; bench --list shows them");
+        return ExitCode::from(2);
+    };
+    match run(command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            progress::complain(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}
+
+/// Runs one benchmark, or one of the programs that they measure; answers whether it kept its
+/// bounds.
+fn run(command: &Command) -> Result<bool, Failure> {
+    match command {
+        Command::Delay(flags) => {
+            let svg = flags.svg.as_deref();
+            benchmark(&flags.common, |context| delay::run(context, svg))
+        }
+        Command::Overhead(flags) => {
+            benchmark(&flags.common, |context| overhead::run(context, &flags.parts))
+        }
+        Command::Law(flags) => benchmark(flags, law::run),
+        Command::Isolation(flags) => benchmark(flags, isolation::run),
+        Command::Policies(flags) => benchmark(flags, policies::run),
+        Command::Touch(flags) => {
+            touch::touch(flags);
+            Ok(true)
+        }
+        Command::Baseline(flags) => touch::baseline(flags).map(|()| true),
+    }
+}
+
+fn benchmark(
+    flags: &CommonFlags,
+    run: impl FnOnce(&Context) -> Result<Report, Failure>,
+) -> Result<bool, Failure> {
+    let json = flags.json.as_deref().map(report::open).transpose()?;
+    let context = Context::prepare(flags)?;
+    let report = run(&context)?;
+    context.progress.erase();
+    progress::answer(&report.text(&context));
+    if let Some(json) = json {
+        json.write(&report.record(&context))?;
+    }
+    Ok(report.passes())
+}

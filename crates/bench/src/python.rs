@@ -1,0 +1,126 @@
+//! CPython as a program under test.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use measure::Run;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::far::Place;
+use crate::process::LONG;
+
+/// Debian's: others on PATH may be wrappers.
+const PYTHON: &str = "/usr/bin/python3";
+
+const SORT: &str = "
+import random, sys, time, zlib
+random.seed(1)
+start = time.perf_counter_ns()
+items = ['%016x' % random.getrandbits(64) for _ in range(int(sys.argv[1]))]
+built = time.perf_counter_ns()
+items.sort()
+done = time.perf_counter_ns()
+print(built - start, done - built, zlib.crc32(''.join(items).encode()))
+";
+
+const MAP: &str = "
+import mmap, sys, time
+size, pairs = int(sys.argv[1]), int(sys.argv[2])
+kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+mmap.mmap(-1, size, flags=kind).close()
+start = time.perf_counter_ns()
+for _ in range(pairs):
+    mmap.mmap(-1, size, flags=kind).close()
+print((time.perf_counter_ns() - start) // pairs)
+";
+
+/// A sort of strings.
+#[derive(Debug, Clone)]
+pub(crate) struct Sorted {
+    /// Making the strings.
+    pub(crate) build_ns: u64,
+    /// Sorting them.
+    pub(crate) sort_ns: u64,
+    /// From the start of Python to its end, for which the faults in the record are counted.
+    pub(crate) whole_ns: u64,
+    /// CRC-32 of the result.
+    pub(crate) checksum: u64,
+    /// afar's record.
+    pub(crate) run: Option<Run>,
+}
+
+/// Makes and sorts `count` strings of 16 characters.
+///
+/// # Errors
+/// When Python is missing or fails.
+pub(crate) fn sort(context: &Context, place: &Place, count: u64) -> Result<Sorted, Failure> {
+    let start = Instant::now();
+    let (numbers, run) = execute(context, place, SORT, &[count])?;
+    let native_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let whole_ns = run.as_ref().map_or(native_ns, |run| run.results.elapsed_ns);
+    let [build_ns, sort_ns, checksum] = numbers[..] else {
+        return Err(unreadable("two times and a checksum", &numbers));
+    };
+    Ok(Sorted { build_ns, sort_ns, whole_ns, checksum, run })
+}
+
+/// Maps and unmaps `bytes` of anonymous memory, untouched, `pairs` times; nanoseconds per pair,
+/// Python's own share included.
+///
+/// # Errors
+/// When Python is missing or fails.
+pub(crate) fn map(
+    context: &Context,
+    place: &Place,
+    bytes: u64,
+    pairs: u64,
+) -> Result<u64, Failure> {
+    let (numbers, _run) = execute(context, place, MAP, &[bytes, pairs])?;
+    let [ns] = numbers[..] else {
+        return Err(unreadable("a time", &numbers));
+    };
+    Ok(ns)
+}
+
+fn execute(
+    context: &Context,
+    place: &Place,
+    script: &str,
+    arguments: &[u64],
+) -> Result<(Vec<u64>, Option<Run>), Failure> {
+    if !std::path::Path::new(PYTHON).is_file() {
+        return Err(Failure::Missing { program: PYTHON, package: "python3" });
+    }
+    let mut program: Vec<OsString> = vec![PYTHON.into(), "-c".into(), script.into()];
+    program.extend(arguments.iter().map(|argument| argument.to_string().into()));
+    let outcome = place.execute(context, &program, LONG)?;
+    let numbers: Result<Vec<u64>, _> = outcome.stdout.split_whitespace().map(str::parse).collect();
+    match numbers {
+        Ok(numbers) => Ok((numbers, outcome.run)),
+        Err(_) => {
+            Err(Failure::Unreadable { program: "python3", wanted: "numbers", said: outcome.stdout })
+        }
+    }
+}
+
+fn unreadable(wanted: &'static str, numbers: &[u64]) -> Failure {
+    Failure::Unreadable { program: "python3", wanted, said: format!("{numbers:?}") }
+}
+
+/// Checks that all runs came to one result.
+///
+/// # Errors
+/// When one did not.
+pub(crate) fn same_result(checksums: impl Iterator<Item = u64>) -> Result<(), Failure> {
+    let mut checksums = checksums.peekable();
+    let first = checksums.peek().copied();
+    match checksums.find(|&checksum| Some(checksum) != first) {
+        None => Ok(()),
+        Some(other) => Err(Failure::Differs {
+            program: "python3",
+            one: format!("{:08x}", first.unwrap_or_default()),
+            other: format!("{other:08x}"),
+        }),
+    }
+}

@@ -1,0 +1,114 @@
+//! A key-value server with or without far memory, from start to record.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use measure::Run;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::far::{Place, Placed};
+use crate::process::{LONG, SHORT, find};
+use crate::store::{Memcached, Redis, Store};
+
+const POLL: Duration = Duration::from_millis(10);
+// Timers of Redis touch its memory: as seldom as it goes, so that faults are those of requests.
+const QUIET_REDIS: [&str; 6] = ["--hz", "1", "--dynamic-hz", "no", "--activerehashing", "no"];
+// Likewise the background threads of memcached, of which one would let the hash table grow (2^18
+// buckets are enough). One worker: requests in one order.
+const QUIET_MEMCACHED: [&str; 4] = [
+    "-t",
+    "1",
+    "-o",
+    "hashpower=18,no_hashexpand,no_lru_crawler,no_lru_maintainer,slab_automove=0",
+];
+
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Redis,
+    /// Redis with its timers at their slowest.
+    QuietRedis,
+    /// memcached with one worker and no background work.
+    QuietMemcached,
+}
+
+/// A running server.
+pub(crate) struct Server {
+    placed: Placed,
+    socket: PathBuf,
+    pub(crate) store: Box<dyn Store>,
+}
+
+impl Kind {
+    fn program(self, context: &Context, socket: &Path) -> Result<Vec<OsString>, Failure> {
+        let socket = socket.as_os_str().to_owned();
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        if self == Self::QuietMemcached {
+            let mut command = vec![find("memcached", "memcached")?, "-s".into(), socket];
+            command.extend(words(&["-A", "-u", "root", "-m", "4096"]));
+            command.extend(words(&QUIET_MEMCACHED));
+            return Ok(command);
+        }
+        let mut command = vec![find("redis-server", "redis-server")?];
+        command.extend(words(&["--port", "0", "--save", "", "--appendonly", "no"]));
+        command.extend(["--unixsocket".into(), socket, "--dir".into()]);
+        command.push(context.directory().into());
+        if self == Self::QuietRedis {
+            command.extend(words(&QUIET_REDIS));
+        }
+        Ok(command)
+    }
+
+    fn connect(self, socket: &Path) -> Result<Box<dyn Store>, Failure> {
+        Ok(match self {
+            Self::Redis | Self::QuietRedis => Box::new(Redis::connect(socket)?),
+            Self::QuietMemcached => Box::new(Memcached::connect(socket)?),
+        })
+    }
+}
+
+impl Server {
+    /// Starts a server and waits until it answers.
+    ///
+    /// # Errors
+    /// When it is not installed, ends at once, or does not answer in time.
+    pub(crate) fn start(context: &Context, kind: Kind, place: &Place) -> Result<Self, Failure> {
+        let socket = context.fresh("sock");
+        let mut placed = place.start(context, &kind.program(context, &socket)?)?;
+        let deadline = Instant::now() + SHORT;
+        loop {
+            match kind.connect(&socket) {
+                Ok(store) => {
+                    return Ok(Self { placed, socket, store });
+                }
+                Err(_not_yet) if Instant::now() < deadline => placed.job.check()?,
+                Err(_) => return Err(placed.job.too_slow("answer", SHORT)),
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Fetches since its start; 0 without far memory.
+    ///
+    /// # Errors
+    /// When afar does not answer.
+    pub(crate) fn fetch_count(&self, context: &Context) -> Result<u64, Failure> {
+        self.placed.fetch_count(context)
+    }
+
+    /// Shuts it down; the answer is afar's record.
+    ///
+    /// # Errors
+    /// When it does not end well.
+    pub(crate) fn stop(mut self) -> Result<Option<Run>, Failure> {
+        self.store.shut_down()?;
+        Ok(self.placed.finish(LONG)?.run)
+    }
+}

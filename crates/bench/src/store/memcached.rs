@@ -1,0 +1,68 @@
+//! memcached, in its text protocol (doc/protocol.txt of its source).
+
+use std::io::Write;
+use std::path::Path;
+
+use super::{BATCH, Store, VALUE_BYTES, Wire, value};
+use crate::failure::Failure;
+
+/// A connection to memcached.
+pub(crate) struct Memcached {
+    wire: Wire,
+    line: Vec<u8>,
+    request: Vec<u8>,
+}
+
+impl Memcached {
+    /// # Errors
+    /// When nobody answers at `socket`.
+    pub(crate) fn connect(socket: &Path) -> Result<Self, Failure> {
+        let mut memcached = Self {
+            wire: Wire::connect("memcached", socket)?,
+            line: Vec::new(),
+            request: Vec::new(),
+        };
+        memcached.wire.send(b"verbosity 0\r\n")?;
+        memcached.wire.expect_line(b"OK", "verbosity")?;
+        Ok(memcached)
+    }
+}
+
+impl Store for Memcached {
+    fn fill(&mut self, keys: u64) -> Result<(), Failure> {
+        for first in (0..keys).step_by(usize::try_from(BATCH).unwrap_or(1)) {
+            let batch = first..keys.min(first + BATCH);
+            self.request.clear();
+            for key in batch.clone() {
+                let _in_memory = write!(self.request, "set key:{key:012} 0 0 {VALUE_BYTES}\r\n");
+                self.request.extend_from_slice(&value(key));
+                self.request.extend_from_slice(b"\r\n");
+            }
+            self.wire.send(&self.request)?;
+            for _ in batch {
+                self.wire.expect_line(b"STORED", "set")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&mut self, key: u64) -> Result<(), Failure> {
+        self.request.clear();
+        let _in_memory = write!(self.request, "get key:{key:012}\r\n");
+        self.wire.send(&self.request)?;
+        self.wire.line(&mut self.line)?;
+        if self.line != format!("VALUE key:{key:012} 0 {VALUE_BYTES}").as_bytes() {
+            return Err(Failure::WrongAnswer {
+                server: "memcached",
+                key,
+                answer: String::from_utf8_lossy(&self.line).into_owned(),
+            });
+        }
+        self.wire.expect_value(key)?;
+        self.wire.expect_line(b"END", "get")
+    }
+
+    fn shut_down(&mut self) -> Result<(), Failure> {
+        self.wire.send(b"shutdown\r\n")
+    }
+}

@@ -1,0 +1,153 @@
+//! The programs under test that are our own: they time touches of memory with the time-stamp
+//! counter.
+//!
+//! DESIGN NOTES
+//!
+//! This is not the program that afar calibrates itself with: a mistake there must show here.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sys::baseline::minor_fault_samples;
+use sys::clock::{cycles, monotonic_ns};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::far::{Outcome, Place};
+use crate::flags::TouchFlags;
+use crate::process::LONG;
+use crate::progress;
+use crate::stats::{Quantile, quantile};
+
+const WORDS_PER_PAGE: usize = 512;
+/// The counter's rate is known to 1 in 100,000 after this: the clock is read within 200 ns.
+const RATE_TIME: Duration = Duration::from_millis(40);
+
+/// What is touched, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Touches {
+    /// Touched in turn, so that with less local memory than this every touch is a fetch.
+    pub(crate) pages: u64,
+    /// How often all of them are touched.
+    pub(crate) rounds: u64,
+    pub(crate) write: bool,
+}
+
+impl Touches {
+    /// Times touches of ordinary memory, in nanoseconds, in the order of the touches.
+    ///
+    /// # Errors
+    /// When the child fails, or with far memory if not every touch was a fetch.
+    pub(crate) fn far(
+        self,
+        context: &Context,
+        flags: &[&str],
+    ) -> Result<(Vec<u64>, Outcome), Failure> {
+        let place = Place::far(flags);
+        let (samples, outcome) = self.sample(context, &place, "touch")?;
+        let fetched = outcome.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
+        let touched = self.pages * self.rounds;
+        if fetched < touched {
+            return Err(Failure::NotFetched { touched, fetched });
+        }
+        Ok((samples, outcome))
+    }
+
+    /// Times minor faults on memory of the same kind, without afar.
+    ///
+    /// # Errors
+    /// When the child fails, e.g. because it may not use userfaultfd.
+    pub(crate) fn native(self, context: &Context) -> Result<Vec<u64>, Failure> {
+        Ok(self.sample(context, &Place::Native, "baseline")?.0)
+    }
+
+    fn sample(
+        self,
+        context: &Context,
+        place: &Place,
+        command: &str,
+    ) -> Result<(Vec<u64>, Outcome), Failure> {
+        let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
+        let mut program: Vec<OsString> = vec![own.into(), command.into()];
+        for (flag, value) in [("--pages", self.pages), ("--rounds", self.rounds)] {
+            program.extend([flag.into(), value.to_string().into()]);
+        }
+        program.extend(self.write.then(|| "--write".into()));
+        let outcome = place.execute(context, &program, LONG)?;
+        let samples: Result<Vec<u64>, _> =
+            outcome.stdout.split_ascii_whitespace().map(str::parse).collect();
+        match samples {
+            Ok(samples) if samples.len() as u64 == self.pages * self.rounds => {
+                Ok((samples, outcome))
+            }
+            _ => {
+                Err(Failure::Unreadable { program: "bench", wanted: "times", said: outcome.stdout })
+            }
+        }
+    }
+}
+
+/// The child of [`Touches::far`]: prints the time of each touch.
+pub(crate) fn touch(flags: &TouchFlags) {
+    let words = flags.pages * WORDS_PER_PAGE;
+    // Every page is used once here, which fetches nothing.
+    let memory: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(1)).collect();
+    let mut samples = Vec::with_capacity(flags.pages * flags.rounds);
+    for _ in 0..flags.rounds {
+        for word in memory.iter().step_by(WORDS_PER_PAGE) {
+            let before = cycles();
+            if flags.write {
+                word.store(2, Ordering::Relaxed);
+            } else {
+                std::hint::black_box(word.load(Ordering::Relaxed));
+            }
+            samples.push(cycles() - before);
+        }
+    }
+    print(&samples);
+}
+
+/// The child of [`Touches::native`].
+///
+/// # Errors
+/// When the kernel refuses.
+pub(crate) fn baseline(flags: &TouchFlags) -> Result<(), Failure> {
+    let samples = minor_fault_samples(flags.pages, flags.rounds, flags.write)?;
+    print(&samples);
+    Ok(())
+}
+
+/// Prints samples in nanoseconds, less what reading the counter takes.
+fn print(ticks: &[u64]) {
+    let empty = empty();
+    let (counted, took_ns) = rate();
+    let mut out = String::with_capacity(ticks.len() * 6);
+    for &ticks in ticks {
+        let touch = ticks.saturating_sub(empty);
+        let ns = u128::from(touch) * u128::from(took_ns) / u128::from(counted);
+        let _ = writeln!(out, "{ns}");
+    }
+    progress::answer(&out);
+}
+
+/// Median of ticks between two readings of the counter with nothing in between.
+fn empty() -> u64 {
+    let mut pairs: Vec<u64> = (0..1001)
+        .map(|_| {
+            let before = cycles();
+            cycles() - before
+        })
+        .collect();
+    pairs.sort_unstable();
+    quantile(&pairs, Quantile::P50)
+}
+
+/// Ticks of the counter, and the nanoseconds that they took.
+fn rate() -> (u64, u64) {
+    let (first_ticks, first_ns) = (cycles(), monotonic_ns());
+    std::thread::sleep(RATE_TIME);
+    let (ticks, ns) = (cycles(), monotonic_ns());
+    (ticks - first_ticks, ns - first_ns)
+}
