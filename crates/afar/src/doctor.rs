@@ -94,12 +94,17 @@ fn table(report: &Report) -> String {
             }
         }
     }
-    let state = if report.leftovers.is_empty() { "ok  clean" } else { "no" };
+    let remaining = report.leftovers.iter().any(|leftover| !leftover.removed);
+    let state = match (report.leftovers.is_empty(), remaining) {
+        (true, _) => "ok  clean",
+        (false, false) => "ok  cleaned up",
+        (false, true) => "no",
+    };
     let _infallible = writeln!(text, "{:<NAME$}{state}", "left by killed runs");
     for leftover in &report.leftovers {
         let _infallible = writeln!(text, "{:<NAME$}    {leftover}", "");
     }
-    if report.leftovers.iter().any(|leftover| !leftover.removed) {
+    if remaining {
         let _infallible = writeln!(text, "{:<NAME$}    fix: afar doctor --repair", "");
     }
     text.push_str(if report.usable {

@@ -56,7 +56,10 @@ pub(crate) enum UsageError {
         "--like {preset} is --{flag} {wanted}, so --{flag} {given} contradicts it; leave one out"
     )]
     Like { preset: &'static str, flag: &'static str, wanted: &'static str, given: String },
-    #[error("read the delay profile {}: {source}; check the path and its permissions", path.display())]
+    #[error(
+        "read the delay profile {}: {source}; check the path and its permissions",
+        path.display()
+    )]
     ProfileFile { path: PathBuf, source: std::io::Error },
     #[error("{}: {source}", path.display())]
     Profile { path: PathBuf, source: ProfileError },

@@ -20,6 +20,7 @@ mod control;
 mod live;
 mod record;
 mod run;
+mod setup;
 mod watch;
 
 mod host;

@@ -53,6 +53,8 @@ pub(crate) enum SettingError {
          choose another"
     )]
     Name(String),
+    #[error("\"{0}\": a seed is a whole number up to 2^64-1; write e.g. 7")]
+    Seed(String),
     #[error("{0}={1}")]
     Value(&'static str, #[source] ParseError),
 }
@@ -66,6 +68,12 @@ pub(crate) fn delay(text: &str) -> Result<Duration, ParseError> {
         "0" => Ok(Duration::ZERO),
         _ => text.parse(),
     }
+}
+
+/// Reads a seed.
+pub(crate) fn seed(text: &str) -> Result<u64, SettingError> {
+    let number = text.parse();
+    number.map_err(|_| SettingError::Seed(text.to_owned()))
 }
 
 impl FromStr for Bandwidth {
@@ -205,7 +213,8 @@ mod tests {
         let cases = [
             (
                 "slow",
-                "\"slow\" is not a setting; write KEY=VALUE with name, rtt, bandwidth, local or link",
+                "\"slow\" is not a setting; \
+                 write KEY=VALUE with name, rtt, bandwidth, local or link",
             ),
             ("rtt=5us", "the tier has no name; add name=NAME, as in afar_place(..., \"NAME\")"),
             (

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use measure::{BitsPerSec, Bytes, Duration, FaultLatency, LatencySummary, Params, Run, RunResults};
 
 use crate::record::Recorded;
-use crate::trap::Choice;
 
 /// Width of the column of names.
 const NAME: usize = 14;
@@ -13,7 +12,6 @@ const NAME: usize = 14;
 /// What the summary says beside the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extra<'a> {
-    pub(crate) choice: &'a Choice,
     pub(crate) program: &'a str,
     /// What became of the record of faults, if there is one.
     pub(crate) recorded: Option<(&'a str, Recorded)>,
@@ -31,7 +29,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("budget", budget);
     }
     row("link", link(params));
-    row("trap", trap(results, extra.choice));
+    row("trap", trap(params, results));
     row("faults", faults(results));
     row("traffic", traffic(results));
     row("stalls", stalls(results));
@@ -98,11 +96,8 @@ fn link(params: &Params) -> String {
     text
 }
 
-fn trap(results: &RunResults, choice: &Choice) -> String {
-    let mut text = choice.kind.name().to_owned();
-    if let Some(reason) = &choice.reason {
-        let _infallible = write!(text, " ({reason})");
-    }
+fn trap(params: &Params, results: &RunResults) -> String {
+    let mut text = params.trap.clone();
     if let Some(calibration) = &results.calibration {
         let _infallible = write!(
             text,

@@ -30,8 +30,8 @@ pub(crate) enum TuningError {
     )]
     BelowFloor { delay: Duration, floor: Duration },
     #[error(
-        "a delay of {delay} for a page is more than the {BPF_DELAY_MAX} that the bpf trap can wait; \
-         ask for less, or run with --trap userfaultfd"
+        "a delay of {delay} for a page is more than the {BPF_DELAY_MAX} that the bpf trap can \
+         wait; ask for less, or run with --trap userfaultfd"
     )]
     TooLong { delay: Duration },
     #[error(

@@ -16,7 +16,9 @@ fn is_command(word: &str) -> bool {
 
 fn text(error: &clap::Error, name: &str) -> String {
     match error.kind() {
-        ErrorKind::MissingSubcommand => return format!("no command given; see {name} --help"),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return format!("no command given; see {name} --help");
+        }
         ErrorKind::ValueValidation => {
             if let (Some(flag), Some(source)) = (argument(error), std::error::Error::source(error))
             {
@@ -48,7 +50,7 @@ fn argument(error: &clap::Error) -> Option<&str> {
         ContextValue::Strings(texts) => texts.first()?,
         _ => return None,
     };
-    text.split(' ').next()
+    text.split(' ').next().map(|name| name.trim_end_matches('.'))
 }
 
 fn squeeze(text: &str) -> String {

@@ -59,13 +59,8 @@ pub(crate) const SCHEMA: &str = "message fault {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::FirstTouch,
-        Self::Fetch,
-        Self::Soft,
-        Self::Prefetch,
-        Self::Arrived,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::FirstTouch, Self::Fetch, Self::Soft, Self::Prefetch, Self::Arrived];
 
     /// The text in the column `kind`.
     #[must_use]

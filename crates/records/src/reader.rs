@@ -50,10 +50,7 @@ impl FaultReader {
         if self.next_group == self.file.num_row_groups() {
             return Ok(None);
         }
-        let group = self
-            .file
-            .get_row_group(self.next_group)
-            .map_err(RecordError::Read)?;
+        let group = self.file.get_row_group(self.next_group).map_err(RecordError::Read)?;
         self.next_group += 1;
         read_group(group.as_ref()).map(Some)
     }
@@ -102,12 +99,7 @@ fn take<T: DataType>(
     let column = group.get_column_reader(index).map_err(RecordError::Read)?;
     let mut column = get_typed_column_reader::<T>(column);
     let mut values = Vec::with_capacity(rows);
-    let (read, _, _) = column
-        .read_records(rows, None, None, &mut values)
-        .map_err(RecordError::Read)?;
-    if read == rows && values.len() == rows {
-        Ok(values)
-    } else {
-        Err(RecordError::NoColumn(name))
-    }
+    let (read, _, _) =
+        column.read_records(rows, None, None, &mut values).map_err(RecordError::Read)?;
+    if read == rows && values.len() == rows { Ok(values) } else { Err(RecordError::NoColumn(name)) }
 }

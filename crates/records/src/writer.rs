@@ -105,18 +105,14 @@ fn put<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
 ) -> Result<()> {
-    let mut column = group
-        .next_column()?
-        .expect("the schema has a column for each call");
+    let mut column = group.next_column()?.expect("the schema has a column for each call");
     column.typed::<T>().write_batch(values, None, None)?;
     column.close()
 }
 
 fn properties(notes: &[(&str, &str)]) -> WriterProperties {
-    let notes = notes
-        .iter()
-        .map(|&(key, value)| KeyValue::new(key.to_owned(), value.to_owned()))
-        .collect();
+    let notes =
+        notes.iter().map(|&(key, value)| KeyValue::new(key.to_owned(), value.to_owned())).collect();
     let time = ColumnPath::from("time_ns");
     WriterProperties::builder()
         .set_created_by(format!("afar {}", env!("CARGO_PKG_VERSION")))
@@ -201,13 +197,7 @@ mod tests {
         let name = format!("afar-records-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let mut options = File::options();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .unwrap();
+        let file = options.read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         let _gone = std::fs::remove_file(&path);
         file
     }
@@ -231,7 +221,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn what_is_written_is_read(faults in prop::collection::vec(fault(), 0..40), cut in 0_usize..40) {
+        fn what_is_written_is_read(
+            faults in prop::collection::vec(fault(), 0..40),
+            cut in 0_usize..40,
+        ) {
             // Several groups, the last of them part full, from two batches.
             let mut writer = FaultWriter::with_group_rows(scratch(), &[], 7).unwrap();
             let (first, second) = faults.split_at(cut.min(faults.len()));
@@ -263,19 +256,14 @@ mod tests {
         let mut text = scratch();
         text.write_all(b"time,page\n1,2\n").unwrap();
         assert!(matches!(FaultReader::new(text), Err(RecordError::Read(_))));
-        assert!(matches!(
-            FaultReader::new(scratch()),
-            Err(RecordError::Read(_))
-        ));
+        assert!(matches!(FaultReader::new(scratch()), Err(RecordError::Read(_))));
     }
 
     #[test]
     fn a_full_disk_is_told() {
         let disk = File::options().write(true).open("/dev/full").unwrap();
-        let error = FaultWriter::new(disk, &[])
-            .and_then(FaultWriter::finish)
-            .map(drop)
-            .unwrap_err();
+        let error =
+            FaultWriter::new(disk, &[]).and_then(FaultWriter::finish).map(drop).unwrap_err();
         assert!(matches!(error, RecordError::Write(_)), "{error}");
     }
 }

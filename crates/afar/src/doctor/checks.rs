@@ -13,6 +13,7 @@ use crate::trap::{USERFAULTFD_REMEDY, userfaultfd};
 /// Oldest kernels with what the traps use: bpf_loop (5.17); asynchronous write-protection of
 /// shared memory and PAGEMAP_SCAN, which tell dirty pages from clean ones (6.7).
 const KERNEL_MIN: (u32, u32) = (5, 17);
+const SWAP_ENGINE: &str = "the engine swap, which this version does not have";
 const KERNEL_SCAN: (u32, u32) = (6, 7);
 
 /// Checks everything; whether `afar run` works at all comes with it.
@@ -150,8 +151,7 @@ fn zram() -> Check {
     if Path::new("/sys/class/zram-control").exists() {
         return Check::ok(name, "available");
     }
-    let check = Check::no(name, "not loaded")
-        .needed_for("a future engine for statically linked programs; not for this version");
+    let check = Check::no(name, "not loaded").needed_for(SWAP_ENGINE);
     if Path::new(&module).exists() {
         check.fix("sudo modprobe zram")
     } else {
@@ -165,8 +165,7 @@ fn control_groups() -> Check {
     if controllers.split(' ').any(|controller| controller == "memory") {
         return Check::ok(name, "version 2 with memory limits");
     }
-    Check::no(name, "no memory limits in version 2")
-        .needed_for("a future engine for statically linked programs; not for this version")
+    Check::no(name, "no memory limits in version 2").needed_for(SWAP_ENGINE)
 }
 
 fn release() -> String {

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use farmem::{PolicyKind, Prefetch};
 use measure::{Bytes, Duration, LinkMode, LocalSize};
 
-use crate::setting::{Bandwidth, TierSetting, delay};
+use crate::setting::{Bandwidth, TierSetting, delay, seed};
 
 /// Run a program with part of its memory far away
 ///
@@ -85,6 +85,7 @@ pub(crate) struct RunFlags {
 
     /// Seed of every random choice
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = MECHANISM)]
+    #[arg(value_parser = seed)]
     pub(crate) seed: u64,
 
     /// Do not measure first what a fault costs on this machine: that cost then comes on top of

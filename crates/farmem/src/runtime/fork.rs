@@ -120,7 +120,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// A stop of a process we did not know we follow: a child whose parent's report is still to come.
+    /// A stop of a process we did not know we follow: a child whose parent's report is still to
+    /// come.
     pub(crate) fn unexpected_stop(&mut self, pid: u32, event: i32) {
         if event == ptrace::event::STOP {
             self.newborns.push((pid, 0));

@@ -1,0 +1,207 @@
+//! Everything that is settled before the program starts.
+
+use std::path::Path;
+
+use farmem::runtime::RunConfig;
+use measure::{Calibration, Duration, Params, Results, Run, RunResults};
+use serde::Serialize;
+
+use crate::calibrate::calibrate;
+use crate::control::Control;
+use crate::experiment::Experiment;
+use crate::failure::Failure;
+use crate::flags::RunFlags;
+use crate::live::LiveLine;
+use crate::record::Recorder;
+use crate::trap::{self, Choice};
+use crate::tuning::Tuning;
+use crate::watch::Watch;
+use crate::{host, program};
+
+/// Median errors of the calibration that are not worth a word: in nanoseconds, and as one part of
+/// the delay in so many.
+const ERROR_NS_TOLERATED: u64 = 100;
+const ERROR_SHARE_TOLERATED: u64 = 50;
+
+/// A run that could begin.
+pub(crate) struct Setup {
+    experiment: Experiment,
+    choice: Choice,
+    /// None without a delay, or when it was not wanted.
+    calibration: Option<Calibration>,
+    /// What a reader of the results should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What `--dry-run` prints.
+#[derive(Serialize)]
+struct DryRun {
+    schema: &'static str,
+    version: &'static str,
+    program: Vec<String>,
+    seed: u64,
+    /// What a share of local memory is a share of; none is what is in use at each moment.
+    of_bytes: Option<u64>,
+    calibrate: bool,
+    trap_reason: Option<String>,
+    params: Params,
+}
+
+impl Setup {
+    /// Settles what can be settled without running anything.
+    ///
+    /// # Errors
+    /// When the flags contradict one another, the program cannot be run, or this machine cannot
+    /// do what is asked for.
+    pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, Failure> {
+        let experiment = Experiment::resolve(flags)?;
+        if let Some(name) = experiment.program.first() {
+            program::check(name)?;
+        }
+        let choice = trap::choose(&experiment)?;
+        // Against the limits that are known already; the floor is not yet.
+        Tuning::new(&experiment, choice.kind, Duration::ZERO).check()?;
+        let reason = choice.reason.iter();
+        let name = choice.kind.name();
+        let warnings =
+            reason.map(|reason| format!("trap {name} in place of bpf: {reason}")).collect();
+        Ok(Self { experiment, choice, calibration: None, warnings })
+    }
+
+    /// Measures what a fault costs, if any fetch is to take time.
+    ///
+    /// # Errors
+    /// When it cannot be measured, or a delay is shorter than a fault and that is not allowed.
+    pub(crate) fn calibrate(&mut self) -> Result<(), Failure> {
+        let wanted = self.experiment.calibrate;
+        let Some(delay) = self.experiment.shortest_delay().filter(|_| wanted) else {
+            return Ok(());
+        };
+        let calibration = calibrate(self.choice.kind, delay)?;
+        self.calibration = Some(calibration);
+        match Tuning::new(&self.experiment, self.choice.kind, self.floor()).check() {
+            Ok(()) => self.warnings.extend(doubt(&calibration, delay)),
+            Err(below) if self.experiment.allow_below_floor => {
+                self.warnings.push(below.to_string());
+            }
+            Err(below) => return Err(below.into()),
+        }
+        Ok(())
+    }
+
+    /// Opens what watches the run.
+    ///
+    /// # Errors
+    /// When the record of faults cannot be created.
+    pub(crate) fn watch(&mut self, flags: &RunFlags) -> Result<Watch, Failure> {
+        let create = |path: &Path| {
+            let notes = vec![
+                ("schema", "afar.faults/1".to_owned()),
+                ("command", command().join(" ")),
+                ("seed", self.experiment.seed.to_string()),
+            ];
+            Recorder::create(path, self.constant_ns(), notes)
+                .map_err(|source| Failure::output(path, source))
+        };
+        let recorder = flags.record.as_deref().map(create).transpose()?;
+        let allow_below_floor = self.experiment.allow_below_floor;
+        let floor = if allow_below_floor { Duration::ZERO } else { self.floor() };
+        let tuning = Tuning::new(&self.experiment, self.choice.kind, floor);
+        let control = Control::listen(self.experiment.program_name(), tuning);
+        if let Err(error) = &control {
+            self.warnings.push(format!(
+                "afar ctl cannot reach this run: its socket was not opened: {error}"
+            ));
+        }
+        Ok(Watch {
+            live: if flags.quiet { None } else { LiveLine::on_terminal() },
+            recorder,
+            control: control.ok(),
+        })
+    }
+
+    /// What the engine is told.
+    pub(crate) fn config(&self, record: bool) -> RunConfig {
+        let constant_ns = self.constant_ns();
+        self.experiment.config(self.choice.kind, constant_ns, record)
+    }
+
+    /// The record of the run, without its results.
+    pub(crate) fn frame(&self) -> Run {
+        Run {
+            schema: RunResults::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command(),
+            started_unix_ns: sys::clock::unix_ns(),
+            seed: self.experiment.seed,
+            host: host::describe(),
+            params: self.experiment.params(self.choice.kind),
+            results: RunResults::default(),
+        }
+    }
+
+    /// How the delays were calibrated.
+    pub(crate) const fn calibration(&self) -> Option<Calibration> {
+        self.calibration
+    }
+
+    /// The resolved experiment as JSON.
+    pub(crate) fn dry_run(&self) -> String {
+        let experiment = &self.experiment;
+        let program = experiment.program.iter();
+        let resolved = DryRun {
+            schema: "afar.experiment/1",
+            version: env!("CARGO_PKG_VERSION"),
+            program: program.map(|word| word.to_string_lossy().into_owned()).collect(),
+            seed: experiment.seed,
+            of_bytes: experiment.of.map(measure::Bytes::get),
+            calibrate: experiment.calibrate && experiment.shortest_delay().is_some(),
+            trap_reason: self.choice.reason.clone(),
+            params: experiment.params(self.choice.kind),
+        };
+        let json = serde_json::to_string_pretty(&resolved);
+        json.expect("plain data has a JSON form") + "\n"
+    }
+
+    fn constant_ns(&self) -> u64 {
+        self.calibration.map_or(0, |calibration| calibration.constant_ns)
+    }
+
+    fn floor(&self) -> Duration {
+        let floor_ns = self.calibration.map_or(0, |calibration| calibration.floor_ns);
+        Duration::from_ns(floor_ns)
+    }
+}
+
+fn command() -> Vec<String> {
+    let arguments = std::env::args_os();
+    arguments.map(|argument| argument.to_string_lossy().into_owned()).collect()
+}
+
+/// What a reader should know of a calibration that did not succeed.
+fn doubt(calibration: &Calibration, delay: Duration) -> Option<String> {
+    let error_ns = calibration.median_error_ns;
+    let tolerated_ns = ERROR_NS_TOLERATED.max(delay.as_ns() / ERROR_SHARE_TOLERATED);
+    (error_ns.unsigned_abs() > tolerated_ns).then(|| {
+        format!(
+            "delays are off by {error_ns:+} ns in the median, because the machine was busy while \
+             afar calibrated itself; run again when it is idle"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubt_grows_with_the_delay() {
+        let off_by =
+            |median_error_ns| Calibration { floor_ns: 1000, constant_ns: 900, median_error_ns };
+        let doubted =
+            |error_ns, delay_us| doubt(&off_by(error_ns), Duration::from_us(delay_us)).is_some();
+        assert!(!doubted(100, 2) && !doubted(-100, 2));
+        assert!(doubted(101, 2) && doubted(-101, 2));
+        assert!(!doubted(1000, 50) && doubted(1001, 50));
+    }
+}

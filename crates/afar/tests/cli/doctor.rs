@@ -1,0 +1,88 @@
+//! `afar doctor`.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{AFAR, Scratch, afar, skip, stderr, stdout, text};
+
+#[test]
+fn doctor_says_whether_afar_works_here() {
+    let output = afar(["doctor"]);
+    let said = stdout(&output);
+    let verdict = match output.status.code() {
+        Some(0) => "\nafar run works here.\n",
+        Some(3) => "\nafar run does not work here: ",
+        other => panic!("{other:?}: {}", stderr(&output)),
+    };
+    assert!(said.contains(verdict), "{said}");
+    for name in ["kernel ", "trap bpf ", "trap userfaultfd ", "left by killed runs "] {
+        assert!(said.contains(&format!("\n{name}")) || said.starts_with(name), "{name}: {said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+}
+
+#[test]
+fn doctor_json_agrees_with_its_status() {
+    let output = afar(["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(report["schema"], "afar.doctor/1");
+    let usable = output.status.code() == Some(0);
+    assert_eq!(report["usable"], usable);
+    let checks = report["checks"].as_array().unwrap();
+    let trap_ok = |check: &&Value| {
+        check["name"].as_str().unwrap().starts_with("trap ") && check["state"] == "ok"
+    };
+    assert_eq!(checks.iter().any(|check| trap_ok(&check)), usable);
+    // What is wrong is explained.
+    for check in checks.iter().filter(|check| check["state"] == "no") {
+        assert!(check["needed_for"].is_string() || check["remedy"].is_string(), "{check}");
+    }
+}
+
+#[test]
+fn doctor_finds_and_removes_an_orphan() {
+    let scratch = Scratch::new();
+    let source = scratch.file("p.c", b"#include <unistd.h>\nint main(){pause();}\n", 0o644);
+    let program = scratch.path("afar-orphan");
+    let mut cc = Command::new("cc");
+    cc.args(["-static", "-o", text(&program), text(&source)]);
+    if !cc.status().is_ok_and(|status| status.success()) {
+        return skip("doctor_finds_an_orphan", "no C compiler for static programs");
+    }
+    let pid_file = scratch.path("pid");
+    let script = format!("{} & echo $! >{}; wait", program.display(), pid_file.display());
+    // Static, so without the part of afar that would end it.
+    let mut afar_run = Command::new(AFAR);
+    afar_run.args(["run", "-q", "--no-calibrate", "--", "sh", "-c", &script]);
+    let mut run = afar_run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let pid = loop {
+        let written = std::fs::read_to_string(&pid_file).unwrap_or_default();
+        // Not before it is that program: the shell's own child would end with the shell.
+        if let Ok(pid) = written.trim().parse::<u32>()
+            && std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name == "afar-orphan\n")
+        {
+            break pid;
+        }
+        if run.try_wait().unwrap().is_some() || begun.elapsed() > Duration::from_secs(20) {
+            return skip("doctor_finds_an_orphan", "no trap can be used");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(orphan(&["doctor", "--json"], pid), Some(false), "found, not removed");
+    assert_eq!(orphan(&["doctor", "--repair", "--json"], pid), Some(true), "removed");
+    assert_eq!(orphan(&["doctor", "--json"], pid), None, "gone");
+}
+
+/// Whether the doctor has removed the orphan; `None` if it did not find it.
+fn orphan(arguments: &[&str], pid: u32) -> Option<bool> {
+    let report: Value = serde_json::from_str(&stdout(&afar(arguments))).unwrap();
+    let leftovers = report["leftovers"].as_array().unwrap();
+    let orphan = leftovers.iter().find(|leftover| leftover["pid"] == pid)?;
+    orphan["removed"].as_bool()
+}

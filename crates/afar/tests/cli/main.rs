@@ -1,0 +1,108 @@
+//! The command line as a user meets it: what it refuses and how, what it answers, what it leaves.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
+
+mod bad_input;
+mod control;
+mod doctor;
+mod pages;
+mod results;
+mod status;
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+
+/// A directory of one test; gone with it.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("afar-cli-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self { path }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn file(&self, name: &str, content: &[u8], mode: u32) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = self.path(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _left = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Runs afar to its end, but not for longer than a minute.
+fn afar<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    command(arguments).output().expect("timeout(1) is part of coreutils")
+}
+
+fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "60", AFAR]).args(arguments);
+    command.env_remove("LD_PRELOAD");
+    command
+}
+
+/// The same for tests that need a trap: `None`, loudly, where this machine has none.
+fn run<S: AsRef<OsStr>>(test: &str, arguments: impl IntoIterator<Item = S>) -> Option<Output> {
+    let arguments: Vec<S> = arguments.into_iter().collect();
+    let words = [OsStr::new("run"), OsStr::new("--no-calibrate")];
+    let output = afar(words.into_iter().chain(arguments.iter().map(AsRef::as_ref)));
+    if output.status.code() == Some(3) {
+        skip(test, &stderr(&output));
+        return None;
+    }
+    Some(output)
+}
+
+fn skip(test: &str, why: &str) {
+    let line = format!("SKIPPED {test}: {}", why.trim());
+    println!("{line}");
+    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
+    }
+}
+
+fn is_root(test: &str) -> bool {
+    let root = std::fs::metadata("/proc/self").is_ok_and(|own| {
+        use std::os::unix::fs::MetadataExt;
+        own.uid() == 0
+    });
+    if !root {
+        skip(test, "needs root");
+    }
+    root
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are UTF-8")
+}

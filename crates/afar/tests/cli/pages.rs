@@ -1,0 +1,71 @@
+//! Help, man pages and completions.
+
+use crate::{Scratch, afar, stderr, stdout, text};
+
+#[test]
+fn help_of_every_command() {
+    let commands: [&[&str]; 7] =
+        [&[], &["run"], &["ctl"], &["doctor"], &["probe"], &["man"], &["completions"]];
+    for command in commands {
+        for flag in ["--help", "-h"] {
+            let output = afar(command.iter().chain(&[flag]));
+            assert_eq!(output.status.code(), Some(0), "{command:?}");
+            assert!(stdout(&output).contains("Usage: afar"), "{command:?}");
+            assert_eq!(stderr(&output), "", "{command:?}");
+            let wide = |line: &&str| line.chars().count() > 100;
+            assert_eq!(stdout(&output).lines().find(wide), None, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn help_shows_what_users_need_and_hides_the_rest() {
+    let help = stdout(&afar(["--help"]));
+    for shown in ["run", "ctl", "doctor"] {
+        assert!(help.contains(&format!("\n  {shown} ")), "{help}");
+    }
+    for hidden in ["probe", "completions"] {
+        assert!(!help.contains(hidden), "{help}");
+    }
+    let help = stdout(&afar(["run", "--help"]));
+    for wanted in ["4096 bytes and 4kB = 1000", "127 not found", "Example: afar run"] {
+        assert!(help.contains(wanted), "{wanted} is missing in {help}");
+    }
+}
+
+#[test]
+fn version() {
+    let expected = format!("afar {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(stdout(&afar(["--version"])), expected);
+}
+
+#[test]
+fn completions_for_every_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = afar(["completions", shell]);
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        let script = stdout(&output);
+        for flag in ["one-way", "bandwidth", "userfaultfd", "s3fifo"] {
+            assert!(script.contains(flag), "{flag} is missing for {shell}");
+        }
+    }
+    assert_eq!(afar(["completions", "cmd.exe"]).status.code(), Some(2));
+}
+
+#[test]
+fn man_pages_for_every_command() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("man");
+    let output = afar(["man", text(&directory)]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut names: Vec<String> = std::fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["afar-ctl.1", "afar-doctor.1", "afar-run.1", "afar.1"]);
+    let page = std::fs::read_to_string(directory.join("afar-run.1")).unwrap();
+    assert!(page.contains(".TH afar-run 1") && page.contains("bandwidth"), "{page}");
+    let nowhere = afar(["man", "/dev/null/man"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+}

@@ -1,0 +1,251 @@
+//! What a run says about itself: the record, the file of faults, the summary, the dry run.
+
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use measure::{Run, RunResults};
+use records::{FaultKind, FaultReader};
+
+use crate::{AFAR, Scratch, afar, command, run, skip, stderr, stdout, text};
+
+/// Four times as many pages as are local, touched in turn: under FIFO every touch is a fetch.
+const PAGES: u64 = 2048;
+const TOUCHES: u64 = 5000;
+const LOCAL: &str = "2MiB";
+
+fn probe(output: &Path) -> Vec<String> {
+    let words = [
+        "--",
+        AFAR,
+        "probe",
+        &format!("--pages={PAGES}"),
+        &format!("--touches={TOUCHES}"),
+        &format!("--output={}", output.display()),
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+fn read(path: &Path) -> Run {
+    let record = std::fs::read_to_string(path).unwrap();
+    Run::<RunResults>::from_json(&record).unwrap()
+}
+
+#[test]
+fn json_is_a_record_with_the_numbers_of_the_run() {
+    let scratch = Scratch::new();
+    let json = scratch.path("run.json");
+    let flags = ["--local", LOCAL, "--policy", "fifo", "--rtt", "50us", "--seed", "9"];
+    let outputs = ["--json", text(&json)];
+    let words = flags.iter().chain(&outputs).map(|&word| word.to_owned());
+    let Some(output) = run("json", words.chain(probe(&scratch.path("probe.json")))) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let run = read(&json);
+    assert_eq!((run.seed, run.params.rtt_ns), (9, 50_000));
+    assert_eq!((run.params.policy.as_str(), run.params.local.as_str()), ("fifo", "2.0 MiB"));
+    assert_eq!(run.params.local_bytes, Some(2 << 20));
+    assert!(run.command.iter().any(|word| word == "probe"), "{:?}", run.command);
+    assert!(run.host.memory_bytes > 0 && run.host.cpu_count > 0 && !run.host.kernel.is_empty());
+    let results = run.results;
+    assert_eq!((results.exit_status, results.signal), (Some(0), None));
+    assert!(results.faults.fetch_count >= TOUCHES, "{:?}", results.faults);
+    assert!(results.faults.first_touch_count >= PAGES, "{:?}", results.faults);
+    assert_eq!(results.fetched_bytes, results.faults.fetch_count * 4096);
+    assert_eq!(results.fault_latency.requested.p50_ns, 50_000);
+    assert!(results.fault_latency.achieved.p50_ns >= 50_000, "{:?}", results.fault_latency);
+    assert!(results.elapsed_ns >= TOUCHES * 50_000, "{} ns", results.elapsed_ns);
+    assert!(results.managed_peak_bytes >= PAGES * 4096);
+    assert_eq!(results.calibration, None);
+    assert!(results.processes.iter().any(|process| process.managed));
+}
+
+#[test]
+fn json_to_standard_output_follows_the_programs() {
+    let Some(output) = run("json", ["-q", "--json", "-", "--", "echo", "first"]) else {
+        return;
+    };
+    let text = stdout(&output);
+    let record = text.strip_prefix("first\n").expect("the program's output comes first");
+    assert_eq!(Run::<RunResults>::from_json(record).unwrap().results.exit_status, Some(0));
+}
+
+#[test]
+fn calibration_is_part_of_the_record() {
+    let scratch = Scratch::new();
+    let json = scratch.path("run.json");
+    let flags = ["run", "-q", "--rtt", "900us", "--json", text(&json), "--", "true"];
+    let output = afar(flags);
+    if output.status.code() == Some(3) {
+        return skip("calibration", &stderr(&output));
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let calibration = read(&json).results.calibration.expect("it was calibrated");
+    assert!((100..900_000).contains(&calibration.floor_ns), "{calibration:?}");
+    assert!((1..900_000).contains(&calibration.constant_ns), "{calibration:?}");
+}
+
+#[test]
+fn record_has_a_row_for_each_fault() {
+    let scratch = Scratch::new();
+    let (json, faults) = (scratch.path("run.json"), scratch.path("faults.parquet"));
+    let flags = ["-q", "--local", LOCAL, "--policy", "fifo", "--rtt", "20us"];
+    let outputs = ["--json", text(&json), "--record", text(&faults)];
+    let words = flags.iter().chain(&outputs).map(|&word| word.to_owned());
+    let Some(output) = run("record", words.chain(probe(&scratch.path("probe.json")))) else {
+        return;
+    };
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let counts = read(&json).results.faults;
+    let mut reader = FaultReader::new(File::open(&faults).unwrap()).unwrap();
+    assert_eq!(reader.note("schema"), Some("afar.faults/1"));
+    let mut rows = Vec::new();
+    while let Some(group) = reader.next_group().unwrap() {
+        rows.extend(group);
+    }
+    let of_kind = |kind| rows.iter().filter(|row| row.kind == kind).count() as u64;
+    assert_eq!(of_kind(FaultKind::Fetch), counts.fetch_count);
+    assert_eq!(of_kind(FaultKind::FirstTouch), counts.first_touch_count);
+    assert_eq!(of_kind(FaultKind::Soft), counts.soft_count);
+    assert_eq!(of_kind(FaultKind::Prefetch), counts.prefetch_count);
+    let timed = rows.iter().filter(|row| row.kind == FaultKind::Fetch && row.measured_ns > 0);
+    assert!(timed.clone().count() > 0);
+    assert!(timed.clone().all(|row| row.requested_ns >= 20_000), "at least the round trip");
+}
+
+#[test]
+fn record_is_finished_when_the_program_is_terminated() {
+    let scratch = Scratch::new();
+    let (faults, ready) = (scratch.path("faults.parquet"), scratch.path("ready"));
+    let script = format!("touch {}; exec sleep 50", ready.display());
+    let mut afar = Command::new(AFAR);
+    afar.args(["run", "--record", text(&faults), "--", "timeout", "55", "sh", "-c", &script]);
+    let child = afar.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !ready.exists() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if ready.exists() {
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+    let output = child.wait_with_output().unwrap();
+    if output.status.code() == Some(3) {
+        return skip("record_is_finished", &stderr(&output));
+    }
+    assert_eq!(output.status.signal(), None);
+    assert!(ready.exists(), "{}", stderr(&output));
+    // timeout(1) passes the signal on and ends with it, or says 124.
+    assert!(matches!(output.status.code(), Some(143 | 124)), "{}", stderr(&output));
+    assert!(stderr(&output).contains("local memory"), "the summary: {}", stderr(&output));
+    let mut reader = FaultReader::new(File::open(&faults).unwrap()).unwrap();
+    assert!(reader.row_count() > 0 && reader.next_group().unwrap().is_some());
+}
+
+#[test]
+fn summary_says_how_it_went_and_is_plain_when_piped() {
+    let scratch = Scratch::new();
+    let flags = ["--local", LOCAL, "--policy", "fifo", "--rtt", "300us"].map(str::to_owned);
+    let words = flags.into_iter().chain(probe(&scratch.path("probe.json")));
+    let Some(output) = run("summary", words) else {
+        return;
+    };
+    let said = stderr(&output);
+    for wanted in [
+        "ended with status 0 after ",
+        "\nlocal memory  2.0 MiB of ",
+        "\nbudget        ",
+        "\nlink          rtt 300.0 µs\n",
+        "\nfaults        ",
+        "\ntraffic       ",
+        "\nnot managed   ",
+        "\nfetch, µs            p50       p95       p99     p99.9       max\n",
+        "\nrequested          300.0     300.0 ",
+    ] {
+        assert!(said.contains(wanted), "{wanted:?} is missing in {said}");
+    }
+    // It ran for more than a second, and still no live line.
+    assert!(!said.contains(['\r', '\x1b']), "{said}");
+    assert!(said.lines().count() <= 24, "more than a screen: {said}");
+}
+
+#[test]
+fn live_line_on_a_terminal_only_while_it_runs() {
+    let shell = format!("{AFAR} run --no-calibrate -q -- true && {AFAR} run -- sleep 2");
+    let mut script = Command::new("timeout");
+    script.args(["-s", "KILL", "60", "script", "-qec", &shell, "/dev/null"]);
+    let Ok(output) = script.env("TERM", "xterm").stdin(Stdio::null()).output() else {
+        return skip("live_line", "no script(1)");
+    };
+    if !output.status.success() {
+        return skip("live_line", "no trap, or no script(1)");
+    }
+    let shown = stdout(&output);
+    assert!(shown.contains(" faults/s"), "{shown:?}");
+    let (_, after) = shown.rsplit_once(" faults/s").unwrap();
+    assert!(after.contains("\x1b[K\r\n"), "erased before the summary: {after:?}");
+    assert!(after.contains("sleep ended with status 0"), "{after:?}");
+}
+
+#[test]
+fn dry_run_resolves_and_runs_nothing() {
+    let scratch = Scratch::new();
+    let marker = scratch.path("started");
+    let flags = ["run", "--dry-run", "--like", "dime", "--one-way", "3us", "--local", "25%"];
+    let tier = ["--of", "2GiB", "--tier", "name=slow,rtt=20us,bandwidth=10Gbps"];
+    let program = ["--", "touch", text(&marker)];
+    let output = afar(flags.iter().chain(&tier).chain(&program));
+    if output.status.code() == Some(3) {
+        return skip("dry_run", &stderr(&output));
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!marker.exists());
+    let resolved: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(resolved["schema"], "afar.experiment/1");
+    let params = &resolved["params"];
+    assert_eq!((&params["rtt_ns"], &params["link"]), (&6000.into(), &"per-fault".into()));
+    assert_eq!(params["policy"], "fifo");
+    assert_eq!(params["local_bytes"], 512 << 20);
+    assert_eq!(params["tiers"][0]["bandwidth_bps"], 10_000_000_000_u64);
+    assert_eq!(resolved["program"][0], "touch");
+}
+
+#[test]
+fn an_older_record_outlives_a_run_that_fails() {
+    let scratch = Scratch::new();
+    let json = scratch.file("run.json", b"older", 0o644);
+    let output = afar(["run", "--json", text(&json), "--", "/no/such/program"]);
+    assert_eq!(output.status.code(), Some(127));
+    assert_eq!(std::fs::read(&json).unwrap(), b"older");
+}
+
+#[test]
+fn results_that_cannot_be_written_are_our_failure() {
+    for flag in ["--json", "--record"] {
+        let Some(output) = run("full disk", ["-q", flag, "/dev/full", "--", "true"]) else {
+            return;
+        };
+        assert_eq!(output.status.code(), Some(125), "{flag}");
+        let said = stderr(&output);
+        assert!(said.contains("/dev/full") && said.contains("check the space"), "{said}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let commands: [&[&str]; 4] = [
+        &["run", "--help"],
+        &["completions", "bash"],
+        &["ctl", "list"],
+        &["run", "-q", "--json", "-", "--", "true"],
+    ];
+    for arguments in commands {
+        let mut child = command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let status = child.wait().unwrap();
+        assert!(matches!(status.code(), Some(0 | 3)), "{arguments:?}: {status}");
+    }
+}

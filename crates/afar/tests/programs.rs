@@ -1,0 +1,253 @@
+//! Real programs: their output under afar is that of the native run, whatever is local and whoever
+//! leaves.
+//!
+//! `AFAR_TEST_FULL=1` runs the full sizes, which takes the better part of an hour.
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use support::{Launch, Running, full, installed, scratch, usable};
+
+const SHARES: [&str; 4] = ["10%", "25%", "50%", "100%"];
+const POLICIES: [&str; 5] = ["fifo", "clock", "lru", "random", "s3fifo"];
+
+#[test]
+fn sort_under_every_policy() {
+    if !installed(&["sort"], "programs::sort") {
+        return;
+    }
+    let input = scratch("sort.in");
+    let lines = if full() { 10_000_000_u64 } else { 50_000 };
+    let number = |line: u64| line.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    let text: String = (0..lines).map(|line| format!("{:016x} some\n", number(line))).collect();
+    fs::write(&input, text).expect("the scratch directory can be written to");
+    let launch = Launch::new(["sort", "--parallel=2"]).stdin(&input);
+    every_share(&launch, "sort");
+    every_policy(&launch, "sort");
+    same(&launch, &["--local", "25%", "--prefetch", "next-4"], "sort");
+}
+
+#[test]
+fn python_sorts_strings_under_every_policy() {
+    if !installed(&["python3"], "programs::python") {
+        return;
+    }
+    let count = if full() { 5_000_000 } else { 50_000 };
+    let script = format!(
+        "import hashlib\nx = [str(i * 7919 % 1000003) for i in range({count})]\nx.sort()\n\
+         print(hashlib.sha256(''.join(x).encode()).hexdigest())"
+    );
+    let launch = Launch::new(["/usr/bin/python3", "-c", &script]);
+    every_share(&launch, "python");
+    every_policy(&launch, "python");
+    same(&launch, &["--local", "25%", "--rtt", "2us"], "python");
+    same(&launch, &["--local", "50%", "--trap", "userfaultfd"], "python");
+}
+
+#[test]
+fn node_builds_an_object_graph() {
+    if !installed(&["node"], "programs::node") {
+        return;
+    }
+    let nodes = if full() { "600" } else { "40" };
+    let script = source("graph.js");
+    every_share(&Launch::new([Path::new("node"), &script, Path::new(nodes)]), "node");
+}
+
+#[test]
+fn java_allocates_and_collects() {
+    if !installed(&["java"], "programs::java") {
+        return;
+    }
+    let rounds = if full() { "1000000" } else { "10000" };
+    let script = source("Collect.java");
+    let words = [Path::new("java"), Path::new("-Xmx1g"), &script, Path::new(rounds)];
+    every_share(&Launch::new(words), "java");
+}
+
+#[test]
+fn sqlite_joins_in_memory() {
+    if !installed(&["sqlite3"], "programs::sqlite") {
+        return;
+    }
+    let rows = if full() { 500_000 } else { 20_000 };
+    let script = format!(
+        "create table a as with recursive n(i) as (select 0 union all select i + 1 from n \
+         where i < {rows}) select i, i * 7919 % 10007 as k, printf('row %d', i) as t from n;\n\
+         create index on_k on a(k);\n\
+         select count(*), sum(x.i * y.i % 97), max(x.t || y.t) from a x join a y on x.k = y.k \
+         where x.i % 3 = 0;"
+    );
+    every_share(&Launch::new(["sqlite3", ":memory:", &script]), "sqlite");
+}
+
+#[test]
+fn make_builds_a_project() {
+    if !installed(&["make", "gcc"], "programs::make") {
+        return;
+    }
+    let directory = scratch("project");
+    fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+    let files = if full() { 30 } else { 6 };
+    let write = |name: String, text: String| {
+        fs::write(directory.join(name), text).expect("the scratch directory can be written to");
+    };
+    for file in 0..files {
+        let text = format!("#include <stdio.h>\nint f{file}(int x) {{ return x * {file} + 1; }}\n");
+        write(format!("f{file}.c"), text);
+    }
+    let list = |f: &dyn Fn(usize) -> String| (0..files).map(f).collect::<String>();
+    let declared = list(&|file| format!("int f{file}(int);\n"));
+    let sum = list(&|file| format!("+ f{file}(3)"));
+    let main =
+        format!("#include <stdio.h>\n{declared}int main(void) {{ printf(\"%d\\n\", 0 {sum}); }}\n");
+    write("main.c".into(), main);
+    let objects = list(&|file| format!(" f{file}.o"));
+    let rules = format!("all: main.o{objects}\n\tgcc -o all $^\n\t./all\n");
+    write("Makefile".into(), rules);
+    let path = directory.display();
+    let script = format!("make -s -C {path} -j2 -B 2>&1");
+    every_share(&Launch::new(["sh", "-c", &script]), "make");
+}
+
+#[test]
+fn memcached_keeps_what_four_clients_store() {
+    if !installed(&["memcached"], "programs::memcached") || !usable("bpf", "programs::memcached") {
+        return;
+    }
+    for share in SHARES {
+        let port = free_port();
+        let words =
+            ["memcached", "-t", "4", "-U", "0", "-u", "root", "-l", "127.0.0.1", "-p", &port];
+        let server = Launch::new(words).under_afar(&["--trap", "bpf", "--local", share]).start();
+        let keys = if full() { 100_000 } else { 3_000 };
+        scope(|scope| {
+            for client in 0..4 {
+                let port = &port;
+                scope.spawn(move || store_and_check(port, client, keys));
+            }
+        });
+        server.signal("TERM");
+        server.wait().leaves_nothing(share);
+    }
+}
+
+#[test]
+fn redis_saves_a_snapshot_under_writes() {
+    let needed = ["redis-server", "redis-cli", "redis-benchmark"];
+    if !installed(&needed, "programs::redis") || !usable("bpf", "programs::redis") {
+        return;
+    }
+    for share in SHARES {
+        let directory = scratch(&format!("redis-{share}"));
+        let _old = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+        let (port, server) = redis(&directory, Some(share));
+        let keys = if full() { "500000" } else { "20000" };
+        redis_cli(&port, &["DEBUG", "POPULATE", keys]);
+        // One transaction: the digest is that of the moment of the fork.
+        let script =
+            format!("printf 'MULTI\\nDEBUG DIGEST\\nBGSAVE\\nEXEC\\n' | redis-cli -p {port}");
+        let answers = Command::new("sh").args(["-c", &script]).output().expect("sh is there");
+        let answers = String::from_utf8_lossy(&answers.stdout).into_owned();
+        let digest = answers.lines().find(|line| line.len() == 40).unwrap_or_default().to_owned();
+        assert!(!digest.is_empty(), "{answers}");
+        let writes = ["-p", &port, "-t", "set", "-n", "10000", "-r", "1000", "-q"];
+        let load = Command::new("redis-benchmark").args(writes).output();
+        assert!(load.expect("it is installed").status.success());
+        while redis_cli(&port, &["INFO", "persistence"]).contains("rdb_bgsave_in_progress:1") {
+            sleep(Duration::from_millis(20));
+        }
+        assert_ne!(redis_cli(&port, &["DEBUG", "DIGEST"]).trim(), digest, "nothing was written");
+        server.signal("KILL");
+        server.wait().leaves_nothing(share);
+        let (port, copy) = redis(&directory, None);
+        assert_eq!(redis_cli(&port, &["DEBUG", "DIGEST"]).trim(), digest, "{share} local");
+        drop(copy);
+    }
+}
+
+fn redis(directory: &Path, share: Option<&str>) -> (String, Running) {
+    let port = free_port();
+    let directory = directory.to_str().expect("paths here are text");
+    let words = ["redis-server", "--port", &port, "--dir", directory, "--save", "", "--daemonize"];
+    let words = words.iter().chain(&["no", "--enable-debug-command", "yes"]);
+    let mut launch = Launch::new(words);
+    if let Some(share) = share {
+        launch = launch.under_afar(&["--trap", "bpf", "--local", share]);
+    }
+    let mut server = launch.start();
+    server.wait_for("Ready to accept connections");
+    (port, server)
+}
+
+fn redis_cli(port: &str, words: &[&str]) -> String {
+    let output = Command::new("redis-cli").args(["-p", port]).args(words).output();
+    String::from_utf8_lossy(&output.expect("it is installed").stdout).into_owned()
+}
+
+fn store_and_check(port: &str, client: u32, keys: u32) {
+    let mut connection = (0..200).find_map(|_| {
+        sleep(Duration::from_millis(25));
+        TcpStream::connect(format!("127.0.0.1:{port}")).ok()
+    });
+    let connection = connection.as_mut().expect("the server accepts within five seconds");
+    let mut answers = BufReader::new(connection.try_clone().expect("a socket can be shared"));
+    let mut ask = |request: String, lines: usize| {
+        connection.write_all(request.as_bytes()).expect("the server is there");
+        let mut answer = String::new();
+        for _ in 0..lines {
+            answers.read_line(&mut answer).expect("the server answers");
+        }
+        answer
+    };
+    let value = |key: u32| format!("{key:08}").repeat(100);
+    for key in 0..keys {
+        let stored = ask(format!("set {client}.{key} 0 0 800\r\n{}\r\n", value(key)), 1);
+        assert_eq!(stored, "STORED\r\n");
+    }
+    for key in 0..keys {
+        let got = ask(format!("get {client}.{key}\r\n"), 3);
+        assert_eq!(got.lines().nth(1), Some(value(key).as_str()), "key {key} of {client}");
+    }
+}
+
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.local_addr().expect("it is bound").port().to_string()
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+fn every_share(launch: &Launch, name: &str) {
+    for share in SHARES {
+        same(launch, &["--trap", "bpf", "--local", share], name);
+    }
+}
+
+fn every_policy(launch: &Launch, name: &str) {
+    for policy in POLICIES {
+        same(launch, &["--local", "25%", "--policy", policy], name);
+    }
+}
+
+fn same(launch: &Launch, flags: &[&str], name: &str) {
+    if !usable("bpf", &format!("programs::{name}")) {
+        return;
+    }
+    let limit = Duration::from_secs(if full() { 1800 } else { 60 });
+    let launch = launch.clone().limit(limit);
+    let expected = launch.clone().run().expect(0, name).stdout;
+    let ended = launch.under_afar(flags).run().expect(0, &format!("{name} {flags:?}"));
+    assert!(ended.stdout == expected, "{name} {flags:?}: other output:\n{:.2000}", ended.text());
+    ended.leaves_nothing(name);
+}
