@@ -27,6 +27,10 @@ const LIMITS: [Limit; 3] = [
     Limit { case: "limits::user_namespace", status: 1 },
 ];
 
+// Would wait for ever: a word in remote memory that the kernel clears at a thread's end, set up by
+// a bare clone(2), not by the C library. The kernel takes no userfaults from a thread that ends.
+const NOT_RUN: (&str, &str) = ("threads::cleared_word", "userfaultfd");
+
 macro_rules! cases {
     ($($file:ident { $($case:ident $(= $status:literal)?),* $(,)? })*) => {
         $(mod $file {
@@ -93,7 +97,7 @@ fn check(file: &str, case: &str, status: i32) {
     native.clone().run().expect(status, "the native run");
     for trap in TRAPS {
         let limit = LIMITS.iter().find(|limit| limit.case == name);
-        if !usable(trap, &format!("semantics::{name}")) {
+        if (name.as_str(), trap) == NOT_RUN || !usable(trap, &format!("semantics::{name}")) {
             continue;
         }
         for local in LOCAL {
