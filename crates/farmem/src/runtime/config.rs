@@ -75,8 +75,8 @@ pub struct RunConfig {
     pub seed: u64,
     /// Log the time of every fault and hand it to [`Observer::faults`](super::Observer::faults).
     pub record: bool,
-    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay; from
-    /// [`super::calibrate`].
+    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay: what a
+    /// fetch costs when none is requested, as measured before the run.
     pub constant_ns: u64,
 }
 
