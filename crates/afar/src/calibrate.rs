@@ -1,13 +1,14 @@
 //! What a fault costs on this machine beyond the delay asked for.
 //!
 //! ```text
-//! probe without delay ─► floor ─► probe at the delay, less the floor ─► error ─► constant
+//! probe without a delay and with it ─► floor, constant ─► probe less the constant ─► its error
 //! ```
 //!
 //! The probe is this same binary run as a program under the engine, with so little local memory
 //! that each of its touches is a fetch. It sees delays as every program does: from inside, by
 //! the time-stamp counter.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,6 +16,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use farmem::PolicyKind;
 use farmem::runtime::{BudgetScope, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
+use rustix::io::FdFlags;
+use rustix::pipe::PipeFlags;
 
 use crate::probe::Probed;
 
@@ -22,9 +25,11 @@ use crate::probe::Probed;
 const PAGES: u64 = 2048;
 const LOCAL: Pages = Pages::new(512);
 /// Time for the touches of one probe, and bounds on their number.
-const TOUCHING: Duration = Duration::from_ms(10);
+const TOUCHING: Duration = Duration::from_ms(15);
 const TOUCHES_MIN: u64 = 50;
 const TOUCHES_MAX: u64 = PAGES;
+/// Not zero: without any delay the trap does not even look at the clock.
+const SHORTEST: Duration = Duration::from_ns(1);
 /// Assumed of a fault until it has been measured.
 const FAULT_GUESS: Duration = Duration::from_us(10);
 
@@ -35,6 +40,8 @@ pub(crate) enum CalibrationError {
     Run { source: RunError },
     #[error("the probe ended before it had an answer ({0}); --no-calibrate goes on without")]
     NoAnswer(serde_json::Error),
+    #[error("the probe has not touched every tier; --no-calibrate goes on without")]
+    Incomplete,
     #[error("{0}; --no-calibrate goes on without")]
     Pipe(#[source] io::Error),
 }
@@ -44,13 +51,24 @@ pub(crate) enum CalibrationError {
 /// # Errors
 /// When the engine cannot run the probe.
 pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, CalibrationError> {
-    let floor_ns = floor(trap)?;
-    // An impossible delay shows nothing but the floor again.
+    let [at_once, delayed] = probe(trap, [SHORTEST, delay], 0)?;
+    let floor_ns = at_once.p50_ns;
+    // A delay that cannot be had shows nothing but the floor again.
     let delay = delay.max(Duration::from_ns(floor_ns));
-    let first = probe(trap, delay, floor_ns)?;
-    let constant_ns = floor_ns.saturating_add_signed(error_ns(&first, delay));
-    let second = probe(trap, delay, constant_ns)?;
-    Ok(Calibration { floor_ns, constant_ns, median_error_ns: error_ns(&second, delay) })
+    let guess_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(floor_ns);
+    let [checked] = probe(trap, [delay], guess_ns)?;
+    let samples = checked.samples_ns.as_slice();
+    let constant_ns = guess_ns
+        .saturating_add_signed(error_ns(samples, delay))
+        // More is not a fault but other programs that ran meanwhile.
+        .min(floor_ns * 2);
+    let correction_ns = constant_ns.cast_signed() - guess_ns.cast_signed();
+    Ok(Calibration {
+        floor_ns,
+        constant_ns,
+        // Of all samples it would be none by construction; of the later ones it shows a drift.
+        median_error_ns: error_ns(&samples[samples.len() / 2..], delay) - correction_ns,
+    })
 }
 
 /// Measures the shortest fetch that `trap` can do, in nanoseconds.
@@ -58,55 +76,55 @@ pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, 
 /// # Errors
 /// When the engine cannot run the probe.
 pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
-    // Not zero: without any delay the trap does not even look at the clock.
-    let probed = probe(trap, Duration::from_ns(1), 0)?;
+    let [probed] = probe(trap, [SHORTEST], 0)?;
     Ok(probed.p50_ns)
 }
 
-fn error_ns(probed: &Probed, delay: Duration) -> i64 {
-    probed.p50_ns.cast_signed() - delay.as_ns().cast_signed()
+/// The median of `samples` over the delay.
+fn error_ns(samples: &[u64], delay: Duration) -> i64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
+    median.cast_signed() - delay.as_ns().cast_signed()
 }
 
-/// Runs one probe. In a thread of its own: the engine blocks signals in the thread it runs in and
-/// raises its priority, and the program to come must inherit neither.
-fn probe(trap: TrapKind, delay: Duration, constant_ns: u64) -> Result<Probed, CalibrationError> {
-    let run = move || probe_here(trap, delay, constant_ns);
-    match std::thread::spawn(run).join() {
-        Ok(probed) => probed,
+/// Runs one probe over tiers with these delays.
+fn probe<const TIERS: usize>(
+    trap: TrapKind,
+    delays: [Duration; TIERS],
+    constant_ns: u64,
+) -> Result<[Probed; TIERS], CalibrationError> {
+    let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
+    // In a thread of its own: the engine blocks signals in the thread it runs in and raises its
+    // priority, and the program to come must inherit neither.
+    let engine = std::thread::spawn(move || {
+        let config = config(trap, &delays, constant_ns, &far);
+        Supervisor::start(config, &mut Silent)?.run()
+    });
+    // To the end, which comes when both the probe and the engine have closed their descriptor.
+    let mut answer = String::new();
+    let read = File::from(near).read_to_string(&mut answer);
+    match engine.join() {
+        Ok(ended) => drop(ended.map_err(|source| CalibrationError::Run { source })?),
         Err(panic) => std::panic::resume_unwind(panic),
     }
+    read.map_err(CalibrationError::Pipe)?;
+    let probed: Vec<Probed> = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
+    probed.try_into().map_err(|_| CalibrationError::Incomplete)
 }
 
-fn probe_here(
-    trap: TrapKind,
-    delay: Duration,
-    constant_ns: u64,
-) -> Result<Probed, CalibrationError> {
-    // Both ends inheritable, so that the probe finds its end by number; nothing else is started
-    // meanwhile. An answer fits in a pipe's buffer, so it can be read afterwards.
-    let (near, far) = rustix::pipe::pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
-    let expected = delay.max(FAULT_GUESS).as_ns();
-    let touches = (TOUCHING.as_ns() / expected).clamp(TOUCHES_MIN, TOUCHES_MAX);
-    let config = RunConfig {
-        program: vec![
-            "/proc/self/exe".into(),
-            "probe".into(),
-            format!("--pages={PAGES}").into(),
-            format!("--touches={touches}").into(),
-            format!("--output=/proc/self/fd/{}", far.as_raw_fd()).into(),
-        ],
+/// A pipe whose writing end is inherited, so that the probe finds it by number.
+fn pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
+    let (near, far) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::fcntl_setfd(&far, FdFlags::empty())?;
+    Ok((near, far))
+}
+
+fn config(trap: TrapKind, delays: &[Duration], constant_ns: u64, output: &OwnedFd) -> RunConfig {
+    RunConfig {
+        program: command(delays, output.as_raw_fd()),
         trap,
-        tiers: vec![Tier {
-            name: "far".to_owned(),
-            local: Some(LocalSize::Bytes(LOCAL.bytes())),
-            link: LinkConfig {
-                // Writing back what the probe has initialised must not hold up its fetches.
-                mode: LinkMode::PerFault,
-                rtt: delay,
-                bandwidth: None,
-                profile: None,
-            },
-        }],
+        tiers: delays.iter().enumerate().map(tier).collect(),
         of: None,
         scope: BudgetScope::Process,
         policy: PolicyKind::Fifo,
@@ -115,15 +133,51 @@ fn probe_here(
         seed: 1,
         record: false,
         constant_ns,
-    };
-    let run = |config| Supervisor::start(config, &mut Silent)?.run();
-    run(config).map_err(|source| CalibrationError::Run { source })?;
-    drop(far);
-    answer(near)
+    }
 }
 
-fn answer(near: OwnedFd) -> Result<Probed, CalibrationError> {
-    let mut text = String::new();
-    File::from(near).read_to_string(&mut text).map_err(CalibrationError::Pipe)?;
-    serde_json::from_str(&text).map_err(CalibrationError::NoAnswer)
+fn command(delays: &[Duration], output: i32) -> Vec<OsString> {
+    let longest = delays.iter().copied().fold(FAULT_GUESS, Duration::max);
+    let touches = (TOUCHING.as_ns() / longest.as_ns()).clamp(TOUCHES_MIN, TOUCHES_MAX);
+    let names: Vec<String> = (0..delays.len()).map(tier_name).collect();
+    let words = [
+        "/proc/self/exe".to_owned(),
+        "probe".to_owned(),
+        "--raw".to_owned(),
+        format!("--pages={PAGES}"),
+        format!("--touches={touches}"),
+        format!("--tiers={}", names.join(",")),
+        format!("--output=/proc/self/fd/{output}"),
+    ];
+    words.map(OsString::from).to_vec()
+}
+
+fn tier((index, &delay): (usize, &Duration)) -> Tier {
+    Tier {
+        name: tier_name(index),
+        local: Some(LocalSize::Bytes(LOCAL.bytes())),
+        link: LinkConfig {
+            // Writing back what the probe has initialised must not hold up its fetches.
+            mode: LinkMode::PerFault,
+            rtt: delay,
+            bandwidth: None,
+            profile: None,
+        },
+    }
+}
+
+fn tier_name(index: usize) -> String {
+    format!("tier-{index}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_is_the_median_over_the_delay() {
+        let delay = Duration::from_ns(100);
+        assert_eq!(error_ns(&[90, 900, 107], delay), 7);
+        assert_eq!(error_ns(&[90], delay), -10);
+    }
 }

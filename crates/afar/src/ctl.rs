@@ -155,7 +155,8 @@ fn show(state: &RunState, json: bool) -> String {
     let mut row = |name: &str, value: String| {
         let _infallible = writeln!(text, "{name:<12}{value}");
     };
-    row("program", format!("{} ({} processes)", state.program, state.process_count));
+    row("program", state.program.clone());
+    row("processes", state.process_count.to_string());
     row("time", Duration::from_ns(state.elapsed_ns).to_string());
     row("local", Bytes::new(state.local_bytes).to_string());
     row("far", Bytes::new(state.far_bytes).to_string());

@@ -246,3 +246,93 @@ fn tier_params(tier: &Tier) -> TierParams {
         link: tier.link.mode.to_string(),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    /// What `afar run FLAGS -- true` resolves to.
+    pub(crate) fn resolve(flags: &str) -> Result<Experiment, UsageError> {
+        let words = ["afar", "run"].into_iter().chain(flags.split_whitespace());
+        let cli = Cli::try_parse_from(words.chain(["--", "true"])).unwrap();
+        let Command::Run(flags) = cli.command else {
+            panic!("the command was run");
+        };
+        Experiment::resolve(&flags)
+    }
+
+    fn link(flags: &str) -> LinkConfig {
+        resolve(flags).unwrap().tiers[0].link.clone()
+    }
+
+    #[test]
+    fn presets_are_the_published_formulas() {
+        let rate: measure::BitsPerSec = "40Gbps".parse().unwrap();
+        let (us2, us5) = (Duration::from_us(2), Duration::from_us(5));
+        let dime = link("--like dime --one-way 2us --bandwidth 40Gbps");
+        assert_eq!(dime, LinkConfig::like_dime(us2, rate));
+        let gao = link("--like gao --rtt 5us --bandwidth 40Gbps");
+        assert_eq!(gao, LinkConfig::like_gao(us5, rate));
+        assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::Fifo);
+        assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::Clock);
+    }
+
+    #[test]
+    fn presets_agree_with_flags_that_say_the_same() {
+        let experiment = resolve("--like dime --link per-fault --policy fifo").unwrap();
+        assert_eq!(experiment.tiers[0].link.mode, LinkMode::PerFault);
+        assert!(resolve("--like dime --link shared").is_err());
+        assert!(resolve("--like gao --policy fifo").is_err());
+    }
+
+    #[test]
+    fn defaults() {
+        let experiment = resolve("").unwrap();
+        assert_eq!(experiment.policy, PolicyKind::Clock);
+        assert_eq!(experiment.seed, 1);
+        assert_eq!(experiment.shortest_delay(), None, "no delay, so nothing to calibrate");
+        let tier = &experiment.tiers[0];
+        assert_eq!(tier.local, Some(LocalSize::Fraction(Fraction::ONE)));
+        assert_eq!(tier.link.mode, LinkMode::Shared);
+    }
+
+    #[test]
+    fn one_way_is_half_a_round_trip() {
+        assert_eq!(link("--one-way 2us").rtt, Duration::from_us(4));
+        assert!(matches!(resolve("--one-way 18000000s"), Err(UsageError::OneWayTooLong(_))));
+    }
+
+    #[test]
+    fn further_tiers_share_as_the_first_unless_they_say_so() {
+        let flags = "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=shared,local=1MiB";
+        let tiers = resolve(flags).unwrap().tiers;
+        assert_eq!(tiers.len(), 3);
+        assert_eq!(tiers[1].link.mode, LinkMode::FullDuplex);
+        assert_eq!((tiers[1].link.rtt, tiers[1].local), (Duration::from_us(9), None));
+        assert_eq!(tiers[2].link.mode, LinkMode::Shared);
+        let seven = "--tier name=t1 --tier name=t2 --tier name=t3 --tier name=t4 --tier name=t5 \
+                     --tier name=t6 --tier name=t7";
+        assert_eq!(resolve(seven).unwrap().tiers.len(), TIERS_MAX);
+        let eight = format!("{seven} --tier name=t8");
+        assert!(matches!(resolve(&eight), Err(UsageError::TierCount { given: 8 })));
+    }
+
+    #[test]
+    fn the_shortest_delay_counts_the_transfer_and_skips_none() {
+        // A page takes 819.2 ns at 40 Gb/s.
+        let flags = "--rtt 5us --bandwidth 40Gbps --tier name=none --tier name=slow,rtt=9us";
+        let shortest = resolve(flags).unwrap().shortest_delay();
+        assert_eq!(shortest, Some(Duration::from_ps(5_819_200)));
+    }
+
+    #[test]
+    fn params_resolve_a_share_of_a_size_only() {
+        let bytes = |flags| resolve(flags).unwrap().params(TrapKind::Bpf).local_bytes;
+        assert_eq!(bytes("--local 25%"), None);
+        assert_eq!(bytes("--local 25% --of 2GiB"), Some(512 << 20));
+        assert_eq!(bytes("--local 512MiB"), Some(512 << 20));
+    }
+}

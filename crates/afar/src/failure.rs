@@ -10,6 +10,7 @@ use records::RecordError;
 use crate::calibrate::CalibrationError;
 use crate::ctl::CtlError;
 use crate::experiment::UsageError;
+use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
@@ -31,6 +32,8 @@ pub(crate) enum Failure {
     Run(#[from] RunError),
     #[error(transparent)]
     Ctl(#[from] CtlError),
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// Before anything was started.
     #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
     Output { path: PathBuf, source: io::Error },
@@ -76,7 +79,7 @@ impl Failure {
                 CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
                 _ => FAILED,
             },
-            Self::Stdout(_) => FAILED,
+            Self::Probe(_) | Self::Stdout(_) => FAILED,
         }
     }
 

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 pub(crate) use run::{Budget, Like, RunFlags, Trap};
 
-/// Runs any Linux program with part of its memory far away.
+/// Run any Linux program with part of its memory far away.
 #[derive(Debug, Parser)]
 #[command(name = "afar", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Each command explains itself: afar run --help")]
@@ -91,6 +91,10 @@ pub(crate) struct ProbeFlags {
     /// Print every sample, too
     #[arg(long)]
     pub(crate) raw: bool,
+
+    /// Touch as many pages of each of these tiers, one tier after another
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) tiers: Vec<String>,
 
     /// Where to write the answer, in place of standard output
     #[arg(long, value_name = "FILE")]

@@ -11,12 +11,12 @@ use crate::terminal;
 
 /// Time between two looks; a faster line cannot be read.
 const PERIOD_NS: u64 = 500_000_000;
-/// The program writes to the same terminal, and may have left a line half written. Ours stands
-/// right of the cursor, which stays where it was, so that the program's next letters overwrite
-/// it: save the cursor, do not wrap; erase the rest, wrap, restore the cursor (ECMA-48, DEC).
-const BEFORE: &str = "\x1b7\x1b[?7l";
-const AFTER: &str = "\x1b[K\x1b[?7h\x1b8";
-const ERASE: &str = "\x1b[K";
+/// The program writes to the same terminal and may have left a line half written, so ours goes
+/// below the cursor, which stays where it was (ECMA-48, DEC STD 070): erase what is below, go down
+/// and up again to have a row there, save the cursor, go down, do not wrap.
+const BEFORE: &str = "\x1b[J\x1bD\x1bM\x1b7\x1b[B\r\x1b[?7l";
+const AFTER: &str = "\x1b[?7h\x1b8";
+const ERASE: &str = "\x1b[J";
 
 /// The line. Dropping it erases it.
 #[derive(Debug, Default)]

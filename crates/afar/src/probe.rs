@@ -49,14 +49,31 @@ pub(crate) struct Probed {
 #[repr(align(4096))]
 struct Page(AtomicU64);
 
-/// Runs the probe and prints what it saw as JSON.
+/// Why a probe has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    #[error("there is no tier \"{0}\" here; run the probe under afar run --tier name={0},...")]
+    NoTier(String),
+}
+
+/// Runs the probe and prints what it saw as JSON: one object, or with `--tiers` a list of them.
 ///
 /// # Errors
-/// When the answer cannot be written.
+/// When there is no such tier or the answer cannot be written.
 pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
-    let probed = measure(flags);
-    let mut json = serde_json::to_string(&probed).expect("numbers have a JSON form");
-    json.push('\n');
+    let json = if flags.tiers.is_empty() {
+        serde_json::to_string(&measure(flags, &pages(flags)))
+    } else {
+        let groups: Vec<Vec<Page>> = flags.tiers.iter().map(|_| pages(flags)).collect();
+        for (tier, group) in flags.tiers.iter().zip(&groups) {
+            if !afar_place::place(group, tier) {
+                return Err(ProbeError::NoTier(tier.clone()).into());
+            }
+        }
+        let probed: Vec<Probed> = groups.iter().map(|group| measure(flags, group)).collect();
+        serde_json::to_string(&probed)
+    };
+    let json = json.expect("numbers have a JSON form") + "\n";
     match flags.output.as_deref() {
         None => terminal::answer(&json).map_err(Failure::Stdout)?,
         Some(path) => write(path, &json)?,
@@ -65,17 +82,21 @@ pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| Failure::Output { path: path.to_owned(), source })
+    std::fs::write(path, text).map_err(|source| Failure::output(path, source))
 }
 
-fn measure(flags: &ProbeFlags) -> Probed {
-    let pages: Vec<Page> = (0..flags.pages).map(|n| Page(AtomicU64::new(n))).collect();
+/// Pages that have been touched once.
+fn pages(flags: &ProbeFlags) -> Vec<Page> {
+    (0..flags.pages).map(|number| Page(AtomicU64::new(number))).collect()
+}
+
+fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     // Filled beforehand, so that storing a sample touches no new page.
     let mut samples = vec![1_u64; touches];
     let (ticks_before, ns_before) = (cycles(), monotonic_ns());
     let empty = empty_pairs();
-    touch(&pages, flags.write, &mut samples);
+    touch(pages, flags.write, &mut samples);
     let (ticks, ns) = (cycles() - ticks_before, monotonic_ns() - ns_before);
     let to_ns = |sample: u64| {
         let scaled = u128::from(sample) * u128::from(ns) / u128::from(ticks.max(1));
@@ -86,7 +107,7 @@ fn measure(flags: &ProbeFlags) -> Probed {
     }
     let mut sorted = samples.clone();
     sorted.sort_unstable();
-    let quantile = |per_mille: usize| sorted[(touches * per_mille).div_ceil(1000).max(1) - 1];
+    let quantile = |per_mille| quantile(&sorted, per_mille);
     Probed {
         page_count: flags.pages,
         touch_count: flags.touches,
@@ -101,6 +122,11 @@ fn measure(flags: &ProbeFlags) -> Probed {
         max_ns: quantile(1000),
         samples_ns: if flags.raw { samples } else { Vec::new() },
     }
+}
+
+/// The smallest of the sorted samples that so many thousandths of them do not exceed.
+fn quantile(sorted: &[u64], per_mille: usize) -> u64 {
+    sorted[(sorted.len() * per_mille).div_ceil(1000).max(1) - 1]
 }
 
 /// Touches one page after another and stores how many ticks each took.
@@ -132,12 +158,16 @@ mod tests {
     use super::*;
 
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
-        ProbeFlags { pages, touches, write: false, raw, output: None }
+        ProbeFlags { pages, touches, write: false, raw, tiers: Vec::new(), output: None }
+    }
+
+    fn run(flags: &ProbeFlags) -> Probed {
+        measure(flags, &pages(flags))
     }
 
     #[test]
     fn quantiles_are_samples_in_order() {
-        let probed = measure(&flags(3, 10, true));
+        let probed = run(&flags(3, 10, true));
         assert_eq!(probed.samples_ns.len(), 10);
         let mut sorted = probed.samples_ns.clone();
         sorted.sort_unstable();
@@ -149,8 +179,8 @@ mod tests {
 
     #[test]
     fn samples_only_when_asked_for() {
-        assert!(measure(&flags(1, 5, false)).samples_ns.is_empty());
-        let json = serde_json::to_string(&measure(&flags(1, 5, false))).unwrap();
+        assert!(run(&flags(1, 5, false)).samples_ns.is_empty());
+        let json = serde_json::to_string(&run(&flags(1, 5, false))).unwrap();
         assert!(!json.contains("samples_ns"), "{json}");
         assert_eq!(serde_json::from_str::<Probed>(&json).unwrap().touch_count, 5);
     }

@@ -158,3 +158,59 @@ fn row(event: &FaultEvent, constant_ns: u32) -> Fault {
         measured_ns: if timed { event.measured_ns.saturating_add(constant_ns) } else { 0 },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use farmem::PageIndex;
+
+    use super::*;
+
+    fn event(measured_ns: u32) -> FaultEvent {
+        FaultEvent {
+            time_ns: 7,
+            page: PageIndex::new(3),
+            slot: 1,
+            tid: 99,
+            kind: FaultKind::Fetch,
+            write: true,
+            stalled: false,
+            overdraft: false,
+            wait_ns: 5,
+            requested_ns: 5000,
+            measured_ns,
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_too_slow_costs_rows_and_they_are_counted() {
+        let (sender, receiver) = sync_channel::<Vec<Fault>>(1);
+        let (go, wait) = sync_channel::<()>(0);
+        let thread = std::thread::spawn(move || {
+            let _closed = wait.recv();
+            Ok(receiver.iter().map(|batch| batch.len() as u64).sum())
+        });
+        let mut recorder = Recorder {
+            path: PathBuf::new(),
+            batch: Vec::new(),
+            state: State::Writing(sender, thread),
+            dropped_count: 0,
+            constant_ns: 0,
+        };
+        let batches = 3;
+        recorder.take(&vec![event(1); batches * BATCH + 1]);
+        drop(go);
+        let batch = BATCH as u64;
+        let recorded = recorder.finish().unwrap();
+        assert_eq!(recorded.row_count, batch + 1, "one batch fits, and the end may wait");
+        assert_eq!(recorded.dropped_count, 2 * batch);
+    }
+
+    #[test]
+    fn row_adds_what_the_trap_does_not_see_to_timed_faults_only() {
+        assert_eq!(row(&event(4000), 900).measured_ns, 4900);
+        assert_eq!(row(&event(0), 900).measured_ns, 0);
+        let row = row(&event(4000), 900);
+        assert_eq!((row.process_slot, row.page, row.thread), (1, 3, 99));
+        assert_eq!((row.wait_ns, row.requested_ns, row.write), (5, 5000, true));
+    }
+}

@@ -112,20 +112,20 @@ fn trap(params: &Params, results: &RunResults) -> String {
 fn faults(results: &RunResults) -> String {
     let faults = &results.faults;
     let mut text = format!(
-        "{} fetched, {} first touches, {} soft",
+        "fetched {}, first touch {}, soft {}",
         count(faults.fetch_count),
         count(faults.first_touch_count),
         count(faults.soft_count),
     );
-    let mut more = |number: u64, what: &str| {
-        if number > 0 {
-            let _infallible = write!(text, ", {} {what}", count(number));
-        }
-    };
-    more(faults.prefetch_count, "prefetched");
-    more(faults.prefetch_used_count, "of them used");
-    more(faults.duplicate_count, "joined a fetch under way");
-    more(faults.silent_count, "unseen");
+    let rest = [
+        ("prefetched", faults.prefetch_count),
+        ("used of these", faults.prefetch_used_count),
+        ("joined a fetch under way", faults.duplicate_count),
+        ("not seen", faults.silent_count),
+    ];
+    for (what, number) in rest.into_iter().filter(|&(_, number)| number > 0) {
+        let _infallible = write!(text, ", {what} {}", count(number));
+    }
     text
 }
 
@@ -144,7 +144,7 @@ fn stalls(results: &RunResults) -> String {
         return "0".to_owned();
     }
     format!(
-        "{} faults waited for a free frame: {} in all, {} at most",
+        "{} (faults that waited for a free frame), {} in all, {} at most",
         count(stall.stall_count),
         Duration::from_ns(stall.stall_ns_total),
         Duration::from_ns(stall.stall_ns_max),
@@ -238,5 +238,52 @@ mod tests {
         for (ns, text) in [(0, "0.0"), (49, "0.0"), (50, "0.1"), (5_849, "5.8"), (5_850, "5.9")] {
             assert_eq!(micros(ns), text);
         }
+    }
+
+    fn run() -> Run {
+        let golden = include_str!("../../measure/tests/golden/run.json");
+        Run::from_json(golden).unwrap()
+    }
+
+    #[test]
+    fn text_of_a_whole_run() {
+        let extra = Extra { program: "redis-server", recorded: None };
+        let text = text(&run(), &extra);
+        let wanted = "
+afar: redis-server ended with status 0 after 1.5 s
+
+local memory  512.0 MiB of 2.0 GiB in use at most
+budget        held: 512.0 MiB resident at peak, 512.0 MiB allowed and 256.0 KiB in flight
+link          rtt 5.0 µs, 40 Gb/s, shared; far: rtt 9.0 µs
+trap          bpf; shortest delay 900.0 ns, median error -12 ns
+faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
+joined a fetch under way 7, not seen 6
+traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
+stalls        1 (faults that waited for a free frame), 20.0 ns in all, 30.0 ns at most
+not managed   12.0 KiB stayed local (stacks, static data, ...)
+              all of redis-server (process 77): statically linked
+warning       one processor was busy
+
+fetch, µs            p50       p95       p99     p99.9       max
+requested            0.5       0.5       0.5       0.5       0.5
+achieved             0.6       0.6       0.6       0.6       0.6
+  wait               0.2       0.2       0.2       0.2       0.2
+  transfer           0.3       0.3       0.3       0.3       0.3
+  overhead           0.4       0.4       0.4       0.4       0.4
+";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn text_without_far_memory_leaves_out_what_is_not_known() {
+        let mut run = run();
+        run.results = RunResults { exit_status: None, signal: Some(9), ..RunResults::default() };
+        (run.params.rtt_ns, run.params.bandwidth_bps) = (0, None);
+        run.params.tiers.clear();
+        let extra = Extra { program: "true", recorded: None };
+        let text = text(&run, &extra);
+        assert!(text.contains("afar: true was ended by signal 9 after "), "{text}");
+        assert!(text.contains("\nlink          no delay\n"), "{text}");
+        assert!(!text.contains("budget") && !text.contains("p99"), "{text}");
     }
 }

@@ -166,3 +166,70 @@ pub(crate) fn budget(tier: &Tier, of: Option<Bytes>) -> Option<Bytes> {
         (LocalSize::Fraction(_), None) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::tests::resolve;
+
+    fn tuning(flags: &str, trap: TrapKind, floor_us: u64) -> Tuning {
+        Tuning::new(&resolve(flags).unwrap(), trap, Duration::from_us(floor_us))
+    }
+
+    fn change(words: &str) -> Change {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        Change::from_words(&words).unwrap()
+    }
+
+    #[test]
+    fn check_holds_the_floor_but_not_for_no_delay() {
+        let check = |flags, floor_us| tuning(flags, TrapKind::Bpf, floor_us).check();
+        assert_eq!(check("--rtt 5us", 5), Ok(()));
+        assert_eq!(check("--rtt 0", 5), Ok(()));
+        let (delay, floor) = (Duration::from_us(5), Duration::from_us(6));
+        assert_eq!(check("--rtt 5us", 6), Err(TuningError::BelowFloor { delay, floor }));
+        // 4.19 µs for a page at 7.82 Gb/s: the transfer counts.
+        assert_eq!(check("--rtt 2us --bandwidth 7.82Gbps", 6), Ok(()));
+        assert!(check("--rtt 9us --tier name=b,rtt=2us", 6).is_err(), "every tier counts");
+    }
+
+    #[test]
+    fn check_holds_the_limits_of_bpf_for_bpf_only() {
+        let cases = [
+            ("--rtt 1ms", true),
+            ("--rtt 1001us", false),
+            ("--local 1MiB", true),
+            ("--local 1020KiB", false),
+            ("--local 10% --of 10MiB", true),
+            ("--local 10% --of 9MiB", false),
+            ("--local 0.001%", true),
+        ];
+        for (flags, allowed) in cases {
+            assert_eq!(tuning(flags, TrapKind::Bpf, 0).check().is_ok(), allowed, "{flags}");
+            assert_eq!(tuning(flags, TrapKind::Userfault, 0).check(), Ok(()), "{flags}");
+        }
+    }
+
+    #[test]
+    fn apply_changes_one_tier_and_says_so() {
+        let mut tuning = tuning("--rtt 5us --tier name=b,rtt=9us", TrapKind::Bpf, 1);
+        let retune = tuning.apply(&change("tier=b rtt=7us bandwidth=none"), 1_500_000_000);
+        let wanted =
+            Retune { tier: 1, rtt: Some(Duration::from_us(7)), bandwidth: Some(None), local: None };
+        assert_eq!(retune, Ok(wanted));
+        assert_eq!(tuning.tiers()[0].link.rtt, Duration::from_us(5));
+        assert_eq!(tuning.tiers()[1].link.rtt, Duration::from_us(7));
+        assert_eq!(tuning.into_changes(), ["changed at 1.5 s: tier=b rtt=7us bandwidth=none"]);
+    }
+
+    #[test]
+    fn apply_changes_nothing_that_is_not_allowed() {
+        let mut tuning = tuning("--rtt 5us --local 4MiB", TrapKind::Bpf, 2);
+        let before = format!("{:?}", tuning.tiers());
+        for words in ["rtt=1us", "rtt=2ms", "rtt=9us local=8KiB", "tier=b rtt=9us"] {
+            assert!(tuning.apply(&change(words), 0).is_err(), "{words}");
+            assert_eq!(format!("{:?}", tuning.tiers()), before, "{words}");
+        }
+        assert!(tuning.into_changes().is_empty());
+    }
+}

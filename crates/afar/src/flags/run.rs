@@ -16,6 +16,7 @@ use crate::setting::{Bandwidth, TierSetting, delay, seed};
 /// one costs what fetching it over the given link would cost. Afterwards a summary says how often
 /// that happened and how long it took; the exit status is the program's own.
 #[derive(Debug, Args)]
+#[command(override_usage = "afar run [OPTIONS] [--] PROGRAM [ARGUMENTS]...")]
 #[command(after_help = RUN_NOTES)]
 pub(crate) struct RunFlags {
     /// Memory that is local: a share of what is in use, or a size [default: 100%]
@@ -67,8 +68,8 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "FILE", help_heading = LINK)]
     pub(crate) profile: Option<PathBuf>,
 
-    /// Delay as the authors of an earlier emulator did: dime is --link per-fault --policy fifo
-    /// with --one-way; gao is --link full-duplex --policy clock with --rtt
+    /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
+    /// --one-way, gao is --link full-duplex --policy clock with --rtt
     #[arg(long, value_name = "WHOM", value_enum, help_heading = LINK)]
     #[arg(conflicts_with = "profile")]
     pub(crate) like: Option<Like>,

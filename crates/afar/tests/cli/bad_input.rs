@@ -157,6 +157,10 @@ fn refused(flags: &[&str], wanted: &str) {
     let marker = scratch.path("started");
     let words = ["run"].iter().chain(flags);
     let output = afar(words.chain(&["--", "touch", text(&marker)]));
+    if output.status.code() == Some(3) {
+        // Files are opened last, and this machine has no trap.
+        return crate::skip("bad_input", &stderr(&output));
+    }
     assert_eq!(output.status.code(), Some(2), "{flags:?}: {}", stderr(&output));
     one_sentence(&stderr(&output), wanted);
     assert_eq!(stdout(&output), "", "{flags:?}");

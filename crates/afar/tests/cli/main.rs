@@ -6,6 +6,7 @@ mod bad_input;
 mod control;
 mod doctor;
 mod pages;
+mod place;
 mod results;
 mod status;
 

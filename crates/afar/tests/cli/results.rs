@@ -55,7 +55,9 @@ fn json_is_a_record_with_the_numbers_of_the_run() {
     assert!(results.faults.fetch_count >= TOUCHES, "{:?}", results.faults);
     assert!(results.faults.first_touch_count >= PAGES, "{:?}", results.faults);
     assert_eq!(results.fetched_bytes, results.faults.fetch_count * 4096);
-    assert_eq!(results.fault_latency.requested.p50_ns, 50_000);
+    // A histogram keeps three digits.
+    let requested_ns = results.fault_latency.requested.p50_ns;
+    assert!((50_000..=50_050).contains(&requested_ns), "{requested_ns} ns");
     assert!(results.fault_latency.achieved.p50_ns >= 50_000, "{:?}", results.fault_latency);
     assert!(results.elapsed_ns >= TOUCHES * 50_000, "{} ns", results.elapsed_ns);
     assert!(results.managed_peak_bytes >= PAGES * 4096);
@@ -163,7 +165,7 @@ fn summary_says_how_it_went_and_is_plain_when_piped() {
         "\ntraffic       ",
         "\nnot managed   ",
         "\nfetch, µs            p50       p95       p99     p99.9       max\n",
-        "\nrequested          300.0     300.0 ",
+        "\nrequested          300.",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing in {said}");
     }
@@ -186,7 +188,7 @@ fn live_line_on_a_terminal_only_while_it_runs() {
     let shown = stdout(&output);
     assert!(shown.contains(" faults/s"), "{shown:?}");
     let (_, after) = shown.rsplit_once(" faults/s").unwrap();
-    assert!(after.contains("\x1b[K\r\n"), "erased before the summary: {after:?}");
+    assert!(after.contains("\x1b[J\r\n"), "erased before the summary: {after:?}");
     assert!(after.contains("sleep ended with status 0"), "{after:?}");
 }
 
