@@ -157,7 +157,9 @@ impl Supervisor<'_> {
             if before.tier() == tier || before.state() == State::Absent {
                 continue;
             }
-            arena.populated[before.tier()] -= 1;
+            // Pages touched while nothing was limited are counted by the trap alone.
+            let counted = &mut arena.populated[before.tier()];
+            *counted = counted.saturating_sub(1);
             arena.populated[tier] += 1;
             if before.resident() {
                 arena.tiers[before.tier()].discard(page, Pages::new(1));
