@@ -36,11 +36,24 @@ fn last_x_pages_in_the_kernel_trap_are_within_two_per_cent() {
         if (930..=1000).contains(&x) {
             continue;
         }
-        let Some(run) = last(x, "bpf") else { return };
+        let Some(run) = last_held(x) else { return };
         let expected = 2000 + if x > 1000 { x } else { 0 };
         let faults = run.results.faults.fetch_count + run.results.faults.first_touch_count;
         assert!(faults.abs_diff(expected) * 50 <= expected, "x = {x}: {faults}, not {expected}");
     }
+}
+
+// A run whose budget was held. On a busy machine evictions may come late: afar says so, and then
+// more pages were local than the closed form allows for.
+fn last_held(x: u64) -> Option<Run> {
+    const ATTEMPTS_MAX: u32 = 50;
+    for _ in 0..ATTEMPTS_MAX {
+        let run = last(x, "bpf")?;
+        if run.results.budget.held {
+            return Some(run);
+        }
+    }
+    panic!("x = {x}: the budget was not held in {ATTEMPTS_MAX} runs");
 }
 
 fn last(x: u64, trap: &str) -> Option<Run> {
@@ -50,6 +63,9 @@ fn last(x: u64, trap: &str) -> Option<Run> {
 
 // None, loudly, when this machine does not let us.
 fn afar(flags: &[&str], pattern: &[&str]) -> Option<Run> {
+    // One at a time: they would disturb one another.
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let record = scratch(&format!("{}.json", pattern.join("-") + flags[1]));
     let output = Command::new(env!("CARGO_BIN_EXE_afar"))
         .args(["run", "--quiet", "--policy", "fifo", "--no-calibrate", "--json"])

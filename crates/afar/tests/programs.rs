@@ -47,7 +47,7 @@ fn python_sorts_strings_under_every_policy() {
     let launch = Launch::new(["/usr/bin/python3", "-c", &script]);
     every_share(&launch, "python");
     every_policy(&launch, "python");
-    same(&launch, &["--local", "25%", "--rtt", "2us"], "python");
+    same(&launch, &["--local", "25%", "--rtt", "2us", "--allow-below-floor"], "python");
     same(&launch, &["--local", "50%", "--trap", "userfaultfd"], "python");
 }
 
