@@ -187,29 +187,43 @@ pub fn robust_list(tid: u32) -> Result<u64> {
     check("find a thread's robust list", result).map(|_zero| head)
 }
 
-/// Gives thread `tid` (0: the caller) real-time priority, so that it runs before any ordinary
-/// thread.
+/// Has thread `tid` (0: the caller) run before other ordinary threads: the highest weight, and the
+/// shortest slice, which makes its deadline the earliest when it wakes. Threads that it starts are
+/// ordinary again.
+///
+/// Not real-time priority: at that, a thread that waits in the kernel for an ordinary one on its
+/// own processor (to reap a process whose directory in `/proc` somebody reads, for one) waits for
+/// ever; and it does not move to an idle processor when it wakes where the program runs.
 ///
 /// # Errors
 /// Without `CAP_SYS_NICE`.
-#[expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
-pub fn make_realtime(tid: u32, priority: i32) -> Result<()> {
-    let target = libc::pid_t::try_from(tid).unwrap_or(0);
-    let parameters = libc::sched_param { sched_priority: priority };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: `parameters` is a local.
-    let result = unsafe { libc::sched_setscheduler(target, policy, &raw const parameters) };
-    check("raise a thread's priority", result.into()).map(|_zero| ())
-}
-
-/// Runs the calling thread only on processor `index`.
-///
-/// # Errors
-/// When there is no such processor.
-pub fn pin_to_processor(index: usize) -> Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(index);
-    rustix::thread::sched_setaffinity(None, &set).during("pin a thread to a processor")
+#[expect(unsafe_code, reason = "sched_setattr has no wrapper")]
+pub fn make_urgent(tid: u32) -> Result<()> {
+    /// `struct sched_attr`, in its first version.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    const RESET_ON_FORK: u64 = 1;
+    let attributes = Attributes {
+        size: 48,
+        flags: RESET_ON_FORK,
+        nice: -20,
+        // The slice; kernels before 6.12 have one for all.
+        runtime_ns: 100_000,
+        ..Attributes::default()
+    };
+    // SAFETY: `attributes` is a local of the size it says.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) };
+    check("raise a thread's priority", result).map(|_zero| ())
 }
 
 /// The processor that the calling thread runs on.

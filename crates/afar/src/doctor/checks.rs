@@ -134,8 +134,8 @@ fn page_map_scan() -> Check {
 
 /// Tried in a thread of its own, so that nothing else gets the priority.
 fn priority() -> Check {
-    let name = "real-time priority";
-    let tried = std::thread::spawn(|| sys::process::make_realtime(0, 1)).join();
+    let name = "priority";
+    let tried = std::thread::spawn(|| sys::process::make_urgent(0)).join();
     match tried {
         Ok(Ok(())) => Check::ok(name, "available"),
         Ok(Err(error)) => Check::no(name, error.to_string())

@@ -197,7 +197,7 @@ impl Supervisor<'_> {
         }
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.
-            let _ordinary = sys::process::make_realtime(u32::try_from(helper).unwrap_or(0), 1);
+            let _ordinary = sys::process::make_urgent(u32::try_from(helper).unwrap_or(0));
         }
         let pieces = arena.regions.pieces(arena.base, arena.base + ARENA_BYTES);
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {

@@ -15,6 +15,7 @@
 //!   [`Outcome`].
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -39,6 +40,7 @@ const SIGNALS: u64 = 1;
 const TIMER: u64 = 2;
 const DOORBELL: u64 = 3;
 const DEADLINE: u64 = 4;
+const ENDED: u64 = 5;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
@@ -89,6 +91,10 @@ pub struct Supervisor<'a> {
     /// Why the run cannot go on.
     pub(crate) fatal: Option<RunError>,
     status: Option<Change>,
+    /// Nobody runs under the filter any more.
+    deserted: bool,
+    /// Readable when the program has ended.
+    ended: OwnedFd,
     /// Where the next look for unseen pages begins: slot and offset.
     pub(crate) scanned: (usize, u64),
 }
@@ -115,6 +121,9 @@ impl<'a> Supervisor<'a> {
         poll.add(&signals, SIGNALS)?;
         poll.add(&timer, TIMER)?;
         poll.add(&deadline, DEADLINE)?;
+        // SIGCHLD is lost when another thread of this process ignores it.
+        let ended = sys::process::watch(spawned.pid)?;
+        poll.add(&ended, ENDED)?;
         timer.every(TICK)?;
         if let Some(doorbell) = &trap.doorbell {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
@@ -141,6 +150,8 @@ impl<'a> Supervisor<'a> {
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
             fatal: None,
             status: None,
+            deserted: false,
+            ended,
             scanned: (0, 0),
             config,
             observer,
@@ -154,9 +165,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn prepare(&mut self) {
-        if self.config.trap == TrapKind::Bpf && sys::process::make_realtime(0, 2).is_err() {
+        if self.config.trap == TrapKind::Bpf && sys::process::make_urgent(0).is_err() {
             self.totals.warn(
-                "no real-time priority: evictions may come late; run as root or grant CAP_SYS_NICE",
+                "no priority over the program: evictions may come late; run as root or grant \
+                 CAP_SYS_NICE",
             );
         }
         self.write_links();
@@ -194,7 +206,7 @@ impl<'a> Supervisor<'a> {
                 self.resolve_due();
             }
             if let Some(status) = self.status
-                && ready.iter().any(|event| event.token == LISTENER && event.hung_up)
+                && self.deserted
             {
                 return Ok(self.finish(status));
             }
@@ -207,6 +219,10 @@ impl<'a> Supervisor<'a> {
             SIGNALS => self.next_signals(),
             TIMER => self.tick(),
             DEADLINE => self.resolve_due(),
+            ENDED => {
+                self.poll.remove(&self.ended);
+                self.next_changes();
+            }
             DOORBELL => {
                 if let Some(doorbell) = &mut self.doorbell {
                     doorbell.answer();
@@ -221,7 +237,10 @@ impl<'a> Supervisor<'a> {
     fn next_call(&mut self, hung_up: bool) -> Result<(), RunError> {
         if hung_up {
             // Nobody runs under the filter any more; the status of the program is all that may be
-            // missing.
+            // missing. Not to be told again and again: what is left of the program may need this
+            // processor to end.
+            self.deserted = true;
+            self.poll.remove(&self.listener);
             self.next_changes();
             return Ok(());
         }
