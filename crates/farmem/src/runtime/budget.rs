@@ -146,17 +146,17 @@ impl Supervisor<'_> {
             return;
         };
         let batch = self.config.batch(limit);
-        // The doorbell rings at half a batch; fewer and larger evictions cost the program fewer
-        // interruptions.
-        let stalled = self.waiting.frames(budget, tier);
-        if stalled == 0 && self.tables.lane(budget, tier).free() > (batch / 2).cast_signed() {
-            return;
-        }
         loop {
             let free = self.tables.lane(budget, tier).free();
             let resident = limit.cast_signed().saturating_sub(free);
             self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
-            let wanted = batch.cast_signed() - free + self.waiting.frames(budget, tier);
+            let stalled = self.waiting.frames(budget, tier);
+            let wanted = batch.cast_signed() - free + stalled;
+            // The doorbell rings at half a batch. Until it would ring again nothing more is done:
+            // few large evictions interrupt the program less often than many small ones.
+            if stalled == 0 && free > (batch / 2).cast_signed() {
+                return;
+            }
             let Ok(wanted) = u64::try_from(wanted) else {
                 return;
             };
