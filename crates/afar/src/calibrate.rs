@@ -28,6 +28,8 @@ const LOCAL: Pages = Pages::new(512);
 const TOUCHING: Duration = Duration::from_ms(15);
 const TOUCHES_MIN: u64 = 50;
 const TOUCHES_MAX: u64 = PAGES;
+/// Parts of a probe that are looked at by themselves.
+const PARTS: usize = 8;
 /// Not zero: without any delay the trap does not even look at the clock.
 const SHORTEST: Duration = Duration::from_ns(1);
 /// Assumed of a fault until it has been measured.
@@ -52,16 +54,17 @@ pub(crate) enum CalibrationError {
 /// When the engine cannot run the probe.
 pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, CalibrationError> {
     let [at_once, delayed] = probe(trap, [SHORTEST, delay], 0)?;
-    let floor_ns = at_once.p50_ns;
+    let floor_ns = quiet_ns(&at_once.samples_ns);
     // A delay that cannot be had shows nothing but the floor again.
     let delay = delay.max(Duration::from_ns(floor_ns));
-    let guess_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(floor_ns);
+    let guess_ns = quiet_ns(&delayed.samples_ns).saturating_sub(delay.as_ns()).min(floor_ns);
     let [checked] = probe(trap, [delay], guess_ns)?;
     let samples = checked.samples_ns.as_slice();
-    let constant_ns = guess_ns
-        .saturating_add_signed(error_ns(samples, delay))
-        // More is not a fault but other programs that ran meanwhile.
-        .min(floor_ns * 2);
+    let constant_ns = (guess_ns + quiet_ns(samples))
+        .saturating_sub(delay.as_ns())
+        // More is not a fault but other programs that ran meanwhile: of two measurements the
+        // shorter is the better one.
+        .min(guess_ns);
     let correction_ns = constant_ns.cast_signed() - guess_ns.cast_signed();
     Ok(Calibration {
         floor_ns,
@@ -77,7 +80,19 @@ pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, 
 /// When the engine cannot run the probe.
 pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
     let [probed] = probe(trap, [SHORTEST], 0)?;
-    Ok(probed.p50_ns)
+    Ok(quiet_ns(&probed.samples_ns))
+}
+
+/// The median of `samples` at the quietest time: the least of the medians of consecutive parts. A
+/// processor whose neighbour is at work is slower by a quarter, for milliseconds at a time.
+fn quiet_ns(samples: &[u64]) -> u64 {
+    let parts = samples.chunks(samples.len().div_ceil(PARTS).max(1));
+    let medians = parts.map(|part| {
+        let mut sorted = part.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    });
+    medians.min().unwrap_or_default()
 }
 
 /// The median of `samples` over the delay.
@@ -173,6 +188,16 @@ fn tier_name(index: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn quiet_is_the_least_median_of_the_parts() {
+        let mut samples = vec![900; 80];
+        samples[20..27].fill(700);
+        samples[23] = 5000;
+        samples[70] = 10;
+        assert_eq!(quiet_ns(&samples), 700);
+        assert_eq!((quiet_ns(&[5]), quiet_ns(&[])), (5, 0));
+    }
 
     #[test]
     fn error_is_the_median_over_the_delay() {

@@ -64,7 +64,9 @@ struct control {
     __u64 stall_max_ns;
     __u32 timed;
     __u32 recorded;
-    __u64 pad0[5];
+    // How long before its time a fetched page is let go to be mapped; 0 if nobody waits for the rest afterwards.
+    __u64 lead_ns;
+    __u64 pad0[4];
     __u64 event_head;
     __u64 event_lost;
     __u64 joined_count;

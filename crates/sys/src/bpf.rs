@@ -4,7 +4,8 @@
 use std::os::fd::AsFd;
 
 use aya::maps::{HashMap, Map, MapData, RingBuf};
-use aya::programs::RawTracePoint;
+use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
+use aya::programs::{PerfEvent, RawTracePoint};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -23,6 +24,9 @@ pub enum BpfError {
     /// A map could not be used.
     #[error("open a map of the page-fault trap: {0}")]
     Map(#[from] aya::maps::MapError),
+    /// The machine's processors could not be counted.
+    #[error("count the processors: {0}")]
+    Processors(#[source] std::io::Error),
     /// The object lacks something it should have.
     #[error("the page-fault trap has no {0}")]
     Missing(&'static str),
@@ -75,6 +79,23 @@ impl Object {
         let program: &mut RawTracePoint = program.try_into()?;
         program.load()?;
         program.attach(tracepoint)?;
+        Ok(())
+    }
+
+    /// Loads program `name` and has it run after every minor fault of any process.
+    ///
+    /// # Errors
+    /// When the verifier refuses the program or the caller may not count events of others.
+    pub fn attach_minor_faults(&mut self, name: &'static str) -> std::result::Result<(), BpfError> {
+        let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
+        let program: &mut PerfEvent = program.try_into()?;
+        program.load()?;
+        let online = aya::util::online_cpus().map_err(|(_, error)| BpfError::Processors(error))?;
+        for cpu in online {
+            let event = PerfEventConfig::Software(SoftwareEvent::PageFaultsMin);
+            let scope = PerfEventScope::AllProcessesOneCpu { cpu };
+            program.attach(event, scope, SamplePolicy::Period(1), false)?;
+        }
         Ok(())
     }
 

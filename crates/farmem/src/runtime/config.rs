@@ -83,6 +83,11 @@ pub struct RunConfig {
 /// Longest time a fault waits for a frame inside the trap before it goes through without one, in
 /// nanoseconds.
 pub(crate) const STALL_MAX_NS: u64 = 200_000;
+/// How long before its time the BPF trap lets a fetched page be mapped, in nanoseconds: enough for
+/// the kernel to map it, with interruptions that have waited meanwhile. The thread waits for the
+/// rest afterwards, so that a delay does not depend on how long the kernel took; another thread
+/// that touches the page then has it early by at most this.
+pub(crate) const LEAD_NS: u64 = 2_000;
 /// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the
 /// budget.
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);

@@ -180,6 +180,11 @@ impl Tables {
     pub(crate) fn recorded(&self) -> &AtomicU32 {
         &self.control.words32()[5]
     }
+    /// How long before its time a fetched page is let go to be mapped; 0 if the whole wait comes
+    /// before.
+    pub(crate) fn lead_ns(&self) -> &AtomicU64 {
+        &self.control.words64()[3]
+    }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
         &self.control.words64()[9]
     }

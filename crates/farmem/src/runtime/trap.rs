@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use measure::{Bytes, LinkConfig};
 use sys::bpf::{BpfError, Doorbell, Hash, Object, Setting};
 
-use super::config::{RunConfig, STALL_MAX_NS, TrapKind};
+use super::config::{LEAD_NS, RunConfig, STALL_MAX_NS, TrapKind};
 use super::shared::{LINK_MODES, PROFILE_ENTRIES, Sizes, Tables};
 use super::supervisor::Supervisor;
 use super::{Retune, RunError};
@@ -17,7 +17,19 @@ static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR")
 
 /// An attached BPF object; dropping it detaches it.
 pub(crate) struct Trap {
-    _object: Object,
+    object: Object,
+    /// Whether fetches wait for the rest of their delay after their page has been mapped.
+    resting: Option<bool>,
+}
+
+impl Trap {
+    /// Has fetches wait for the rest of their delay after their page has been mapped; answers
+    /// whether they do. Other processes' faults pay for it too, so not before there is a delay.
+    fn rest(&mut self) -> bool {
+        let object = &mut self.object;
+        let attach = || object.attach_minor_faults("afar_fault_done").is_ok();
+        *self.resting.get_or_insert_with(attach)
+    }
 }
 
 /// What a trap consists of.
@@ -69,7 +81,7 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
         tables,
         tgids: Some(tgids),
         doorbell: Some(doorbell),
-        trap: Some(Trap { _object: object }),
+        trap: Some(Trap { object, resting: None }),
     })
 }
 
@@ -84,15 +96,18 @@ fn memory_bytes() -> u64 {
 
 impl Supervisor<'_> {
     /// Writes the links of all tiers where the trap reads them.
-    pub(crate) fn write_links(&self) {
-        let mut timed =
-            self.config.record || self.config.prefetch != crate::prefetch::Prefetch::None;
+    pub(crate) fn write_links(&mut self) {
+        let mut delayed = false;
         for (tier, config) in self.config.tiers.iter().enumerate() {
             self.write_link(tier, &config.link);
-            timed |= !config.link.rtt.is_zero()
+            delayed |= !config.link.rtt.is_zero()
                 || config.link.bandwidth.is_some()
                 || config.link.profile.is_some();
         }
+        let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
+        self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
+        let prefetches = self.config.prefetch != crate::prefetch::Prefetch::None;
+        let timed = delayed || self.config.record || prefetches;
         self.tables.timed().store(u32::from(timed), Ordering::Release);
     }
 
