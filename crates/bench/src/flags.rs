@@ -34,7 +34,7 @@ pub(crate) enum Command {
     Touch(TouchFlags),
     /// Time minor faults: prints nanoseconds
     #[command(hide = true)]
-    Baseline(TouchFlags),
+    Baseline(BaselineFlags),
 }
 
 /// What every benchmark takes.
@@ -95,6 +95,15 @@ pub(crate) struct TouchFlags {
     /// Write to them
     #[arg(long)]
     pub(crate) write: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineFlags {
+    #[command(flatten)]
+    pub(crate) touches: TouchFlags,
+    /// Another thread drops the pages, behind the touching one
+    #[arg(long)]
+    pub(crate) meanwhile: bool,
 }
 
 const NOTES: &str = "\

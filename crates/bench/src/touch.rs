@@ -10,13 +10,13 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sys::baseline::minor_fault_samples;
+use sys::baseline::{Dropped, minor_fault_samples};
 use sys::clock::{cycles, monotonic_ns};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::far::{Outcome, Place};
-use crate::flags::TouchFlags;
+use crate::flags::{BaselineFlags, TouchFlags};
 use crate::process::LONG;
 use crate::progress;
 use crate::stats::{Quantile, quantile};
@@ -24,6 +24,19 @@ use crate::stats::{Quantile, quantile};
 const WORDS_PER_PAGE: usize = 512;
 /// The counter's rate is known to 1 in 100,000 after this: the clock is read within 200 ns.
 const RATE_TIME: Duration = Duration::from_millis(40);
+
+/// Pages that afar keeps local in the same benchmark, and how many it drops at a time.
+const LOCAL_PAGES: usize = 512;
+const CHUNK: usize = 32;
+
+/// Who drops the pages whose faults are timed without afar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drops {
+    /// The touching thread itself, all of them before each round.
+    Before,
+    /// Another thread, behind the touching one, as afar does.
+    Meanwhile,
+}
 
 /// What is touched, and how.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +59,7 @@ impl Touches {
         flags: &[&str],
     ) -> Result<(Vec<u64>, Outcome), Failure> {
         let place = Place::far(flags);
-        let (samples, outcome) = self.sample(context, &place, "touch")?;
+        let (samples, outcome) = self.sample(context, &place, "touch", &[])?;
         let fetched = outcome.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
         let touched = self.pages * self.rounds;
         if fetched < touched {
@@ -59,8 +72,12 @@ impl Touches {
     ///
     /// # Errors
     /// When the child fails, e.g. because it may not use userfaultfd.
-    pub(crate) fn native(self, context: &Context) -> Result<Vec<u64>, Failure> {
-        Ok(self.sample(context, &Place::Native, "baseline")?.0)
+    pub(crate) fn native(self, context: &Context, drops: Drops) -> Result<Vec<u64>, Failure> {
+        let more: &[&str] = match drops {
+            Drops::Before => &[],
+            Drops::Meanwhile => &["--meanwhile"],
+        };
+        Ok(self.sample(context, &Place::Native, "baseline", more)?.0)
     }
 
     fn sample(
@@ -68,6 +85,7 @@ impl Touches {
         context: &Context,
         place: &Place,
         command: &str,
+        more: &[&str],
     ) -> Result<(Vec<u64>, Outcome), Failure> {
         let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
         let mut program: Vec<OsString> = vec![own.into(), command.into()];
@@ -75,6 +93,7 @@ impl Touches {
             program.extend([flag.into(), value.to_string().into()]);
         }
         program.extend(self.write.then(|| "--write".into()));
+        program.extend(more.iter().map(OsString::from));
         let outcome = place.execute(context, &program, LONG)?;
         let samples: Result<Vec<u64>, _> =
             outcome.stdout.split_ascii_whitespace().map(str::parse).collect();
@@ -113,8 +132,13 @@ pub(crate) fn touch(flags: &TouchFlags) {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub(crate) fn baseline(flags: &TouchFlags) -> Result<(), Failure> {
-    let samples = minor_fault_samples(flags.pages, flags.rounds, flags.write)?;
+pub(crate) fn baseline(flags: &BaselineFlags) -> Result<(), Failure> {
+    let BaselineFlags { touches: flags, meanwhile } = flags;
+    let dropped = match meanwhile {
+        true => Dropped::Meanwhile { local: LOCAL_PAGES, chunk: CHUNK },
+        false => Dropped::Before,
+    };
+    let samples = minor_fault_samples(flags.pages, flags.rounds, flags.write, dropped)?;
     print(&samples);
     Ok(())
 }

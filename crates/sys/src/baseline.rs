@@ -1,7 +1,7 @@
 //! What a page fault costs without any emulation: the yardstick for the cost of a remote one.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustix::mm::{Advice, UserfaultfdFlags};
 
@@ -20,10 +20,24 @@ const IOCTL_NEW: libc::c_ulong = 0xaa00;
 /// Write-protection, of file pages, of pages not mapped yet, lifted by the kernel itself.
 const FEATURES: u64 = 1 | 1 << 12 | 1 << 13 | 1 << 15;
 
+/// When a page is dropped, so that the next touch of it is a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dropped {
+    /// All of them, by the touching thread, before each round.
+    Before,
+    /// By another thread, `CHUNK` at a time, when so many others have been touched since: as far
+    /// memory must, whoever implements it.
+    Meanwhile {
+        /// Pages that stay.
+        local: usize,
+        /// Pages dropped at a time.
+        chunk: usize,
+    },
+}
+
 /// Times minor faults on a mapping of the kind that an arena is: a memory file, mapped shared,
 /// watched for writes by userfaultfd (which switches fault-around off), its pages dropped with
-/// `MADV_DONTNEED` before each round. Each of `rounds` touches all `pages` once, in order, by a
-/// read or by a write.
+/// `MADV_DONTNEED`. Each of `rounds` touches all `pages` once, in order, by a read or by a write.
 ///
 /// One sample is the processor's time-stamp counter across one touch, in ticks; `pages × rounds` of
 /// them, in the order in which they were taken. A first round, in which the pages come into being,
@@ -32,31 +46,110 @@ const FEATURES: u64 = 1 | 1 << 12 | 1 << 13 | 1 << 15;
 /// # Errors
 /// When the kernel refuses the memory or the userfaultfd (which needs access to `/dev/userfaultfd`,
 /// or root).
-pub fn minor_fault_samples(pages: usize, rounds: usize, write: bool) -> Result<Vec<u64>> {
+pub fn minor_fault_samples(
+    pages: usize,
+    rounds: usize,
+    write: bool,
+    dropped: Dropped,
+) -> Result<Vec<u64>> {
     let bytes = pages * PAGE;
     let memory = MemoryFile::new("afar-baseline", bytes as u64)?;
     let view = SharedView::map(&memory, bytes)?;
     let fault = open_userfaultfd()?;
     fault.register(view.address(), bytes as u64, Watch::Writes)?;
-    advise(&view, bytes, Advice::LinuxNoHugepage)?;
+    advise(&view, 0, bytes, Advice::LinuxNoHugepage)?;
     let words = view.words64();
     for word in words.iter().step_by(WORDS_PER_PAGE) {
         word.store(1, Ordering::Relaxed);
     }
     let mut samples = Vec::with_capacity(pages * rounds);
-    for _ in 0..rounds {
-        advise(&view, bytes, Advice::LinuxDontNeed)?;
-        for word in words.iter().step_by(WORDS_PER_PAGE) {
-            let before = cycles();
-            if write {
-                word.store(2, Ordering::Relaxed);
-            } else {
-                std::hint::black_box(word.load(Ordering::Relaxed));
+    match dropped {
+        Dropped::Before => {
+            for _ in 0..rounds {
+                advise(&view, 0, bytes, Advice::LinuxDontNeed)?;
+                for word in words.iter().step_by(WORDS_PER_PAGE) {
+                    samples.push(touch(word, write));
+                }
             }
-            samples.push(cycles() - before);
+        }
+        Dropped::Meanwhile { local, chunk } => {
+            let dropper = Dropper { view: &view, fault: &fault, pages, local, chunk };
+            samples = dropper.sample(rounds, write)?;
         }
     }
     Ok(samples)
+}
+
+/// Ticks of one touch.
+fn touch(word: &AtomicU64, write: bool) -> u64 {
+    let before = cycles();
+    if write {
+        word.store(2, Ordering::Relaxed);
+    } else {
+        std::hint::black_box(word.load(Ordering::Relaxed));
+    }
+    cycles() - before
+}
+
+/// What the touching and the dropping thread share.
+struct Dropper<'a> {
+    view: &'a SharedView,
+    fault: &'a Userfault,
+    pages: usize,
+    local: usize,
+    chunk: usize,
+}
+
+impl Dropper<'_> {
+    fn sample(&self, rounds: usize, write: bool) -> Result<Vec<u64>> {
+        let total = self.pages * rounds;
+        let (touched, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        self.drop_chunks(0, self.pages)?;
+        std::thread::scope(|scope| {
+            let dropping = scope.spawn(|| self.follow(&touched, &gone, total));
+            let mut samples = Vec::with_capacity(total);
+            let words = self.view.words64();
+            for (count, word) in
+                words.iter().step_by(WORDS_PER_PAGE).cycle().take(total).enumerate()
+            {
+                // In its second round a page must have been dropped since its first.
+                while count >= gone.load(Ordering::Acquire) + self.pages && !dropping.is_finished()
+                {
+                    std::hint::spin_loop();
+                }
+                samples.push(touch(word, write));
+                touched.store(count + 1, Ordering::Release);
+                if count % self.chunk == 0 {
+                    dropping.thread().unpark();
+                }
+            }
+            dropping.thread().unpark();
+            dropping.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(samples)
+        })
+    }
+
+    // Drops what the other thread has touched, `local` pages behind it.
+    fn follow(&self, touched: &AtomicUsize, gone: &AtomicUsize, total: usize) -> Result<()> {
+        let mut next = 0;
+        while next + self.local + self.chunk <= total {
+            if touched.load(Ordering::Acquire) < next + self.local + self.chunk {
+                std::thread::park();
+                continue;
+            }
+            self.drop_chunks(next % self.pages, self.chunk)?;
+            next += self.chunk;
+            gone.store(next, Ordering::Release);
+        }
+        gone.store(total, Ordering::Release);
+        Ok(())
+    }
+
+    fn drop_chunks(&self, first: usize, count: usize) -> Result<()> {
+        let (from, bytes) = (first * PAGE, count * PAGE);
+        advise(self.view, from, bytes, Advice::LinuxDontNeed)?;
+        self.fault.write_protect(self.view.address() + from as u64, bytes as u64)
+    }
 }
 
 // The device, whose permissions an administrator can set, comes first; then the system call.
@@ -88,10 +181,10 @@ fn open_userfaultfd() -> Result<Userfault> {
 }
 
 #[expect(unsafe_code, reason = "madvise")]
-fn advise(view: &SharedView, bytes: usize, advice: Advice) -> Result<()> {
-    let address = usize::try_from(view.address())
+fn advise(view: &SharedView, from: usize, bytes: usize, advice: Advice) -> Result<()> {
+    let address = usize::try_from(view.address() + from as u64)
         .map_err(|_wide| Error::new("advise the kernel", rustix::io::Errno::FAULT))?;
-    // SAFETY: the range is exactly the view's mapping. Neither advice changes contents: the pages
+    // SAFETY: the range lies in the view's mapping. Neither advice changes contents: the pages
     // belong to a memory file, which keeps them when they are unmapped.
     unsafe { rustix::mm::madvise(std::ptr::with_exposed_provenance_mut(address), bytes, advice) }
         .during("advise the kernel on memory")
@@ -110,9 +203,11 @@ mod tests {
 
     #[test]
     fn every_sample_is_a_fault_of_its_own() {
-        for write in [false, true] {
+        let meanwhile = Dropped::Meanwhile { local: 16, chunk: 8 };
+        let cases = [false, true].map(|write| [(write, Dropped::Before), (write, meanwhile)]);
+        for (write, dropped) in cases.into_iter().flatten() {
             let before = minor_faults();
-            match minor_fault_samples(64, 3, write) {
+            match minor_fault_samples(64, 3, write, dropped) {
                 Ok(samples) => {
                     assert_eq!(samples.len(), 192);
                     // With fault-around, a round would take four faults.
