@@ -87,7 +87,7 @@ fn measure(context: &Context, kinds: &[Kind], operations: u64) -> Result<Vec<Sam
     let times = std::thread::scope(|scope| {
         let stores = servers.iter_mut().map(|server| &mut *server.store);
         let readers: Vec<_> = stores
-            .map(|store| scope.spawn(move || read(store, operations, uniform(KEYS, SEED))))
+            .map(|store| scope.spawn(move || read(store, operations, 1, uniform(KEYS, SEED))))
             .collect();
         let join = |reader: std::thread::ScopedJoinHandle<'_, _>| {
             reader.join().expect("reading returns its errors and does not panic")

@@ -92,9 +92,9 @@ fn redis(
     let mut server = Server::start(context, Kind::QuietRedis, place)?;
     server.store.fill(KEYS)?;
     let mut random = SplitMix64::new(SEED);
-    read(&mut *server.store, operations, || zipf.draw(&mut random))?;
+    read(&mut *server.store, operations, 1, || zipf.draw(&mut random))?;
     let before = server.fetch_count(context)?;
-    let took = read(&mut *server.store, operations, || zipf.draw(&mut random))?;
+    let took = read(&mut *server.store, operations, 1, || zipf.draw(&mut random))?;
     let after = server.fetch_count(context)?;
     server.stop()?;
     let fetches = float(after - before) / float(operations);

@@ -46,20 +46,25 @@ impl Store for Memcached {
         Ok(())
     }
 
-    fn get(&mut self, key: u64) -> Result<(), Failure> {
+    fn get(&mut self, keys: &[u64]) -> Result<(), Failure> {
         self.request.clear();
-        let _in_memory = write!(self.request, "get key:{key:012}\r\n");
-        self.wire.send(&self.request)?;
-        self.wire.line(&mut self.line)?;
-        if self.line != format!("VALUE key:{key:012} 0 {VALUE_BYTES}").as_bytes() {
-            return Err(Failure::WrongAnswer {
-                server: "memcached",
-                key,
-                answer: String::from_utf8_lossy(&self.line).into_owned(),
-            });
+        for key in keys {
+            let _in_memory = write!(self.request, "get key:{key:012}\r\n");
         }
-        self.wire.expect_value(key)?;
-        self.wire.expect_line(b"END", "get")
+        self.wire.send(&self.request)?;
+        for &key in keys {
+            self.wire.line(&mut self.line)?;
+            if self.line != format!("VALUE key:{key:012} 0 {VALUE_BYTES}").as_bytes() {
+                return Err(Failure::WrongAnswer {
+                    server: "memcached",
+                    key,
+                    answer: String::from_utf8_lossy(&self.line).into_owned(),
+                });
+            }
+            self.wire.expect_value(key)?;
+            self.wire.expect_line(b"END", "get")?;
+        }
+        Ok(())
     }
 
     fn shut_down(&mut self) -> Result<(), Failure> {

@@ -29,11 +29,11 @@ pub(crate) trait Store: Send {
     /// When the store refuses or is gone.
     fn fill(&mut self, keys: u64) -> Result<(), Failure>;
 
-    /// Fetches `key` and checks its value.
+    /// Fetches `keys`, all requests before the first answer, and checks their values.
     ///
     /// # Errors
-    /// When the value is wrong or missing, or the store is gone.
-    fn get(&mut self, key: u64) -> Result<(), Failure>;
+    /// When a value is wrong or missing, or the store is gone.
+    fn get(&mut self, keys: &[u64]) -> Result<(), Failure>;
 
     /// Asks the store to end.
     ///
@@ -42,18 +42,22 @@ pub(crate) trait Store: Send {
     fn shut_down(&mut self) -> Result<(), Failure>;
 }
 
-/// Reads `count` keys that `next` chooses; answers how long it took.
+/// Reads `count` keys that `next` chooses, `depth` requests at a time; answers how long it took.
 ///
 /// # Errors
 /// The first failed request.
 pub(crate) fn read(
     store: &mut dyn Store,
     count: u64,
+    depth: u64,
     mut next: impl FnMut() -> u64,
 ) -> Result<Duration, Failure> {
     let start = Instant::now();
-    for _ in 0..count {
-        store.get(next())?;
+    let mut keys = Vec::new();
+    for first in (0..count).step_by(usize::try_from(depth).unwrap_or(1)) {
+        keys.clear();
+        keys.extend((first..count.min(first + depth)).map(|_request| next()));
+        store.get(&keys)?;
     }
     Ok(start.elapsed())
 }

@@ -41,19 +41,24 @@ impl Store for Redis {
         Ok(())
     }
 
-    fn get(&mut self, key: u64) -> Result<(), Failure> {
+    fn get(&mut self, keys: &[u64]) -> Result<(), Failure> {
         self.request.clear();
-        let _in_memory = write!(self.request, "*2\r\n$3\r\nGET\r\n$16\r\nkey:{key:012}\r\n");
-        self.wire.send(&self.request)?;
-        self.wire.line(&mut self.line)?;
-        if self.line != format!("${VALUE_BYTES}").as_bytes() {
-            return Err(Failure::WrongAnswer {
-                server: "Redis",
-                key,
-                answer: String::from_utf8_lossy(&self.line).into_owned(),
-            });
+        for key in keys {
+            let _in_memory = write!(self.request, "*2\r\n$3\r\nGET\r\n$16\r\nkey:{key:012}\r\n");
         }
-        self.wire.expect_value(key)
+        self.wire.send(&self.request)?;
+        for &key in keys {
+            self.wire.line(&mut self.line)?;
+            if self.line != format!("${VALUE_BYTES}").as_bytes() {
+                return Err(Failure::WrongAnswer {
+                    server: "Redis",
+                    key,
+                    answer: String::from_utf8_lossy(&self.line).into_owned(),
+                });
+            }
+            self.wire.expect_value(key)?;
+        }
+        Ok(())
     }
 
     fn shut_down(&mut self) -> Result<(), Failure> {
