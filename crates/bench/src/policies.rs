@@ -52,7 +52,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let mut places = vec![("native", Place::Native)];
     places.extend(POLICIES.map(|policy| (policy, far(policy))));
     let runs = context.alternate("policies", &places, |(_, place)| {
-        let sorted = python::sort(context, place, strings)?;
+        let sorted = python::sort(context, place, strings, 0)?;
         let fetches = sorted.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
         let [op_us, fetches_per_op] = redis(context, place, &zipf, operations)?;
         Ok(Sample {

@@ -18,14 +18,17 @@ use crate::store::VALUE_BYTES;
 const KEYS: u64 = 200_000;
 const RATIO_MAX: f64 = 1.03;
 const CLIENTS: u64 = 8;
+/// Sorts after the first, whose median counts.
+const SORTS: u64 = 5;
 
-/// Times of one run, in nanoseconds: a GET, a SET, CPython's building, sorting and both.
+/// Times of one run, in nanoseconds: a GET, a SET, CPython's making strings, sorting
+/// them, and sorting them again.
 struct Times {
     get: f64,
     set: f64,
     build: f64,
     sort: f64,
-    python: f64,
+    again: f64,
     checksum: u64,
 }
 
@@ -39,9 +42,10 @@ struct Row {
 const ROWS: [Row; 5] = [
     row("redis-benchmark GET, us per request", |times| times.get / 1e3, true),
     row("redis-benchmark SET, us per request", |times| times.set / 1e3, true),
-    row("CPython sort, ms", |times| times.python / 1e6, true),
-    row("  of which making the strings", |times| times.build / 1e6, false),
-    row("  of which sorting them", |times| times.sort / 1e6, false),
+    row("CPython sort, ms", |times| times.again / 1e6, true),
+    // Start-up: pages are touched for the first time, and memory is mapped.
+    row("  making the strings before, ms", |times| times.build / 1e6, false),
+    row("  the first sort, ms", |times| times.sort / 1e6, false),
 ];
 
 const fn row(name: &'static str, value: fn(&Times) -> f64, bounded: bool) -> Row {
@@ -54,13 +58,13 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let places = [Place::Native, Place::far(&[])];
     let runs = context.alternate("overhead, local", &places, |place| {
         let [get, set] = redis(context, place, requests)?;
-        let sorted = python::sort(context, place, strings)?;
+        let sorted = python::sort(context, place, strings, SORTS)?;
         Ok(Times {
             get,
             set,
             build: float(sorted.build_ns),
             sort: float(sorted.sort_ns),
-            python: float(sorted.build_ns + sorted.sort_ns),
+            again: float(sorted.again_ns),
             checksum: sorted.checksum,
         })
     })?;
