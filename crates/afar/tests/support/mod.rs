@@ -57,6 +57,19 @@ impl Launch {
         launch
     }
 
+    /// As [`Launch::under_afar`], as an ordinary user whose only right is to `/dev/userfaultfd`. The
+    /// device that this user sees is one of its own, in a mount namespace.
+    pub(crate) fn as_ordinary_user(&self, flags: &[&str]) -> Self {
+        let flags: Vec<&str> = ["--trap", "userfaultfd"].iter().chain(flags).copied().collect();
+        let mut launch = self.under_afar(&flags);
+        let (afar, device) = ordinary_user_paths();
+        launch.words[0] = afar.into();
+        let wrapper = ["unshare", "--mount", "sh", "-c", ORDINARY_USER, "sh"];
+        let wrapper = wrapper.iter().map(OsString::from).chain([device.into()]);
+        launch.words = wrapper.chain(std::mem::take(&mut launch.words)).collect();
+        launch
+    }
+
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.into(), value.as_ref().into()));
         self
@@ -275,6 +288,50 @@ pub(crate) fn program(name: &str) -> PathBuf {
         built.push(name.to_owned());
     }
     path
+}
+
+// First argument: an empty directory. The rest: what to run.
+const ORDINARY_USER: &str = "set -e
+    device=$1 && shift
+    major=$((0x$(stat -c %t /dev/userfaultfd))) minor=$((0x$(stat -c %T /dev/userfaultfd)))
+    mount -t tmpfs -o mode=755 none \"$device\"
+    mknod -m 666 \"$device/userfaultfd\" c $major $minor
+    mount --bind \"$device/userfaultfd\" /dev/userfaultfd
+    exec setpriv --reuid 65534 --regid 65534 --clear-groups -- \"$@\"";
+
+// A copy of afar that everybody may execute, wherever the checkout is, and an empty directory.
+fn ordinary_user_paths() -> &'static (PathBuf, PathBuf) {
+    static PATHS: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    PATHS.get_or_init(|| {
+        let (afar, device) = (open_scratch("afar"), open_scratch("device"));
+        let fresh = open_scratch(&format!("afar.{}", std::process::id()));
+        fs::create_dir_all(&device).expect("there is room for temporary files");
+        fs::copy(env!("CARGO_BIN_EXE_afar"), &fresh).expect("there is room for temporary files");
+        // Another test program may be running the old one.
+        fs::rename(&fresh, &afar).expect("both are in the same directory");
+        (afar, device)
+    })
+}
+
+/// As [`scratch`], where an ordinary user can get at it even if the checkout is out of reach.
+pub(crate) fn open_scratch(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join("afar-tests");
+    fs::create_dir_all(&directory).expect("there is room for temporary files");
+    directory.join(name)
+}
+
+/// Whether programs can be run as an ordinary user with access to `/dev/userfaultfd` here. If not,
+/// the test is counted as skipped.
+pub(crate) fn ordinary_user_usable(test: &str) -> bool {
+    static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
+    let refusal = REFUSAL.get_or_init(|| {
+        let ended = Launch::new(["true"]).as_ordinary_user(&[]).run();
+        (ended.status != 0).then(|| ended.stderr.trim().to_owned())
+    });
+    if let Some(reason) = refusal {
+        skip(&format!("{test} (ordinary user)"), reason);
+    }
+    refusal.is_none()
 }
 
 /// A path in the directory for scratch files.
