@@ -28,8 +28,6 @@ const LOCAL: Pages = Pages::new(512);
 const TOUCHING: Duration = Duration::from_ms(15);
 const TOUCHES_MIN: u64 = 50;
 const TOUCHES_MAX: u64 = PAGES;
-/// Parts of a probe that are looked at by themselves.
-const PARTS: usize = 8;
 /// Not zero: without any delay the trap does not even look at the clock.
 const SHORTEST: Duration = Duration::from_ns(1);
 /// Assumed of a fault until it has been measured.
@@ -53,22 +51,22 @@ pub(crate) enum CalibrationError {
 /// # Errors
 /// When the engine cannot run the probe.
 pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, CalibrationError> {
-    let [at_once, delayed] = probe(trap, [SHORTEST, delay], 0)?;
-    let floor_ns = quiet_ns(&at_once.samples_ns);
+    let ([at_once, delayed], reference_ns) = probe(trap, [SHORTEST, delay], 0, 0)?;
+    let floor_ns = at_once.p50_ns;
     // A delay that cannot be had shows nothing but the floor again.
     let delay = delay.max(Duration::from_ns(floor_ns));
-    let guess_ns = quiet_ns(&delayed.samples_ns).saturating_sub(delay.as_ns()).min(floor_ns);
-    let [checked] = probe(trap, [delay], guess_ns)?;
+    let guess_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(floor_ns);
+    let ([checked], _pace) = probe(trap, [delay], guess_ns, reference_ns)?;
     let samples = checked.samples_ns.as_slice();
-    let constant_ns = (guess_ns + quiet_ns(samples))
-        .saturating_sub(delay.as_ns())
-        // More is not a fault but other programs that ran meanwhile: of two measurements the
-        // shorter is the better one.
-        .min(guess_ns);
+    let constant_ns = guess_ns
+        .saturating_add_signed(error_ns(samples, delay))
+        // More is not a fault but other programs that ran meanwhile.
+        .min(floor_ns * 2);
     let correction_ns = constant_ns.cast_signed() - guess_ns.cast_signed();
     Ok(Calibration {
         floor_ns,
         constant_ns,
+        reference_ns,
         // Of all samples it would be none by construction; of the later ones it shows a drift.
         median_error_ns: error_ns(&samples[samples.len() / 2..], delay) - correction_ns,
     })
@@ -79,20 +77,8 @@ pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, 
 /// # Errors
 /// When the engine cannot run the probe.
 pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
-    let [probed] = probe(trap, [SHORTEST], 0)?;
-    Ok(quiet_ns(&probed.samples_ns))
-}
-
-/// The median of `samples` at the quietest time: the least of the medians of consecutive parts. A
-/// processor whose neighbour is at work is slower by a quarter, for milliseconds at a time.
-fn quiet_ns(samples: &[u64]) -> u64 {
-    let parts = samples.chunks(samples.len().div_ceil(PARTS).max(1));
-    let medians = parts.map(|part| {
-        let mut sorted = part.to_vec();
-        sorted.sort_unstable();
-        sorted[sorted.len() / 2]
-    });
-    medians.min().unwrap_or_default()
+    let ([probed], _pace) = probe(trap, [SHORTEST], 0, 0)?;
+    Ok(probed.p50_ns)
 }
 
 /// The median of `samples` over the delay.
@@ -103,29 +89,31 @@ fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     median.cast_signed() - delay.as_ns().cast_signed()
 }
 
-/// Runs one probe over tiers with these delays.
+/// Runs one probe over tiers with these delays; answers what it saw, and the pace of the kernel.
 fn probe<const TIERS: usize>(
     trap: TrapKind,
     delays: [Duration; TIERS],
     constant_ns: u64,
-) -> Result<[Probed; TIERS], CalibrationError> {
+    reference_ns: u64,
+) -> Result<([Probed; TIERS], u64), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
     // In a thread of its own: the engine blocks signals in the thread it runs in and raises its
     // priority, and the program to come must inherit neither.
     let engine = std::thread::spawn(move || {
-        let config = config(trap, &delays, constant_ns, &far);
+        let config = config(trap, &delays, (constant_ns, reference_ns), &far);
         Supervisor::start(config, &mut Silent)?.run()
     });
     // To the end, which comes when both the probe and the engine have closed their descriptor.
     let mut answer = String::new();
     let read = File::from(near).read_to_string(&mut answer);
-    match engine.join() {
-        Ok(ended) => drop(ended.map_err(|source| CalibrationError::Run { source })?),
+    let outcome = match engine.join() {
+        Ok(ended) => ended.map_err(|source| CalibrationError::Run { source })?,
         Err(panic) => std::panic::resume_unwind(panic),
-    }
+    };
     read.map_err(CalibrationError::Pipe)?;
     let probed: Vec<Probed> = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
-    probed.try_into().map_err(|_| CalibrationError::Incomplete)
+    let probed = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
+    Ok((probed, outcome.pace_ns))
 }
 
 /// A pipe whose writing end is inherited, so that the probe finds it by number.
@@ -135,7 +123,12 @@ fn pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     Ok((near, far))
 }
 
-fn config(trap: TrapKind, delays: &[Duration], constant_ns: u64, output: &OwnedFd) -> RunConfig {
+fn config(
+    trap: TrapKind,
+    delays: &[Duration],
+    (constant_ns, reference_ns): (u64, u64),
+    output: &OwnedFd,
+) -> RunConfig {
     RunConfig {
         program: command(delays, output.as_raw_fd()),
         trap,
@@ -148,6 +141,7 @@ fn config(trap: TrapKind, delays: &[Duration], constant_ns: u64, output: &OwnedF
         seed: 1,
         record: false,
         constant_ns,
+        reference_ns,
     }
 }
 
@@ -188,16 +182,6 @@ fn tier_name(index: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quiet_is_the_least_median_of_the_parts() {
-        let mut samples = vec![900; 80];
-        samples[20..27].fill(700);
-        samples[23] = 5000;
-        samples[70] = 10;
-        assert_eq!(quiet_ns(&samples), 700);
-        assert_eq!((quiet_ns(&[5]), quiet_ns(&[])), (5, 0));
-    }
 
     #[test]
     fn error_is_the_median_over_the_delay() {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
 use farmem::{PolicyKind, Prefetch};
 use measure::{
-    Bytes, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params, ProfileError,
-    TierParams,
+    Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
+    ProfileError, TierParams,
 };
 
 use crate::flags::{Budget, Like, RunFlags, Trap};
@@ -126,7 +126,7 @@ impl Experiment {
     }
 
     /// What the engine is told.
-    pub(crate) fn config(&self, trap: TrapKind, constant_ns: u64, record: bool) -> RunConfig {
+    pub(crate) fn config(&self, trap: TrapKind, cost: Calibration, record: bool) -> RunConfig {
         RunConfig {
             program: self.program.clone(),
             trap,
@@ -138,7 +138,8 @@ impl Experiment {
             probation: None,
             seed: self.seed,
             record,
-            constant_ns,
+            constant_ns: cost.constant_ns,
+            reference_ns: cost.reference_ns,
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let mut record = setup.frame();
     let ended = supervise(&setup, &mut watch);
     let recorded = close(watch, &mut setup.warnings);
-    let Outcome { change, results } = ended?;
+    let Outcome { change, results, .. } = ended?;
     record.results = results;
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);

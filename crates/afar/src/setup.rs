@@ -122,8 +122,8 @@ impl Setup {
 
     /// What the engine is told.
     pub(crate) fn config(&self, record: bool) -> RunConfig {
-        let constant_ns = self.constant_ns();
-        self.experiment.config(self.choice.kind, constant_ns, record)
+        let cost = self.calibration.unwrap_or_default();
+        self.experiment.config(self.choice.kind, cost, record)
     }
 
     /// The record of the run, without its results.
@@ -196,8 +196,12 @@ mod tests {
 
     #[test]
     fn doubt_grows_with_the_delay() {
-        let off_by =
-            |median_error_ns| Calibration { floor_ns: 1000, constant_ns: 900, median_error_ns };
+        let off_by = |median_error_ns| Calibration {
+            floor_ns: 1000,
+            constant_ns: 900,
+            reference_ns: 0,
+            median_error_ns,
+        };
         let doubted =
             |error_ns, delay_us| doubt(&off_by(error_ns), Duration::from_us(delay_us)).is_some();
         assert!(!doubted(100, 2) && !doubted(-100, 2));

@@ -66,13 +66,17 @@ struct control {
     __u32 recorded;
     // How long before its time a fetched page is let go to be mapped; 0 if nobody waits for the rest afterwards.
     __u64 lead_ns;
-    __u64 pad0[4];
+    // What `pace_ns` was when the links' constants were measured; 0 if it was not.
+    __u64 reference_ns;
+    __u64 pad0[3];
     __u64 event_head;
     __u64 event_lost;
     __u64 joined_count;
     __u64 stock_head;
     __u64 stock_empty;
-    __u64 pad1[3];
+    // How long the kernel has lately taken to map a fetched page.
+    __u64 pace_ns;
+    __u64 pad1[2];
     __u64 event_tail;
     __u64 stock_tail;
     // Processor the supervisor runs on, plus one; 0 while it sleeps.

@@ -78,6 +78,10 @@ pub struct RunConfig {
     /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay: what a
     /// fetch costs when none is requested, as measured before the run.
     pub constant_ns: u64,
+    /// [`Outcome::pace_ns`](super::Outcome::pace_ns) of the run in which `constant_ns` was
+    /// measured: while the processor is slower or faster than then, so is the constant. 0 keeps it
+    /// as it is.
+    pub reference_ns: u64,
 }
 
 /// Longest time a fault waits for a frame inside the trap before it goes through without one, in

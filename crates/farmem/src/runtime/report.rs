@@ -73,6 +73,9 @@ pub struct Outcome {
     pub change: Change,
     /// Everything that was measured.
     pub results: RunResults,
+    /// How long the kernel took lately to map a fetched page; 0 if nothing was delayed. A measure
+    /// of how fast the processor is.
+    pub pace_ns: u64,
 }
 
 /// Counts and histograms of a run.
@@ -254,7 +257,7 @@ impl Totals {
         snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
     }
 
-    pub(crate) fn finish(mut self, change: Change) -> Outcome {
+    pub(crate) fn finish(mut self, change: Change, pace_ns: u64) -> Outcome {
         let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
         if self.lost_count > 0 {
             let lost = self.lost_count;
@@ -291,7 +294,7 @@ impl Totals {
             warnings: self.warnings,
             calibration: None,
         };
-        Outcome { change, results }
+        Outcome { change, results, pace_ns }
     }
 
     fn counts(&self) -> FaultCounts {
