@@ -51,12 +51,12 @@ pub(crate) enum CalibrationError {
 /// # Errors
 /// When the engine cannot run the probe.
 pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, CalibrationError> {
-    let ([at_once, delayed], reference_ns) = probe(trap, [SHORTEST, delay], 0, 0)?;
+    let ([at_once, delayed], reference) = probe(trap, [SHORTEST, delay], 0, 0)?;
     let floor_ns = at_once.p50_ns;
     // A delay that cannot be had shows nothing but the floor again.
     let delay = delay.max(Duration::from_ns(floor_ns));
     let guess_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(floor_ns);
-    let ([checked], _pace) = probe(trap, [delay], guess_ns, reference_ns)?;
+    let ([checked], _pace) = probe(trap, [delay], guess_ns, reference)?;
     let samples = checked.samples_ns.as_slice();
     let constant_ns = guess_ns
         .saturating_add_signed(error_ns(samples, delay))
@@ -66,7 +66,7 @@ pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, 
     Ok(Calibration {
         floor_ns,
         constant_ns,
-        reference_ns,
+        reference,
         // Of all samples it would be none by construction; of the later ones it shows a drift.
         median_error_ns: error_ns(&samples[samples.len() / 2..], delay) - correction_ns,
     })
@@ -94,13 +94,13 @@ fn probe<const TIERS: usize>(
     trap: TrapKind,
     delays: [Duration; TIERS],
     constant_ns: u64,
-    reference_ns: u64,
+    reference: u64,
 ) -> Result<([Probed; TIERS], u64), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
     // In a thread of its own: the engine blocks signals in the thread it runs in and raises its
     // priority, and the program to come must inherit neither.
     let engine = std::thread::spawn(move || {
-        let config = config(trap, &delays, (constant_ns, reference_ns), &far);
+        let config = config(trap, &delays, (constant_ns, reference), &far);
         Supervisor::start(config, &mut Silent)?.run()
     });
     // To the end, which comes when both the probe and the engine have closed their descriptor.
@@ -113,7 +113,7 @@ fn probe<const TIERS: usize>(
     read.map_err(CalibrationError::Pipe)?;
     let probed: Vec<Probed> = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
     let probed = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
-    Ok((probed, outcome.pace_ns))
+    Ok((probed, outcome.pace))
 }
 
 /// A pipe whose writing end is inherited, so that the probe finds it by number.
@@ -126,7 +126,7 @@ fn pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 fn config(
     trap: TrapKind,
     delays: &[Duration],
-    (constant_ns, reference_ns): (u64, u64),
+    (constant_ns, reference): (u64, u64),
     output: &OwnedFd,
 ) -> RunConfig {
     RunConfig {
@@ -141,7 +141,7 @@ fn config(
         seed: 1,
         record: false,
         constant_ns,
-        reference_ns,
+        reference,
     }
 }
 

@@ -139,7 +139,7 @@ impl Experiment {
             seed: self.seed,
             record,
             constant_ns: cost.constant_ns,
-            reference_ns: cost.reference_ns,
+            reference: cost.reference,
         }
     }
 

@@ -199,7 +199,7 @@ mod tests {
         let off_by = |median_error_ns| Calibration {
             floor_ns: 1000,
             constant_ns: 900,
-            reference_ns: 0,
+            reference: 0,
             median_error_ns,
         };
         let doubted =

@@ -19,7 +19,7 @@
 // * The kernel takes a few hundred nanoseconds to map the page, more or less as its caches are warm. So the wait ends
 //   a little early (`lead_ns`), and a second program, at the end of the fault, waits for the rest.
 // * What is outside of both programs takes a constant time, but a processor whose neighbour is at work is slower by a
-//   quarter. The second program sees how fast the kernel is, and the constant is scaled by that.
+//   quarter or more. How long a turn of the wait loop takes tells how fast it is, and scales the constant.
 // * Time is in picoseconds since `control.epoch_ns`, so that 4096 bytes at 40 Gb/s are 819 200 and not 819.
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -66,18 +66,16 @@ struct {
 struct rest {
     const void *address;
     __u64 entered_ns;
-    // When it was let go.
-    __u64 passed_ns;
     __u64 until_ns;
     __u32 tid;
     // Where it is logged.
     __u32 place;
-    // Moving average of how long the kernel takes to map a page on this processor, times PACE_WEIGHT.
+    // Moving average of a turn of the wait loop on this processor: 1024ths of a nanosecond, times PACE_WEIGHT.
     __u64 pace;
 };
 #define PACE_WEIGHT 32
-// What takes longer was interrupted.
-#define PACE_MAX_NS 3000
+// Fewer turns are not measured.
+#define PACE_TURNS_MIN 16
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -236,10 +234,11 @@ static __always_inline __u64 latency_ps(struct link *link, __u32 tier)
     return (__u64)profile->ns[(z >> 32) & (PROFILE_ENTRIES - 1)] * 1000;
 }
 
-static __always_inline void spin_until(__u64 until_ns)
+// Answers how often it looked at the clock.
+static __always_inline long spin_until(__u64 until_ns)
 {
     struct spin spin = { .until_ns = until_ns };
-    bpf_loop(1 << 20, spin_clock, &spin, 0);
+    return bpf_loop(1 << 20, spin_clock, &spin, 0);
 }
 
 struct prefetch {
@@ -333,11 +332,10 @@ struct fault {
 };
 
 // Has the thread wait for the rest of its delay when its page is mapped.
-static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64 passed_ns, __u64 until_ns, __u32 place)
+static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64 until_ns, __u32 place)
 {
     rest->address = f->address;
     rest->entered_ns = f->entered_ns;
-    rest->passed_ns = passed_ns;
     rest->until_ns = until_ns;
     rest->place = place;
     rest->tid = f->tid;
@@ -347,12 +345,8 @@ static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64
 static __always_inline __u64 constant_at(struct control *control, struct link *link, struct rest *rest)
 {
     __u64 constant = link->constant_ns;
-    __u64 reference = control->reference_ns * PACE_WEIGHT;
+    __u64 reference = control->reference * PACE_WEIGHT;
     if (!reference || !rest->pace)
-        return constant;
-    // How much there is to do differs a little from program to program, and says nothing of the processor.
-    __u64 off = rest->pace > reference ? rest->pace - reference : reference - rest->pace;
-    if (off < reference / 6)
         return constant;
     __u64 scaled = constant * rest->pace / reference;
     return scaled < constant / 2 ? constant / 2 : scaled > constant * 2 ? constant * 2 : scaled;
@@ -375,7 +369,6 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u32 flags = f->write ? FLAG_WRITE : 0;
     __u64 entered = f->entered_ns;
     __u64 until = 0;
-    __u64 passed = 0;
     __u32 zero = 0;
     struct rest *rest = control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
     bool rang;
@@ -402,14 +395,14 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         // The doorbell is heard when interrupts are allowed again, which takes time; so that fault waits afterwards.
         if (!rest || !rang)
             spin_until(until > lead ? until - lead : 0);
-        passed = bpf_ktime_get_ns();
+        __u64 passed = bpf_ktime_get_ns();
         measured_ns = (rest && passed < until ? until : passed) - entered;
         ACCESS_ONCE(*f->word) = local;
     }
     __u32 place = EVENTS_MAX;
     struct event *entry = log_place(control, &place);
     if (timed && rest)
-        rest_until(rest, f, passed, until, place);
+        rest_until(rest, f, until, place);
     if (!entry)
         return;
     if (timed || stalled) {
@@ -588,19 +581,20 @@ int afar_fault_done(struct bpf_perf_event_data *context)
         return 0;
     __u32 tid = rest->tid;
     rest->tid = 0;
-    __u64 took = bpf_ktime_get_ns() - rest->passed_ns;
-    if (took < PACE_MAX_NS) {
-        rest->pace = rest->pace ? rest->pace + took - rest->pace / PACE_WEIGHT : took * PACE_WEIGHT;
-        struct control *control = bpf_map_lookup_elem(&afar_control, &zero);
-        if (control)
-            ACCESS_ONCE(control->pace_ns) = rest->pace / PACE_WEIGHT;
-    }
     // Has the processor walk the page tables and fetch the line now, while the delay lasts, and not when it is over.
     __u8 byte;
     bpf_probe_read_user(&byte, sizeof(byte), rest->address);
     __u64 now = bpf_ktime_get_ns();
     if (now <= rest->until_ns) {
-        spin_until(rest->until_ns);
+        long turns = spin_until(rest->until_ns);
+        __u64 waited = rest->until_ns - now;
+        if (turns >= PACE_TURNS_MIN) {
+            __u64 turn = waited * 1024 / turns;
+            rest->pace = rest->pace ? rest->pace + turn - rest->pace / PACE_WEIGHT : turn * PACE_WEIGHT;
+            struct control *control = bpf_map_lookup_elem(&afar_control, &zero);
+            if (control)
+                ACCESS_ONCE(control->pace) = rest->pace / PACE_WEIGHT;
+        }
         return 0;
     }
     // Late. If the log has been read already, it says that this fault was in time.

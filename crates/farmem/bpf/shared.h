@@ -66,16 +66,16 @@ struct control {
     __u32 recorded;
     // How long before its time a fetched page is let go to be mapped; 0 if nobody waits for the rest afterwards.
     __u64 lead_ns;
-    // What `pace_ns` was when the links' constants were measured; 0 if it was not.
-    __u64 reference_ns;
+    // What `pace` was when the links' constants were measured; 0 if it was not.
+    __u64 reference;
     __u64 pad0[3];
     __u64 event_head;
     __u64 event_lost;
     __u64 joined_count;
     __u64 stock_head;
     __u64 stock_empty;
-    // How long the kernel has lately taken to map a fetched page.
-    __u64 pace_ns;
+    // How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond.
+    __u64 pace;
     __u64 pad1[2];
     __u64 event_tail;
     __u64 stock_tail;

@@ -273,10 +273,10 @@ pub struct Calibration {
     pub floor_ns: u64,
     /// What a fault costs beyond its requested delay, subtracted from every delay.
     pub constant_ns: u64,
-    /// How long the kernel took to map a page meanwhile, by which the constant is scaled as the
-    /// processor gets slower or faster; 0 if it is not scaled.
+    /// How long a turn of the trap's wait loop took meanwhile, in 1024ths of a nanosecond: the
+    /// constant is scaled as the processor gets slower or faster. 0 if it is not scaled.
     #[serde(default)]
-    pub reference_ns: u64,
+    pub reference: u64,
     /// Median of achieved minus requested delay that remains.
     pub median_error_ns: i64,
 }
@@ -433,7 +433,7 @@ mod tests {
             calibration: Some(Calibration {
                 floor_ns: 900,
                 constant_ns: 910,
-                reference_ns: 640,
+                reference: 640,
                 median_error_ns: -12,
             }),
         }

@@ -57,8 +57,8 @@ impl Launch {
         launch
     }
 
-    /// As [`Launch::under_afar`], as an ordinary user whose only right is to `/dev/userfaultfd`. The
-    /// device that this user sees is one of its own, in a mount namespace.
+    /// As [`Launch::under_afar`], as an ordinary user whose only right is to `/dev/userfaultfd`.
+    /// The device that this user sees is one of its own, in a mount namespace.
     pub(crate) fn as_ordinary_user(&self, flags: &[&str]) -> Self {
         let flags: Vec<&str> = ["--trap", "userfaultfd"].iter().chain(flags).copied().collect();
         let mut launch = self.under_afar(&flags);

@@ -51,8 +51,8 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let mut table = Table::new(&header);
     table.row(read.row("read"));
     table.row(write.row("write"));
-    let note = "minor: without afar, on a shared memory file watched for writes; another thread drops\n\
-                \x20      the pages in chunks of 32, as afar does (quiet: all of them before, by itself)\n\
+    let note = "minor: without afar, on a shared memory file watched for writes; another thread\n\
+                \x20      drops the pages, 32 at a time, as afar does (quiet: itself, all before)\n\
                 more, ratio: remote against minor\n\
                 a remote write faults twice: to map the page, and for the write to be seen\n\
                 DiME, published: 160 to 241 ns (protected page), 704 to 780 ns (new page)\n";

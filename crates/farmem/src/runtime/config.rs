@@ -78,10 +78,10 @@ pub struct RunConfig {
     /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay: what a
     /// fetch costs when none is requested, as measured before the run.
     pub constant_ns: u64,
-    /// [`Outcome::pace_ns`](super::Outcome::pace_ns) of the run in which `constant_ns` was
+    /// [`Outcome::pace`](super::Outcome::pace) of the run in which `constant_ns` was
     /// measured: while the processor is slower or faster than then, so is the constant. 0 keeps it
     /// as it is.
-    pub reference_ns: u64,
+    pub reference: u64,
 }
 
 /// Longest time a fault waits for a frame inside the trap before it goes through without one, in
@@ -91,7 +91,7 @@ pub(crate) const STALL_MAX_NS: u64 = 200_000;
 /// the kernel to map it, with interruptions that have waited meanwhile. The thread waits for the
 /// rest afterwards, so that a delay does not depend on how long the kernel took; another thread
 /// that touches the page then has it early by at most this.
-pub(crate) const LEAD_NS: u64 = 2_000;
+pub(crate) const LEAD_NS: u64 = 4_000;
 /// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the
 /// budget.
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);

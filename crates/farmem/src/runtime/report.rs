@@ -73,9 +73,9 @@ pub struct Outcome {
     pub change: Change,
     /// Everything that was measured.
     pub results: RunResults,
-    /// How long the kernel took lately to map a fetched page; 0 if nothing was delayed. A measure
-    /// of how fast the processor is.
-    pub pace_ns: u64,
+    /// How long a turn of the trap's wait loop took lately, in 1024ths of a nanosecond; 0 if
+    /// nothing was delayed. A measure of how fast the processor is.
+    pub pace: u64,
 }
 
 /// Counts and histograms of a run.
@@ -257,7 +257,7 @@ impl Totals {
         snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
     }
 
-    pub(crate) fn finish(mut self, change: Change, pace_ns: u64) -> Outcome {
+    pub(crate) fn finish(mut self, change: Change, pace: u64) -> Outcome {
         let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
         if self.lost_count > 0 {
             let lost = self.lost_count;
@@ -294,7 +294,7 @@ impl Totals {
             warnings: self.warnings,
             calibration: None,
         };
-        Outcome { change, results, pace_ns }
+        Outcome { change, results, pace }
     }
 
     fn counts(&self) -> FaultCounts {

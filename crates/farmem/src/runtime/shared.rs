@@ -185,12 +185,13 @@ impl Tables {
     pub(crate) fn lead_ns(&self) -> &AtomicU64 {
         &self.control.words64()[3]
     }
-    /// What [`Tables::pace_ns`] was when the links' constants were measured; 0 if it was not.
-    pub(crate) fn reference_ns(&self) -> &AtomicU64 {
+    /// What [`Tables::pace`] was when the links' constants were measured; 0 if it was not.
+    pub(crate) fn reference(&self) -> &AtomicU64 {
         &self.control.words64()[4]
     }
-    /// How long the kernel has lately taken to map a fetched page; 0 if nothing was delayed.
-    pub(crate) fn pace_ns(&self) -> &AtomicU64 {
+    /// How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond; 0 if nothing
+    /// was delayed.
+    pub(crate) fn pace(&self) -> &AtomicU64 {
         &self.control.words64()[13]
     }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {

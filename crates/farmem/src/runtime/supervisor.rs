@@ -342,8 +342,8 @@ impl<'a> Supervisor<'a> {
         self.totals.stall_ns += stalled_ns;
         let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
-        let pace_ns = self.tables.pace_ns().load(Ordering::Relaxed);
-        self.totals.finish(status, pace_ns)
+        let pace = self.tables.pace().load(Ordering::Relaxed);
+        self.totals.finish(status, pace)
     }
 
     /// Waits for what the helper of the arena in `slot` has to say.

@@ -106,7 +106,7 @@ impl Supervisor<'_> {
         }
         let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
         self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
-        self.tables.reference_ns().store(self.config.reference_ns, Ordering::Release);
+        self.tables.reference().store(self.config.reference, Ordering::Release);
         let prefetches = self.config.prefetch != crate::prefetch::Prefetch::None;
         let timed = delayed || self.config.record || prefetches;
         self.tables.timed().store(u32::from(timed), Ordering::Release);
