@@ -375,7 +375,7 @@ pub(crate) fn installed(programs: &[&str], test: &str) -> bool {
 }
 
 #[expect(clippy::print_stdout, reason = "the convention for skipped tests")]
-fn skip(test: &str, reason: &str) {
+pub(crate) fn skip(test: &str, reason: &str) {
     let line = format!("SKIPPED {test}: {}", reason.replace('\n', " "));
     println!("{line}");
     if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
