@@ -89,7 +89,7 @@ fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     median.cast_signed() - delay.as_ns().cast_signed()
 }
 
-/// Runs one probe over tiers with these delays; answers what it saw, and the pace of the kernel.
+/// Runs one probe over tiers with these delays; answers what it saw, and the processor's speed.
 fn probe<const TIERS: usize>(
     trap: TrapKind,
     delays: [Duration; TIERS],

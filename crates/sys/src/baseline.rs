@@ -25,7 +25,7 @@ const FEATURES: u64 = 1 | 1 << 12 | 1 << 13 | 1 << 15;
 pub enum Dropped {
     /// All of them, by the touching thread, before each round.
     Before,
-    /// By another thread, `CHUNK` at a time, when so many others have been touched since: as far
+    /// By another thread, `chunk` at a time, when so many others have been touched since: as far
     /// memory must, whoever implements it.
     Meanwhile {
         /// Pages that stay.
