@@ -24,6 +24,10 @@ const LOCAL: &str = "2MiB";
 #[derive(Debug, Clone)]
 pub(crate) struct Point {
     pub(crate) requested_ns: u64,
+    /// Runs to which afar said that the delay is below its floor. The rest of the figures leave
+    /// them out, unless they are all there is.
+    pub(crate) flagged_count: usize,
+    pub(crate) run_count: usize,
     /// Quantiles of measured minus requested.
     pub(crate) p5: Spread,
     pub(crate) p50: Spread,
@@ -114,10 +118,17 @@ fn difference(left: u64, right: u64) -> i64 {
 
 impl Point {
     fn of(requested_ns: u64, runs: &[Errors]) -> Self {
+        let is_flagged = |run: &Errors| run.floor_ns > requested_ns;
+        let flagged_count = runs.iter().filter(|run| is_flagged(run)).count();
+        let run_count = runs.len();
+        let runs: Vec<&Errors> =
+            runs.iter().filter(|run| flagged_count == run_count || !is_flagged(run)).collect();
         let spread =
             |value: fn(&Errors) -> i64| Spread::of(runs.iter().map(|run| signed(value(run))));
         Self {
             requested_ns,
+            flagged_count,
+            run_count,
             p5: spread(|run| run.p5),
             p50: spread(|run| run.p50),
             p95: spread(|run| run.p95),
@@ -126,9 +137,15 @@ impl Point {
         }
     }
 
+    /// Whether most runs said that the delay is shorter than a fault takes by itself.
+    pub(crate) const fn is_below_floor(&self) -> bool {
+        self.flagged_count * 2 > self.run_count
+    }
+
     fn json(&self) -> Value {
         json!({
             "requested_ns": self.requested_ns,
+            "flagged_count": self.flagged_count,
             "error_p5_ns": self.p5.json(),
             "error_p50_ns": self.p50.json(),
             "error_p95_ns": self.p95.json(),
@@ -139,19 +156,15 @@ impl Point {
 }
 
 impl Figure {
-    /// Whether a delay is shorter than a fault on this machine takes by itself.
-    pub(crate) fn is_below_floor(&self, point: &Point) -> bool {
-        float(point.requested_ns) < self.floor_ns.median
-    }
-
     fn text(&self) -> String {
         let header = ["requested", "error p50", "p95", "p99", "median |error|, ns", ""];
         let mut table = Table::new(&header);
         for point in &self.points {
-            let note = match point {
-                below if self.is_below_floor(below) => "below the floor",
-                beyond if beyond.requested_ns > BOUNDED_NS => "no bound",
-                _ => "",
+            let note = match point.flagged_count {
+                _ if point.is_below_floor() => "below the floor".to_owned(),
+                0 if point.requested_ns > BOUNDED_NS => "no bound".to_owned(),
+                0 => String::new(),
+                flagged => format!("below the floor of {flagged} runs, left out"),
             };
             let error = |spread: &Spread| format!("{:+.0}", spread.median);
             table.row(vec![
@@ -160,7 +173,7 @@ impl Figure {
                 error(&point.p95),
                 error(&point.p99),
                 point.absolute.show(0),
-                note.to_owned(),
+                note,
             ]);
         }
         format!(
@@ -176,7 +189,7 @@ impl Figure {
     fn verdict(&self) -> Verdict {
         let bounded = self.points.iter();
         let bounded = bounded.filter(|point| point.requested_ns <= BOUNDED_NS);
-        let bounded = bounded.filter(|point| !self.is_below_floor(point));
+        let bounded = bounded.filter(|point| !point.is_below_floor());
         let worst = bounded.max_by(|a, b| a.absolute.median.total_cmp(&b.absolute.median));
         Verdict {
             what: worst.map_or_else(
@@ -198,27 +211,38 @@ mod tests {
     use super::*;
 
     fn point(requested_ns: u64, absolute: u64) -> Point {
-        let run = Errors { floor_ns: 900, p5: 0, p50: 0, p95: 0, p99: 0, absolute };
-        Point::of(requested_ns, &[run])
+        Point::of(requested_ns, &[run(1_100, absolute)])
     }
 
-    fn verdict(floor: f64, points: Vec<Point>) -> Verdict {
-        let floor_ns = Spread::of([floor]);
-        Figure { floor_ns, points }.verdict()
+    fn run(floor_ns: u64, absolute: u64) -> Errors {
+        Errors { floor_ns, p5: 0, p50: 0, p95: 0, p99: 0, absolute }
+    }
+
+    fn verdict(points: Vec<Point>) -> Verdict {
+        Figure { floor_ns: Spread::of([1_100.0]), points }.verdict()
     }
 
     #[test]
     fn bound_holds_from_the_floor_to_20_us() {
         let points =
             vec![point(1_000, 900), point(2_000, 40), point(20_000, 50), point(50_000, 999)];
-        let verdict = verdict(1_100.0, points);
+        let verdict = verdict(points);
         assert_eq!(verdict.value, 50.0);
         assert!(verdict.passes());
     }
 
     #[test]
     fn floor_above_every_delay_fails() {
-        assert!(!verdict(60_000.0, vec![point(1_000, 0)]).passes());
+        assert!(!verdict(vec![point(1_000, 0)]).passes());
+    }
+
+    #[test]
+    fn runs_that_were_told_so_are_left_out() {
+        let mixed = Point::of(2_000, &[run(2_100, 300), run(1_900, 40), run(1_800, 60)]);
+        assert_eq!((mixed.flagged_count, mixed.absolute.median), (1, 50.0));
+        assert!(!mixed.is_below_floor());
+        let flagged = Point::of(2_000, &[run(2_100, 300), run(2_200, 500), run(1_800, 60)]);
+        assert!(flagged.is_below_floor());
     }
 
     #[test]

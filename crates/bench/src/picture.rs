@@ -35,7 +35,7 @@ fn upper(svg: &mut Svg, figure: &Figure) {
     let floor = figure.floor_ns.median / 1e3;
     if floor > 0.8 {
         svg.line(panel.at(0.8, floor), panel.at(63.0, floor), ORANGE, DASHED);
-        let has_hollow = figure.points.iter().any(|point| figure.is_below_floor(point));
+        let has_hollow = figure.points.iter().any(|point| point.is_below_floor());
         let note = if has_hollow { " (below it: hollow)" } else { "" };
         let label = format!("floor of this machine, {floor:.2} µs{note}");
         let (x, y) = panel.at(60.0, floor);
@@ -46,7 +46,7 @@ fn upper(svg: &mut Svg, figure: &Figure) {
     for point in &figure.points {
         let requested = float(point.requested_ns) / 1e3;
         let measured = requested + point.p50.median / 1e3;
-        svg.dot(panel.at(requested, measured.max(0.8)), BLUE, figure.is_below_floor(point));
+        svg.dot(panel.at(requested, measured.max(0.8)), BLUE, point.is_below_floor());
     }
     svg.frame(&panel);
 }
@@ -78,7 +78,7 @@ fn lower(svg: &mut Svg, figure: &Figure) {
             svg.line((x - 4.0, y), (x + 4.0, y), BLUE, THICK);
         }
         let at = panel.at(requested, clamp(point.p50.median));
-        svg.dot(at, BLUE, figure.is_below_floor(point));
+        svg.dot(at, BLUE, point.is_below_floor());
     }
     svg.frame(&panel);
     let top = panel.top - 8.0;
@@ -127,6 +127,8 @@ mod tests {
         let spread = |value: f64| Spread::of([value]);
         let point = |requested_ns, error: f64| Point {
             requested_ns,
+            flagged_count: usize::from(requested_ns < 1_200),
+            run_count: 1,
             p5: spread(error - 30.0),
             p50: spread(error),
             p95: spread(error + 210.0),
