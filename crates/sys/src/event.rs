@@ -58,6 +58,17 @@ impl Poll {
         self.add(&unsafe { BorrowedFd::borrow_raw(fd) }, token)
     }
 
+    /// Waits for room to write to `fd` too, or no longer does.
+    ///
+    /// # Errors
+    /// When the descriptor is not in the set.
+    pub fn watch_writes(&self, fd: &impl AsFd, token: u64, also: bool) -> Result<()> {
+        let mut flags = epoll::EventFlags::IN;
+        flags.set(epoll::EventFlags::OUT, also);
+        let data = epoll::EventData::new_u64(token);
+        epoll::modify(&self.fd, fd, data, flags).during("wait on a descriptor")
+    }
+
     /// Stops waiting for `fd`. A descriptor that is closed leaves the set by itself.
     pub fn remove(&self, fd: &impl AsFd) {
         let _absent = epoll::delete(&self.fd, fd);

@@ -1,0 +1,67 @@
+//! What a load is to be, as plain data.
+
+use std::path::PathBuf;
+
+use measure::Duration;
+use workload::{Spacing, Ycsb};
+
+use crate::protocol::Protocol;
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// `host:port`.
+    Tcp(String),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+/// A server and what it understands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// What it understands.
+    pub protocol: Protocol,
+    /// Where it listens.
+    pub address: Address,
+}
+
+/// When requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pacing {
+    /// As soon as a connection has less than its depth of requests on their way.
+    Closed,
+    /// At a rate of their own, whatever the server does.
+    Open {
+        /// Requests per second of all threads together, above 0.
+        per_second: f64,
+        /// How they follow one another.
+        spacing: Spacing,
+    },
+}
+
+/// A load.
+#[derive(Debug, Clone)]
+pub struct LoadConfig {
+    /// The server.
+    pub target: Target,
+    /// Who asks for what.
+    pub workload: Ycsb,
+    /// When.
+    pub pacing: Pacing,
+    /// Threads, at least 1.
+    pub threads: u32,
+    /// Connections of all threads together, at least as many as threads.
+    pub connections: u32,
+    /// Requests that may be on their way on one connection, at least 1.
+    pub depth: u32,
+    /// Requests are sent for this long, beyond the warm-up; `None` for until they run out.
+    pub duration: Option<Duration>,
+    /// Requests answered before this are not counted.
+    pub warmup: Duration,
+    /// A request that takes longer has failed, and its connection with it.
+    pub timeout: Duration,
+    /// Check what is read.
+    pub verify: bool,
+    /// Seed of every draw.
+    pub seed: u64,
+}

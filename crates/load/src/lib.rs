@@ -1,0 +1,30 @@
+//! Load for key-value stores over RESP (Redis) and the memcached text protocol.
+//!
+//! ```text
+//! workload::Requests ─► Source ─► Worker: pick a connection ─► protocol ─► socket
+//!                                   ▲                                        │
+//!                     Tally ◄─ time, verdict ◄─ protocol ◄───────────────────┘
+//! ```
+//!
+//! One worker is one thread with connections, requests and a tally of its own; nothing is shared
+//! while it runs but a counter for whoever watches.
+//!
+//! Invariants:
+//! 1. `protocol` is bytes to replies and back: no sockets, no clock.
+//! 2. The time of a request begins when it was meant to be sent. In an open loop that is its
+//!    arrival, however late a connection was free for it, so a server that pauses is seen by every
+//!    request that arrived meanwhile (no coordinated omission).
+//! 3. A request completes once: answered, refused, or lost with its connection.
+
+mod config;
+mod connection;
+mod protocol;
+mod run;
+mod source;
+mod tally;
+mod worker;
+
+pub use config::{Address, LoadConfig, Pacing, Target};
+pub use protocol::{Protocol, ProtocolError};
+pub use run::{LoadError, Progress, Stop, fill, run};
+pub use tally::{OperationTally, Tally};

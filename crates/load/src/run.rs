@@ -1,0 +1,161 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use measure::{Duration, Instant};
+use sys::clock::monotonic_ns;
+use workload::{Arrivals, Requests};
+
+use crate::config::{Address, LoadConfig, Pacing};
+use crate::connection::Connection;
+use crate::source::Source;
+use crate::tally::Tally;
+use crate::worker::{Pacer, Shared, Window, Worker};
+
+/// Requests on their way on each connection while a store is filled.
+const FILL_DEPTH: u32 = 32;
+
+/// Why there was no load.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The server does not let anybody in.
+    #[error("connect to {address}: {source}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// The kernel's reason.
+        source: std::io::Error,
+    },
+    /// The kernel refused something else.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+/// Shows how far a load is, from another thread.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    shared: Arc<Shared>,
+}
+
+impl Progress {
+    /// Requests answered until now.
+    #[must_use]
+    pub fn answered(&self) -> u64 {
+        self.shared.answered.load(Ordering::Relaxed)
+    }
+
+    /// A handle that ends the load.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        Stop { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// Ends a load early; what was measured until then stays.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    shared: Arc<Shared>,
+}
+
+impl Stop {
+    /// No further request is sent; answers are still waited for.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Stores every record of the workload once.
+///
+/// # Errors
+/// When the server cannot be reached.
+pub fn fill(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError> {
+    let config = LoadConfig {
+        pacing: Pacing::Closed,
+        depth: config.depth.max(FILL_DEPTH),
+        duration: None,
+        warmup: Duration::from_ps(0),
+        ..config.clone()
+    };
+    let (step, end) = (u64::from(config.threads), config.workload.record_count);
+    start(&config, progress, |thread| Source::Fill { next: thread, step, end })
+}
+
+/// Asks for what the workload says, and times the answers.
+///
+/// # Errors
+/// When the server cannot be reached.
+pub fn run(config: &LoadConfig, progress: &Progress) -> Result<Tally, LoadError> {
+    let threads = u64::from(config.threads);
+    let all = config.workload.operation_count.unwrap_or(u64::MAX);
+    start(config, progress, |thread| {
+        let requests = Requests::new(&config.workload, config.seed, thread, threads);
+        // The first threads take what does not divide.
+        let left = all / threads + u64::from(thread < all % threads);
+        Source::Mix { requests: Box::new(requests), left }
+    })
+}
+
+fn start(
+    config: &LoadConfig,
+    progress: &Progress,
+    source: impl Fn(u64) -> Source,
+) -> Result<Tally, LoadError> {
+    let mut sockets = Vec::new();
+    for _ in 0..config.connections {
+        let connection = Connection::open(&config.target.address);
+        sockets.push(connection.map_err(|source| LoadError::Connect {
+            address: match &config.target.address {
+                Address::Tcp(name) => name.clone(),
+                Address::Unix(path) => path.display().to_string(),
+            },
+            source,
+        })?);
+    }
+    let now = monotonic_ns();
+    let counted_from_ns = now + config.warmup.as_ns();
+    let until_ns =
+        config.duration.map_or(u64::MAX, |time| counted_from_ns.saturating_add(time.as_ns()));
+    let window = Window { counted_from_ns, until_ns };
+    let threads = u64::from(config.threads);
+    let results = std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for thread in 0..threads {
+            // Dealt out like cards.
+            let left = (threads - thread) as usize;
+            let mine = sockets.split_off(sockets.len() - sockets.len() / left);
+            let pacer = pacer(config, thread, now);
+            let worker = Worker::new(config, &progress.shared, source(thread), pacer, mine, window);
+            workers.push(scope.spawn(move || worker.run()));
+        }
+        let joined = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect::<Vec<_>>()
+    });
+    let mut all = Tally::new();
+    for tally in results {
+        all.merge(&tally?);
+    }
+    Ok(all)
+}
+
+fn pacer(config: &LoadConfig, thread: u64, now: u64) -> Pacer {
+    match config.pacing {
+        Pacing::Closed => Pacer::Closed,
+        Pacing::Open { per_second, spacing } => {
+            let threads = f64::from(config.threads);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, and a rate that makes it longer than the clock sends nothing"
+            )]
+            let mean_ps = (threads * 1e12 / per_second) as u64;
+            let mean = Duration::from_ps(mean_ps.max(1));
+            // Evenly spaced arrivals of several threads take turns.
+            let offset = Duration::from_ps(mean_ps / u64::from(config.threads) * thread);
+            let start = Instant::from_ns(now).saturating_add(offset);
+            let seed = config.seed ^ (thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            Pacer::Open(Arrivals::new(spacing, mean, start, seed))
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One thread of load: one owner, one loop.
+//!
+//! ```text
+//! wait -> replies | room to write | next arrival | tick -> tally, free slots -> issue, flush
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration as WallDuration;
+
+use measure::{Duration, Instant};
+use sys::clock::monotonic_ns;
+use sys::event::{Poll, Ready};
+use workload::{Arrivals, Operation, Request, check_value};
+
+use crate::config::LoadConfig;
+use crate::connection::{Connection, Sent};
+use crate::protocol::{Command, Item, Reply};
+use crate::source::Source;
+use crate::tally::Tally;
+
+/// How often time-outs and the wish to stop are looked at, at least.
+const TICK_NS: u64 = 50_000_000;
+/// Closer arrivals are waited for without sleeping.
+const SPIN_NS: u64 = 20_000;
+
+/// What whoever watches shares with the workers.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(crate) answered: AtomicU64,
+    pub(crate) stop: AtomicBool,
+}
+
+/// When this worker's requests may be sent.
+pub(crate) enum Pacer {
+    Closed,
+    Open(Arrivals),
+}
+
+pub(crate) struct Worker<'a> {
+    config: &'a LoadConfig,
+    shared: &'a Shared,
+    source: Source,
+    pacer: Pacer,
+    connections: Vec<Connection>,
+    /// Connections with room for one more request, as often as they have room.
+    slots: VecDeque<usize>,
+    /// Connections with something to write.
+    unflushed: Vec<usize>,
+    on_their_way: usize,
+    exhausted: bool,
+    counted_from_ns: u64,
+    until_ns: u64,
+    tally: Tally,
+}
+
+/// The times of a run, by the monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Window {
+    /// Requests meant to be sent before this are not counted.
+    pub(crate) counted_from_ns: u64,
+    /// None is sent after this.
+    pub(crate) until_ns: u64,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(
+        config: &'a LoadConfig,
+        shared: &'a Shared,
+        source: Source,
+        pacer: Pacer,
+        connections: Vec<Connection>,
+        window: Window,
+    ) -> Self {
+        // One of each in turn: the first requests spread over all connections.
+        let slots = (0..config.depth).flat_map(|_| 0..connections.len()).collect();
+        Self {
+            config,
+            shared,
+            source,
+            pacer,
+            connections,
+            slots,
+            unflushed: Vec::new(),
+            on_their_way: 0,
+            exhausted: false,
+            counted_from_ns: window.counted_from_ns,
+            until_ns: window.until_ns,
+            tally: Tally::new(),
+        }
+    }
+
+    /// Sends until the requests, the time or the patience run out, and waits for the answers.
+    pub(crate) fn run(mut self) -> sys::Result<Tally> {
+        let mut poll = Poll::new()?;
+        for (index, connection) in self.connections.iter().enumerate() {
+            poll.add(connection, index as u64)?;
+        }
+        let mut ready = Vec::new();
+        let mut ticked_ns = monotonic_ns();
+        loop {
+            let now = monotonic_ns();
+            self.issue(now);
+            self.flush(&poll)?;
+            if self.is_over(now) {
+                break;
+            }
+            poll.wait(Some(self.patience(now)), &mut ready)?;
+            for event in &ready {
+                self.answer(*event, &poll)?;
+            }
+            if now - ticked_ns >= TICK_NS {
+                ticked_ns = now;
+                self.give_up_on_late(now);
+            }
+        }
+        self.give_up_on_all();
+        Ok(self.tally)
+    }
+
+    fn is_over(&mut self, now: u64) -> bool {
+        self.exhausted |= now >= self.until_ns || self.shared.stop.load(Ordering::Relaxed);
+        (self.exhausted && self.on_their_way == 0)
+            || self.connections.iter().all(|connection| connection.failed)
+    }
+
+    fn patience(&self, now: u64) -> WallDuration {
+        let next_ns = match &self.pacer {
+            Pacer::Open(arrivals) if !self.exhausted && !self.slots.is_empty() => {
+                arrivals.peek().as_ns()
+            }
+            _ => u64::MAX,
+        };
+        let wait = next_ns.min(self.until_ns.max(now + 1)).saturating_sub(now).min(TICK_NS);
+        WallDuration::from_nanos(if wait < SPIN_NS { 0 } else { wait })
+    }
+
+    /// Gives every free slot a request, if there is one to be sent now.
+    fn issue(&mut self, now: u64) {
+        while !self.exhausted && now < self.until_ns {
+            let meant_ns = match &self.pacer {
+                Pacer::Closed => now,
+                Pacer::Open(arrivals) => arrivals.peek().as_ns(),
+            };
+            if meant_ns > now {
+                return;
+            }
+            let Some(slot) = self.slots.pop_front() else {
+                return;
+            };
+            if self.connections[slot].failed {
+                continue;
+            }
+            let Some(request) = self.source.next_request() else {
+                self.exhausted = true;
+                return;
+            };
+            if let Pacer::Open(arrivals) = &mut self.pacer {
+                arrivals.advance();
+            }
+            let command = first_command(request, self.config.workload.value_bytes);
+            self.on_their_way += 1;
+            self.send(slot, Sent { request, command, meant_ns, sent_ns: now });
+        }
+    }
+
+    fn send(&mut self, slot: usize, sent: Sent) {
+        let connection = &mut self.connections[slot];
+        if connection.out().is_empty() {
+            self.unflushed.push(slot);
+        }
+        let order = self.config.workload.key_order;
+        self.config.target.protocol.encode(connection.out(), sent.command, order);
+        connection.sent.push_back(sent);
+    }
+
+    fn flush(&mut self, poll: &Poll) -> sys::Result<()> {
+        while let Some(slot) = self.unflushed.pop() {
+            let connection = &mut self.connections[slot];
+            let was_blocked = connection.blocked;
+            if let Err(error) = connection.flush() {
+                self.fail(slot, || format!("write: {error}"), poll);
+            } else if connection.blocked != was_blocked {
+                poll.watch_writes(connection, slot as u64, connection.blocked)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, event: Ready, poll: &Poll) -> sys::Result<()> {
+        let slot = usize::try_from(event.token).unwrap_or(0);
+        if self.connections[slot].failed {
+            return Ok(());
+        }
+        if self.connections[slot].blocked {
+            self.unflushed.push(slot);
+        }
+        loop {
+            let more = match self.connections[slot].read() {
+                Ok(more) => more,
+                Err(error) => {
+                    self.fail(slot, || format!("read: {error}"), poll);
+                    return Ok(());
+                }
+            };
+            let now = monotonic_ns();
+            if !self.take_replies(slot, now, poll) {
+                return Ok(());
+            }
+            // At once: the server has something to do while the other connections are read.
+            self.issue(now);
+            self.flush(poll)?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes every complete reply; false if the connection failed.
+    fn take_replies(&mut self, slot: usize, now: u64, poll: &Poll) -> bool {
+        let config = self.config;
+        let (order, length) = (config.workload.key_order, config.workload.value_bytes);
+        loop {
+            let connection = &self.connections[slot];
+            let Some(&sent) = connection.sent.front() else {
+                if connection.unread().is_empty() {
+                    return true;
+                }
+                self.fail(slot, || "the server answered what nobody asked".to_owned(), poll);
+                return false;
+            };
+            let (mut missing, mut wrong, mut first_wrong) = (0, 0, None);
+            let mut each = |item: Item<'_>| match item {
+                Item::Missing => missing += 1,
+                Item::Value(record, data) if config.verify => {
+                    if let Err(error) = check_value(data, record, length) {
+                        wrong += 1;
+                        first_wrong.get_or_insert(error);
+                    }
+                }
+                Item::Value(..) => {}
+            };
+            let protocol = config.target.protocol;
+            match protocol.decode(connection.unread(), sent.command, order, &mut each) {
+                Ok(None) => return true,
+                Ok(Some((length, reply))) => {
+                    let tally = self.tally.of_mut(sent.request.operation);
+                    tally.missing_count += missing;
+                    tally.wrong_count += wrong;
+                    if let Some(error) = first_wrong {
+                        self.tally.trouble(|| format!("wrong value: {error}"));
+                    }
+                    let connection = &mut self.connections[slot];
+                    connection.used(length);
+                    connection.sent.pop_front();
+                    self.complete(slot, sent, reply, now);
+                }
+                Err(error) => {
+                    self.fail(slot, || error.to_string(), poll);
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, slot: usize, sent: Sent, reply: Reply, now: u64) {
+        let Request { operation, record, version, .. } = sent.request;
+        let is_half =
+            operation == Operation::ReadModifyWrite && matches!(sent.command, Command::Get { .. });
+        if is_half && reply == Reply::Done {
+            let bytes = self.config.workload.value_bytes;
+            let command = Command::Set { record, version, bytes };
+            self.send(slot, Sent { command, sent_ns: now, ..sent });
+            return;
+        }
+        self.on_their_way -= 1;
+        self.slots.push_back(slot);
+        self.shared.answered.fetch_add(1, Ordering::Relaxed);
+        if sent.meant_ns < self.counted_from_ns {
+            return;
+        }
+        match reply {
+            Reply::Done => {
+                let took = Duration::from_ns(now.saturating_sub(sent.meant_ns));
+                self.tally.of_mut(operation).latency.record(took);
+            }
+            Reply::Refused(error) => {
+                self.tally.of_mut(operation).refused_count += 1;
+                self.tally.trouble(|| format!("refused: {error}"));
+            }
+        }
+        let from = Instant::from_ns(self.counted_from_ns);
+        self.tally.elapsed = Instant::from_ns(now).saturating_since(from);
+    }
+
+    fn fail(&mut self, slot: usize, why: impl FnOnce() -> String, poll: &Poll) {
+        let connection = &mut self.connections[slot];
+        poll.remove(connection);
+        connection.failed = true;
+        self.on_their_way -= connection.sent.len();
+        self.tally.lost_count += connection.sent.len() as u64;
+        connection.sent.clear();
+        self.tally.failed_connections += 1;
+        self.tally.trouble(|| format!("connection failed: {}", why()));
+    }
+
+    fn give_up_on_late(&mut self, now: u64) {
+        let limit = self.config.timeout.as_ns();
+        let late = |connection: &Connection| {
+            connection.sent.front().is_some_and(|sent| now.saturating_sub(sent.sent_ns) > limit)
+        };
+        for connection in self.connections.iter_mut().filter(|connection| late(connection)) {
+            connection.failed = true;
+            self.on_their_way -= connection.sent.len();
+            self.tally.lost_count += connection.sent.len() as u64;
+            connection.sent.clear();
+            self.tally.failed_connections += 1;
+            self.tally.trouble(|| format!("no answer within {} ms", limit / 1_000_000));
+        }
+    }
+
+    fn give_up_on_all(&mut self) {
+        let unanswered: usize =
+            self.connections.iter().map(|connection| connection.sent.len()).sum();
+        self.tally.lost_count += unanswered as u64;
+    }
+}
+
+const fn first_command(request: Request, bytes: usize) -> Command {
+    let Request { operation, record, count, version } = request;
+    match operation {
+        Operation::Read | Operation::Scan | Operation::ReadModifyWrite => {
+            Command::Get { first: record, count }
+        }
+        Operation::Update | Operation::Insert => Command::Set { record, version, bytes },
+    }
+}

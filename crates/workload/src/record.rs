@@ -1,0 +1,225 @@
+//! What a record is called and what is in it.
+//!
+//! A value begins with the number of its record and its version, and the rest follows from the two,
+//! so a value that was torn, mixed up or lost is found by reading it.
+
+use crate::draw::Draw;
+
+/// Bytes that say which record and version a value is.
+const HEADER: usize = 24;
+const PREFIX: &[u8] = b"user";
+
+/// How the name of a record follows from its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyOrder {
+    /// `user` and the decimal hash of the number: neighbours are strangers.
+    #[default]
+    Hashed,
+    /// `user` and the number.
+    Ordered,
+}
+
+/// 64-bit FNV-1 hash of the eight bytes of `number` with the sign taken off, as YCSB scatters
+/// record numbers (`Utils.fnvhash64`; it multiplies after the exclusive or).
+#[must_use]
+pub fn fnv64(number: u64) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 1_099_511_628_211;
+    let hash = number
+        .to_le_bytes()
+        .iter()
+        .fold(BASIS, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    hash.cast_signed().unsigned_abs()
+}
+
+/// Appends the name of record `number`.
+pub fn write_key(out: &mut Vec<u8>, number: u64, order: KeyOrder) {
+    out.extend_from_slice(PREFIX);
+    write_decimal(out, order.suffix(number));
+}
+
+/// Bytes of the name of record `number`.
+#[must_use]
+pub fn key_bytes(number: u64, order: KeyOrder) -> usize {
+    let digits = order.suffix(number).checked_ilog10().unwrap_or(0) as usize + 1;
+    PREFIX.len() + digits
+}
+
+impl KeyOrder {
+    fn suffix(self, number: u64) -> u64 {
+        match self {
+            Self::Hashed => fnv64(number),
+            Self::Ordered => number,
+        }
+    }
+}
+
+/// Appends `number` in decimal.
+pub fn write_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// Appends a value of `length` bytes for `version` of record `number`. Values shorter than 24 bytes
+/// hold only the beginning of what tells them apart.
+pub fn write_value(out: &mut Vec<u8>, number: u64, version: u64, length: usize) {
+    let header = header(number, version);
+    out.extend_from_slice(&header[..length.min(HEADER)]);
+    let mut left = length.saturating_sub(HEADER);
+    let mut filler = Filler::new(number, version);
+    while left > 0 {
+        let chunk = filler.next();
+        let take = left.min(chunk.len());
+        out.extend_from_slice(&chunk[..take]);
+        left -= take;
+    }
+}
+
+// Printable, so that other clients can show it.
+fn header(number: u64, version: u64) -> [u8; HEADER] {
+    let mut header = [b' '; HEADER];
+    let hex = |value: u64, out: &mut [u8]| {
+        for (index, digit) in out.iter_mut().rev().enumerate() {
+            let nibble = usize::try_from(value >> (4 * index) & 15).unwrap_or(0);
+            *digit = b"0123456789abcdef"[nibble];
+        }
+    };
+    hex(number, &mut header[..11]);
+    hex(version, &mut header[12..23]);
+    header
+}
+
+struct Filler {
+    state: u64,
+}
+
+impl Filler {
+    fn new(number: u64, version: u64) -> Self {
+        let mut draw = Draw::new(number ^ version.rotate_left(32));
+        Self { state: draw.below(u64::MAX) | 1 }
+    }
+
+    // Eight letters from `@` to `_`, the top five bits of every byte of a linear congruence.
+    fn next(&mut self) -> [u8; 8] {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.state >> 3 & 0x1f1f_1f1f_1f1f_1f1f | 0x4040_4040_4040_4040).to_le_bytes()
+    }
+}
+
+/// How a value differs from what was stored.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// It is not as long as it should be.
+    #[error("record {number} has {found} bytes, not {expected}")]
+    Length {
+        /// The record.
+        number: u64,
+        /// Bytes it should have.
+        expected: usize,
+        /// Bytes it has.
+        found: usize,
+    },
+    /// It belongs to another record, or to none.
+    #[error("record {number} holds what belongs elsewhere")]
+    Header {
+        /// The record.
+        number: u64,
+    },
+    /// It begins well and then does not go on as it should.
+    #[error("record {number} is wrong from byte {at} on")]
+    Filler {
+        /// The record.
+        number: u64,
+        /// Where.
+        at: usize,
+    },
+}
+
+/// Checks that `value` is some version of record `number`, `length` bytes long. Answers which.
+///
+/// # Errors
+/// How it differs.
+pub fn check_value(value: &[u8], number: u64, length: usize) -> Result<u64, ValueError> {
+    if value.len() != length {
+        return Err(ValueError::Length { number, expected: length, found: value.len() });
+    }
+    let shown = value.len().min(HEADER);
+    let version = value.get(12..23).and_then(parse_hex).unwrap_or(0);
+    if value[..shown] != header(number, version)[..shown] {
+        // A short value may lack its version; its record it has.
+        let named = shown.min(12);
+        if shown == HEADER || value[..named] != header(number, 0)[..named] {
+            return Err(ValueError::Header { number });
+        }
+    }
+    let mut filler = Filler::new(number, version);
+    for (index, chunk) in value[shown..].chunks(8).enumerate() {
+        if *chunk != filler.next()[..chunk.len()] {
+            return Err(ValueError::Filler { number, at: shown + index * 8 });
+        }
+    }
+    Ok(version)
+}
+
+fn parse_hex(digits: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_are_those_of_ycsb() {
+        let key = |number, order| {
+            let mut out = Vec::new();
+            write_key(&mut out, number, order);
+            assert_eq!(out.len(), key_bytes(number, order));
+            String::from_utf8(out).expect("text")
+        };
+        // The first key that YCSB's load phase inserts.
+        assert_eq!(key(0, KeyOrder::Hashed), "user6284781860667377211");
+        assert_eq!(key(42, KeyOrder::Ordered), "user42");
+        assert_eq!(key(0, KeyOrder::Ordered), "user0");
+        assert_eq!(key(10, KeyOrder::Ordered), "user10");
+    }
+
+    proptest! {
+        #[test]
+        fn values_know_their_record(number in 0..1_u64 << 44, version in 0..1_u64 << 44, length in 0..400_usize) {
+            let mut value = Vec::new();
+            write_value(&mut value, number, version, length);
+            prop_assert_eq!(value.len(), length);
+            let found = check_value(&value, number, length);
+            prop_assert!(found.is_ok());
+            if length >= 24 {
+                prop_assert_eq!(found, Ok(version));
+                prop_assert!(check_value(&value, number + 1, length).is_err());
+                prop_assert!(check_value(&value[1..], number, length).is_err());
+            }
+        }
+
+        #[test]
+        fn one_changed_byte_is_found(at in 0..300_usize, bit in 0..5_u8) {
+            let mut value = Vec::new();
+            write_value(&mut value, 77, 3, 300);
+            value[at] ^= 1 << bit;
+            prop_assert!(check_value(&value, 77, 300).is_err());
+        }
+
+        #[test]
+        fn nothing_a_server_sends_is_too_much(value: Vec<u8>, number: u64) {
+            let _verdict = check_value(&value, number, value.len());
+        }
+    }
+}

@@ -1,0 +1,203 @@
+use crate::draw::Draw;
+use crate::popularity::Popularity;
+use crate::ycsb::Ycsb;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Read a record.
+    Read,
+    /// Replace a record.
+    Update,
+    /// Add a record.
+    Insert,
+    /// Read a run of records, whose numbers follow one another.
+    Scan,
+    /// Read a record, then replace it: one operation, whose time is that of both.
+    ReadModifyWrite,
+}
+
+impl Operation {
+    /// All of them, in the order of [`Operation::index`].
+    pub const ALL: [Self; 5] =
+        [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite];
+
+    /// Its place in [`Operation::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name results go by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "read-modify-write",
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// What to do.
+    pub operation: Operation,
+    /// Number of the record, or of the first of a scan.
+    pub record: u64,
+    /// Records of a scan; 1 for everything else.
+    pub count: u32,
+    /// Version of the value that is written: no two requests of a run have the same.
+    pub version: u64,
+}
+
+/// The requests of one of several streams that share a store.
+#[derive(Debug, Clone)]
+pub struct Requests {
+    workload: Ycsb,
+    popularity: Popularity,
+    draw: Draw,
+    stream: u64,
+    streams: u64,
+    inserted: u64,
+    version: u64,
+}
+
+impl Requests {
+    /// Stream number `stream` of `streams`, all with the same seed. Each stream inserts records of
+    /// its own and asks only for those that were there before and its own.
+    ///
+    /// # Panics
+    /// If `stream` is not one of `streams`, or the workload has a skew it cannot have.
+    #[must_use]
+    pub fn new(workload: &Ycsb, seed: u64, stream: u64, streams: u64) -> Self {
+        assert!(stream < streams, "streams are counted from 0");
+        let popularity =
+            Popularity::new(workload.popularity, workload.theta, workload.record_count);
+        Self {
+            workload: workload.clone(),
+            popularity,
+            draw: Draw::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(stream)),
+            stream,
+            streams,
+            inserted: 0,
+            version: 0,
+        }
+    }
+
+    /// Draws the next request.
+    pub fn next_request(&mut self) -> Request {
+        let operation = self.operation();
+        let record = if operation == Operation::Insert {
+            self.inserted += 1;
+            self.own(self.inserted - 1)
+        } else {
+            self.existing()
+        };
+        let count = match operation {
+            Operation::Scan => {
+                let more = self.draw.below(u64::from(self.workload.scan_records_max.max(1)));
+                u32::try_from(more).unwrap_or(0) + 1
+            }
+            _ => 1,
+        };
+        self.version += 1;
+        // Version 0 is what the records were filled with.
+        let version = self.version * self.streams + self.stream;
+        Request { operation, record, count, version }
+    }
+
+    fn operation(&mut self) -> Operation {
+        let mix = &self.workload.mix;
+        let mut left = self.draw.unit();
+        let shares = [mix.read, mix.update, mix.insert, mix.scan];
+        for (operation, share) in Operation::ALL.into_iter().zip(shares) {
+            if left < share {
+                return operation;
+            }
+            left -= share;
+        }
+        // What is left after rounding goes to an operation that is asked for.
+        let last = Operation::ALL.into_iter().zip(shares).rev();
+        match mix.read_modify_write {
+            0.0 => {
+                last.into_iter().find(|pair| pair.1 > 0.0).map_or(Operation::Read, |pair| pair.0)
+            }
+            _ => Operation::ReadModifyWrite,
+        }
+    }
+
+    fn existing(&mut self) -> u64 {
+        let before = self.workload.record_count;
+        let record = self.popularity.next(&mut self.draw, before + self.inserted);
+        if record < before { record } else { self.own(record - before) }
+    }
+
+    fn own(&self, nth: u64) -> u64 {
+        self.workload.record_count + nth * self.streams + self.stream
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::ycsb::{Mix, YcsbName};
+
+    #[test]
+    fn mix_is_kept_and_streams_insert_apart() {
+        let mut inserted = BTreeSet::new();
+        for stream in 0..3 {
+            let mut requests = Requests::new(&YcsbName::D.workload(), 1, stream, 3);
+            let drawn: Vec<Request> = (0..20_000).map(|_| requests.next_request()).collect();
+            let inserts = drawn.iter().filter(|request| request.operation == Operation::Insert);
+            let inserts: Vec<u64> = inserts.map(|request| request.record).collect();
+            assert!((900..1100).contains(&inserts.len()), "{}", inserts.len());
+            assert!(inserts.iter().all(|&record| inserted.insert(record)));
+            let mut known: BTreeSet<u64> = (0..1000).collect();
+            for request in drawn {
+                match request.operation {
+                    Operation::Insert => assert!(known.insert(request.record)),
+                    _ => assert!(known.contains(&request.record)),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn same_seed_same_requests_and_versions_are_unique() {
+        let take = |seed, stream| {
+            let mut requests = Requests::new(&YcsbName::A.workload(), seed, stream, 2);
+            (0..100).map(|_| requests.next_request()).collect::<Vec<_>>()
+        };
+        assert_eq!(take(1, 0), take(1, 0));
+        assert_ne!(take(1, 0), take(2, 0));
+        let mut versions = BTreeSet::from([0]);
+        assert!((0..2).flat_map(|stream| take(1, stream)).all(|r| versions.insert(r.version)));
+    }
+
+    #[test]
+    fn scans_are_as_long_as_they_may_be() {
+        let mut requests = Requests::new(&YcsbName::E.workload(), 1, 0, 1);
+        let lengths: BTreeSet<u32> = (0..10_000)
+            .map(|_| requests.next_request())
+            .filter(|request| request.operation == Operation::Scan)
+            .map(|request| request.count)
+            .collect();
+        assert_eq!((lengths.first(), lengths.last()), (Some(&1), Some(&100)));
+    }
+
+    #[test]
+    fn nothing_is_drawn_that_has_no_share() {
+        let mix = Mix { read: 0.1, update: 0.2, ..Mix::default() };
+        let mix = mix.normalised().expect("shares");
+        let workload = Ycsb { mix, ..Ycsb::default() };
+        let mut requests = Requests::new(&workload, 1, 0, 1);
+        let allowed = [Operation::Read, Operation::Update];
+        assert!((0..50_000).all(|_| allowed.contains(&requests.next_request().operation)));
+    }
+}
