@@ -10,6 +10,7 @@ use records::RecordError;
 use crate::calibrate::CalibrationError;
 use crate::ctl::CtlError;
 use crate::experiment::UsageError;
+use crate::load::LoadUsage;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::trap::TrapError;
@@ -31,6 +32,10 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    LoadUsage(#[from] LoadUsage),
+    #[error(transparent)]
+    Load(#[from] ::load::LoadError),
+    #[error(transparent)]
     Ctl(#[from] CtlError),
     #[error(transparent)]
     Probe(#[from] ProbeError),
@@ -50,7 +55,7 @@ pub(crate) enum Failure {
 pub(crate) const USAGE: u8 = 2;
 /// This machine lacks something.
 pub(crate) const ENVIRONMENT: u8 = 3;
-const FAILED: u8 = 1;
+pub(crate) const FAILED: u8 = 1;
 const OURS: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
@@ -64,7 +69,7 @@ impl Failure {
     /// The exit status, as shells and timeout(1) use it.
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
+            Self::Usage(_) | Self::LoadUsage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
             Self::Trap(_) => ENVIRONMENT,
             Self::Program(error) => match error {
                 ProgramError::NotFound(_) => NOT_FOUND,
@@ -79,7 +84,7 @@ impl Failure {
                 CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
                 _ => FAILED,
             },
-            Self::Probe(_) | Self::Stdout(_) => FAILED,
+            Self::Probe(_) | Self::Load(_) | Self::Stdout(_) => FAILED,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The command line, as clap sees it: help, man pages and completions all come from here.
 
+mod load;
 mod run;
 
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use run::{Budget, Like, RunFlags, Trap};
 
 /// Run any Linux program with part of its memory far away.
@@ -21,6 +23,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunFlags>),
+    Load(LoadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),
     Probe(ProbeFlags),

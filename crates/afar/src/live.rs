@@ -18,11 +18,17 @@ const BEFORE: &str = "\x1b[J\x1bD\x1bM\x1b7\x1b[B\r\x1b[?7l";
 const AFTER: &str = "\x1b[?7h\x1b8";
 const ERASE: &str = "\x1b[J";
 
-/// The line. Dropping it erases it.
+/// One line of text below the cursor. Dropping it erases it.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    drawn: bool,
+}
+
+/// How a program runs, in one line.
 #[derive(Debug, Default)]
 pub(crate) struct LiveLine {
     last: Option<Look>,
-    drawn: bool,
+    line: Line,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +37,27 @@ struct Look {
     fault_count: u64,
 }
 
-impl LiveLine {
+impl Line {
     /// A line, if there is a terminal to draw it on.
     pub(crate) fn on_terminal() -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         (std::io::stderr().is_terminal() && !dumb).then(Self::default)
+    }
+
+    /// Shows `text` in place of what was there, if the terminal is ours.
+    pub(crate) fn draw(&mut self, text: &str) {
+        self.drawn = is_ours();
+        // Otherwise whoever took the terminal over has drawn on it since.
+        if self.drawn {
+            terminal::say(&format!("{BEFORE}{text}{AFTER}"));
+        }
+    }
+}
+
+impl LiveLine {
+    /// A line, if there is a terminal to draw it on.
+    pub(crate) fn on_terminal() -> Option<Self> {
+        Line::on_terminal().map(|line| Self { last: None, line })
     }
 
     /// Draws the line anew when it is time to.
@@ -49,18 +71,11 @@ impl LiveLine {
             return;
         }
         self.last = Some(now);
-        if !is_ours() {
-            // Whoever took the terminal over has drawn on it since.
-            self.drawn = false;
-            return;
-        }
-        let line = text(snapshot, last);
-        terminal::say(&format!("{BEFORE}{line}{AFTER}"));
-        self.drawn = true;
+        self.line.draw(&text(snapshot, last));
     }
 }
 
-impl Drop for LiveLine {
+impl Drop for Line {
     fn drop(&mut self) {
         if self.drawn && is_ours() {
             terminal::say(ERASE);

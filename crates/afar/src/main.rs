@@ -27,6 +27,8 @@ mod host;
 mod output;
 mod summary;
 
+mod load;
+
 mod ctl;
 mod doctor;
 mod pages;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     };
     let (name, result) = match &command {
         Command::Run(flags) => ("run", run::run(flags)),
+        Command::Load(flags) => ("load", load::load(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),
         Command::Probe(flags) => ("probe", probe::probe(flags)),

@@ -24,12 +24,14 @@ mod link;
 mod profile;
 
 mod histogram;
+mod load;
 mod run;
 
 pub use error::{ParseError, Quantity};
 pub use fraction::{Fraction, LocalSize};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
+pub use load::{LoadOperation, LoadParams, LoadResults, LoadShare};
 pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};
 pub use rate::BitsPerSec;

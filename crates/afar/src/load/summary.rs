@@ -1,0 +1,138 @@
+//! What a load came to, on one screen.
+
+use std::fmt::Write as _;
+
+use measure::{Duration, LatencySummary, LoadParams, LoadResults, Run};
+
+const NAME: usize = 19;
+
+/// Whether every request was answered, and with what was stored.
+pub(crate) fn is_good(results: &LoadResults) -> bool {
+    let fine = results.operations.iter().all(|of| of.refused_count == 0 && of.wrong_count == 0);
+    fine && results.lost_count == 0
+        && results.failed_connection_count == 0
+        && results.request_count > 0
+}
+
+/// The whole summary.
+pub(crate) fn text(run: &Run<LoadResults>) -> String {
+    let (params, results) = (&run.params, &run.results);
+    let mut out = format!("\nafar: {}: {}\n\n", params.target, how(params));
+    let mut row = |name: &str, text: String| {
+        let _infallible = writeln!(out, "{name:<NAME$}{text}");
+    };
+    let elapsed = Duration::from_ns(results.elapsed_ns);
+    row(
+        "throughput",
+        format!(
+            "{} requests/s: {} in {elapsed}",
+            grouped(rounded(results.requests_per_s)),
+            grouped(results.request_count),
+        ),
+    );
+    if let Some(asked) = params.rate_per_s
+        && results.requests_per_s < asked * 0.99
+    {
+        let share = results.requests_per_s / asked * 100.0;
+        row("", format!("{share:.1} % of the {} asked for", grouped(rounded(asked))));
+    }
+    for of in &results.operations {
+        if of.missing_count > 0 {
+            row("missing", format!("{} records of {}", grouped(of.missing_count), of.operation));
+        }
+        if of.refused_count > 0 {
+            row("refused", format!("{} times {}", grouped(of.refused_count), of.operation));
+        }
+        if of.wrong_count > 0 {
+            row("WRONG", format!("{} values of {}", grouped(of.wrong_count), of.operation));
+        }
+    }
+    if results.lost_count > 0 || results.failed_connection_count > 0 {
+        let (lost, failed) = (results.lost_count, results.failed_connection_count);
+        row("lost", format!("{lost} requests without an answer, {failed} connections failed"));
+    }
+    if let Some(trouble) = &results.first_trouble {
+        row("first", trouble.clone());
+    }
+    if results.interrupted {
+        row("interrupted", "these are the figures until then".to_owned());
+    }
+    out.push_str(&latencies(results));
+    out
+}
+
+fn how(params: &LoadParams) -> String {
+    let mix: Vec<String> = params
+        .mix
+        .iter()
+        .map(|share| format!("{} {:.0} %", share.operation, share.share * 100.0))
+        .collect();
+    let pace = match (params.rate_per_s, &params.spacing) {
+        (Some(rate), Some(spacing)) => format!("open loop, {}/s {spacing}", grouped(rounded(rate))),
+        _ => "closed loop".to_owned(),
+    };
+    let plural =
+        |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    format!(
+        "{} of {} records ({} bytes), {}; {pace}, {}, {}, depth {}",
+        mix.join(", "),
+        grouped(params.record_count),
+        params.value_bytes,
+        params.distribution,
+        plural(params.thread_count, "thread"),
+        plural(params.connection_count, "connection"),
+        params.depth
+    )
+}
+
+fn latencies(results: &LoadResults) -> String {
+    let mut out = format!("\n{:<NAME$}", "latency, µs");
+    for head in ["count", "p50", "p95", "p99", "p99.9", "max"] {
+        let _infallible = write!(out, "{head:>12}");
+    }
+    out.push('\n');
+    for of in results.operations.iter().filter(|of| of.latency.count > 0) {
+        let LatencySummary { count, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } = of.latency;
+        let _infallible = write!(out, "{:<NAME$}{:>12}", of.operation, grouped(count));
+        for ns in [p50_ns, p95_ns, p99_ns, p999_ns, max_ns] {
+            let _infallible = write!(out, "{:>12.1}", ns as f64 / 1000.0);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
+fn rounded(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn good_is_answered_and_nothing_else() {
+        let good = LoadResults { request_count: 1, ..LoadResults::default() };
+        assert!(is_good(&good));
+        assert!(!is_good(&LoadResults::default()));
+        assert!(!is_good(&LoadResults { lost_count: 1, ..good }));
+    }
+}

@@ -1,0 +1,95 @@
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::LatencySummary;
+use crate::run::Results;
+
+/// What a load was asked to be.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadParams {
+    /// The server, as a URI.
+    pub target: String,
+    /// Shares of the operations by name, adding up to 1; those without a share are left out.
+    pub mix: Vec<LoadShare>,
+    /// `uniform`, `zipfian` or `latest`.
+    pub distribution: String,
+    /// Skew of the last two.
+    pub theta: f64,
+    /// Records before the first request.
+    pub record_count: u64,
+    /// Bytes of a value.
+    pub value_bytes: u64,
+    /// Most records of a scan.
+    pub scan_records_max: u64,
+    /// Whether every record was stored first.
+    pub fill: bool,
+    /// Requests per second of an open loop; `None` for a closed one.
+    pub rate_per_s: Option<f64>,
+    /// `poisson` or `even`: how requests of an open loop follow one another.
+    pub spacing: Option<String>,
+    /// Threads.
+    pub thread_count: u64,
+    /// Connections of all threads.
+    pub connection_count: u64,
+    /// Requests on their way on one connection at most.
+    pub depth: u64,
+    /// Time in which requests were sent, after the warm-up.
+    pub duration_ns: Option<u64>,
+    /// Requests at most.
+    pub request_count_max: Option<u64>,
+    /// Requests before this were not counted.
+    pub warmup_ns: u64,
+    /// A request that took longer was given up.
+    pub timeout_ns: u64,
+    /// Whether values were checked.
+    pub verify: bool,
+}
+
+/// One operation's share of a mix.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadShare {
+    /// `read`, `update`, `insert`, `scan` or `read-modify-write`.
+    pub operation: String,
+    /// Its share, from 0 to 1.
+    pub share: f64,
+}
+
+/// What came of a load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadResults {
+    /// From the end of the warm-up to the last answer.
+    pub elapsed_ns: u64,
+    /// Requests answered as asked.
+    pub request_count: u64,
+    /// The same per second.
+    pub requests_per_s: f64,
+    /// Operation by operation.
+    pub operations: Vec<LoadOperation>,
+    /// Requests whose connection failed or that took too long.
+    pub lost_count: u64,
+    /// Connections that failed.
+    pub failed_connection_count: u64,
+    /// The first thing that went wrong.
+    pub first_trouble: Option<String>,
+    /// Whether it was ended before its time.
+    pub interrupted: bool,
+}
+
+/// What came of the requests for one operation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LoadOperation {
+    /// As in [`LoadShare::operation`].
+    pub operation: String,
+    /// Times from when a request was meant to be sent to its answer.
+    pub latency: LatencySummary,
+    /// Records that were not there.
+    pub missing_count: u64,
+    /// Requests that the server refused.
+    pub refused_count: u64,
+    /// Values that are not what was stored.
+    pub wrong_count: u64,
+}
+
+impl Results for LoadResults {
+    const SCHEMA: &'static str = "afar.load/1";
+    type Params = LoadParams;
+}
