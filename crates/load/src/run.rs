@@ -121,7 +121,7 @@ fn start(
         let mut workers = Vec::new();
         for thread in 0..threads {
             // Dealt out like cards.
-            let left = (threads - thread) as usize;
+            let left = usize::try_from(threads - thread).unwrap_or(1);
             let mine = sockets.split_off(sockets.len() - sockets.len() / left);
             let pacer = pacer(config, thread, now);
             let worker = Worker::new(config, &progress.shared, source(thread), pacer, mine, window);

@@ -25,4 +25,11 @@ impl Source {
             }
         }
     }
+
+    /// A record has been stored.
+    pub(crate) fn acknowledge(&mut self, record: u64) {
+        if let Self::Mix { requests, .. } = self {
+            requests.acknowledge(record);
+        }
+    }
 }

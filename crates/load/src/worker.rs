@@ -275,6 +275,9 @@ impl<'a> Worker<'a> {
         }
         self.on_their_way -= 1;
         self.slots.push_back(slot);
+        if operation == Operation::Insert && reply == Reply::Done {
+            self.source.acknowledge(record);
+        }
         self.shared.answered.fetch_add(1, Ordering::Relaxed);
         if sent.meant_ns < self.counted_from_ns {
             return;

@@ -196,7 +196,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_know_their_record(number in 0..1_u64 << 44, version in 0..1_u64 << 44, length in 0..400_usize) {
+        fn values_know_their_record(
+            number in 0..1_u64 << 44,
+            version in 0..1_u64 << 44,
+            length in 0..400_usize,
+        ) {
             let mut value = Vec::new();
             write_value(&mut value, number, version, length);
             prop_assert_eq!(value.len(), length);

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::draw::Draw;
 use crate::popularity::Popularity;
 use crate::ycsb::Ycsb;
@@ -63,12 +65,17 @@ pub struct Requests {
     stream: u64,
     streams: u64,
     inserted: u64,
+    /// Inserts that have been acknowledged, with all before them.
+    stored: u64,
+    /// Inserts that have been acknowledged before one that was drawn earlier.
+    stored_early: BTreeSet<u64>,
     version: u64,
 }
 
 impl Requests {
     /// Stream number `stream` of `streams`, all with the same seed. Each stream inserts records of
-    /// its own and asks only for those that were there before and its own.
+    /// its own and asks only for those that were there before and for its own that have been
+    /// [acknowledged](Self::acknowledge).
     ///
     /// # Panics
     /// If `stream` is not one of `streams`, or the workload has a skew it cannot have.
@@ -84,6 +91,8 @@ impl Requests {
             stream,
             streams,
             inserted: 0,
+            stored: 0,
+            stored_early: BTreeSet::new(),
             version: 0,
         }
     }
@@ -110,6 +119,18 @@ impl Requests {
         Request { operation, record, count, version }
     }
 
+    /// The insert of `record` has been answered: it may be asked for from now on, together with
+    /// all that were inserted before it.
+    pub fn acknowledge(&mut self, record: u64) {
+        let Some(beyond) = record.checked_sub(self.workload.record_count) else {
+            return;
+        };
+        self.stored_early.insert(beyond / self.streams);
+        while self.stored_early.remove(&self.stored) {
+            self.stored += 1;
+        }
+    }
+
     fn operation(&mut self) -> Operation {
         let mix = &self.workload.mix;
         let mut left = self.draw.unit();
@@ -132,7 +153,7 @@ impl Requests {
 
     fn existing(&mut self) -> u64 {
         let before = self.workload.record_count;
-        let record = self.popularity.next(&mut self.draw, before + self.inserted);
+        let record = self.popularity.next(&mut self.draw, before + self.stored);
         if record < before { record } else { self.own(record - before) }
     }
 
@@ -143,8 +164,6 @@ impl Requests {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::ycsb::{Mix, YcsbName};
 
@@ -153,18 +172,28 @@ mod tests {
         let mut inserted = BTreeSet::new();
         for stream in 0..3 {
             let mut requests = Requests::new(&YcsbName::D.workload(), 1, stream, 3);
-            let drawn: Vec<Request> = (0..20_000).map(|_| requests.next_request()).collect();
-            let inserts = drawn.iter().filter(|request| request.operation == Operation::Insert);
-            let inserts: Vec<u64> = inserts.map(|request| request.record).collect();
-            assert!((900..1100).contains(&inserts.len()), "{}", inserts.len());
-            assert!(inserts.iter().all(|&record| inserted.insert(record)));
+            let mut inserts = 0;
             let mut known: BTreeSet<u64> = (0..1000).collect();
-            for request in drawn {
-                match request.operation {
-                    Operation::Insert => assert!(known.insert(request.record)),
-                    _ => assert!(known.contains(&request.record)),
+            // Answers come three at a time, the last first.
+            let mut unanswered = Vec::new();
+            for _ in 0..20_000 {
+                let Request { operation, record, .. } = requests.next_request();
+                if operation == Operation::Insert {
+                    inserts += 1;
+                    assert!(inserted.insert(record));
+                    unanswered.push(record);
+                } else {
+                    assert!(known.contains(&record));
+                }
+                if unanswered.len() == 3 {
+                    for record in unanswered.drain(..).rev() {
+                        known.insert(record);
+                        requests.acknowledge(record);
+                    }
                 }
             }
+            assert!((900..1100).contains(&inserts), "{inserts}");
+            assert_eq!(requests.stored + unanswered.len() as u64, inserts);
         }
     }
 

@@ -344,6 +344,12 @@ pub(crate) fn full() -> bool {
     std::env::var_os("AFAR_TEST_FULL").is_some()
 }
 
+/// Shows how far a long test is, to whoever asked for `--nocapture`.
+#[expect(clippy::print_stderr, reason = "cargo hides it unless it is asked for")]
+pub(crate) fn progress(text: &str) {
+    eprintln!("{text}");
+}
+
 /// Whether afar can run a program with this trap here. If not, the test is counted as skipped.
 pub(crate) fn usable(trap: &str, test: &str) -> bool {
     static REFUSALS: OnceLock<Vec<Option<String>>> = OnceLock::new();

@@ -166,10 +166,10 @@ mod tests {
         }
 
         #[test]
-        fn no_reply_with_a_changed_byte_is_too_much(at in 0..60_usize, byte: u8, which in 0..3_usize) {
+        fn no_changed_byte_is_too_much(at in 0..60_usize, byte: u8, which in 0..3_usize) {
             let command = [GET, SET, SCAN][which];
             let resp = b"*3\r\n$5\r\nhello\r\n$-1\r\n$2\r\nab\r\n$5\r\nhello\r\n+OK\r\n".to_vec();
-            let text = b"VALUE user3 0 5\r\nhello\r\nVALUE user5 0 2\r\nab\r\nEND\r\nSTORED\r\n".to_vec();
+            let text = b"VALUE user3 0 5\r\nhello\r\nVALUE user5 0 2\r\nab\r\nEND\r\n".to_vec();
             for (protocol, mut input) in [(Protocol::Resp, resp), (Protocol::Memcached, text)] {
                 let at = at % input.len();
                 input[at] = byte;

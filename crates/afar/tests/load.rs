@@ -1,0 +1,256 @@
+//! `afar load kv` against real servers: what it reports is what happened.
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use measure::{LoadResults, Run};
+use support::{Ended, Launch, Running, installed, scratch};
+
+/// A server of its own for each test, on a socket in the file system.
+struct Server {
+    running: Running,
+    socket: PathBuf,
+    scheme: &'static str,
+}
+
+impl Server {
+    fn redis(name: &str) -> Self {
+        let socket = fresh(&format!("{name}.redis"));
+        let path = socket.to_str().expect("paths here are text");
+        let words = ["redis-server", "--port", "0", "--unixsocket", path, "--save", ""];
+        let mut running = Launch::new(words).start();
+        running.wait_for("ready to accept connections at");
+        Self { running, socket, scheme: "redis+unix" }
+    }
+
+    fn memcached(name: &str, megabytes: &str) -> Self {
+        let socket = fresh(&format!("{name}.memcached"));
+        let path = socket.to_str().expect("paths here are text");
+        let words = ["memcached", "-u", "root", "-m", megabytes, "-s", path];
+        let running = Launch::new(words).start();
+        for _ in 0..1000 {
+            if socket.exists() {
+                break;
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Self { running, socket, scheme: "memcached+unix" }
+    }
+
+    fn launch(&self, flags: &[&str]) -> Launch {
+        let uri = format!("{}:{}", self.scheme, self.socket.display());
+        let afar = [env!("CARGO_BIN_EXE_afar"), "load", "kv", &uri, "--json", "-"];
+        Launch::new(afar.iter().chain(flags))
+    }
+
+    /// Runs a load that must end with `status`.
+    fn load(&self, flags: &[&str], status: i32) -> LoadResults {
+        results(&self.launch(flags).run().expect(status, &format!("{flags:?}")))
+    }
+}
+
+// Sockets have short names, so not the scratch directory.
+fn fresh(name: &str) -> PathBuf {
+    let directory = std::env::temp_dir().join(format!("afar-load-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("the temporary directory can be written to");
+    directory.join(name)
+}
+
+fn results(ended: &Ended) -> LoadResults {
+    let run: Run<LoadResults> = serde_json::from_slice(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{error}:\n{}", ended.text()));
+    run.results
+}
+
+fn counts(results: &LoadResults) -> Vec<(&str, u64)> {
+    let operations = results.operations.iter();
+    operations.map(|of| (of.operation.as_str(), of.latency.count)).collect()
+}
+
+fn faults(results: &LoadResults) -> (u64, u64, u64) {
+    let sum = |count: fn(&measure::LoadOperation) -> u64| {
+        results.operations.iter().map(count).sum::<u64>()
+    };
+    (sum(|of| of.missing_count), sum(|of| of.refused_count), sum(|of| of.wrong_count))
+}
+
+#[test]
+fn every_workload_finds_what_was_stored() {
+    if !installed(&["redis-server", "memcached"], "load::every_workload") {
+        return;
+    }
+    for server in [Server::redis("all"), Server::memcached("all", "256")] {
+        // Scans of the last records reach beyond them, so not E.
+        for workload in ["a", "b", "c", "d", "f"] {
+            let flags = ["--fill", "--keys", "3000", "-w", workload, "-n", "20000", "--verify"];
+            let more = ["--threads", "2", "--connections", "7", "--depth", "3"];
+            let results = server.load(&[&flags[..], &more[..]].concat(), 0);
+            assert_eq!(results.request_count, 20_000, "{workload}");
+            assert_eq!(faults(&results), (0, 0, 0), "{workload}: {results:?}");
+            assert_eq!(results.lost_count, 0);
+        }
+        let results = server.load(&["-w", "e", "-n", "2000", "--verify"], 0);
+        let [(_, inserts), (_, scans)] = counts(&results)[..] else { panic!("{results:?}") };
+        assert_eq!(inserts + scans, 2000);
+        assert!((50..=150).contains(&inserts), "{inserts}");
+        assert_eq!(faults(&results).2, 0);
+    }
+}
+
+#[test]
+fn requests_are_divided_and_the_mix_is_kept() {
+    if !installed(&["redis-server"], "load::mix") {
+        return;
+    }
+    let server = Server::redis("mix");
+    let properties = scratch("workload.properties");
+    let text = "recordcount=500\noperationcount=9999\nreadproportion=0.7\nupdateproportion=0.3\n\
+        fieldcount=1\nfieldlength=40\nrequestdistribution=uniform\nthreadcount=9\n";
+    fs::write(&properties, text).expect("the scratch directory can be written to");
+    let file = properties.to_str().expect("paths here are text");
+    let ended = server.launch(&["--fill", "-w", file, "-t", "4"]).run().expect(0, "properties");
+    assert!(ended.stderr.contains("property threadcount has no effect"), "{}", ended.stderr);
+    let results = results(&ended);
+    let [("read", reads), ("update", updates)] = counts(&results)[..] else {
+        panic!("{results:?}")
+    };
+    assert_eq!(reads + updates, 9999);
+    assert!((6_800..7_200).contains(&reads), "{reads}");
+    let length = redis_cli(&server, &["STRLEN", "user6284781860667377211"]);
+    assert_eq!(length.trim(), "40");
+}
+
+#[test]
+fn what_was_not_stored_is_found() {
+    if !installed(&["redis-server", "redis-cli"], "load::wrong") {
+        return;
+    }
+    let server = Server::redis("wrong");
+    server.load(&["--fill", "--keys", "10", "-n", "1"], 0);
+    // The name of record 0, and another record's value.
+    let other = redis_cli(&server, &["GET", "user8517097267634966620"]);
+    assert!(!other.trim().is_empty(), "the name of record 1 is another");
+    redis_cli(&server, &["SET", "user6284781860667377211", other.trim_end_matches('\n')]);
+    let flags = ["--keys", "10", "-n", "1000", "--distribution", "uniform"];
+    let results = server.load(&[&flags[..], &["--verify"]].concat(), 1);
+    assert!((50..200).contains(&faults(&results).2), "{results:?}");
+    let trouble = results.first_trouble.unwrap_or_default();
+    assert_eq!(trouble, "wrong value: record 0 holds what belongs elsewhere");
+    // Who does not look does not see.
+    assert_eq!(faults(&server.load(&flags, 0)), (0, 0, 0));
+    redis_cli(&server, &["DEL", "user6284781860667377211"]);
+    assert!(faults(&server.load(&flags, 0)).0 > 50);
+}
+
+#[test]
+fn a_server_that_refuses_is_reported() {
+    if !installed(&["redis-server", "redis-cli"], "load::refused") {
+        return;
+    }
+    let server = Server::redis("refused");
+    redis_cli(&server, &["CONFIG", "SET", "maxmemory", "1"]);
+    let results = server.load(&["-w", "a", "--keys", "100", "-n", "1000"], 1);
+    let (_, refused, _) = faults(&results);
+    assert!((400..600).contains(&refused), "{results:?}");
+    let trouble = results.first_trouble.unwrap_or_default();
+    assert!(trouble.starts_with("refused: OOM command not allowed"), "{trouble}");
+}
+
+#[test]
+fn requests_that_arrive_during_a_pause_are_late() {
+    if !installed(&["redis-server"], "load::pause") {
+        return;
+    }
+    let server = Server::redis("pause");
+    let paused = |flags: &[&str]| {
+        let load = server.launch(&[&["-d", "3s", "--keys", "1000"], flags].concat());
+        scope(|scope| {
+            let load = scope.spawn(move || load.run().expect(0, "a load over a pause"));
+            sleep(Duration::from_millis(1000));
+            server.running.signal("STOP");
+            sleep(Duration::from_millis(1000));
+            server.running.signal("CONT");
+            results(&load.join().expect("the load ends"))
+        })
+    };
+    server.load(&["--fill", "--keys", "1000", "-n", "1"], 0);
+    let open = paused(&["--rate", "1000", "--spacing", "even", "-c", "4"]);
+    let closed = paused(&["-c", "4"]);
+    let (open, closed) = (&open.operations[0].latency, &closed.operations[0].latency);
+    // A third of all requests arrived in the pause; each waited for the rest of it. A tenth of all
+    // therefore waited for more than 0.7 s.
+    assert!((2_990..=3_000).contains(&open.count), "{open:?}");
+    assert!(open.p90_ns > 600_000_000, "{open:?}");
+    assert!(open.max_ns > 900_000_000, "{open:?}");
+    // Only four requests were on their way when the pause began: the closed loop hardly sees it.
+    assert!(closed.max_ns > 900_000_000, "{closed:?}");
+    assert!(closed.p99_ns < 600_000_000, "{closed:?}");
+}
+
+#[test]
+fn an_interrupted_load_says_what_it_had() {
+    if !installed(&["redis-server"], "load::interrupt") {
+        return;
+    }
+    let server = Server::redis("interrupt");
+    server.load(&["--fill", "-n", "1"], 0);
+    let running = server.launch(&["-d", "600s"]).start();
+    sleep(Duration::from_millis(700));
+    running.signal("INT");
+    let results = results(&running.wait().expect(0, "an interrupted load"));
+    assert!(results.interrupted && results.request_count > 100, "{results:?}");
+    assert_eq!(results.lost_count, 0);
+}
+
+#[test]
+fn a_server_that_dies_or_sleeps_costs_its_requests_only() {
+    if !installed(&["redis-server"], "load::dies") {
+        return;
+    }
+    let server = Server::redis("dies");
+    server.load(&["--fill", "-n", "1"], 0);
+    server.running.signal("STOP");
+    let results_of = |flags: &[&str]| server.load(&[flags, &["-c", "3"]].concat(), 1);
+    let slept = results_of(&["-d", "30s", "--timeout", "200ms"]);
+    assert_eq!((slept.lost_count, slept.failed_connection_count), (3, 3), "{slept:?}");
+    assert_eq!(slept.first_trouble.as_deref(), Some("no answer within 200 ms"));
+    server.running.signal("CONT");
+    let dying = server.launch(&["-d", "30s", "-c", "3"]).start();
+    sleep(Duration::from_millis(700));
+    server.running.signal("KILL");
+    let died = results(&dying.wait().expect(1, "a load whose server dies"));
+    assert_eq!(died.failed_connection_count, 3, "{died:?}");
+    assert!(died.request_count > 100 && (1..=3).contains(&died.lost_count), "{died:?}");
+}
+
+#[test]
+fn bad_input_is_one_sentence() {
+    let cases: [(&[&str], &str); 9] = [
+        (&["http://x"], "http://x is not a server; write redis://HOST:PORT"),
+        (&["redis://x", "-w", "g"], "--workload g: No such file or directory"),
+        (&["redis://x", "-w", "/dev/null", "--rate", "0"], "--rate 0: give requests per second"),
+        (&["redis://x", "--theta", "1"], "--theta 1: the skew is between 0 and 1"),
+        (&["redis://x", "--threads", "9", "-c", "8"], "--connections 8 for --threads 9"),
+        (&["redis://x", "--value-size", "1GiB"], "a value has at most 512 MiB"),
+        (&["redis://x", "--keys", "0"], "--keys"),
+        (&["redis://x", "--spacing", "even"], "--rate"),
+        (&["redis://x", "--duration", "5"], "a time needs a unit"),
+    ];
+    for (flags, sentence) in cases {
+        let words = [env!("CARGO_BIN_EXE_afar"), "load", "kv"];
+        let ended = Launch::new(words.iter().chain(flags)).run().expect(2, &format!("{flags:?}"));
+        assert!(ended.stderr.contains(sentence), "{flags:?}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty(), "{flags:?}");
+    }
+}
+
+fn redis_cli(server: &Server, words: &[&str]) -> String {
+    let socket = server.socket.to_str().expect("paths here are text");
+    let output = Command::new("redis-cli").args(["-s", socket]).args(words).output();
+    String::from_utf8_lossy(&output.expect("it is installed").stdout).into_owned()
+}
