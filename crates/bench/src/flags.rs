@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Law(CommonFlags),
     /// Redis and memcached side by side fault as often as each alone
     Isolation(CommonFlags),
+    /// Throughput of `afar load kv` against redis-benchmark and memcaslap
+    Load(CommonFlags),
     /// Faults and time of each eviction policy, Redis and CPython at 25 % local
     Policies(CommonFlags),
     /// Time touches of ordinary memory: prints nanoseconds
@@ -123,6 +125,8 @@ law        Redis GET, delays 0 to 80 us: time per operation against faults per o
 isolation  Redis and memcached side by side under budgets of their own (DiME, Fig. 5)
            bound: fetches within 2 % of running alone
 policies   faults and time of each policy, CPython sort and Redis with Zipf keys at 25 % local
+load       throughput of afar load kv against redis-benchmark and memcaslap, same server
+           bound: at least theirs
 
 Not available: a comparison with DiME itself (\"peer\"). Its kernel module needs Linux 4.9, which
 runs neither here nor with afar; its published figures are printed beside ours instead.

@@ -6,7 +6,8 @@
 //!
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
-//! that budgets do not leak, `policies` what the choice of a policy is worth. `process`, `far`,
+//! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the load client is in
+//! the way. `process`, `far`,
 //! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
 //! keys; `stats`, `report`, `chart` and `progress` tell it.
 //!
@@ -25,6 +26,7 @@ mod far;
 mod flags;
 mod isolation;
 mod law;
+mod load;
 mod overhead;
 mod picture;
 mod policies;
@@ -81,6 +83,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         }
         Command::Law(flags) => benchmark(flags, law::run),
         Command::Isolation(flags) => benchmark(flags, isolation::run),
+        Command::Load(flags) => benchmark(flags, load::run),
         Command::Policies(flags) => benchmark(flags, policies::run),
         Command::Touch(flags) => {
             touch::touch(flags);

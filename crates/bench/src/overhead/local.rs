@@ -131,7 +131,7 @@ fn redis(context: &Context, place: &Place, requests: u64) -> Result<[f64; 2], Fa
 
 /// Requests per second of a test, from the CSV of redis-benchmark: its name, then its rate, both
 /// quoted.
-fn rate(csv: &str, test: &str) -> Option<f64> {
+pub(crate) fn rate(csv: &str, test: &str) -> Option<f64> {
     let row = csv.lines().find_map(|line| {
         let mut cells = line.split(',').map(|cell| cell.trim().trim_matches('"'));
         (cells.next() == Some(test)).then(|| cells.next())?

@@ -11,6 +11,8 @@ use crate::failure::Failure;
 use crate::flags::Part;
 use crate::report::{Report, Verdict};
 
+pub(crate) use local::rate;
+
 /// What one part found.
 struct Found {
     name: &'static str,

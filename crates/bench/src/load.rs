@@ -1,0 +1,233 @@
+//! Is the load client in the way? `afar load kv` against the clients that come with the servers.
+
+use std::ffi::OsString;
+use std::net::{TcpListener, TcpStream};
+use std::time::Instant;
+
+use measure::{LoadResults, Run};
+use serde_json::{Map, Value, json};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::process::{Job, LONG, SHORT, find};
+use crate::report::{Bound, Report, Table, Verdict};
+use crate::stats::Spread;
+
+const KEYS: u64 = 100_000;
+const CONNECTIONS: u64 = 50;
+/// What every client stores; redis-benchmark's own default is 3.
+const VALUE_BYTES: u64 = 100;
+
+/// One comparison.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    name: &'static str,
+    server: Server,
+    depth: u64,
+    requests: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    Redis,
+    Memcached,
+}
+
+const CASES: [Case; 3] = [
+    case("Redis GET, 1 deep", Server::Redis, 1, 400_000),
+    case("Redis GET, 16 deep", Server::Redis, 16, 2_000_000),
+    case("memcached get, 1 deep", Server::Memcached, 1, 1_000_000),
+];
+
+const fn case(name: &'static str, server: Server, depth: u64, requests: u64) -> Case {
+    Case { name, server, depth, requests }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Client {
+    Afar,
+    /// redis-benchmark or memcaslap.
+    Peer,
+}
+
+/// # Errors
+/// When a client or server is missing or fails.
+pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
+    let mut table =
+        Table::new(&["requests per second", "the server's own", "afar load kv", "ratio"]);
+    let (mut results, mut verdicts) = (Map::new(), Vec::new());
+    for case in CASES {
+        let (port, server) = start(context, case.server)?;
+        if case.server == Server::Redis {
+            // The keys that redis-benchmark asks for, and those that afar does.
+            redis_benchmark(context, port, "set", KEYS * 5, 16)?;
+            afar(context, case, port, 1, true)?;
+        } else {
+            afar(context, case, port, 1, true)?;
+        }
+        let requests = case.requests / context.size(1, 10);
+        let clients = [Client::Peer, Client::Afar];
+        let runs =
+            context.alternate(case.name, &clients, |client| match (client, case.server) {
+                (Client::Afar, _) => afar(context, case, port, requests, false),
+                (Client::Peer, Server::Redis) => {
+                    redis_benchmark(context, port, "get", requests, case.depth)
+                }
+                (Client::Peer, Server::Memcached) => memcaslap(context, port, requests),
+            })?;
+        drop(server);
+        let ratio = Spread::ratio(&runs[1], &runs[0]);
+        let (peer, ours) = (Spread::of(runs[0].clone()), Spread::of(runs[1].clone()));
+        table.row(vec![case.name.to_owned(), peer.show(0), ours.show(0), ratio.show(3)]);
+        let row = json!({"peer": peer.json(), "afar": ours.json(), "ratio": ratio.json()});
+        results.insert(case.name.to_owned(), row);
+        verdicts.push(Verdict {
+            what: format!("{}: throughput over that of the server's own client", case.name),
+            value: ratio.median,
+            bound: Bound::AtLeast(1.0),
+            unit: "",
+        });
+    }
+    Ok(Report {
+        name: "load",
+        settings: json!({
+            "key_count": KEYS,
+            "connection_count": CONNECTIONS,
+            "value_bytes": VALUE_BYTES,
+        }),
+        results: Value::Object(results),
+        text: format!(
+            "{}medians over rounds (extremes); one thread, {CONNECTIONS} connections over \
+             loopback, uniform keys, values of {VALUE_BYTES} bytes\n\
+             the server's own: redis-benchmark, memcaslap (one request in twenty of which is a set) \
+             \n",
+            table.text()
+        ),
+        verdicts,
+    })
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+fn start(context: &Context, server: Server) -> Result<(u16, Job), Failure> {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map_err(Failure::file("bind", "127.0.0.1"))?
+        .port();
+    let number = port.to_string();
+    let mut command = match server {
+        Server::Redis => vec![find("redis-server", "redis-server")?],
+        Server::Memcached => vec![find("memcached", "memcached")?],
+    };
+    command.extend(match server {
+        Server::Redis => words(&["--port", &number, "--save", "", "--appendonly", "no"]),
+        Server::Memcached => words(&["-u", "root", "-m", "1024", "-t", "1", "-p", &number]),
+    });
+    let mut job = Job::start(context, &command)?;
+    let deadline = Instant::now() + SHORT;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if Instant::now() > deadline {
+            return Err(job.too_slow("answer", SHORT));
+        }
+        job.check()?;
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    Ok((port, job))
+}
+
+fn afar(
+    context: &Context,
+    case: Case,
+    port: u16,
+    requests: u64,
+    fill: bool,
+) -> Result<f64, Failure> {
+    let scheme = if case.server == Server::Redis { "redis" } else { "memcached" };
+    let uri = format!("{scheme}://127.0.0.1:{port}");
+    let mut command: Vec<OsString> = vec![context.afar.clone().into()];
+    command.extend(words(&["load", "kv", &uri, "--json", "-", "--quiet"]));
+    command.extend(words(&["--distribution", "uniform", "--workload", "c"]));
+    let sizes = [
+        ("--keys", KEYS),
+        ("--value-size", VALUE_BYTES),
+        ("--connections", CONNECTIONS),
+        ("--depth", case.depth),
+        ("--requests", requests),
+    ];
+    for (flag, value) in sizes {
+        let unit = if flag == "--value-size" { "B" } else { "" };
+        command.extend([flag.into(), format!("{value}{unit}").into()]);
+    }
+    if fill {
+        command.push("--fill".into());
+    }
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    let run: Option<Run<LoadResults>> = serde_json::from_str(&said).ok();
+    let rate = run.map(|run| run.results.requests_per_s);
+    rate.ok_or(Failure::Unreadable { program: "afar load", wanted: "requests_per_s", said })
+}
+
+fn redis_benchmark(
+    context: &Context,
+    port: u16,
+    test: &'static str,
+    requests: u64,
+    depth: u64,
+) -> Result<f64, Failure> {
+    let mut command = vec![find("redis-benchmark", "redis-tools")?];
+    command.extend(words(&["-t", test, "--csv"]));
+    let sizes = [
+        ("-p", u64::from(port)),
+        ("-n", requests),
+        ("-r", KEYS),
+        ("-c", CONNECTIONS),
+        ("-d", VALUE_BYTES),
+        ("-P", depth),
+    ];
+    for (flag, value) in sizes {
+        command.extend([flag.into(), value.to_string().into()]);
+    }
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    let rate = crate::overhead::rate(&said, &test.to_uppercase());
+    rate.ok_or(Failure::Unreadable { program: "redis-benchmark", wanted: test, said })
+}
+
+fn memcaslap(context: &Context, port: u16, requests: u64) -> Result<f64, Failure> {
+    let mix = context.fresh("memcaslap");
+    // Lengths of keys and values, then the shares of set (0) and get (1).
+    let text = format!("key\n24 24 1\nvalue\n{VALUE_BYTES} {VALUE_BYTES} 1\ncmd\n0 0.0\n1 1.0\n");
+    std::fs::write(&mix, text).map_err(Failure::file("write", &mix))?;
+    let mut command = vec![find("memcaslap", "libmemcached-tools")?];
+    let server = format!("127.0.0.1:{port}");
+    // It stores a window of keys for each connection first, and counts that too: a small one.
+    command.extend(words(&["-s", &server, "-T", "1", "-w", "1k", "-F"]));
+    command.push(mix.into());
+    let sizes = [("-c", CONNECTIONS), ("-x", requests)];
+    for (flag, value) in sizes {
+        command.extend([flag.into(), value.to_string().into()]);
+    }
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    tps(&said).ok_or(Failure::Unreadable { program: "memcaslap", wanted: "TPS", said })
+}
+
+/// Transactions per second from the last line of memcaslap.
+fn tps(said: &str) -> Option<f64> {
+    let (_, rest) = said.rsplit_once("TPS: ")?;
+    rest.split_whitespace().next()?.parse().ok().filter(|&rate| rate > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tps_is_found_at_the_end() {
+        let said =
+            "servers : 127.0.0.1:11211\nRun time: 4.1s Ops: 400000 TPS: 97000 Net_rate: 1M/s\n";
+        assert_eq!(tps(said), Some(97_000.0));
+        assert_eq!(tps("TPS: 0 "), None);
+        assert_eq!(tps(""), None);
+    }
+}
