@@ -13,6 +13,7 @@ use crate::experiment::UsageError;
 use crate::load::LoadUsage;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
+use crate::sweep::SweepError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
 
@@ -31,6 +32,8 @@ pub(crate) enum Failure {
     Calibration(#[from] CalibrationError),
     #[error(transparent)]
     Run(#[from] RunError),
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
     #[error(transparent)]
     LoadUsage(#[from] LoadUsage),
     #[error(transparent)]
@@ -70,6 +73,13 @@ impl Failure {
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::LoadUsage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
+            Self::Sweep(error) => {
+                if error.is_usage() {
+                    USAGE
+                } else {
+                    FAILED
+                }
+            }
             Self::Trap(_) => ENVIRONMENT,
             Self::Program(error) => match error {
                 ProgramError::NotFound(_) => NOT_FOUND,

@@ -2,6 +2,7 @@
 
 mod load;
 mod run;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use clap_complete::Shell;
 
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use run::{Budget, Like, RunFlags, Trap};
+pub(crate) use sweep::SweepFlags;
 
 /// Run any Linux program with part of its memory far away.
 #[derive(Debug, Parser)]
@@ -23,6 +25,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(Box<RunFlags>),
+    Sweep(SweepFlags),
     Load(LoadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),

@@ -28,6 +28,7 @@ mod output;
 mod summary;
 
 mod load;
+mod sweep;
 
 mod ctl;
 mod doctor;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     };
     let (name, result) = match &command {
         Command::Run(flags) => ("run", run::run(flags)),
+        Command::Sweep(flags) => ("sweep", sweep::sweep(flags)),
         Command::Load(flags) => ("load", load::load(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),

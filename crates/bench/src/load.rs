@@ -99,8 +99,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
         text: format!(
             "{}medians over rounds (extremes); one thread, {CONNECTIONS} connections over \
              loopback, uniform keys, values of {VALUE_BYTES} bytes\n\
-             the server's own: redis-benchmark, memcaslap (one request in twenty of which is a set) \
-             \n",
+             the server's own: redis-benchmark, memcaslap (one request in twenty is a set)\n",
             table.text()
         ),
         verdicts,

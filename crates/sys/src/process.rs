@@ -187,6 +187,43 @@ pub fn robust_list(tid: u32) -> Result<u64> {
     check("find a thread's robust list", result).map(|_zero| head)
 }
 
+/// Has what `command` starts be killed when the calling thread ends, in whatever way, and begin
+/// with no signal blocked, whatever the caller has blocked.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+pub fn die_with_caller(command: &mut Command) {
+    let parent = std::process::id();
+    let before_exec = move || {
+        // SAFETY: no pointers. Only async-signal-safe calls from here to exec.
+        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: no arguments.
+        if u32::try_from(unsafe { libc::getppid() }).ok() != Some(parent) {
+            return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        // SAFETY: `none` is initialised by sigemptyset before use; all pointers are to locals.
+        unsafe {
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
+    unsafe { command.pre_exec(before_exec) };
+}
+
+/// Sends signal number `signal` to every process of a group.
+///
+/// # Errors
+/// When there is none left.
+#[expect(unsafe_code, reason = "signal numbers from elsewhere")]
+pub fn kill_group(group: u32, signal: i32) -> Result<()> {
+    let target = libc::pid_t::try_from(group).unwrap_or(libc::pid_t::MAX);
+    // SAFETY: no pointers.
+    check("signal a process group", unsafe { libc::killpg(target, signal) }.into()).map(|_zero| ())
+}
+
 /// Has thread `tid` (0: the caller) run before other ordinary threads: the highest weight, and the
 /// shortest slice, which makes its deadline the earliest when it wakes. Threads that it starts are
 /// ordinary again.

@@ -1,0 +1,65 @@
+//! Flags of `afar sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Run a program under many kinds of far memory and say what each costs
+///
+/// The experiment file names a workload, how its performance is read, and values of local memory,
+/// round trip, bandwidth and so on. Every combination runs once in each block, in shuffled order,
+/// beside the program without afar and under afar with all memory local. Each run is written down
+/// when it has ended; the same command goes on after an interruption.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct SweepFlags {
+    /// The experiment, as TOML
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: PathBuf,
+
+    /// Directory of the results [default: FILE with the ending .sweep]
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Find the largest round trip, the smallest bandwidth and the smallest local memory that slow
+    /// the program down by at most this share
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) find: Option<String>,
+
+    /// Print CSV in place of tables
+    #[arg(long, conflicts_with_all = ["find", "table"])]
+    pub(crate) csv: bool,
+
+    /// Print slowdown against each axis with its interval: the default
+    #[arg(long, conflicts_with = "find")]
+    pub(crate) table: bool,
+
+    /// Print what would be run and how long that may take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// No live line, and no word of runs that fail before the end
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const NOTES: &str = r#"Example of a file:
+  repetitions = 5
+  [workload]
+  command = ["redis-server", "--port", "{port}", "--save", ""]
+  ready_tcp = "127.0.0.1:{port}"
+  load = ["afar", "load", "kv", "redis://127.0.0.1:{port}", "--fill", "-n", "100000", "--json", "-"]
+  [metric]
+  json = "/results/requests_per_s"
+  better = "higher"
+  [matrix]
+  local = ["25%", "50%"]
+  rtt = ["2us", "5us", "10us"]
+
+{port} is a free port and {dir} a directory of the run's own. Without load the command is the whole
+workload. Without metric it is the wall time, afar's own start left out; metric.pattern is a regular
+expression with one group. [find] sets
+local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
+from the most to the least generous.
+
+Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;

@@ -1,0 +1,184 @@
+//! The requirement finder: how far can one axis go before the slowdown exceeds a bound?
+//!
+//! One axis moves at a time, the others stay where the experiment has them. Steps are ordered from
+//! generous to mean and slowdown is taken to grow along them, so the last good step is found by
+//! bisection. A step whose interval holds the bound is run again, up to three times as often; what
+//! is undecided then is decided by its median and marked.
+
+use std::fmt::Write as _;
+
+use super::file::Sweep;
+use super::matrix::{Cell, Kind};
+use super::stats::Estimate;
+
+/// How many times the repetitions a step that is hard to decide may have.
+pub(crate) const PATIENCE: u32 = 3;
+/// The axes that are searched.
+pub(crate) const SEARCHED: [&str; 3] = ["rtt", "bandwidth", "local"];
+
+/// What a step came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// Nothing if it could not be run.
+    pub(crate) slowdown: Option<Estimate>,
+}
+
+impl Step {
+    fn is_good(&self, bound: f64) -> bool {
+        self.slowdown.is_some_and(|slowdown| slowdown.median <= bound)
+    }
+
+    /// Whether more runs could change the verdict.
+    pub(crate) fn is_unsure(&self, bound: f64) -> bool {
+        self.slowdown.is_some_and(|slowdown| slowdown.low <= bound && bound < slowdown.high)
+    }
+}
+
+/// What was found along one axis.
+#[derive(Debug)]
+pub(crate) struct Requirement {
+    pub(crate) axis: &'static str,
+    /// The last good step and the first bad one, if there are such.
+    pub(crate) good: Option<(String, Step)>,
+    pub(crate) bad: Option<(String, Step)>,
+}
+
+/// The steps of an axis.
+pub(crate) fn steps<'a>(sweep: &'a Sweep, axis: &str) -> &'a [String] {
+    match axis {
+        "rtt" => &sweep.find.rtt_steps,
+        "bandwidth" => &sweep.find.bandwidth_steps,
+        _ => &sweep.find.local_steps,
+    }
+}
+
+/// The cell for one step of an axis.
+pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
+    let find = &sweep.find;
+    let bases = [("local", &find.local), ("rtt", &find.rtt), ("bandwidth", &find.bandwidth)];
+    let settings = bases
+        .map(|(name, base)| (name, if name == axis { value.to_owned() } else { base.clone() }));
+    Cell { kind: Kind::Far, settings: settings.into() }
+}
+
+/// Bisects: `run` answers what a step came to.
+///
+/// # Errors
+/// Those of `run`.
+pub(crate) fn search<E>(
+    axis: &'static str,
+    steps: &[String],
+    bound: f64,
+    mut run: impl FnMut(&str) -> Result<Step, E>,
+) -> Result<Requirement, E> {
+    // Everything before `low` is good, everything from `high` on is bad.
+    let (mut low, mut high) = (0, steps.len());
+    let (mut good, mut bad) = (None, None);
+    while low < high {
+        let middle = low.midpoint(high);
+        let step = run(&steps[middle])?;
+        if step.is_good(bound) {
+            good = Some((steps[middle].clone(), step));
+            low = middle + 1;
+        } else {
+            bad = Some((steps[middle].clone(), step));
+            high = middle;
+        }
+    }
+    Ok(Requirement { axis, good, bad })
+}
+
+/// What a program needs, in the manner of Table 3 of Gao et al.
+pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> String {
+    let find = &sweep.find;
+    let mut out = format!(
+        "at most {:.1} % slower; what does not move: local {}, rtt {}, bandwidth {}\n\n",
+        (bound - 1.0) * 100.0,
+        find.local,
+        find.rtt,
+        find.bandwidth
+    );
+    let head = ("requirement", "last good", "first bad");
+    let _infallible = writeln!(out, "{:<20}{:<38}{}", head.0, head.1, head.2);
+    for Requirement { axis, good, bad } in requirements {
+        let name = match *axis {
+            "rtt" => "rtt at most",
+            "bandwidth" => "bandwidth at least",
+            _ => "local at least",
+        };
+        let show = |side: &Option<(String, Step)>, none: &str| match side {
+            Some((value, step)) => format!("{value}  {}", shown(step, bound)),
+            None => none.to_owned(),
+        };
+        let _infallible = writeln!(
+            out,
+            "{name:<20}{:<38}{}",
+            show(good, "none of the steps"),
+            show(bad, "none of the steps")
+        );
+    }
+    out.push_str("\n?: the interval holds the bound even after more runs\n");
+    out
+}
+
+fn shown(step: &Step, bound: f64) -> String {
+    match step.slowdown {
+        Some(Estimate { median, low, high, .. }) => {
+            let doubt = if step.is_unsure(bound) { " ?" } else { "" };
+            format!("{median:.3} [{low:.3}, {high:.3}]{doubt}")
+        }
+        None => "could not be run".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps() -> Vec<String> {
+        (1..=8).map(|step| step.to_string()).collect()
+    }
+
+    fn at(median: f64) -> Step {
+        Step { slowdown: Some(Estimate { median, low: median, high: median, count: 1 }) }
+    }
+
+    // Whatever the last good step is, it and the next are run.
+    #[test]
+    fn bisection_brackets_every_threshold() {
+        for threshold in 0..=8 {
+            let mut tried = Vec::new();
+            let found = search("rtt", &steps(), 1.05, |value| {
+                let value: u32 = value.parse().expect("a number");
+                tried.push(value);
+                Ok::<_, ()>(at(if value <= threshold { 1.0 } else { 2.0 }))
+            })
+            .expect("nothing fails");
+            let value = |side: &Option<(String, Step)>| side.as_ref().map(|side| side.0.clone());
+            let expected = |number: u32| (1..=8).contains(&number).then(|| number.to_string());
+            assert_eq!(value(&found.good), expected(threshold));
+            assert_eq!(value(&found.bad), expected(threshold + 1));
+            assert!(tried.len() <= 4, "{tried:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_bad() {
+        let found = search("rtt", &steps(), 1.05, |_| Ok::<_, ()>(Step { slowdown: None }));
+        let found = found.expect("nothing fails");
+        assert!(found.good.is_none());
+        let text =
+            text(&toml::from_str("[workload]\ncommand=['x']").expect("good"), 1.05, &[found]);
+        assert!(text.contains("rtt at most         none of the steps"), "{text}");
+        assert!(text.contains("1  could not be run"), "{text}");
+    }
+
+    #[test]
+    fn unsure_is_an_interval_around_the_bound() {
+        let step =
+            |low, high| Step { slowdown: Some(Estimate { median: 1.04, low, high, count: 5 }) };
+        assert!(step(1.0, 1.1).is_unsure(1.05));
+        assert!(!step(1.0, 1.049).is_unsure(1.05));
+        assert!(!at(1.06).is_unsure(1.05));
+    }
+}

@@ -1,0 +1,192 @@
+//! The results of a sweep on disk: one line for each run, written when it has ended.
+//!
+//! A directory holds `sweep.json` (what was asked, where) and `runs.jsonl`. A run counts when its
+//! line is complete; a line that was being written when the sweep was killed is cut off when it
+//! goes on.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use measure::Host;
+use serde::{Deserialize, Serialize};
+
+/// Why the results cannot be kept where they should.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JournalError {
+    #[error("{}: {source}; check the path and the space left on its disk", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "{} has the results of another experiment or version; name another directory with \
+         --output, or remove it",
+        path.display()
+    )]
+    Other { path: PathBuf },
+    #[error("{}: line {line} is no result; remove it to go on", path.display())]
+    Line { path: PathBuf, line: usize },
+}
+
+/// What `sweep.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) schema: String,
+    pub(crate) version: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) started_unix_ns: u64,
+    pub(crate) seed: u64,
+    pub(crate) host: Host,
+    /// The text of the experiment file.
+    pub(crate) experiment: String,
+    /// What is run in every block.
+    pub(crate) cells: Vec<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Row {
+    /// Counted from 0.
+    pub(crate) block: u32,
+    pub(crate) cell: String,
+    /// The figure; nothing if the run failed.
+    pub(crate) value: Option<f64>,
+    /// Why it failed.
+    pub(crate) failure: Option<String>,
+    pub(crate) started_unix_ns: u64,
+    pub(crate) elapsed_ns: u64,
+    pub(crate) fetch_count: Option<u64>,
+    pub(crate) fetch_p50_ns: Option<u64>,
+    pub(crate) managed_peak_bytes: Option<u64>,
+    pub(crate) unmanaged_bytes: Option<u64>,
+    pub(crate) budget_held: Option<bool>,
+}
+
+/// An open journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    pub(crate) rows: Vec<Row>,
+}
+
+impl Journal {
+    /// Opens the journal in `directory`, which is made if there is none.
+    ///
+    /// # Errors
+    /// When it belongs to something else or cannot be written to.
+    pub(crate) fn open(directory: &Path, header: &Header) -> Result<Self, JournalError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| JournalError::File { path, source }
+        };
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let head = directory.join("sweep.json");
+        match fs::read_to_string(&head) {
+            Ok(text) => {
+                let before: Option<Header> = serde_json::from_str(&text).ok();
+                if !before.is_some_and(|before| before.is_same(header)) {
+                    return Err(JournalError::Other { path: directory.to_owned() });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                write_whole(&head, header).map_err(failed(&head))?;
+            }
+            Err(source) => return Err(JournalError::File { path: head, source }),
+        }
+        let path = directory.join("runs.jsonl");
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true).create(true);
+        let file = options.open(&path).map_err(failed(&path))?;
+        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        file.set_len(whole as u64).map_err(failed(&path))?;
+        let rows = text[..whole].lines().enumerate().map(|(index, line)| {
+            let wrong = |_| JournalError::Line { path: path.clone(), line: index + 1 };
+            serde_json::from_str(line).map_err(wrong)
+        });
+        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        Ok(Self { path, file, rows })
+    }
+
+    /// Whether a cell has been run in a block.
+    pub(crate) fn has(&self, block: u32, cell: &str) -> bool {
+        self.rows.iter().any(|row| row.block == block && row.cell == cell)
+    }
+
+    /// Adds a run; when this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn add(&mut self, row: Row) -> Result<(), JournalError> {
+        let line = serde_json::to_string(&row).expect("plain data has a JSON form") + "\n";
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|source| JournalError::File { path: self.path.clone(), source })?;
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+impl Header {
+    fn is_same(&self, other: &Self) -> bool {
+        let of = |header: &Self| {
+            (header.schema.clone(), header.version.clone(), header.experiment.clone())
+        };
+        of(self) == of(other)
+    }
+}
+
+// All of it or nothing.
+fn write_whole(path: &Path, header: &Header) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(header).expect("plain data has a JSON form") + "\n";
+    let beside = path.with_extension("new");
+    let mut file = File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(experiment: &str) -> Header {
+        Header {
+            schema: "afar.sweep/1".to_owned(),
+            version: "0".to_owned(),
+            command: Vec::new(),
+            started_unix_ns: 0,
+            seed: 1,
+            host: Host::default(),
+            experiment: experiment.to_owned(),
+            cells: Vec::new(),
+        }
+    }
+
+    fn row(block: u32, cell: &str) -> Row {
+        Row { block, cell: cell.to_owned(), value: Some(1.5), ..Row::default() }
+    }
+
+    #[test]
+    fn rows_come_back_and_half_a_line_does_not() {
+        let directory = std::env::temp_dir().join(format!("afar-journal-{}", std::process::id()));
+        let _none = fs::remove_dir_all(&directory);
+        let mut journal = Journal::open(&directory, &header("a")).expect("it is new");
+        journal.add(row(0, "native")).expect("there is room");
+        journal.add(row(0, "zero")).expect("there is room");
+        drop(journal);
+        let path = directory.join("runs.jsonl");
+        let text = fs::read_to_string(&path).expect("it is there");
+        // Killed at any byte of the second line.
+        let first = text.find('\n').expect("two lines") + 1;
+        for length in first..text.len() {
+            fs::write(&path, &text[..length]).expect("there is room");
+            let mut journal = Journal::open(&directory, &header("a")).expect("it is ours");
+            assert!(journal.has(0, "native") && !journal.has(0, "zero"));
+            journal.add(row(0, "zero")).expect("there is room");
+            let again = Journal::open(&directory, &header("a")).expect("it is ours");
+            assert_eq!(again.rows, [row(0, "native"), row(0, "zero")]);
+        }
+        let other = Journal::open(&directory, &header("b"));
+        assert!(matches!(other, Err(JournalError::Other { .. })));
+        fs::remove_dir_all(&directory).expect("it is ours");
+    }
+}

@@ -1,0 +1,292 @@
+//! `afar sweep`: a matrix of runs, what it shows, and the requirement finder.
+//!
+//! ```text
+//! file ─► matrix ─► trial ─► journal ─► stats ─► table
+//!              find ─┘ ▲────────────────┘
+//! ```
+
+mod file;
+mod find;
+mod journal;
+mod matrix;
+mod stats;
+mod table;
+mod trial;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use sys::event::Signals;
+
+use crate::failure::{FAILED, Failure};
+use crate::flags::SweepFlags;
+use crate::live::Line;
+use crate::{host, terminal};
+
+use file::Sweep;
+use journal::{Header, Journal};
+use matrix::Cell;
+use stats::Estimate;
+use trial::{Trials, Trouble};
+
+pub(crate) use file::FileError;
+pub(crate) use journal::JournalError;
+
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+/// As a shell says it of a program that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Why there is no sweep.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SweepError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("{0}")]
+    Start(#[from] sys::Error),
+    #[error("--find {0}: give a share above 0, such as 5%")]
+    Bound(String),
+    #[error("{}: matrix has no values; give some, or use --find", path.display())]
+    NoMatrix { path: PathBuf },
+}
+
+impl SweepError {
+    /// Whether the user can mend it on the command line or in the file.
+    pub(crate) const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Start(_))
+    }
+}
+
+/// Runs `afar sweep`.
+///
+/// # Errors
+/// When the experiment cannot be, or its results cannot be kept. Runs that fail are results.
+pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
+    let (sweep, text) = Sweep::read(&flags.experiment).map_err(SweepError::from)?;
+    let bound = flags.find.as_deref().map(bound).transpose()?;
+    let cells = matrix::cells(&sweep);
+    if bound.is_none() && cells.len() == 2 {
+        return Err(SweepError::NoMatrix { path: flags.experiment.clone() }.into());
+    }
+    let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
+    let header = header(&sweep, text, &cells);
+    if flags.dry_run {
+        let known = directory.join("sweep.json").exists();
+        let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
+        terminal::answer(&plan(&sweep, &cells, &rows)).map_err(Failure::Stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SweepError::from)?;
+    let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+    let mut run = Sweeping {
+        trials: Trials { sweep: &sweep, afar, signals },
+        journal: open(&directory, &header)?,
+        line: if flags.quiet { None } else { Line::on_terminal() },
+        quiet: flags.quiet,
+    };
+    let done = match bound {
+        None => run.matrix(&cells),
+        Some(bound) => run.find(bound),
+    };
+    run.line = None;
+    let answer = match done {
+        Ok(found) => found,
+        Err(Stopped::Failure(failure)) => return Err(failure),
+        Err(Stopped::Interrupted) => {
+            terminal::say(&format!(
+                "afar sweep: interrupted; {} runs are kept in {}, and the same command goes on \
+                 from there\n",
+                run.journal.rows.len(),
+                directory.display()
+            ));
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    };
+    let rows = &run.journal.rows;
+    let findings = table::findings(&cells, rows, sweep.metric.better, sweep.seed);
+    let shown = match answer {
+        Some(text) => text,
+        None if flags.csv => table::csv(&findings),
+        None => table::text(&findings),
+    };
+    terminal::answer(&shown).map_err(Failure::Stdout)?;
+    let has_failed = rows.iter().any(|row| row.value.is_none());
+    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn open(directory: &Path, header: &Header) -> Result<Journal, SweepError> {
+    Ok(Journal::open(directory, header)?)
+}
+
+fn bound(text: &str) -> Result<f64, SweepError> {
+    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
+    let share = share.filter(|share| share.is_finite() && *share > 0.0);
+    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| SweepError::Bound(text.to_owned()))
+}
+
+// `experiment.toml` keeps its results in `experiment.sweep`.
+fn beside(experiment: &Path) -> PathBuf {
+    experiment.with_extension("sweep")
+}
+
+fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
+    Header {
+        schema: "afar.sweep/1".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        started_unix_ns: sys::clock::unix_ns(),
+        seed: sweep.seed,
+        host: host::describe(),
+        experiment,
+        cells: cells.iter().map(Cell::name).collect(),
+    }
+}
+
+// What would be run, and how long that may take.
+fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
+    let runs = cells.len() * sweep.repetitions as usize;
+    let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
+    let done = rows.iter().filter(|row| names.contains(&row.cell)).count();
+    let time = match mean_s(rows) {
+        Some(mean) => format!("about {}", clock(mean * (runs - done.min(runs)) as f64)),
+        None => "unknown until the first run has ended".to_owned(),
+    };
+    let limit = clock(sweep.timeout().as_secs_f64() * (runs - done.min(runs)) as f64);
+    format!(
+        "{} cells in {} blocks: {runs} runs, {done} of them done\n{names}time left: {time}, at \
+         most {limit}\n",
+        cells.len(),
+        sweep.repetitions
+    )
+}
+
+fn mean_s(rows: &[journal::Row]) -> Option<f64> {
+    let sum: f64 = rows.iter().map(|row| row.elapsed_ns as f64 / 1e9).sum();
+    (!rows.is_empty()).then(|| sum / rows.len() as f64)
+}
+
+fn clock(seconds: f64) -> String {
+    let whole = Duration::from_secs_f64(seconds.clamp(0.0, 1e9)).as_secs();
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
+    }
+}
+
+enum Stopped {
+    Interrupted,
+    Failure(Failure),
+}
+
+impl<E: Into<SweepError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into().into())
+    }
+}
+
+struct Sweeping<'a> {
+    trials: Trials<'a>,
+    journal: Journal,
+    line: Option<Line>,
+    quiet: bool,
+}
+
+impl Sweeping<'_> {
+    fn matrix(&mut self, cells: &[Cell]) -> Result<Option<String>, Stopped> {
+        let sweep = self.trials.sweep;
+        let runs = cells.len() * sweep.repetitions as usize;
+        for block in 0..sweep.repetitions {
+            for index in matrix::order(cells.len(), sweep.seed, block) {
+                let left = runs.saturating_sub(self.journal.rows.len());
+                self.show(&cells[index], block, left);
+                self.once(&cells[index], block)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn find(&mut self, bound: f64) -> Result<Option<String>, Stopped> {
+        let sweep = self.trials.sweep;
+        let mut found = Vec::new();
+        for axis in find::SEARCHED {
+            let steps = find::steps(sweep, axis);
+            found.push(find::search(axis, steps, bound, |value| self.step(axis, value, bound))?);
+        }
+        Ok(Some(find::text(sweep, bound, &found)))
+    }
+
+    // Runs a step until it can be told on which side of the bound it is.
+    fn step(&mut self, axis: &'static str, value: &str, bound: f64) -> Result<find::Step, Stopped> {
+        let sweep = self.trials.sweep;
+        let cell = find::cell(sweep, axis, value);
+        for block in 0..sweep.repetitions * find::PATIENCE {
+            let decided = block >= sweep.repetitions && !self.judge(&cell).is_unsure(bound);
+            if decided {
+                break;
+            }
+            self.show(&cell, block, 0);
+            self.once(&Cell::NATIVE, block)?;
+            self.once(&cell, block)?;
+        }
+        Ok(self.judge(&cell))
+    }
+
+    fn judge(&self, cell: &Cell) -> find::Step {
+        let sweep = self.trials.sweep;
+        let cells = std::slice::from_ref(cell);
+        let findings = table::findings(cells, &self.journal.rows, sweep.metric.better, sweep.seed);
+        let slowdown: Option<Estimate> = findings.first().and_then(|finding| finding.slowdown);
+        find::Step { slowdown }
+    }
+
+    fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
+        if self.journal.has(block, &cell.name()) {
+            return Ok(());
+        }
+        match self.trials.run(cell, block) {
+            Ok(row) => {
+                if let Some(why) = row.failure.as_ref().filter(|_| !self.quiet) {
+                    let (name, block) = (&row.cell, block + 1);
+                    terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
+                }
+                Ok(self.journal.add(row)?)
+            }
+            Err(Trouble::Interrupted) => Err(Stopped::Interrupted),
+            Err(Trouble::Failed(why)) => unreachable!("a failure is a row: {why}"),
+        }
+    }
+
+    fn show(&mut self, cell: &Cell, block: u32, left: usize) {
+        let Some(line) = &mut self.line else { return };
+        let time = mean_s(&self.journal.rows).filter(|_| left > 0);
+        let time =
+            time.map_or_else(String::new, |mean| format!("  {} left", clock(mean * left as f64)));
+        let done = self.journal.rows.len();
+        let all = if left > 0 { format!(" of {}", done + left) } else { String::new() };
+        let (run, block) = (done + 1, block + 1);
+        line.draw(&format!("afar  run {run}{all}  block {block}  {}{time}", cell.name()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_shares() {
+        assert_eq!(bound("5%").ok(), Some(1.05));
+        assert_eq!(bound("150 %").ok(), Some(2.5));
+        for wrong in ["5", "0%", "-1%", "x%", "%"] {
+            assert!(bound(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn clock_is_as_fine_as_it_needs_to_be() {
+        assert_eq!([5.0, 65.0, 3700.0].map(clock), ["5 s", "1 min 05 s", "1 h 01 min"]);
+    }
+}

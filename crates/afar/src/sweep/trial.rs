@@ -1,0 +1,277 @@
+//! One run of the workload, from start to figure.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use measure::{Run, RunResults};
+use sys::event::{Poll, Signals};
+
+use super::file::{Metric, Sweep};
+use super::journal::Row;
+use super::matrix::{Cell, Kind};
+
+const SIGTERM: i32 = 15;
+const SIGKILL: i32 = 9;
+const LOOK: Duration = Duration::from_millis(10);
+/// How long a server may take to end when asked to.
+const GRACE: Duration = Duration::from_secs(10);
+const TAIL_CHARS: usize = 200;
+
+/// How a run ended, if it did not end well.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The user wants to stop.
+    Interrupted,
+    /// Something that is said of this run; the others go on.
+    Failed(String),
+}
+
+/// What every run needs.
+pub(crate) struct Trials<'a> {
+    pub(crate) sweep: &'a Sweep,
+    /// This program.
+    pub(crate) afar: PathBuf,
+    pub(crate) signals: Signals,
+}
+
+/// A private directory that goes away with the run.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _gone = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process with its group, which ends when this is dropped.
+struct Started {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            // Afar's program dies with it.
+            let _gone = self.child.kill();
+        }
+        let _gone = sys::process::kill_group(self.child.id(), SIGKILL);
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Trials<'_> {
+    /// Runs a cell once.
+    ///
+    /// # Errors
+    /// When the user wants to stop; failures of the run itself are part of the row.
+    pub(crate) fn run(&self, cell: &Cell, block: u32) -> Result<Row, Trouble> {
+        let started_unix_ns = sys::clock::unix_ns();
+        let start = Instant::now();
+        let mut row = Row { block, cell: cell.name(), started_unix_ns, ..Row::default() };
+        match self.measure(cell, &mut row) {
+            Ok(value) => row.value = Some(value),
+            Err(Trouble::Failed(why)) => row.failure = Some(why),
+            Err(interrupted) => return Err(interrupted),
+        }
+        row.elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(row)
+    }
+
+    fn measure(&self, cell: &Cell, row: &mut Row) -> Result<f64, Trouble> {
+        let scratch = scratch().map_err(failed("make a directory"))?;
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = port.map_err(failed("find a free port"))?.port();
+        let words = |words: &[String]| -> Vec<String> {
+            let directory = scratch.0.display().to_string();
+            let fill = |word: &String| {
+                word.replace("{dir}", &directory).replace("{port}", &port.to_string())
+            };
+            words.iter().map(fill).collect()
+        };
+        let record = scratch.0.join("run.json");
+        let command = self.placed(cell, words(&self.sweep.workload.command), &record);
+        let deadline = Instant::now() + self.sweep.timeout();
+        let begin = Instant::now();
+        let mut program = start(&command, &scratch.0, "program")?;
+        let Some(load) = &self.sweep.workload.load else {
+            let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
+            // Afar's own start is not the program's.
+            let elapsed = facts(&record, row).unwrap_or(elapsed);
+            good(status, &program)?;
+            return figure(&self.sweep.metric, &program, elapsed);
+        };
+        let ready = [
+            &self.sweep.workload.ready_text,
+            &self.sweep.workload.ready_path,
+            &self.sweep.workload.ready_tcp,
+        ]
+        .map(|ready| ready.as_ref().map(|ready| words(std::slice::from_ref(ready)).remove(0)));
+        self.wait_until_ready(&mut program, ready, deadline)?;
+        let mut load = words(load);
+        if load[0] == "afar" {
+            load[0] = self.afar.display().to_string();
+        }
+        let begin = Instant::now();
+        let mut loader = start(&load, &scratch.0, "load")?;
+        let (status, elapsed) = self.finish(&mut loader, begin, deadline)?;
+        good(status, &loader)?;
+        let figure = figure(&self.sweep.metric, &loader, elapsed)?;
+        let _gone = sys::process::kill(program.child.id(), SIGTERM);
+        // A server that does not end is killed; its figure stands.
+        match self.finish(&mut program, begin, Instant::now() + GRACE) {
+            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+            Ok(_) | Err(Trouble::Failed(_)) => {
+                facts(&record, row);
+            }
+        }
+        Ok(figure)
+    }
+
+    fn placed(&self, cell: &Cell, command: Vec<String>, record: &Path) -> Vec<String> {
+        if cell.kind == Kind::Native {
+            return command;
+        }
+        let afar = [self.afar.display().to_string(), "run".to_owned(), "--quiet".to_owned()];
+        let seed = ["--seed".to_owned(), self.sweep.seed.to_string()];
+        let json = ["--json".to_owned(), record.display().to_string()];
+        let flags = afar.into_iter().chain(seed).chain(json).chain(cell.flags());
+        flags.chain(["--".to_owned()]).chain(command).collect()
+    }
+
+    fn wait_until_ready(
+        &self,
+        program: &mut Started,
+        [text, path, tcp]: [Option<String>; 3],
+        deadline: Instant,
+    ) -> Result<(), Trouble> {
+        loop {
+            let printed = || read(&program.out) + &read(&program.err);
+            let is_ready = text.as_ref().is_some_and(|text| printed().contains(text))
+                || path.as_ref().is_some_and(|path| Path::new(path).exists())
+                || tcp.as_ref().is_some_and(|name| TcpStream::connect(name).is_ok());
+            if is_ready {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = program.child.try_wait() {
+                return Err(ended(status, program));
+            }
+            if Instant::now() > deadline {
+                return Err(Trouble::Failed(format!("not ready in time: {}", said(program))));
+            }
+            if self.signals.next().is_some() {
+                return Err(Trouble::Interrupted);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    // Until it ends, the deadline, or the user's wish to stop.
+    fn finish(
+        &self,
+        started: &mut Started,
+        begin: Instant,
+        deadline: Instant,
+    ) -> Result<(ExitStatus, Duration), Trouble> {
+        let system = |error: sys::Error| Trouble::Failed(error.to_string());
+        let ended = sys::process::watch(started.child.id()).map_err(system)?;
+        let mut poll = Poll::new().map_err(system)?;
+        poll.add(&ended, 0).map_err(system)?;
+        poll.add(&self.signals, 1).map_err(system)?;
+        let mut ready = Vec::new();
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let limit = self.sweep.timeout().as_secs_f64();
+                return Err(Trouble::Failed(format!("it took longer than {limit} s")));
+            }
+            poll.wait(Some(left), &mut ready).map_err(system)?;
+            let elapsed = begin.elapsed();
+            if ready.iter().any(|event| event.token == 0) {
+                let status = started.child.wait().map_err(failed("wait for it"))?;
+                return Ok((status, elapsed));
+            }
+            if self.signals.next().is_some() {
+                return Err(Trouble::Interrupted);
+            }
+        }
+    }
+}
+
+fn scratch() -> std::io::Result<Scratch> {
+    let number = sys::clock::monotonic_ns();
+    let path = std::env::temp_dir().join(format!("afar-sweep-{}-{number}", std::process::id()));
+    fs::create_dir(&path)?;
+    Ok(Scratch(path))
+}
+
+fn failed(what: &'static str) -> impl Fn(std::io::Error) -> Trouble {
+    move |error| Trouble::Failed(format!("{what}: {error}"))
+}
+
+fn start(command: &[String], directory: &Path, name: &str) -> Result<Started, Trouble> {
+    let (out, err) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
+    let create = |path: &Path| File::create(path).map_err(failed("write its output"));
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).stdin(Stdio::null());
+    process.stdout(create(&out)?).stderr(create(&err)?).process_group(0);
+    sys::process::die_with_caller(&mut process);
+    let child = process
+        .spawn()
+        .map_err(|error| Trouble::Failed(format!("start {}: {error}", command[0])))?;
+    Ok(Started { child, out, err })
+}
+
+fn good(status: ExitStatus, started: &Started) -> Result<(), Trouble> {
+    if status.success() { Ok(()) } else { Err(ended(status, started)) }
+}
+
+fn ended(status: ExitStatus, started: &Started) -> Trouble {
+    Trouble::Failed(format!("{status}: {}", said(started)))
+}
+
+// The end of what it printed, on one line.
+fn said(started: &Started) -> String {
+    let all = read(&started.out) + " " + &read(&started.err);
+    let text = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    let skipped = text.chars().count().saturating_sub(TAIL_CHARS);
+    let end: String = text.chars().skip(skipped).collect();
+    if end.is_empty() { "it printed nothing".to_owned() } else { end }
+}
+
+fn read(path: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned()
+}
+
+fn figure(metric: &Metric, started: &Started, elapsed: Duration) -> Result<f64, Trouble> {
+    let found = if let Some(pattern) = &metric.pattern {
+        let regex = regex::Regex::new(pattern).expect("it was checked when it was read");
+        let search = |text: &str| -> Option<f64> {
+            regex.captures_iter(text).last()?.get(1)?.as_str().replace(',', "").parse().ok()
+        };
+        search(&read(&started.out)).or_else(|| search(&read(&started.err)))
+    } else if let Some(pointer) = &metric.json {
+        let value: Option<serde_json::Value> = serde_json::from_str(&read(&started.out)).ok();
+        value.and_then(|value| value.pointer(pointer)?.as_f64())
+    } else {
+        Some(elapsed.as_secs_f64())
+    };
+    let found = found.filter(|figure| figure.is_finite() && *figure > 0.0);
+    found.ok_or_else(|| Trouble::Failed(format!("it printed no figure above 0: {}", said(started))))
+}
+
+// What afar says of the run; answers how long the program ran.
+fn facts(record: &Path, row: &mut Row) -> Option<Duration> {
+    let results: RunResults = Run::from_json(&read(record)).ok()?.results;
+    row.fetch_count = Some(results.faults.fetch_count);
+    row.fetch_p50_ns = Some(results.fault_latency.achieved.p50_ns);
+    row.managed_peak_bytes = Some(results.managed_peak_bytes);
+    row.unmanaged_bytes = Some(results.unmanaged_bytes);
+    row.budget_held = Some(results.budget.held);
+    Some(Duration::from_nanos(results.elapsed_ns))
+}

@@ -1,0 +1,244 @@
+//! `afar sweep`: nothing lost, nothing run twice, and failures are results.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{Ended, Launch, open_scratch, usable};
+
+/// An experiment in a directory of its own.
+struct Experiment {
+    directory: PathBuf,
+    file: PathBuf,
+}
+
+impl Experiment {
+    fn new(name: &str, text: &str) -> Self {
+        let directory = open_scratch(&format!("sweep-{name}"));
+        let _old = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+        let file = directory.join("experiment.toml");
+        fs::write(&file, text).expect("the scratch directory can be written to");
+        Self { directory, file }
+    }
+
+    fn launch(&self, flags: &[&str]) -> Launch {
+        let file = self.file.to_str().expect("paths here are text");
+        let words = [env!("CARGO_BIN_EXE_afar"), "sweep", file];
+        Launch::new(words.iter().chain(flags)).env("TMPDIR", &self.directory)
+    }
+
+    fn run(&self, flags: &[&str], status: i32) -> Ended {
+        let ended = self.launch(flags).run().expect(status, &format!("sweep {flags:?}"));
+        ended.leaves_nothing("sweep");
+        ended
+    }
+
+    /// Every run of the journal, by cell and block.
+    fn rows(&self) -> BTreeMap<(String, u64), Value> {
+        let path = self.directory.join("experiment.sweep/runs.jsonl");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut rows = BTreeMap::new();
+        for line in text.lines() {
+            // The last one may be half written.
+            let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
+            let cell = row["cell"].as_str().expect("a name").to_owned();
+            let twice = rows.insert((cell, row["block"].as_u64().expect("a number")), row);
+            assert!(twice.is_none(), "run twice: {twice:?}");
+        }
+        rows
+    }
+
+    /// Directories that runs made for themselves and should have removed.
+    fn left(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.directory).expect("it is there").flatten();
+        let paths = entries.map(|entry| entry.path());
+        let is_ours = |path: &PathBuf| path.to_string_lossy().contains("afar-sweep-");
+        paths.filter(is_ours).collect()
+    }
+}
+
+const MATRIX: &str = "[matrix]\nlocal = [\"50%\", \"100%\"]\n";
+
+#[test]
+fn a_sweep_killed_at_any_moment_goes_on() {
+    if !usable("bpf", "sweep::killed") {
+        return;
+    }
+    let count = "echo x >> {count}; sleep 0.05";
+    let text =
+        format!("repetitions = 3\n[workload]\ncommand = [\"sh\", \"-c\", \"{count}\"]\n{MATRIX}");
+    let experiment = Experiment::new("killed", &text);
+    let file = experiment.directory.join("count");
+    let text = text.replace("{count}", file.to_str().expect("paths here are text"));
+    fs::write(&experiment.file, text).expect("the scratch directory can be written to");
+    let mut before = BTreeMap::new();
+    for round in 0..40_u64 {
+        let running = experiment.launch(&["--quiet"]).start();
+        sleep(Duration::from_millis(70 + round * 37 % 200));
+        running.signal("KILL");
+        running.wait().leaves_nothing("a killed sweep");
+        let rows = experiment.rows();
+        assert!(before.iter().all(|(key, row)| rows.get(key) == Some(row)), "something was lost");
+        before = rows;
+    }
+    experiment.run(&[], 0);
+    assert_eq!(experiment.rows().len(), 3 * 4);
+    // Whatever ended was run once; what was killed in the middle was run again.
+    let started = fs::read_to_string(file).expect("it was run").lines().count();
+    assert!((12..=12 + 41).contains(&started), "{started}");
+    let started_before = started;
+    let again = experiment.run(&["--csv"], 0);
+    assert_eq!(again.text().lines().count(), 5);
+    let file = experiment.directory.join("count");
+    let started = fs::read_to_string(file).expect("it was run").lines().count();
+    assert_eq!(started, started_before, "a finished sweep runs nothing");
+}
+
+#[test]
+fn an_interrupted_sweep_says_so_and_goes_on() {
+    if !usable("bpf", "sweep::interrupted") {
+        return;
+    }
+    let text = format!("repetitions = 2\n[workload]\ncommand = [\"sleep\", \"0.2\"]\n{MATRIX}");
+    let experiment = Experiment::new("interrupted", &text);
+    let running = experiment.launch(&[]).start();
+    while experiment.rows().is_empty() {
+        sleep(Duration::from_millis(20));
+    }
+    running.signal("INT");
+    let ended = running.wait().expect(130, "an interrupted sweep");
+    ended.leaves_nothing("an interrupted sweep");
+    assert!(ended.stderr.contains("the same command goes on from there"), "{}", ended.stderr);
+    let before = experiment.rows().len();
+    assert!((1..8).contains(&before), "{before}");
+    let plan = experiment.run(&["--dry-run"], 0).text();
+    assert!(plan.starts_with(&format!("4 cells in 2 blocks: 8 runs, {before} of them done\n")));
+    assert!(plan.contains("time left: about "), "{plan}");
+    let table = experiment.run(&["--table"], 0).text();
+    assert_eq!(experiment.rows().len(), 8);
+    assert!(table.contains("slowdown against local\n"), "{table}");
+    assert!(experiment.left().is_empty());
+}
+
+/// A workload that does something else under afar.
+fn spoilt(name: &str, spoiler: &str, metric: &str) -> Experiment {
+    let script = format!("if [ -n \\\"$LD_PRELOAD\\\" ]; then {spoiler}; fi; echo figure 7");
+    let text = format!(
+        "repetitions = 1\ntimeout = \"1500ms\"\n[workload]\ncommand = [\"sh\", \"-c\", \
+         \"{script}\"]\n{metric}{MATRIX}"
+    );
+    Experiment::new(name, &text)
+}
+
+#[test]
+fn runs_that_fail_are_reported_and_the_rest_goes_on() {
+    if !usable("bpf", "sweep::failures") {
+        return;
+    }
+    let pattern = "[metric]\npattern = \"figure ([0-9]+)\"\nbetter = \"higher\"\n";
+    let cases = [
+        ("fails", "echo oh no; exit 3", "exit status: 3: oh no"),
+        ("hangs", "sleep 1000", "it took longer than 1.5 s"),
+        ("silent", "exec true", "it printed no figure above 0: it printed nothing"),
+    ];
+    for (name, spoiler, why) in cases {
+        let experiment = spoilt(name, spoiler, pattern);
+        let ended = experiment.run(&[], 1);
+        let rows = experiment.rows();
+        assert_eq!(rows.len(), 4, "{name}");
+        for ((cell, _), row) in rows {
+            if cell == "native" {
+                assert_eq!(row["value"], 7.0);
+            } else {
+                assert_eq!(row["failure"], *why, "{name}: {cell}");
+            }
+        }
+        assert!(ended.text().contains(&format!("1 failed: {why}")), "{}", ended.text());
+        assert!(ended.stderr.contains(&format!("block 1: {why}")), "{}", ended.stderr);
+        assert!(experiment.left().is_empty());
+    }
+}
+
+#[test]
+fn a_server_is_loaded_when_it_is_ready_and_ended_afterwards() {
+    if !usable("bpf", "sweep::server") || !support::installed(&["redis-server"], "sweep::server") {
+        return;
+    }
+    let text = "repetitions = 1\ntimeout = \"60s\"\n[workload]\n\
+        command = [\"redis-server\", \"--port\", \"{port}\", \"--save\", \"\",\n\
+        \"--dir\", \"{dir}\"]\n\
+        ready_tcp = \"127.0.0.1:{port}\"\n\
+        load = [\"afar\", \"load\", \"kv\", \"redis://127.0.0.1:{port}\",\n\
+        \"--fill\", \"--verify\",\n\
+        \"--keys\", \"2000\", \"-n\", \"5000\", \"--json\", \"-\"]\n\
+        [metric]\njson = \"/results/requests_per_s\"\nbetter = \"higher\"\n\
+        [matrix]\nlocal = [\"25%\"]\nrtt = [\"20us\"]\n";
+    let experiment = Experiment::new("server", text);
+    let ended = experiment.run(&["--csv"], 0);
+    let rows = experiment.rows();
+    let far = &rows[&("local=25% rtt=20us".to_owned(), 0)];
+    assert!(far["fetch_count"].as_u64().expect("afar counted") > 100, "{far}");
+    assert!(far["value"].as_f64() > Some(100.0));
+    let slowdown =
+        ended.text().lines().last().and_then(|line| line.split(',').nth(8)?.parse().ok());
+    assert!(slowdown > Some(1.0_f64), "{}", ended.text());
+    assert!(experiment.left().is_empty());
+}
+
+#[test]
+fn a_requirement_is_bracketed() {
+    if !usable("bpf", "sweep::find") {
+        return;
+    }
+    // 8 MiB touched page by page: a fetch costs some 3 us or 500, and nothing if all is local.
+    let probe = env!("CARGO_BIN_EXE_afar");
+    let text = format!(
+        "repetitions = 1\n[workload]\ncommand = [\"{probe}\", \"probe\", \"--pages\", \"2048\", \
+         \"--touches\", \"2000\"]\n[find]\nlocal = \"50%\"\nrtt = \"500us\"\nbandwidth = \"none\"\n\
+         local_steps = [\"100%\", \"50%\"]\nrtt_steps = [\"3us\", \"500us\"]\n\
+         bandwidth_steps = [\"none\", \"100Mbps\"]\n"
+    );
+    let experiment = Experiment::new("find", &text);
+    let table = experiment.run(&["--find", "10000%"], 0).text();
+    let line = |name: &str| {
+        let line = table.lines().find(|line| line.starts_with(name));
+        line.unwrap_or_else(|| panic!("{table}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(line("rtt at most").starts_with("rtt at most 3us"), "{table}");
+    assert!(line("rtt at most").contains(" 500us "), "{table}");
+    assert!(line("local at least").starts_with("local at least 100%"), "{table}");
+    assert!(line("bandwidth at least").starts_with("bandwidth at least none of the"), "{table}");
+}
+
+#[test]
+fn bad_input_is_one_sentence_and_starts_nothing() {
+    let refused = |name: &str, text: &str, flags: &[&str], sentence: &str| {
+        let experiment = Experiment::new(name, text);
+        let ended = experiment.run(flags, 2);
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        assert!(experiment.rows().is_empty());
+    };
+    let least = "[workload]\ncommand = [\"true\"]\n";
+    refused("bad-0", least, &[], "matrix has no values; give some, or use --find");
+    refused("bad-1", "[wrkload]", &[], "line 1: unknown field `wrkload`");
+    refused("bad-2", &format!("{least}[matrix]\nlocal = [\"0\"]"), &[], "matrix.local: \"0\"");
+    refused("bad-3", least, &["--find", "5"], "--find 5: give a share above 0, such as 5%");
+    let file = Path::new("/no/such/experiment.toml");
+    let words = [env!("CARGO_BIN_EXE_afar"), "sweep", file.to_str().expect("text")];
+    let ended = Launch::new(words).run().expect(2, "a missing file");
+    assert!(ended.stderr.contains("/no/such/experiment.toml: No such file"), "{}", ended.stderr);
+    let text = format!("repetitions = 1\n{least}{MATRIX}");
+    let experiment = Experiment::new("bad-4", &text);
+    let results = experiment.directory.join("experiment.sweep");
+    fs::create_dir_all(&results).expect("it is ours");
+    fs::write(results.join("sweep.json"), "{}").expect("it is ours");
+    let ended = experiment.run(&[], 2);
+    assert!(ended.stderr.contains("has the results of another experiment"), "{}", ended.stderr);
+}
