@@ -59,6 +59,30 @@ fn python_sorts_strings_under_every_policy() {
     }
 }
 
+/// The time of arrival in a page's state wraps around after a second.
+#[test]
+fn a_page_fetched_ahead_long_ago_is_there() {
+    if !installed(&["python3"], "programs::ahead") || !usable("bpf", "programs::ahead") {
+        return;
+    }
+    let script = "import mmap, time\n\
+        m = mmap.mmap(-1, 32 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n\
+        for page in range(8192): m[page * 4096] = 1\n\
+        times = []\n\
+        for page in range(64, 576, 128):\n\
+        \x20 m[page * 4096]\n\
+        \x20 time.sleep(0.7)\n\
+        \x20 start = time.perf_counter_ns()\n\
+        \x20 m[(page + 1) * 4096]\n\
+        \x20 times.append(time.perf_counter_ns() - start)\n\
+        print(min(times))";
+    let launch = Launch::new(["/usr/bin/python3", "-c", script]);
+    let flags = ["--trap", "bpf", "--local", "16MiB", "--policy", "fifo", "--prefetch", "next-1"];
+    let ended = launch.under_afar(&flags).run().expect(0, "a page fetched ahead");
+    let ns: u64 = ended.text().trim().parse().expect("a number");
+    assert!(ns < 5_000_000, "it took {ns} ns");
+}
+
 #[test]
 fn node_builds_an_object_graph() {
     if !installed(&["node"], "programs::node") {

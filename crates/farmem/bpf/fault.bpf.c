@@ -274,7 +274,10 @@ static long prefetch_one(__u32 index, void *context)
     __u64 now_ps = (p->now_ns - p->control->epoch_ns) * 1000;
     __u64 ready_ps = reserve(p->link, now_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
-    ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ((__u32)(ready_ns >> READY_UNIT_SHIFT) << READY_SHIFT);
+    __u32 ticks = (__u32)(ready_ns >> READY_UNIT_SHIFT) & READY_MASK;
+    // 0 says that it has arrived.
+    ticks += !ticks;
+    ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ticks << READY_SHIFT;
     __u32 place;
     struct event *entry = log_place(p->control, &place);
     if (entry) {
@@ -426,7 +429,7 @@ static __always_inline void arrive(struct fault *f, __u32 old)
         return;
     __u32 requested_ns = 0;
     __u32 measured_ns = 0;
-    if (ahead < READY_MASK / 2) {
+    if (ready && ahead < READY_MASK / 2) {
         requested_ns = ahead << READY_UNIT_SHIFT;
         spin_until(now + requested_ns);
         measured_ns = bpf_ktime_get_ns() - now;

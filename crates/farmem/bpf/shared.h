@@ -24,7 +24,8 @@
 #define LEAF_CLAIMED 0xffffffffU
 
 // The state word of a page: state 0..2, dirty 3, untracked 4, tier 5..7; then, of a prefetched page, its time of
-// arrival 8..31; of a local page, whether it was fetched by a write 8.
+// arrival 8..31 (0: it has arrived); of a local page, whether it was fetched by a write 8. The time wraps around after
+// a second, so the supervisor sets it to 0 some time after the arrival.
 #define STATE_MASK 7U
 #define STATE_ABSENT 0U
 #define STATE_LOCAL 1U

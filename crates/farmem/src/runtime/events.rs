@@ -58,12 +58,31 @@ impl Supervisor<'_> {
             }
             FaultKind::Prefetch => {
                 residency.admit(event.page, Admission::Prefetch);
+                let ready_ns = event.time_ns + u64::from(event.requested_ns);
+                self.arrivals.push_back((ready_ns, event.slot, event.page));
             }
             FaultKind::Soft | FaultKind::Arrived => {
                 residency.soft_fault(event.page);
             }
         }
         self.totals.note(event);
+    }
+
+    /// Notes that pages which were fetched ahead have arrived, before the time in their words
+    /// could be taken for one to come.
+    pub(crate) fn note_arrivals(&mut self) {
+        let now = self.now_ns();
+        while let Some(&(ready_ns, slot, page)) = self.arrivals.front() {
+            if ready_ns > now {
+                return;
+            }
+            self.arrivals.pop_front();
+            if let Some(cell) = self.tables.word(slot, page) {
+                let there = |word: u32| Word(word).arrived(ready_ns).map(|word| word.0);
+                // A page that has been touched or dropped meanwhile has another word.
+                let _gone = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, there);
+            }
+        }
     }
 
     /// Admits resident pages that residency does not know of: the log overflowed, or did not log

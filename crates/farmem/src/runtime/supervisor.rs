@@ -14,7 +14,7 @@
 //! * Nothing here prints. What the user should know goes to the [`Observer`] or into the
 //!   [`Outcome`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -79,6 +79,8 @@ pub struct Supervisor<'a> {
     pub(crate) ceilings: Vec<Vec<u64>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
+    /// Pages fetched ahead whose words have a time of arrival: that time, slot, page.
+    pub(crate) arrivals: VecDeque<(u64, usize, PageIndex)>,
     /// Children stopped at birth whose parents have not reported them yet, and for how many ticks.
     pub(crate) newborns: Vec<(u32, u32)>,
     /// Pages held for threads that are ending: thread, slot, page.
@@ -143,6 +145,7 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             forks: Vec::new(),
+            arrivals: VecDeque::new(),
             newborns: Vec::new(),
             exiting: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
@@ -288,6 +291,7 @@ impl<'a> Supervisor<'a> {
 
     fn tick(&mut self) {
         self.timer.acknowledge();
+        self.note_arrivals();
         self.scan_unseen();
         self.tidy_up();
         self.end_orphans();

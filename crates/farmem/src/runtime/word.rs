@@ -23,6 +23,9 @@ impl Word {
     const UNTRACKED: u32 = 1 << 4;
     const WRITE_FETCHED: u32 = 1 << 8;
     const TIER_SHIFT: u32 = 5;
+    const READY_SHIFT: u32 = 8;
+    const READY_MASK: u64 = 0xff_ffff;
+    const READY_UNIT_SHIFT: u32 = 6;
 
     pub(crate) fn state(self) -> State {
         match self.0 & 7 {
@@ -70,6 +73,14 @@ impl Word {
         Self((self.0 & 0xf8) | state as u32)
     }
 
+    /// The same page, fetched ahead of use and there, if it was to arrive `ready_ns` after the
+    /// start of the run.
+    pub(crate) fn arrived(self, ready_ns: u64) -> Option<Self> {
+        let ticks = (ready_ns >> Self::READY_UNIT_SHIFT) & Self::READY_MASK;
+        let due = u64::from(self.0 >> Self::READY_SHIFT) == ticks.max(1);
+        (self.state() == State::Prefetched && due).then(|| self.with_state(State::Prefetched))
+    }
+
     pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
         Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
     }
@@ -104,6 +115,20 @@ mod tests {
         assert!(written.dirty() && written.write_fetched());
         assert!(!word.with_untracked(false).made_local(false).dirty());
         assert_eq!(written.emptied(), Word(0).with_tier(5));
+    }
+
+    #[test]
+    fn only_the_awaited_arrival_counts() {
+        let at = |ns: u64| {
+            let ticks = u32::try_from(ns >> 6 & 0xff_ffff).expect("24 bits").max(1);
+            Word(ticks << 8).with_tier(3).0 | State::Prefetched as u32
+        };
+        let word = Word(at(5_000_000_000));
+        let there = word.arrived(5_000_000_000).expect("it was to arrive then");
+        assert_eq!((there.state(), there.tier(), there.0 >> 8), (State::Prefetched, 3, 0));
+        assert_eq!(word.arrived(5_000_100_000), None);
+        assert_eq!(word.with_state(State::Local).arrived(5_000_000_000), None);
+        assert!(Word(at(0)).arrived(0).is_some());
     }
 
     #[test]
