@@ -88,7 +88,7 @@ fn node_builds_an_object_graph() {
     if !installed(&["node"], "programs::node") {
         return;
     }
-    let nodes = if full() { "600" } else { "40" };
+    let nodes = if full() { "1000" } else { "40" };
     let script = source("graph.js");
     every_share(&Launch::new([Path::new("node"), &script, Path::new(nodes)]), "node");
 }

@@ -574,7 +574,8 @@ int afar_fault_kernel(struct bpf_raw_tracepoint_args *context)
     return handle(context);
 }
 
-// Runs when the kernel has mapped a page, with interrupts allowed: the rest of the delay.
+// Runs when the kernel has mapped a page: the rest of the delay. Interrupts that have waited were let in between the
+// two programs; here they wait again (seen on Linux 6.18: no shoot-down is answered from here).
 SEC("perf_event")
 int afar_fault_done(struct bpf_perf_event_data *context)
 {

@@ -45,6 +45,22 @@ pub fn key_bytes(number: u64, order: KeyOrder) -> usize {
     PREFIX.len() + digits
 }
 
+/// Whether `key` is the name of record `number`.
+#[must_use]
+pub fn is_key(key: &[u8], number: u64, order: KeyOrder) -> bool {
+    let Some(digits) = key.strip_prefix(PREFIX) else {
+        return false;
+    };
+    let mut left = order.suffix(number);
+    // From the last digit on; what is left over after the first must be nothing.
+    let matches = digits.iter().rev().all(|&digit| {
+        let last = left % 10;
+        left /= 10;
+        u64::from(digit) == u64::from(b'0') + last
+    });
+    matches && left == 0 && key.len() == key_bytes(number, order)
+}
+
 impl KeyOrder {
     fn suffix(self, number: u64) -> u64 {
         match self {
@@ -195,6 +211,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn keys_are_told_apart(number: u64, other in 0..200_u64, at in 0..24_usize, byte: u8) {
+            for order in [KeyOrder::Ordered, KeyOrder::Hashed] {
+                let mut key = Vec::new();
+                write_key(&mut key, number, order);
+                prop_assert!(is_key(&key, number, order));
+                prop_assert_eq!(is_key(&key, other, order), number == other);
+                prop_assert!(!is_key(&key[..key.len() - 1], number, order));
+                let at = at % key.len();
+                let same = key[at] == byte;
+                key[at] = byte;
+                prop_assert_eq!(is_key(&key, number, order), same);
+            }
+        }
+
         #[test]
         fn values_know_their_record(
             number in 0..1_u64 << 44,

@@ -302,6 +302,14 @@ mod tests {
     }
 
     #[test]
+    fn examples_are_experiments() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let files = std::fs::read_dir(examples).expect("they are there").flatten();
+        let read = files.map(|file| Sweep::read(&file.path()).expect("it is one"));
+        assert_eq!(read.count(), 2);
+    }
+
+    #[test]
     fn what_cannot_be_is_named() {
         let with = |rest: &str| refused(&format!("{LEAST}{rest}"));
         assert!(refused("seed = 1\nrepetitons = 3\n").starts_with("2: unknown field `repetitons`"));

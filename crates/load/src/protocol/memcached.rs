@@ -1,4 +1,4 @@
-use workload::{KeyOrder, write_key, write_value};
+use workload::{KeyOrder, is_key, write_key, write_value};
 
 use super::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, decimal, line};
 
@@ -56,15 +56,12 @@ pub(super) fn decode(
             return Ok(Some((at + body, Reply::Done)));
         }
         let (key, length) = value_line(head)?;
-        let mut expected = Vec::with_capacity(24);
         loop {
             if record == end {
                 return Err(TEXT.violated("a key that was asked for", key));
             }
-            expected.clear();
-            write_key(&mut expected, record, order);
             record += 1;
-            if expected == key {
+            if is_key(key, record - 1, order) {
                 break;
             }
             each(Item::Missing);
