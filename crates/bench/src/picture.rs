@@ -82,7 +82,13 @@ fn lower(svg: &mut Svg, figure: &Figure) {
     }
     svg.frame(&panel);
     let top = panel.top - 8.0;
-    svg.tinted((LEFT, top), "median, 5th to 95th percentile", Anchor::Start, BLUE);
+    let is_beyond = figure.points.iter().any(|point| point.p95.median > axis.high);
+    let what = if is_beyond {
+        "median, 5th to 95th (off scale)"
+    } else {
+        "median, 5th to 95th percentile"
+    };
+    svg.tinted((LEFT, top), what, Anchor::Start, BLUE);
     let label = format!("±{DIME_ERROR_NS:.0} ns: mean error of DiME");
     svg.tinted((LEFT + PANEL_WIDTH, top), &label, Anchor::End, ORANGE);
 }

@@ -58,8 +58,7 @@ const NOTES: &str = r#"Example of a file:
 
 {port} is a free port and {dir} a directory of the run's own. Without load the command is the whole
 workload. Without metric it is the wall time, afar's own start left out; metric.pattern is a regular
-expression with one group. [find] sets
-local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
-from the most to the least generous.
+expression with one group. [find] sets local, rtt and bandwidth where --find holds them, and
+local_steps, rtt_steps and bandwidth_steps, from the most to the least generous.
 
 Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;

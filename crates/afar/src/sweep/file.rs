@@ -313,10 +313,8 @@ mod tests {
     fn what_cannot_be_is_named() {
         let with = |rest: &str| refused(&format!("{LEAST}{rest}"));
         assert!(refused("seed = 1\nrepetitons = 3\n").starts_with("2: unknown field `repetitons`"));
-        assert_eq!(
-            with("[matrix]\nrtt = [\"5 parsecs\"]"),
-            "matrix.rtt: \"5 parsecs\": unknown unit \"parsecs\" for a time; write ns, us, ms or s"
-        );
+        let unit = with("[matrix]\nrtt = [\"5 parsecs\"]");
+        assert!(unit.starts_with("matrix.rtt: \"5 parsecs\": unknown unit \"parsecs\""), "{unit}");
         assert_eq!(with("[matrix]\nlocal = [\"5%\", \"5%\"]"), "matrix.local: 5% is there twice");
         assert!(with("load = [\"x\"]").starts_with("workload.load needs one of ready_text"));
         assert!(with("ready_tcp = \"x:1\"").contains("is for servers"));

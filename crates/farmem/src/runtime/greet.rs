@@ -110,6 +110,9 @@ impl Supervisor<'_> {
 
     /// Forgets the arena in `slot`: its process has ended or executes another program.
     pub(crate) fn retire(&mut self, slot: usize) {
+        // What it did since the last look still counts.
+        self.drain_events();
+        self.note_peak();
         let Some(arena) = self.arenas[slot].take() else {
             return;
         };
@@ -165,7 +168,6 @@ impl Supervisor<'_> {
                 }
                 Ok(Received::Nothing) => return,
                 Ok(Received::Closed) | Err(_) => {
-                    self.drain_events();
                     self.retire(slot);
                     return;
                 }
@@ -195,6 +197,11 @@ impl Supervisor<'_> {
                  as dirty",
             );
         }
+        // A program that ends soon is not looked at again.
+        self.measure_unmanaged();
+        let Some(arena) = &self.arenas[slot] else {
+            return;
+        };
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.
             let _ordinary = sys::process::make_urgent(u32::try_from(helper).unwrap_or(0));

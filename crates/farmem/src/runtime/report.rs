@@ -339,6 +339,11 @@ impl Supervisor<'_> {
             let peak = self.totals.unmanaged.entry(pid).or_default();
             *peak = (*peak).max(bytes);
         }
+        self.note_peak();
+    }
+
+    /// Keeps the most that has been managed at a time.
+    pub(crate) fn note_peak(&mut self) {
         let populated: u64 = self.arenas.iter().flatten().flat_map(|arena| &arena.populated).sum();
         let direct = |arena: &Arena| {
             let count = self.tables.proc(arena.slot).first_touch_count();
