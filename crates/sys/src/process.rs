@@ -45,14 +45,7 @@ pub fn spawn(command: &mut Command, filter: Filter) -> std::result::Result<Spawn
     .during("create a socket pair")?;
     let parent = std::process::id();
     let before_exec = move || {
-        // SAFETY: no pointers. Only async-signal-safe calls from here to exec.
-        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: no arguments.
-        if u32::try_from(unsafe { libc::getppid() }).ok() != Some(parent) {
-            return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
-        }
+        die_with(parent)?;
         let listener = filter.install().map_err(|error| error.source)?;
         pass(&far, listener.as_raw_fd())
     };
@@ -187,20 +180,28 @@ pub fn robust_list(tid: u32) -> Result<u64> {
     check("find a thread's robust list", result).map(|_zero| head)
 }
 
+// Has the calling process be killed when the thread that forked it ends. Between fork and exec:
+// only async-signal-safe calls.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+fn die_with(parent: u32) -> std::io::Result<()> {
+    // SAFETY: no pointers.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: no arguments.
+    if u32::try_from(unsafe { libc::getppid() }).ok() != Some(parent) {
+        return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
 /// Has what `command` starts be killed when the calling thread ends, in whatever way, and begin
 /// with no signal blocked, whatever the caller has blocked.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn die_with_caller(command: &mut Command) {
     let parent = std::process::id();
     let before_exec = move || {
-        // SAFETY: no pointers. Only async-signal-safe calls from here to exec.
-        if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: no arguments.
-        if u32::try_from(unsafe { libc::getppid() }).ok() != Some(parent) {
-            return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
-        }
+        die_with(parent)?;
         // SAFETY: `none` is initialised by sigemptyset before use; all pointers are to locals.
         unsafe {
             let mut none: libc::sigset_t = std::mem::zeroed();

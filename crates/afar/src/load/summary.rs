@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use measure::{Duration, LatencySummary, LoadParams, LoadResults, Run};
 
+use crate::summary::count;
+
 const NAME: usize = 19;
 
 /// Whether every request was answered, and with what was stored.
@@ -26,25 +28,25 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
         "throughput",
         format!(
             "{} requests/s: {} in {elapsed}",
-            grouped(rounded(results.requests_per_s)),
-            grouped(results.request_count),
+            count(rounded(results.requests_per_s)),
+            count(results.request_count),
         ),
     );
     if let Some(asked) = params.rate_per_s
         && results.requests_per_s < asked * 0.99
     {
         let share = results.requests_per_s / asked * 100.0;
-        row("", format!("{share:.1} % of the {} asked for", grouped(rounded(asked))));
+        row("", format!("{share:.1} % of the {} asked for", count(rounded(asked))));
     }
     for of in &results.operations {
         if of.missing_count > 0 {
-            row("missing", format!("{} records of {}", grouped(of.missing_count), of.operation));
+            row("missing", format!("{} records of {}", count(of.missing_count), of.operation));
         }
         if of.refused_count > 0 {
-            row("refused", format!("{} times {}", grouped(of.refused_count), of.operation));
+            row("refused", format!("{} times {}", count(of.refused_count), of.operation));
         }
         if of.wrong_count > 0 {
-            row("WRONG", format!("{} values of {}", grouped(of.wrong_count), of.operation));
+            row("WRONG", format!("{} values of {}", count(of.wrong_count), of.operation));
         }
     }
     if results.lost_count > 0 || results.failed_connection_count > 0 {
@@ -68,7 +70,7 @@ fn how(params: &LoadParams) -> String {
         .map(|share| format!("{} {:.0} %", share.operation, share.share * 100.0))
         .collect();
     let pace = match (params.rate_per_s, &params.spacing) {
-        (Some(rate), Some(spacing)) => format!("open loop, {}/s {spacing}", grouped(rounded(rate))),
+        (Some(rate), Some(spacing)) => format!("open loop, {}/s {spacing}", count(rounded(rate))),
         _ => "closed loop".to_owned(),
     };
     let plural =
@@ -76,7 +78,7 @@ fn how(params: &LoadParams) -> String {
     format!(
         "{} of {} records ({} bytes), {}; {pace}, {}, {}, depth {}",
         mix.join(", "),
-        grouped(params.record_count),
+        count(params.record_count),
         params.value_bytes,
         params.distribution,
         plural(params.thread_count, "thread"),
@@ -92,8 +94,9 @@ fn latencies(results: &LoadResults) -> String {
     }
     out.push('\n');
     for of in results.operations.iter().filter(|of| of.latency.count > 0) {
-        let LatencySummary { count, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } = of.latency;
-        let _infallible = write!(out, "{:<NAME$}{:>12}", of.operation, grouped(count));
+        let LatencySummary { count: answered, p50_ns, p95_ns, p99_ns, p999_ns, max_ns, .. } =
+            of.latency;
+        let _infallible = write!(out, "{:<NAME$}{:>12}", of.operation, count(answered));
         for ns in [p50_ns, p95_ns, p99_ns, p999_ns, max_ns] {
             let _infallible = write!(out, "{:>12.1}", ns as f64 / 1000.0);
         }
@@ -107,26 +110,9 @@ fn rounded(rate: f64) -> u64 {
     rate.round() as u64
 }
 
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn good_is_answered_and_nothing_else() {

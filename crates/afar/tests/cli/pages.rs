@@ -63,7 +63,18 @@ fn man_pages_for_every_command() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["afar-ctl.1", "afar-doctor.1", "afar-run.1", "afar.1"]);
+    assert_eq!(
+        names,
+        [
+            "afar-ctl.1",
+            "afar-doctor.1",
+            "afar-load-kv.1",
+            "afar-load.1",
+            "afar-run.1",
+            "afar-sweep.1",
+            "afar.1"
+        ]
+    );
     let page = std::fs::read_to_string(directory.join("afar-run.1")).unwrap();
     assert!(page.contains(".TH afar-run 1") && page.contains("bandwidth"), "{page}");
     let nowhere = afar(["man", "/dev/null/man"]);

@@ -98,28 +98,18 @@ fn value_line(head: &[u8]) -> Result<(&[u8], usize), ProtocolError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded};
+    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
     use super::*;
-
-    fn encoded(command: Command) -> String {
-        let mut out = Vec::new();
-        encode(&mut out, command, KeyOrder::Ordered);
-        String::from_utf8(out).expect("text")
-    }
 
     #[test]
     fn commands_are_lines() {
-        assert_eq!(encoded(GET), "get user3\r\n");
-        assert_eq!(encoded(SCAN), "get user3 user4 user5\r\n");
-        assert_eq!(encoded(SET), "set user3 0 0 5\r\n00000\r\n");
+        assert_eq!(encoded(TEXT, GET), "get user3\r\n");
+        assert_eq!(encoded(TEXT, SCAN), "get user3 user4 user5\r\n");
+        assert_eq!(encoded(TEXT, SET), "set user3 0 0 5\r\n00000\r\n");
     }
 
     #[test]
     fn replies() {
-        let done = |length, items: &[&str]| {
-            let items = items.iter().map(|&item| item.to_owned()).collect();
-            Ok(Some((length, Reply::Done, items)))
-        };
         assert_eq!(decoded(TEXT, b"STORED\r\n", SET), done(8, &[]));
         assert_eq!(decoded(TEXT, b"END\r\n", GET), done(5, &["-"]));
         let one = b"VALUE user3 0 2\r\nab\r\nEND\r\n";

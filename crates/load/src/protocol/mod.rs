@@ -143,6 +143,23 @@ mod tests {
         Ok(reply.map(|(length, reply)| (length, reply, items)))
     }
 
+    /// A command as text.
+    pub(super) fn encoded(protocol: Protocol, command: Command) -> String {
+        let mut out = Vec::new();
+        protocol.encode(&mut out, command, KeyOrder::Ordered);
+        String::from_utf8(out).expect("text")
+    }
+
+    /// What [`decoded`] says of a reply of `length` bytes with these items.
+    #[expect(clippy::type_complexity, reason = "that of `decoded`")]
+    pub(super) fn done(
+        length: usize,
+        items: &[&str],
+    ) -> Result<Option<(usize, Reply, Vec<String>)>, ProtocolError> {
+        let items = items.iter().map(|&item| item.to_owned()).collect();
+        Ok(Some((length, Reply::Done, items)))
+    }
+
     /// Any beginning of a good reply is incomplete, and what follows it is left alone.
     pub(super) fn arrives_in_pieces(protocol: Protocol, reply: &[u8], command: Command) {
         for end in 0..reply.len() {

@@ -102,33 +102,23 @@ fn bulk(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded};
+    use super::super::tests::{GET, SCAN, SET, arrives_in_pieces, decoded, done, encoded};
     use super::*;
-
-    fn encoded(command: Command) -> String {
-        let mut out = Vec::new();
-        encode(&mut out, command, KeyOrder::Ordered);
-        String::from_utf8(out).expect("text")
-    }
 
     #[test]
     fn commands_are_arrays_of_bulk_strings() {
-        assert_eq!(encoded(GET), "*2\r\n$3\r\nGET\r\n$5\r\nuser3\r\n");
+        assert_eq!(encoded(RESP, GET), "*2\r\n$3\r\nGET\r\n$5\r\nuser3\r\n");
         assert_eq!(
-            encoded(SCAN),
+            encoded(RESP, SCAN),
             "*4\r\n$4\r\nMGET\r\n$5\r\nuser3\r\n$5\r\nuser4\r\n$5\r\nuser5\r\n"
         );
-        assert_eq!(encoded(SET), "*3\r\n$3\r\nSET\r\n$5\r\nuser3\r\n$5\r\n00000\r\n");
+        assert_eq!(encoded(RESP, SET), "*3\r\n$3\r\nSET\r\n$5\r\nuser3\r\n$5\r\n00000\r\n");
         let long = Command::Get { first: 1_000_000, count: 1 };
-        assert!(encoded(long).ends_with("$11\r\nuser1000000\r\n"));
+        assert!(encoded(RESP, long).ends_with("$11\r\nuser1000000\r\n"));
     }
 
     #[test]
     fn replies() {
-        let done = |length, items: &[&str]| {
-            let items = items.iter().map(|&item| item.to_owned()).collect();
-            Ok(Some((length, Reply::Done, items)))
-        };
         assert_eq!(decoded(RESP, b"+OK\r\n", SET), done(5, &[]));
         assert_eq!(decoded(RESP, b"$2\r\nab\r\n$1", GET), done(8, &["3=ab"]));
         assert_eq!(decoded(RESP, b"$-1\r\n", GET), done(5, &["-"]));
