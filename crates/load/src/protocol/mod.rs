@@ -151,7 +151,6 @@ mod tests {
     }
 
     /// What [`decoded`] says of a reply of `length` bytes with these items.
-    #[expect(clippy::type_complexity, reason = "that of `decoded`")]
     pub(super) fn done(
         length: usize,
         items: &[&str],
