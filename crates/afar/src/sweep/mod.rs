@@ -81,6 +81,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     }
     let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SweepError::from)?;
     let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+    trial::clear_scratch();
     let mut run = Sweeping {
         trials: Trials { sweep: &sweep, afar, signals },
         journal: open(&directory, &header)?,
@@ -149,7 +150,8 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
 fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
     let runs = cells.len() * sweep.repetitions as usize;
     let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
-    let done = rows.iter().filter(|row| names.contains(&row.cell)).count();
+    let is_ours = |row: &&journal::Row| cells.iter().any(|cell| cell.name() == row.cell);
+    let done = rows.iter().filter(is_ours).count();
     let time = match mean_s(rows) {
         Some(mean) => format!("about {}", clock(mean * (runs - done.min(runs)) as f64)),
         None => "unknown until the first run has ended".to_owned(),

@@ -19,6 +19,8 @@ const SIGKILL: i32 = 9;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long a server may take to end when asked to.
 const GRACE: Duration = Duration::from_secs(10);
+/// Names of private directories begin so; the process and a number follow.
+const SCRATCH: &str = "afar-sweep-";
 const TAIL_CHARS: usize = 200;
 
 /// How a run ended, if it did not end well.
@@ -205,9 +207,25 @@ impl Trials<'_> {
 
 fn scratch() -> std::io::Result<Scratch> {
     let number = sys::clock::monotonic_ns();
-    let path = std::env::temp_dir().join(format!("afar-sweep-{}-{number}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{number}", std::process::id()));
     fs::create_dir(&path)?;
     Ok(Scratch(path))
+}
+
+/// Removes what sweeps that were killed have left: directories of processes that are gone.
+pub(crate) fn clear_scratch() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let owner = name.strip_prefix(SCRATCH).and_then(|rest| rest.split_once('-'));
+        let owner = owner.and_then(|(pid, _)| pid.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            // Another user's stays.
+            let _refused = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 fn failed(what: &'static str) -> impl Fn(std::io::Error) -> Trouble {
