@@ -25,18 +25,10 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
+#include "link.bpf.h"
 #include "shared.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-#define ARRAY(name_, type_, entries_)            \
-    struct {                                      \
-        __uint(type, BPF_MAP_TYPE_ARRAY);         \
-        __uint(map_flags, BPF_F_MMAPABLE);        \
-        __type(key, __u32);                       \
-        __type(value, type_);                     \
-        __uint(max_entries, entries_);            \
-    } name_ SEC(".maps")
 
 // Sizes of `afar_pages` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
 // the kernel gives every array element at least eight bytes.
@@ -88,7 +80,6 @@ struct {
 volatile const __u32 stock_mask = 0;
 
 #define FETCHED 1
-#define ACCESS_ONCE(x) (*(volatile typeof(x) *)&(x))
 
 static __always_inline void ring_doorbell(struct control *control)
 {
@@ -102,12 +93,6 @@ struct spin {
     volatile __u32 *word;
     volatile __s64 *free;
 };
-
-static long spin_clock(__u32 index, void *context)
-{
-    struct spin *spin = context;
-    return bpf_ktime_get_ns() >= spin->until_ns;
-}
 
 // The state word of a page, whose leaf is taken from the stock at the first touch of its 2 MiB segment.
 static __always_inline __u32 *state_word(struct control *control, __u32 slot, __u32 page)
@@ -205,40 +190,10 @@ static __always_inline __u32 claim_frame(struct control *control, struct lane *l
     return waited;
 }
 
-// Reserves `page_ps` of the link from `now_ps` on; answers when the last bit has been sent.
-static __always_inline __u64 reserve(struct link *link, __u64 now_ps)
-{
-    if (link->mode == LINK_PER_FAULT || !link->page_ps)
-        return now_ps + link->page_ps;
-    for (int i = 0; i < 8; i++) {
-        __u64 free_at = ACCESS_ONCE(link->fetch_free_ps);
-        __u64 start = free_at > now_ps ? free_at : now_ps;
-        if (__sync_val_compare_and_swap(&link->fetch_free_ps, free_at, start + link->page_ps) == free_at)
-            return start + link->page_ps;
-    }
-    return now_ps + link->page_ps;
-}
-
 // Round trip, or a draw from the profile of completion times.
 static __always_inline __u64 latency_ps(struct link *link, __u32 tier)
 {
-    if (!link->profiled)
-        return link->rtt_ps;
-    // splitmix64 over a counter: the draws of a run are a function of its seed.
-    __u64 z = __sync_fetch_and_add(&link->profile_state, 0x9e3779b97f4a7c15ULL);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    struct profile *profile = bpf_map_lookup_elem(&afar_profile, &tier);
-    if (!profile)
-        return link->rtt_ps;
-    return (__u64)profile->ns[(z >> 32) & (PROFILE_ENTRIES - 1)] * 1000;
-}
-
-// Answers how often it looked at the clock.
-static __always_inline long spin_until(__u64 until_ns)
-{
-    struct spin spin = { .until_ns = until_ns };
-    return bpf_loop(1 << 20, spin_clock, &spin, 0);
+    return latency_of(link, link->profiled ? bpf_map_lookup_elem(&afar_profile, &tier) : 0);
 }
 
 struct prefetch {
@@ -272,7 +227,7 @@ static long prefetch_one(__u32 index, void *context)
         return 0;
     __sync_fetch_and_add(&p->lane->free, -1);
     __u64 now_ps = (p->now_ns - p->control->epoch_ns) * 1000;
-    __u64 ready_ps = reserve(p->link, now_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
+    __u64 ready_ps = reserve(p->link, now_ps, p->link->page_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
     __u32 ticks = (__u32)(ready_ns >> READY_UNIT_SHIFT) & READY_MASK;
     // 0 says that it has arrived.
@@ -382,7 +337,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     if (timed) {
         __u64 now = entered + stalled;
         __u64 now_ps = (now - control->epoch_ns) * 1000;
-        __u64 sent_ps = reserve(link, now_ps);
+        __u64 sent_ps = reserve(link, now_ps, link->page_ps);
         __u64 ready_ps = sent_ps + latency_ps(link, tier);
         __u64 ready = control->epoch_ns + ready_ps / 1000;
         wait_ns += (sent_ps - link->page_ps - now_ps) / 1000;

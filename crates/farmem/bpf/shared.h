@@ -5,11 +5,12 @@
 #pragma once
 #include <linux/types.h>
 
+#include "link.h"
+
 #define PROCS_MAX 128
 #define TIERS_MAX 8
 #define EVENTS_MAX (1 << 16)
 #define EVENTS_MARGIN 4096
-#define PROFILE_ENTRIES 4096
 
 // The arenas lie side by side, one slice of addresses per managed process.
 #define ARENA_BASE 0x100000000000ULL
@@ -55,10 +56,6 @@
 // The times of the event are set; without it they are what an older event left.
 #define FLAG_TIMED 8U
 #define TAG(slot, kind, flags) ((slot) << 16 | (kind) << 8 | (flags))
-
-#define LINK_SHARED 0U
-#define LINK_PER_FAULT 1U
-#define LINK_FULL_DUPLEX 2U
 
 struct control {
     __u64 epoch_ns;
@@ -111,25 +108,6 @@ struct lane {
     __u64 pad[4];
 };
 _Static_assert(sizeof(struct lane) == 64, "struct lane");
-
-struct link {
-    __u64 rtt_ps;
-    __u64 page_ps;
-    __u64 constant_ns;
-    __u32 mode;
-    __u32 profiled;
-    __u64 profile_state;
-    __u64 pad0[3];
-    __u64 fetch_free_ps;
-    __u64 write_free_ps;
-    __u64 pad1[6];
-};
-_Static_assert(sizeof(struct link) == 128, "struct link");
-
-// Quantiles of the completion time of one page, evenly spaced.
-struct profile {
-    __u32 ns[PROFILE_ENTRIES];
-};
 
 struct directory {
     __u32 leaf[SEGMENTS_PER_ARENA];

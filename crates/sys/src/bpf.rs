@@ -87,12 +87,28 @@ impl Object {
     /// # Errors
     /// When the verifier refuses the program or the caller may not count events of others.
     pub fn attach_minor_faults(&mut self, name: &'static str) -> std::result::Result<(), BpfError> {
+        self.attach_event(name, SoftwareEvent::PageFaultsMin)
+    }
+
+    /// Loads program `name` and has it run after every major fault of any process.
+    ///
+    /// # Errors
+    /// As [`Object::attach_minor_faults`].
+    pub fn attach_major_faults(&mut self, name: &'static str) -> std::result::Result<(), BpfError> {
+        self.attach_event(name, SoftwareEvent::PageFaultsMaj)
+    }
+
+    fn attach_event(
+        &mut self,
+        name: &'static str,
+        event: SoftwareEvent,
+    ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut PerfEvent = program.try_into()?;
         program.load()?;
         let online = aya::util::online_cpus().map_err(|(_, error)| BpfError::Processors(error))?;
         for cpu in online {
-            let event = PerfEventConfig::Software(SoftwareEvent::PageFaultsMin);
+            let event = PerfEventConfig::Software(event);
             let scope = PerfEventScope::AllProcessesOneCpu { cpu };
             program.attach(event, scope, SamplePolicy::Period(1), false)?;
         }

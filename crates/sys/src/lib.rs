@@ -5,6 +5,7 @@
 //! spawn a program under a system-call filter      seccomp, process
 //! back its memory with a file and watch it        memory, userfault, pagemap
 //! trap its page faults                            bpf
+//! limit a group of processes, swap their pages  group, swap, setting
 //! act inside it                                   socket (to the preload library), ptrace
 //! wait for whatever comes next                    event, clock
 //! ```
@@ -20,12 +21,15 @@ pub mod bpf;
 pub mod clock;
 mod error;
 pub mod event;
+pub mod group;
 pub mod memory;
 pub mod pagemap;
 pub mod process;
 pub mod ptrace;
 pub mod seccomp;
+pub mod setting;
 pub mod socket;
+pub mod swap;
 pub mod userfault;
 
 pub use error::{Error, Result};

@@ -22,6 +22,7 @@ mod exits;
 mod filter;
 mod fork;
 mod greet;
+mod link;
 mod moves;
 mod preload;
 #[path = "../../../farmem-preload/src/protocol.rs"]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sys::memory::{MemoryFile, SharedView};
 
+use super::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES};
 use crate::page::PageIndex;
 
 /// Most processes that are managed at once.
@@ -16,8 +17,6 @@ pub const PROCS_MAX: usize = 128;
 pub const TIERS_MAX: usize = 8;
 /// Entries of the event log.
 pub(crate) const EVENTS_MAX: usize = 1 << 16;
-/// Entries of one tier's table of completion times.
-pub(crate) const PROFILE_ENTRIES: usize = 4096;
 /// First address of the first arena.
 pub(crate) const ARENA_BASE: u64 = 0x1000_0000_0000;
 /// Addresses of one arena: 2 to this power.
@@ -29,13 +28,9 @@ pub(crate) const LEAF_PAGES: usize = 512;
 /// Leaves that cover one arena.
 pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
 
-pub(crate) const LINK_MODES: [measure::LinkMode; 3] =
-    [measure::LinkMode::Shared, measure::LinkMode::PerFault, measure::LinkMode::FullDuplex];
-
 const CONTROL_BYTES: usize = 192;
 const PROC_WORDS: usize = 8;
 const LANE_WORDS: usize = 8;
-const LINK_WORDS: usize = 16;
 const EVENT_WORDS: usize = 4;
 
 /// What the trap did about a fault.
@@ -229,9 +224,7 @@ impl Tables {
     }
 
     pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
-        let words = &self.links.words64()[tier * LINK_WORDS..][..LINK_WORDS];
-        let halves = &self.links.words32()[tier * LINK_WORDS * 2..][..LINK_WORDS * 2];
-        LinkTable { words, halves }
+        LinkTable::of(&self.links, tier)
     }
 
     pub(crate) fn profile(&self, tier: usize) -> &[AtomicU32] {
@@ -440,41 +433,6 @@ impl<'a> Lane<'a> {
     }
 }
 
-/// The link of one tier.
-pub(crate) struct LinkTable<'a> {
-    words: &'a [AtomicU64],
-    halves: &'a [AtomicU32],
-}
-
-impl<'a> LinkTable<'a> {
-    pub(crate) fn rtt_ps(&self) -> &'a AtomicU64 {
-        &self.words[0]
-    }
-    pub(crate) fn page_ps(&self) -> &'a AtomicU64 {
-        &self.words[1]
-    }
-    pub(crate) fn constant_ns(&self) -> &'a AtomicU64 {
-        &self.words[2]
-    }
-    pub(crate) fn mode(&self) -> &'a AtomicU32 {
-        &self.halves[6]
-    }
-    pub(crate) fn profiled(&self) -> &'a AtomicU32 {
-        &self.halves[7]
-    }
-    pub(crate) fn profile_state(&self) -> &'a AtomicU64 {
-        &self.words[4]
-    }
-    /// Instant, in picoseconds of the run, at which the way in is free.
-    pub(crate) fn fetch_free_ps(&self) -> &'a AtomicU64 {
-        &self.words[8]
-    }
-    /// Instant at which the way out is free, when it is not the same.
-    pub(crate) fn write_free_ps(&self) -> &'a AtomicU64 {
-        &self.words[9]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::word::State;
@@ -547,8 +505,8 @@ mod tests {
         let header = include_str!("../../bpf/shared.h");
         let sizes =
             [("control", CONTROL_BYTES), ("proc", PROC_WORDS * 8), ("lane", LANE_WORDS * 8)];
-        let links = [("link", LINK_WORDS * 8), ("event", EVENT_WORDS * 8)];
-        for (name, bytes) in sizes.into_iter().chain(links) {
+        let events = [("event", EVENT_WORDS * 8)];
+        for (name, bytes) in sizes.into_iter().chain(events) {
             let line = format!("_Static_assert(sizeof(struct {name}) == {bytes}, ");
             assert!(header.contains(&line), "{line}");
         }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use measure::{Bytes, LinkConfig};
+use measure::LinkConfig;
 use sys::bpf::{BpfError, Doorbell, Hash, Object, Setting};
 
 use super::config::{LEAD_NS, RunConfig, STALL_MAX_NS, TrapKind};
-use super::shared::{LINK_MODES, PROFILE_ENTRIES, Sizes, Tables};
+use super::shared::{Sizes, Tables};
 use super::supervisor::Supervisor;
 use super::{Retune, RunError};
 
@@ -100,9 +100,7 @@ impl Supervisor<'_> {
         let mut delayed = false;
         for (tier, config) in self.config.tiers.iter().enumerate() {
             self.write_link(tier, &config.link);
-            delayed |= !config.link.rtt.is_zero()
-                || config.link.bandwidth.is_some()
-                || config.link.profile.is_some();
+            delayed |= super::link::delays(&config.link);
         }
         let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
         self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
@@ -114,21 +112,8 @@ impl Supervisor<'_> {
 
     fn write_link(&self, tier: usize, link: &LinkConfig) {
         let table = self.tables.link(tier);
-        let page = link.bandwidth.map_or(0, |rate| rate.transfer_time(Bytes::PAGE).as_ps());
-        table.rtt_ps().store(link.rtt.as_ps(), Ordering::Release);
-        table.page_ps().store(page, Ordering::Release);
         table.constant_ns().store(self.config.constant_ns, Ordering::Release);
-        let mode = LINK_MODES.iter().position(|mode| *mode == link.mode).unwrap_or(0);
-        table.mode().store(u32::try_from(mode).unwrap_or(0), Ordering::Release);
-        if let Some(profile) = &link.profile {
-            let quantiles = profile.table(Bytes::PAGE, PROFILE_ENTRIES);
-            for (entry, time) in self.tables.profile(tier).iter().zip(quantiles) {
-                let ns = u32::try_from(time.as_ns()).unwrap_or(u32::MAX);
-                entry.store(ns, Ordering::Relaxed);
-            }
-        }
-        table.profile_state().store(self.config.seed, Ordering::Relaxed);
-        table.profiled().store(u32::from(link.profile.is_some()), Ordering::Release);
+        table.set(link, self.tables.profile(tier), self.config.seed);
     }
 
     /// Reserves the link of `tier` for pages that are written back.

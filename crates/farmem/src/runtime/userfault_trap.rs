@@ -10,7 +10,8 @@ use std::sync::atomic::Ordering;
 
 use sys::userfault::Fault;
 
-use super::shared::{FaultEvent, FaultKind, PROFILE_ENTRIES};
+use super::link::PROFILE_ENTRIES;
+use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 use crate::page::PageIndex;
