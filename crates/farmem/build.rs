@@ -1,5 +1,5 @@
-//! Builds the two parts of the engine that do not run in this process: the BPF program of the trap,
-//! and the shared object that is loaded into the program.
+//! Builds the parts of the engines that do not run in this process: the BPF programs of the trap
+//! and of the swap delay, and the shared object that is loaded into the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,32 +7,25 @@ use std::process::Command;
 
 fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    build_trap(&out.join("fault.bpf.o"));
+    println!("cargo::rerun-if-changed=bpf");
+    for name in ["fault", "swap"] {
+        build_bpf(name, &out);
+    }
     build_preload(&out.join("libafar.so"));
 }
 
-fn build_trap(object: &Path) {
-    println!("cargo::rerun-if-changed=bpf");
+fn build_bpf(name: &str, out: &Path) {
     let machine = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets the architecture");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let mut command = Command::new(clang);
     command
-        .args([
-            "-target",
-            "bpf",
-            "-mcpu=v3",
-            "-O2",
-            "-g",
-            "-Wall",
-            "-Werror",
-            "-c",
-            "bpf/fault.bpf.c",
-            "-o",
-        ])
-        .arg(object)
+        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c"])
+        .arg(format!("bpf/{name}.bpf.c"))
+        .arg("-o")
+        .arg(out.join(format!("{name}.bpf.o")))
         // Where Debian and its descendants keep <asm/types.h>.
         .arg(format!("-I/usr/include/{machine}-linux-gnu"));
-    run(&mut command, "compile the page-fault trap; clang and libbpf-dev are needed");
+    run(&mut command, "compile a BPF program; clang and libbpf-dev are needed");
 }
 
 fn build_preload(object: &Path) {

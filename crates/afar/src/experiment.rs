@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use farmem::runtime::swap::{SwapConfig, page_cluster};
 use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
 use farmem::{PolicyKind, Prefetch};
 use measure::{
@@ -10,7 +11,9 @@ use measure::{
     ProfileError, TierParams,
 };
 
-use crate::flags::{Budget, Like, RunFlags, Trap};
+use crate::flags::{Budget, Engine, Like, RunFlags, Trap};
+use crate::keep;
+use crate::mechanism::Mechanism;
 use crate::setting::{Bandwidth, TierSetting};
 use crate::tuning::{budget, page_delay};
 
@@ -28,6 +31,9 @@ pub(crate) struct Experiment {
     pub(crate) policy: PolicyKind,
     pub(crate) prefetch: Prefetch,
     pub(crate) seed: u64,
+    pub(crate) engine: Engine,
+    /// What the kernel is to read ahead with the swap engine; none leaves it.
+    pub(crate) page_cluster: Option<u64>,
     /// As asked for; [`crate::trap`] decides.
     pub(crate) trap: Trap,
     pub(crate) profile: Option<PathBuf>,
@@ -69,6 +75,10 @@ pub(crate) enum UsageError {
         "two tiers are named \"{0}\"; rename one (\"{DEFAULT_TIER}\" is the default tier's name)"
     )]
     TierTwice(String),
+    #[error("--engine swap: {flag} is for --engine arena, because {why}; leave it out")]
+    NotForSwap { flag: &'static str, why: &'static str },
+    #[error("--page-cluster is for --engine swap; add that, or leave it out")]
+    NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
     OneWayTooLong(Duration),
 }
@@ -79,6 +89,7 @@ impl Experiment {
     /// # Errors
     /// When two flags contradict one another, or the profile cannot be read.
     pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, UsageError> {
+        check_engine(flags)?;
         let local = flags.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
         if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
             return Err(UsageError::OfSize { of, local });
@@ -111,13 +122,15 @@ impl Experiment {
             program: flags.program.clone(),
             tiers,
             of: flags.of,
-            scope: match flags.budget {
-                Budget::Process => BudgetScope::Process,
-                Budget::Tree => BudgetScope::Tree,
+            scope: match (flags.engine, flags.budget) {
+                (Engine::Swap, _) | (_, Some(Budget::Tree)) => BudgetScope::Tree,
+                (Engine::Arena, Some(Budget::Process) | None) => BudgetScope::Process,
             },
             policy,
             prefetch: flags.prefetch,
             seed: flags.seed,
+            engine: flags.engine,
+            page_cluster: flags.page_cluster,
             trap: flags.trap,
             profile: flags.profile.clone(),
             calibrate: !flags.no_calibrate,
@@ -143,21 +156,46 @@ impl Experiment {
         }
     }
 
+    /// The same for the swap engine.
+    pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
+        let default = &self.tiers[0];
+        SwapConfig {
+            program: self.program.clone(),
+            local: default.local,
+            of: self.of,
+            link: default.link.clone(),
+            seed: self.seed,
+            record,
+            page_cluster: self.page_cluster,
+            keeper: keep::COMMAND.map(OsString::from).to_vec(),
+        }
+    }
+
     /// What the record of the run says about it.
-    pub(crate) fn params(&self, trap: TrapKind) -> Params {
+    pub(crate) fn params(&self, mechanism: Mechanism) -> Params {
         let default = &self.tiers[0];
         let local = default.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
         Params {
-            engine: "arena".to_owned(),
-            trap: trap.name().to_owned(),
+            engine: mechanism.engine().to_owned(),
+            trap: mechanism.trap().to_owned(),
             local: local.to_string(),
             local_bytes: budget(default, self.of).map(Bytes::get),
             rtt_ns: default.link.rtt.as_ns(),
             bandwidth_bps: default.link.bandwidth.map(measure::BitsPerSec::get),
             link: default.link.mode.to_string(),
             profile: self.profile.as_deref().map(|path| path.display().to_string()),
-            policy: self.policy.to_string(),
-            prefetch: self.prefetch.to_string(),
+            policy: match mechanism {
+                Mechanism::Arena(_) => self.policy.to_string(),
+                Mechanism::Swap => "kernel".to_owned(),
+            },
+            prefetch: match mechanism {
+                Mechanism::Arena(_) => self.prefetch.to_string(),
+                Mechanism::Swap => "kernel".to_owned(),
+            },
+            page_cluster: match mechanism {
+                Mechanism::Arena(_) => None,
+                Mechanism::Swap => self.page_cluster.or_else(page_cluster),
+            },
             budget_scope: match self.scope {
                 BudgetScope::Process => "process".to_owned(),
                 BudgetScope::Tree => "tree".to_owned(),
@@ -176,6 +214,30 @@ impl Experiment {
     pub(crate) fn shortest_delay(&self) -> Option<Duration> {
         let delays = self.tiers.iter().map(|tier| page_delay(&tier.link));
         delays.filter(|delay| !delay.is_zero()).min()
+    }
+}
+
+/// What one engine has and the other has not.
+fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
+    if flags.engine == Engine::Arena {
+        return if flags.page_cluster.is_some() { Err(UsageError::NotForArena) } else { Ok(()) };
+    }
+    const KERNEL: &str = "the kernel chooses which pages leave";
+    let given = [
+        ("--policy", flags.policy.is_some(), KERNEL),
+        ("--like dime", flags.like == Some(Like::Dime), KERNEL),
+        ("--prefetch", flags.prefetch != Prefetch::None, "the kernel reads ahead: --page-cluster"),
+        ("--tier", !flags.tiers.is_empty(), "all swap space lies behind one link"),
+        ("--trap", flags.trap != Trap::Auto, "the kernel handles the faults"),
+        (
+            "--budget process",
+            flags.budget == Some(Budget::Process),
+            "a control group is one budget for all of its processes",
+        ),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => Err(UsageError::NotForSwap { flag, why }),
+        None => Ok(()),
     }
 }
 
@@ -301,6 +363,27 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn engines_refuse_what_they_do_not_have() {
+        for flags in [
+            "--policy lru",
+            "--like dime",
+            "--prefetch next-4",
+            "--tier name=a",
+            "--trap bpf",
+            "--budget process",
+        ] {
+            let refused = resolve(&format!("--engine swap {flags}"));
+            assert!(matches!(refused, Err(UsageError::NotForSwap { .. })), "{flags}");
+        }
+        assert!(matches!(resolve("--page-cluster 0"), Err(UsageError::NotForArena)));
+        let swap = resolve("--engine swap --like gao --rtt 5us --page-cluster 0").unwrap();
+        assert_eq!(swap.scope, BudgetScope::Tree);
+        let params = swap.params(Mechanism::Swap);
+        assert_eq!((params.policy.as_str(), params.page_cluster), ("kernel", Some(0)));
+        assert_eq!(swap.swap_config(false).link.mode, LinkMode::FullDuplex);
+    }
+
+    #[test]
     fn one_way_is_half_a_round_trip() {
         assert_eq!(link("--one-way 2us").rtt, Duration::from_us(4));
         assert!(matches!(resolve("--one-way 18000000s"), Err(UsageError::OneWayTooLong(_))));
@@ -331,7 +414,8 @@ pub(crate) mod tests {
 
     #[test]
     fn params_resolve_a_share_of_a_size_only() {
-        let bytes = |flags| resolve(flags).unwrap().params(TrapKind::Bpf).local_bytes;
+        let bytes =
+            |flags| resolve(flags).unwrap().params(Mechanism::Arena(TrapKind::Bpf)).local_bytes;
         assert_eq!(bytes("--local 25%"), None);
         assert_eq!(bytes("--local 25% --of 2GiB"), Some(512 << 20));
         assert_eq!(bytes("--local 512MiB"), Some(512 << 20));

@@ -109,7 +109,7 @@ fn of_run(error: &RunError) -> u8 {
         RunError::NoProgram => USAGE,
         RunError::NotFound(_) => NOT_FOUND,
         RunError::NotExecutable(_) | RunError::NotStarted(..) => NOT_EXECUTABLE,
-        RunError::Trap(_) => ENVIRONMENT,
+        RunError::Trap(_) | RunError::Swap(_) => ENVIRONMENT,
         _ => OURS,
     }
 }

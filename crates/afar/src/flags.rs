@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
-pub(crate) use run::{Budget, Like, RunFlags, Trap};
+pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use sweep::SweepFlags;
 
 /// Run any Linux program with part of its memory far away.
@@ -30,6 +30,7 @@ pub(crate) enum Command {
     Ctl(CtlFlags),
     Doctor(DoctorFlags),
     Probe(ProbeFlags),
+    Keep(KeepFlags),
     Man(ManFlags),
     Completions(CompletionsFlags),
 }
@@ -106,6 +107,14 @@ pub(crate) struct ProbeFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
+
+/// Set up swap space for a run and put the host back when its input ends
+///
+/// What --engine swap starts beside the program, in a session of its own, so that what ends the run
+/// does not end it.
+#[derive(Debug, Args)]
+#[command(hide = true)]
+pub(crate) struct KeepFlags {}
 
 /// Write the man pages
 #[derive(Debug, Args)]

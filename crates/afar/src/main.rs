@@ -9,11 +9,13 @@ mod setting;
 mod usage;
 
 mod experiment;
+mod mechanism;
 mod program;
 mod trap;
 mod tuning;
 
 mod calibrate;
+mod keep;
 mod probe;
 
 mod control;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),
         Command::Probe(flags) => ("probe", probe::probe(flags)),
+        Command::Keep(_) => ("keep", keep::keep()),
         Command::Man(flags) => ("man", pages::man(&flags.directory)),
         Command::Completions(flags) => ("completions", pages::completions(flags.shell)),
     };

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::flags::Engine;
+
 /// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).
 const SCRIPTS_MAX: usize = 5;
 /// Bytes of a script that the kernel looks at (BINPRM_BUF_SIZE); an ELF header is shorter.
@@ -36,31 +38,30 @@ pub(crate) enum ProgramError {
     NotExecutable { path: PathBuf, source: io::Error },
     #[error(
         "{}: it is statically linked, as most Go programs are, and --engine arena manages \
-         only programs with a dynamic loader; it needs --engine swap, which this version of \
-         afar does not have",
+         only programs with a dynamic loader; run it with --engine swap",
         path.display()
     )]
     Static { path: PathBuf },
     #[error(
         "{}: it is setuid, setgid or has file capabilities, and the loader keeps afar out of \
-         such a program; run a copy without them: cp does not copy these",
+         such a program; run a copy without them (cp does not copy these), or with --engine swap",
         path.display()
     )]
     Privileged { path: PathBuf },
     #[error(
-        "{}: it is not for a 64-bit x86 processor, the only kind whose programs afar manages; \
-         use one that was built for it",
+        "{}: it is not for a 64-bit x86 processor, the only kind whose programs --engine arena \
+         manages; use one that was built for it, or run it with --engine swap",
         path.display()
     )]
     Foreign { path: PathBuf },
 }
 
 /// Finds the program `name` as a shell does and checks that its memory can be managed. For a
-/// script, that is its interpreter's.
+/// script, that is its interpreter's. The swap engine manages whatever can be run.
 ///
 /// # Errors
 /// When there is none, it may not be executed, or its memory cannot be managed.
-pub(crate) fn check(name: &OsStr) -> Result<(), ProgramError> {
+pub(crate) fn check(name: &OsStr, engine: Engine) -> Result<(), ProgramError> {
     let mut path = find(name)?;
     for _ in 0..SCRIPTS_MAX {
         match check_file(&path) {
@@ -69,6 +70,7 @@ pub(crate) fn check(name: &OsStr) -> Result<(), ProgramError> {
             Err(Refusal::Unusable(source)) => {
                 return Err(ProgramError::NotExecutable { path, source });
             }
+            Err(_) if engine == Engine::Swap => return Ok(()),
             Err(Refusal::Static) => return Err(ProgramError::Static { path }),
             Err(Refusal::Privileged) => return Err(ProgramError::Privileged { path }),
             Err(Refusal::Foreign) => return Err(ProgramError::Foreign { path }),

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use farmem::runtime::swap::SwapSupervisor;
 use farmem::runtime::{Outcome, RunError, Supervisor};
 use measure::Run;
 use sys::process::Change;
@@ -9,6 +10,7 @@ use sys::process::Change;
 use crate::control::Control;
 use crate::failure::Failure;
 use crate::flags::RunFlags;
+use crate::mechanism::Mechanism;
 use crate::output::Output;
 use crate::record::Recorded;
 use crate::setup::Setup;
@@ -47,8 +49,11 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
 }
 
 fn supervise(setup: &Setup, watch: &mut Watch) -> Result<Outcome, RunError> {
-    let config = setup.config(watch.recorder.is_some());
-    Supervisor::start(config, watch)?.run()
+    let record = watch.recorder.is_some();
+    match setup.mechanism() {
+        Mechanism::Arena(trap) => Supervisor::start(setup.config(trap, record), watch)?.run(),
+        Mechanism::Swap => SwapSupervisor::start(setup.swap_config(record), watch)?.run(),
+    }
 }
 
 /// Ends the watch: erases the line, closes the socket, finishes the record.

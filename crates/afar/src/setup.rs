@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use farmem::runtime::RunConfig;
+use farmem::runtime::swap::SwapConfig;
+use farmem::runtime::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::live::LiveLine;
+use crate::mechanism::Mechanism;
 use crate::record::Recorder;
 use crate::trap::{self, Choice};
 use crate::tuning::Tuning;
@@ -56,13 +58,13 @@ impl Setup {
     pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, Failure> {
         let experiment = Experiment::resolve(flags)?;
         if let Some(name) = experiment.program.first() {
-            program::check(name)?;
+            program::check(name, experiment.engine)?;
         }
         let choice = trap::choose(&experiment)?;
         // Against the limits that are known already; the floor is not yet.
-        Tuning::new(&experiment, choice.kind, Duration::ZERO).check()?;
+        Tuning::new(&experiment, choice.mechanism, Duration::ZERO).check()?;
         let reason = choice.reason.iter();
-        let name = choice.kind.name();
+        let name = choice.mechanism.trap();
         let warnings =
             reason.map(|reason| format!("trap {name} in place of bpf: {reason}")).collect();
         Ok(Self { experiment, choice, calibration: None, warnings })
@@ -77,9 +79,13 @@ impl Setup {
         let Some(delay) = self.experiment.shortest_delay().filter(|_| wanted) else {
             return Ok(());
         };
-        let calibration = calibrate(self.choice.kind, delay)?;
+        // The swap engine's delay comes on top of what the kernel does by itself.
+        let Mechanism::Arena(trap) = self.choice.mechanism else {
+            return Ok(());
+        };
+        let calibration = calibrate(trap, delay)?;
         self.calibration = Some(calibration);
-        match Tuning::new(&self.experiment, self.choice.kind, self.floor()).check() {
+        match Tuning::new(&self.experiment, self.choice.mechanism, self.floor()).check() {
             Ok(()) => self.warnings.extend(doubt(&calibration, delay)),
             Err(below) if self.experiment.allow_below_floor => {
                 self.warnings.push(below.to_string());
@@ -106,7 +112,7 @@ impl Setup {
         let recorder = flags.record.as_deref().map(create).transpose()?;
         let allow_below_floor = self.experiment.allow_below_floor;
         let floor = if allow_below_floor { Duration::ZERO } else { self.floor() };
-        let tuning = Tuning::new(&self.experiment, self.choice.kind, floor);
+        let tuning = Tuning::new(&self.experiment, self.choice.mechanism, floor);
         let control = Control::listen(self.experiment.program_name(), tuning);
         if let Err(error) = &control {
             self.warnings.push(format!(
@@ -120,10 +126,20 @@ impl Setup {
         })
     }
 
-    /// What the engine is told.
-    pub(crate) fn config(&self, record: bool) -> RunConfig {
+    /// How the run is done.
+    pub(crate) const fn mechanism(&self) -> Mechanism {
+        self.choice.mechanism
+    }
+
+    /// What the arena engine is told.
+    pub(crate) fn config(&self, trap: TrapKind, record: bool) -> RunConfig {
         let cost = self.calibration.unwrap_or_default();
-        self.experiment.config(self.choice.kind, cost, record)
+        self.experiment.config(trap, cost, record)
+    }
+
+    /// What the swap engine is told.
+    pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
+        self.experiment.swap_config(record)
     }
 
     /// The record of the run, without its results.
@@ -135,7 +151,7 @@ impl Setup {
             started_unix_ns: sys::clock::unix_ns(),
             seed: self.experiment.seed,
             host: host::describe(),
-            params: self.experiment.params(self.choice.kind),
+            params: self.experiment.params(self.choice.mechanism),
             results: RunResults::default(),
         }
     }
@@ -155,9 +171,11 @@ impl Setup {
             program: program.map(|word| word.to_string_lossy().into_owned()).collect(),
             seed: experiment.seed,
             of_bytes: experiment.of.map(measure::Bytes::get),
-            calibrate: experiment.calibrate && experiment.shortest_delay().is_some(),
+            calibrate: experiment.calibrate
+                && experiment.shortest_delay().is_some()
+                && self.choice.mechanism != Mechanism::Swap,
             trap_reason: self.choice.reason.clone(),
-            params: experiment.params(self.choice.kind),
+            params: experiment.params(self.choice.mechanism),
         };
         let json = serde_json::to_string_pretty(&resolved);
         json.expect("plain data has a JSON form") + "\n"

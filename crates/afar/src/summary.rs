@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use measure::{BitsPerSec, Bytes, Duration, FaultLatency, LatencySummary, Params, Run, RunResults};
 
+use crate::mechanism::Mechanism;
 use crate::record::Recorded;
 
 /// Width of the column of names.
@@ -29,11 +30,18 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("budget", budget);
     }
     row("link", link(params));
-    row("trap", trap(params, results));
-    row("faults", faults(results));
-    row("traffic", traffic(results));
-    row("stalls", stalls(results));
-    row("not managed", unmanaged(results));
+    if is_swap(params) {
+        row("engine", swap(params));
+        row("faults", swap_faults(results));
+        row("traffic", traffic(results));
+        row("reclaim", reclaim(results));
+    } else {
+        row("trap", trap(params, results));
+        row("faults", faults(results));
+        row("traffic", traffic(results));
+        row("stalls", stalls(results));
+        row("not managed", unmanaged(results));
+    }
     for text in unmanaged_processes(results) {
         row("", text);
     }
@@ -107,6 +115,36 @@ fn trap(params: &Params, results: &RunResults) -> String {
         );
     }
     text
+}
+
+fn is_swap(params: &Params) -> bool {
+    params.engine == Mechanism::Swap.engine()
+}
+
+fn swap(params: &Params) -> String {
+    let ahead = params.page_cluster.map_or(1, |exponent| 1_u64 << exponent.min(63));
+    format!(
+        "swap; the delay comes on top of the kernel's own; it reads up to {ahead} pages ahead \
+         where it reads ahead at all"
+    )
+}
+
+fn swap_faults(results: &RunResults) -> String {
+    let faults = &results.faults;
+    let mut text = format!("fetched {}", count(faults.fetch_count));
+    if faults.prefetch_count > 0 {
+        let _infallible = write!(text, ", and ahead {}", count(faults.prefetch_count));
+    }
+    if faults.silent_count > 0 {
+        let silent = count(faults.silent_count);
+        let _infallible = write!(text, ", without a transfer {silent} (pages of zeros, files)");
+    }
+    text
+}
+
+fn reclaim(results: &RunResults) -> String {
+    let times = count(results.stall.stall_count);
+    format!("{times} times at the limit, where the thread that needs memory makes room itself")
 }
 
 fn faults(results: &RunResults) -> String {
@@ -272,6 +310,20 @@ achieved             0.6       0.6       0.6       0.6       0.6
   overhead           0.4       0.4       0.4       0.4       0.4
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn text_of_the_swap_engine_says_what_the_kernel_did() {
+        let mut run = run();
+        (run.params.engine, run.params.page_cluster) = ("swap".to_owned(), Some(3));
+        let extra = Extra { program: "true", recorded: None };
+        let text = text(&run, &extra);
+        assert!(text.contains("\nengine        swap; the delay comes on top"), "{text}");
+        assert!(text.contains("reads up to 8 pages ahead"), "{text}");
+        let faults = "\nfaults        fetched 2, and ahead 4, without a transfer 6 (pages of zeros";
+        assert!(text.contains(faults), "{text}");
+        assert!(text.contains("\nreclaim       1 times at the limit"), "{text}");
+        assert!(!text.contains("trap") && !text.contains("not managed"), "{text}");
     }
 
     #[test]

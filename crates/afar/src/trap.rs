@@ -3,11 +3,13 @@
 use std::fs::OpenOptions;
 use std::path::Path;
 
-use farmem::runtime::{TrapKind, probe};
+use farmem::runtime::swap::Obstacle;
+use farmem::runtime::{TrapKind, probe, swap};
 use sys::bpf::BpfError;
 
 use crate::experiment::Experiment;
-use crate::flags::Trap;
+use crate::flags::{Engine, Trap};
+use crate::mechanism::Mechanism;
 use crate::tuning::{BPF_DELAY_MAX, BPF_LOCAL_MIN, budget, longest_delay};
 
 /// How to get access to userfaultfd.
@@ -17,7 +19,7 @@ const DEVICE: &str = "/dev/userfaultfd";
 /// A trap and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Choice {
-    pub(crate) kind: TrapKind,
+    pub(crate) mechanism: Mechanism,
     /// Why not the faster one, where the choice was ours.
     pub(crate) reason: Option<String>,
 }
@@ -37,6 +39,8 @@ pub(crate) enum TrapError {
          {DEVICE}; grant access with: sudo {USERFAULTFD_REMEDY}"
     )]
     Neither(#[source] std::io::Error),
+    #[error("use the swap engine: {0}")]
+    Swap(#[from] Obstacle),
 }
 
 /// Decides on a trap for `experiment` by what it asks for and what this machine can do.
@@ -44,7 +48,11 @@ pub(crate) enum TrapError {
 /// # Errors
 /// When this machine cannot do what was asked for.
 pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
-    let plain = |kind| Choice { kind, reason: None };
+    let plain = |kind| Choice { mechanism: Mechanism::Arena(kind), reason: None };
+    if experiment.engine == Engine::Swap {
+        swap::probe()?;
+        return Ok(Choice { mechanism: Mechanism::Swap, reason: None });
+    }
     match experiment.trap {
         Trap::Bpf => {
             probe().map_err(TrapError::Bpf)?;
@@ -64,7 +72,7 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
         (Some(obstacle), _) => obstacle,
     };
     userfaultfd().map_err(TrapError::Neither)?;
-    Ok(Choice { kind: TrapKind::Userfault, reason: Some(reason) })
+    Ok(Choice { mechanism: Mechanism::Arena(TrapKind::Userfault), reason: Some(reason) })
 }
 
 /// Whether this process may create a userfaultfd that handles faults of the kernel's accesses too.

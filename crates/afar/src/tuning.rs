@@ -1,9 +1,10 @@
 //! Which delays, bandwidths and budgets a run may have, at its start and while it goes on.
 
-use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, Retune, Tier, TrapKind};
+use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, Retune, Tier};
 use measure::{Bytes, Duration, LinkConfig, LocalSize};
 
 use crate::experiment::Experiment;
+use crate::mechanism::Mechanism;
 use crate::setting::{Bandwidth, Change, SettingError, delay};
 
 /// Longest delay and smallest local memory under the bpf trap.
@@ -15,7 +16,7 @@ pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
 pub(crate) struct Tuning {
     tiers: Vec<Tier>,
     of: Option<Bytes>,
-    trap: TrapKind,
+    mechanism: Mechanism,
     /// The shortest delay that is allowed.
     floor: Duration,
     changes: Vec<String>,
@@ -30,15 +31,15 @@ pub(crate) enum TuningError {
     )]
     BelowFloor { delay: Duration, floor: Duration },
     #[error(
-        "a delay of {delay} for a page is more than the {BPF_DELAY_MAX} that the bpf trap can \
-         wait; ask for less, or run with --trap userfaultfd"
+        "a delay of {delay} for a page is more than the {limit} that trap {trap} can wait; ask for \
+         less, or run with --trap userfaultfd"
     )]
-    TooLong { delay: Duration },
+    TooLong { delay: Duration, limit: Duration, trap: &'static str },
     #[error(
-        "{local} of local memory is less than the {BPF_LOCAL_MIN} that the bpf trap can hold; ask \
-         for more, or run with --trap userfaultfd"
+        "{local} of local memory is less than the {limit} that trap {trap} can hold; ask for more, \
+         or run with --trap userfaultfd"
     )]
-    TooSmall { local: Bytes },
+    TooSmall { local: Bytes, limit: Bytes, trap: &'static str },
     #[error("there is no tier \"{name}\" in this run; use {known}")]
     NoTier { name: String, known: String },
     #[error("the tier draws its delays from a profile, so rtt has no effect; leave it out")]
@@ -48,12 +49,12 @@ pub(crate) enum TuningError {
 }
 
 impl Tuning {
-    /// The settings of a run under `trap`, where no delay may be shorter than `floor`.
-    pub(crate) fn new(experiment: &Experiment, trap: TrapKind, floor: Duration) -> Self {
+    /// The settings of a run by `mechanism`, where no delay may be shorter than `floor`.
+    pub(crate) fn new(experiment: &Experiment, mechanism: Mechanism, floor: Duration) -> Self {
         Self {
             tiers: experiment.tiers.clone(),
             of: experiment.of,
-            trap,
+            mechanism,
             floor,
             changes: Vec::new(),
         }
@@ -125,15 +126,16 @@ impl Tuning {
             let floor = self.floor;
             return Err(TuningError::BelowFloor { delay, floor });
         }
-        if self.trap != TrapKind::Bpf {
-            return Ok(());
-        }
+        let trap = self.mechanism.trap();
         let delay = longest_delay(&tier.link);
-        if delay > BPF_DELAY_MAX {
-            return Err(TuningError::TooLong { delay });
+        if let Some(limit) = self.mechanism.delay_max().filter(|&limit| delay > limit) {
+            return Err(TuningError::TooLong { delay, limit, trap });
         }
-        match budget(tier, self.of) {
-            Some(local) if local < BPF_LOCAL_MIN => Err(TuningError::TooSmall { local }),
+        let local = budget(tier, self.of);
+        match (local, self.mechanism.local_min()) {
+            (Some(local), Some(limit)) if local < limit => {
+                Err(TuningError::TooSmall { local, limit, trap })
+            }
             _ => Ok(()),
         }
     }
@@ -170,10 +172,13 @@ pub(crate) fn budget(tier: &Tier, of: Option<Bytes>) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farmem::runtime::TrapKind;
+
     use crate::experiment::tests::resolve;
 
     fn tuning(flags: &str, trap: TrapKind, floor_us: u64) -> Tuning {
-        Tuning::new(&resolve(flags).unwrap(), trap, Duration::from_us(floor_us))
+        let mechanism = Mechanism::Arena(trap);
+        Tuning::new(&resolve(flags).unwrap(), mechanism, Duration::from_us(floor_us))
     }
 
     fn change(words: &str) -> Change {

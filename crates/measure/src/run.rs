@@ -127,6 +127,10 @@ pub struct Params {
     pub policy: String,
     /// Prefetch policy.
     pub prefetch: String,
+    /// What the kernel reads ahead when it swaps, as `vm.page-cluster`: 2 to this power pages;
+    /// `None` with an engine that does not swap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cluster: Option<u64>,
     /// Who shares a budget.
     pub budget_scope: String,
     /// Further tiers of far memory, nearest first.
@@ -374,6 +378,7 @@ mod tests {
             profile: None,
             policy: "clock".to_owned(),
             prefetch: "none".to_owned(),
+            page_cluster: None,
             budget_scope: "tree".to_owned(),
             tiers: vec![TierParams {
                 name: "far".to_owned(),

@@ -11,8 +11,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::error::During;
 use crate::Result;
+use crate::error::During;
 
 const SIGKILL: i32 = 9;
 

@@ -264,6 +264,15 @@ pub fn make_urgent(tid: u32) -> Result<()> {
     check("raise a thread's priority", result).map(|_zero| ())
 }
 
+/// Has the calling process lead a session of its own: what a terminal sends its foreground does not
+/// reach it.
+///
+/// # Errors
+/// When it leads a process group already.
+pub fn lead_session() -> Result<()> {
+    rustix::process::setsid().during("lead a session").map(|_session| ())
+}
+
 /// The processor that the calling thread runs on.
 #[must_use]
 pub fn processor() -> usize {

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use farmem::runtime::{TrapKind, probe};
+use farmem::runtime::{TrapKind, probe, swap};
 use measure::Duration;
+use sys::group::{Hierarchy, Version};
 use sys::memory::MemoryFile;
 
 use super::{Check, State};
@@ -13,7 +14,7 @@ use crate::trap::{USERFAULTFD_REMEDY, userfaultfd};
 /// Oldest kernels with what the traps use: bpf_loop (5.17); asynchronous write-protection of
 /// shared memory and PAGEMAP_SCAN, which tell dirty pages from clean ones (6.7).
 const KERNEL_MIN: (u32, u32) = (5, 17);
-const SWAP_ENGINE: &str = "the engine swap, which this version does not have";
+const SWAP_ENGINE: &str = "--engine swap";
 const KERNEL_SCAN: (u32, u32) = (6, 7);
 
 /// Checks everything; whether `afar run` works at all comes with it.
@@ -29,6 +30,7 @@ pub(super) fn all() -> (Vec<Check>, bool) {
         priority(),
         zram(),
         control_groups(),
+        swap_engine(),
     ]);
     (checks, usable)
 }
@@ -161,11 +163,25 @@ fn zram() -> Check {
 
 fn control_groups() -> Check {
     let name = "control groups";
-    let controllers = read("/sys/fs/cgroup/cgroup.controllers");
-    if controllers.split(' ').any(|controller| controller == "memory") {
-        return Check::ok(name, "version 2 with memory limits");
+    match Hierarchy::find() {
+        Some(Hierarchy { version: Version::One, .. }) => {
+            Check::ok(name, "version 1 with memory limits")
+        }
+        Some(Hierarchy { version: Version::Two, .. }) => {
+            Check::ok(name, "version 2 with memory limits")
+        }
+        None => Check::no(name, "no memory limits").needed_for(SWAP_ENGINE),
     }
-    Check::no(name, "no memory limits in version 2").needed_for(SWAP_ENGINE)
+}
+
+/// Everything it needs; what it changes on the host is tried by a run only.
+fn swap_engine() -> Check {
+    let name = "engine swap";
+    match swap::probe() {
+        Ok(()) => Check::ok(name, "can be used"),
+        Err(error) => Check::no(name, sentence(&error))
+            .needed_for("static programs, and one budget for a whole tree of any programs"),
+    }
 }
 
 fn release() -> String {

@@ -4,6 +4,9 @@
 //! belong to processes and go with them. What can stay is a process: a descendant of the program
 //! that was not killed with it, whose system calls nobody answers any more; or an afar whose
 //! program is gone. Names in file systems are looked for all the same.
+//!
+//! The swap engine changes the host. A process of its own puts that back; if it was killed too, its
+//! journal says what to do.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,7 +14,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use farmem::runtime::swap;
 use serde::Serialize;
+use sys::group::Hierarchy;
 
 use crate::ctl;
 
@@ -39,11 +44,16 @@ enum What {
     Supervisor { pid: u32 },
     /// A pinned BPF object, or a control group.
     Path { path: PathBuf },
+    /// What a run under the swap engine has changed.
+    Swap { keeper: u32, changes: String },
 }
 
 /// Finds everything, in order of process id and name.
 pub(super) fn find() -> Vec<Leftover> {
-    let mut found = Vec::new();
+    let mut found: Vec<What> = swap::leftovers()
+        .iter()
+        .map(|left| What::Swap { keeper: left.keeper(), changes: left.describe() })
+        .collect();
     for pid in processes() {
         if is_orphan(pid) {
             let name = read(pid, "comm").trim_end().to_owned();
@@ -52,8 +62,10 @@ pub(super) fn find() -> Vec<Leftover> {
             found.push(What::Supervisor { pid });
         }
     }
-    for directory in ["/sys/fs/bpf", "/sys/fs/cgroup"] {
-        found.extend(named_afar(Path::new(directory)).map(|path| What::Path { path }));
+    let groups = Hierarchy::find().map(|hierarchy| hierarchy.root);
+    for directory in groups.into_iter().chain(["/sys/fs/bpf".into()]) {
+        let abandoned = named_afar(&directory).filter(|path| !swap::is_in_use(path));
+        found.extend(abandoned.map(|path| What::Path { path }));
     }
     let leftover = |what| Leftover { what, removed: false, error: None };
     found.into_iter().map(leftover).collect()
@@ -69,7 +81,10 @@ impl Leftover {
             What::Orphan { pid, .. } | What::Supervisor { pid } => {
                 sys::process::kill(*pid, SIGKILL).map_err(|error| error.to_string())
             }
+            // A group that went with the swap space of its run.
+            What::Path { path } if !path.exists() => Ok(()),
             What::Path { path } => remove_path(path).map_err(|error| error.to_string()),
+            What::Swap { keeper, .. } => undo(*keeper),
         };
         self.removed = result.is_ok();
         self.error = result.err();
@@ -84,6 +99,9 @@ impl fmt::Display for Leftover {
             }
             What::Supervisor { pid } => write!(f, "process {pid} (afar), whose program is gone")?,
             What::Path { path } => write!(f, "{}", path.display())?,
+            What::Swap { keeper, changes } => {
+                write!(f, "changes to this host by process {keeper} (afar): {changes}")?;
+            }
         }
         match &self.error {
             Some(error) => write!(f, ": not removed: {error}"),
@@ -91,6 +109,14 @@ impl fmt::Display for Leftover {
             None => Ok(()),
         }
     }
+}
+
+/// Puts back what the run with this keeper has changed.
+fn undo(keeper: u32) -> Result<(), String> {
+    let leftovers = swap::leftovers();
+    let left = leftovers.iter().filter(|left| left.keeper() == keeper);
+    let failed: Vec<String> = left.flat_map(swap::Leftover::undo).collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
 fn processes() -> Vec<u32> {

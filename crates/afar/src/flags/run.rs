@@ -27,10 +27,10 @@ pub(crate) struct RunFlags {
     #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) of: Option<Bytes>,
 
-    /// Who shares the local memory: each process has its own, or the whole tree one
-    #[arg(long, value_name = "SCOPE", value_enum, default_value = "process")]
-    #[arg(help_heading = MEMORY)]
-    pub(crate) budget: Budget,
+    /// Who shares the local memory: each process has its own, or the whole tree one [default:
+    /// process; with --engine swap always tree]
+    #[arg(long, value_name = "SCOPE", value_enum, help_heading = MEMORY)]
+    pub(crate) budget: Option<Budget>,
 
     /// Order in which pages become remote [default: clock]
     #[arg(long, value_name = "POLICY", value_parser = policy(), help_heading = MEMORY)]
@@ -74,10 +74,16 @@ pub(crate) struct RunFlags {
     #[arg(conflicts_with = "profile")]
     pub(crate) like: Option<Like>,
 
-    /// What holds the memory
+    /// What holds the memory: arena for exact delays and budgets, swap for every program there is
     #[arg(long, value_name = "ENGINE", value_enum, default_value = "arena")]
     #[arg(help_heading = MECHANISM)]
     pub(crate) engine: Engine,
+
+    /// With --engine swap: have the kernel read up to 2^N pages ahead (vm.page-cluster) while the
+    /// program runs [default: as it is]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10))]
+    #[arg(help_heading = MECHANISM)]
+    pub(crate) page_cluster: Option<u64>,
 
     /// How page faults are noticed; auto takes bpf where it can be used
     #[arg(long, value_name = "TRAP", value_enum, default_value = "auto")]
@@ -158,6 +164,9 @@ pub(crate) enum Like {
 pub(crate) enum Engine {
     /// A memory file inside the program
     Arena,
+    /// The kernel's swap space, for the whole tree: static programs too; needs root, and the delay
+    /// comes on top of the kernel's own 3 to 4 us
+    Swap,
 }
 
 /// How faults are noticed, as asked for.

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, is_root, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 38] = [
+const CASES: [(&[&str], &str); 41] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -28,7 +28,10 @@ const CASES: [(&[&str], &str); 38] = [
     (&["--policy", "mru"], "[possible values: fifo, clock, lru, random, s3fifo]"),
     (&["--prefetch", "next-0"], "use none, next-N or stride-N"),
     (&["--trap", "mouse"], "[possible values: auto, bpf, userfaultfd]"),
-    (&["--engine", "swap"], "[possible values: arena]"),
+    (&["--engine", "disk"], "[possible values: arena, swap]"),
+    (&["--page-cluster", "3"], "is for --engine swap"),
+    (&["--engine", "swap", "--policy", "lru"], "the kernel chooses which pages leave"),
+    (&["--engine", "swap", "--page-cluster", "11"], "11 is not in 0..=10"),
     (&["--budget", "all"], "[possible values: process, tree]"),
     (&["--seed", "x"], "--seed: \"x\": a seed is a whole number"),
     (&["--like", "dime", "--rtt", "5us"], "give half of it as --one-way"),
@@ -125,7 +128,7 @@ fn programs_that_cannot_be_managed() {
     let path = scratch.file("static", &image, 0o755);
     let output = afar(["run", text(&path)]);
     assert_eq!(output.status.code(), Some(2));
-    one_sentence(&stderr(&output), "needs --engine swap, which this version of afar does not have");
+    one_sentence(&stderr(&output), "run it with --engine swap");
     image[18] = 183;
     let path = scratch.file("aarch64", &image, 0o755);
     let output = afar(["run", text(&path)]);

@@ -31,7 +31,9 @@ mod protocol;
 mod regions;
 mod report;
 mod shared;
+mod signal;
 mod supervisor;
+pub mod swap;
 mod trap;
 mod userfault_trap;
 mod word;
@@ -72,6 +74,9 @@ pub enum RunError {
          setfacl -m u:$USER:rw /dev/userfaultfd"
     )]
     NoUserfault,
+    /// The host could not be set up for the swap engine.
+    #[error(transparent)]
+    Swap(#[from] swap::SwapError),
     /// Something was gone when it was needed.
     #[error("{0} is gone")]
     Lost(&'static str),

@@ -354,7 +354,7 @@ impl Supervisor<'_> {
     }
 }
 
-fn command_name(pid: u32) -> String {
+pub(crate) fn command_name(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
 }

@@ -30,6 +30,9 @@ use super::config::{RunConfig, TrapKind};
 use super::fork::Fork;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
+use super::signal::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
+};
 use super::trap::{self, Trap};
 use super::{RunError, preload};
 use crate::page::PageIndex;
@@ -45,16 +48,6 @@ const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
 const TICK: Duration = Duration::from_millis(100);
-
-const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGQUIT: i32 = 3;
-const SIGKILL: i32 = 9;
-const SIGUSR1: i32 = 10;
-const SIGTERM: i32 = 15;
-const SIGCHLD: i32 = 17;
-const SIGCONT: i32 = 18;
-const SIGTSTP: i32 = 20;
 
 /// A program that runs with part of its memory far away.
 pub struct Supervisor<'a> {

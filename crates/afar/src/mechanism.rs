@@ -1,0 +1,49 @@
+//! How a run is done: under which engine, and how faults are noticed there.
+
+use farmem::runtime::TrapKind;
+use farmem::runtime::swap::SWAP_BUDGET_MIN;
+use measure::{Bytes, Duration};
+
+use crate::tuning::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
+
+/// An engine, and the trap where there is a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mechanism {
+    Arena(TrapKind),
+    Swap,
+}
+
+impl Mechanism {
+    /// The engine's name.
+    pub(crate) const fn engine(self) -> &'static str {
+        match self {
+            Self::Arena(_) => "arena",
+            Self::Swap => "swap",
+        }
+    }
+
+    /// The trap's name; for swap the tracepoint where requests are delayed.
+    pub(crate) const fn trap(self) -> &'static str {
+        match self {
+            Self::Arena(trap) => trap.name(),
+            Self::Swap => "block_bio_queue",
+        }
+    }
+
+    /// The longest delay, where there is a limit: both BPF programs wait with the processor.
+    pub(crate) const fn delay_max(self) -> Option<Duration> {
+        match self {
+            Self::Arena(TrapKind::Userfault) => None,
+            Self::Arena(TrapKind::Bpf) | Self::Swap => Some(BPF_DELAY_MAX),
+        }
+    }
+
+    /// The least local memory, where there is a limit.
+    pub(crate) const fn local_min(self) -> Option<Bytes> {
+        match self {
+            Self::Arena(TrapKind::Userfault) => None,
+            Self::Arena(TrapKind::Bpf) => Some(BPF_LOCAL_MIN),
+            Self::Swap => Some(SWAP_BUDGET_MIN),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! What a run under the swap engine tells.
+
+use std::collections::BTreeMap;
+
+use measure::{
+    BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Histogram, LinkConfig, PAGE_BYTES,
+    ProcessSummary, RunResults, StallCounts,
+};
+use sys::group::Group;
+use sys::process::Change;
+
+use super::budget::Footprint;
+use super::tables::{Counts, SwapEvent};
+use crate::runtime::report::command_name;
+use crate::runtime::{Outcome, Snapshot};
+
+/// Counts and histograms of a run.
+pub(crate) struct Totals {
+    start_ns: u64,
+    total: Histogram,
+    wait: Histogram,
+    requested: Histogram,
+    overhead: Histogram,
+    budget: BudgetHeld,
+    excess: u64,
+    footprint_peak: u64,
+    lost: u64,
+    processes: BTreeMap<u32, ProcessSummary>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Totals {
+    pub(crate) fn new() -> Self {
+        Self {
+            start_ns: sys::clock::monotonic_ns(),
+            total: Histogram::new(),
+            wait: Histogram::new(),
+            requested: Histogram::new(),
+            overhead: Histogram::new(),
+            budget: BudgetHeld { held: true, ..BudgetHeld::default() },
+            excess: 0,
+            footprint_peak: 0,
+            lost: 0,
+            processes: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        sys::clock::monotonic_ns().saturating_sub(self.start_ns)
+    }
+
+    pub(crate) fn note(&mut self, event: &SwapEvent) {
+        if let Some(process) = self.processes.get_mut(&event.tgid) {
+            process.fetch_count += 1;
+        }
+        let requested = u64::from(event.requested_ns);
+        self.wait.record(Duration::from_ns(u64::from(event.wait_ns)));
+        self.requested.record(Duration::from_ns(requested));
+        if event.total_ns > 0 {
+            let total = u64::from(event.total_ns);
+            self.total.record(Duration::from_ns(total));
+            self.overhead.record(Duration::from_ns(total.saturating_sub(requested)));
+        }
+    }
+
+    pub(crate) fn lost(&mut self, count: u64) {
+        self.lost += count;
+    }
+
+    /// What the group has, under the limit that is in force.
+    pub(crate) fn footprint(&mut self, footprint: Footprint, limit: Option<u64>) {
+        self.footprint_peak = self.footprint_peak.max(footprint.total());
+        let Some(limit) = limit else { return };
+        let excess = footprint.resident.saturating_sub(limit);
+        self.excess = self.excess.max(excess);
+        let budget = &mut self.budget;
+        budget.held &= excess == 0;
+        if footprint.resident >= budget.peak_resident_bytes {
+            budget.peak_resident_bytes = footprint.resident;
+            budget.budget_bytes = limit;
+        }
+    }
+
+    /// Looks at the processes of the group.
+    pub(crate) fn processes(&mut self, group: &Group) {
+        for pid in group.processes().unwrap_or_default() {
+            let process = self.processes.entry(pid).or_insert_with(|| ProcessSummary {
+                pid,
+                managed: true,
+                ..ProcessSummary::default()
+            });
+            // A process has its parent's name until it executes something.
+            process.name = command_name(pid);
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+            let bytes = anonymous_bytes(&status.unwrap_or_default());
+            process.managed_peak_bytes = process.managed_peak_bytes.max(bytes);
+        }
+    }
+
+    pub(crate) fn snapshot(&self, group: &Group, counts: Counts, now: Footprint) -> Snapshot {
+        Snapshot {
+            processes: group.processes().map_or(0, |pids| pids.len() as u64),
+            populated_pages: now.total() / PAGE_BYTES,
+            resident_pages: now.resident / PAGE_BYTES,
+            fetch_count: counts.fetches,
+            fault_count: counts.fetches + counts.silent,
+            stall_count: group.limited_count(),
+            fetch_p99_ns: self.total.quantile(0.99).as_ns(),
+            elapsed_ns: self.elapsed_ns(),
+        }
+    }
+
+    pub(crate) fn finish(
+        mut self,
+        change: Change,
+        (group, link): (&Group, &LinkConfig),
+        counts: Counts,
+    ) -> Outcome {
+        let elapsed_ns = self.elapsed_ns();
+        self.conclude(group);
+        let (exit_status, signal) = match change {
+            Change::Exited(status) => (Some(status), None),
+            Change::Killed(signal) => (None, Some(signal)),
+            Change::Stopped { .. } | Change::Continued => (None, None),
+        };
+        let read_pages = counts.read_bytes / PAGE_BYTES;
+        let results = RunResults {
+            exit_status,
+            signal,
+            elapsed_ns,
+            faults: FaultCounts {
+                fetch_count: counts.fetches,
+                prefetch_count: read_pages.saturating_sub(counts.fetches),
+                silent_count: counts.silent,
+                ..FaultCounts::default()
+            },
+            fetched_bytes: counts.read_bytes,
+            written_back_bytes: counts.write_bytes,
+            dirty_share: None,
+            fault_latency: self.latency(link),
+            stall: StallCounts { stall_count: group.limited_count(), ..StallCounts::default() },
+            budget: self.budget,
+            unmanaged_bytes: 0,
+            managed_peak_bytes: self.footprint_peak,
+            processes: self.processes.into_values().collect(),
+            warnings: self.warnings,
+            calibration: None,
+        };
+        Outcome { change, results, pace: 0 }
+    }
+
+    fn conclude(&mut self, group: &Group) {
+        if self.budget.budget_bytes > 0
+            && let Some(peak) = group.resident_peak_bytes()
+        {
+            self.footprint_peak = self.footprint_peak.max(peak);
+        }
+        if self.lost > 0 {
+            let lost = self.lost;
+            self.warnings.push(format!("{lost} faults were not logged one by one: it was full"));
+        }
+        if !self.budget.held {
+            let excess = Bytes::new(self.excess);
+            self.warnings.push(format!(
+                "the budget was exceeded by up to {excess}: the kernel had no more pages to give \
+                 up when it became smaller"
+            ));
+        }
+        let killed = group.oom_kill_count();
+        if killed > 0 {
+            self.warnings.push(format!(
+                "the kernel ended {killed} processes, because it found no page to give up; give \
+                 more --local"
+            ));
+        }
+    }
+
+    fn latency(&self, link: &LinkConfig) -> FaultLatency {
+        let mut transfer = Histogram::new();
+        let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
+        if self.total.count() > 0 {
+            transfer.record_n(page, self.total.count());
+        }
+        FaultLatency {
+            total: self.total.summary(),
+            wait: self.wait.summary(),
+            transfer: transfer.summary(),
+            overhead: self.overhead.summary(),
+            requested: self.requested.summary(),
+            achieved: self.total.summary(),
+            total_bins: self.total.bins(),
+        }
+    }
+}
+
+// Anonymous memory of a process, wherever it is, from its status file.
+fn anonymous_bytes(status: &str) -> u64 {
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
+    };
+    let kib = field("RssAnon:").unwrap_or(0) + field("VmSwap:").unwrap_or(0);
+    kib * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(total_ns: u32) -> SwapEvent {
+        SwapEvent {
+            time_ns: 0,
+            slot: 1,
+            tid: 5,
+            tgid: 4,
+            pages: 1,
+            wait_ns: 0,
+            requested_ns: 10_000,
+            delayed_ns: 10_020,
+            total_ns,
+        }
+    }
+
+    #[test]
+    fn a_fault_whose_end_was_not_seen_has_no_latency() {
+        let mut totals = Totals::new();
+        totals.note(&event(14_000));
+        totals.note(&event(0));
+        let latency = totals.latency(&LinkConfig::like_gao(Duration::ZERO, None));
+        assert_eq!((latency.total.count, latency.requested.count), (1, 2));
+        assert!(latency.overhead.p50_ns.abs_diff(4_000) < 100);
+    }
+
+    #[test]
+    fn the_budget_is_held_unless_a_look_found_more() {
+        let mut totals = Totals::new();
+        totals.footprint(Footprint { resident: 10, swapped: 5 }, None);
+        assert_eq!((totals.budget.budget_bytes, totals.footprint_peak), (0, 15));
+        totals.footprint(Footprint { resident: 8, swapped: 9 }, Some(8));
+        assert!(totals.budget.held);
+        totals.footprint(Footprint { resident: 11, swapped: 9 }, Some(8));
+        assert!(!totals.budget.held);
+        assert_eq!((totals.excess, totals.budget.peak_resident_bytes), (3, 11));
+    }
+
+    #[test]
+    fn anonymous_memory_counts_wherever_it_is() {
+        let status = "VmRSS:\t 9 kB\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nVmSwap:\t  20 kB\n";
+        assert_eq!(anonymous_bytes(status), 120 * 1024);
+        assert_eq!(anonymous_bytes(""), 0);
+    }
+}

@@ -1,0 +1,281 @@
+//! The supervisor of a run under the swap engine: one owner, one loop.
+//!
+//! ```text
+//! wait -> timer | signal | end of the program -> match -> restore the budget
+//! ```
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use sys::event::{Poll, Ready, Signals, Timer};
+use sys::group::Group;
+use sys::process::{Change, SpawnError};
+
+use super::budget::{self, Footprint};
+use super::keeper::{Granted, Keeper, Wish};
+use super::report::Totals;
+use super::tables::{Delay, SwapEvent};
+use super::{SwapConfig, SwapError};
+use crate::page::PageIndex;
+use crate::runtime::signal::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
+};
+use crate::runtime::{FaultEvent, FaultKind, Observer, Outcome, Retune, RunError};
+
+const SIGNALS: u64 = 1;
+const TIMER: u64 = 2;
+const ENDED: u64 = 3;
+
+/// How often the log is emptied and the budget follows what is in use.
+const TICK: Duration = Duration::from_millis(10);
+/// Ticks from one call of the observer to the next.
+const LOOKS: u32 = 10;
+
+/// A program that runs with part of its memory in swap space behind a link.
+pub struct SwapSupervisor<'a> {
+    config: SwapConfig,
+    observer: &'a mut dyn Observer,
+    keeper: Option<Keeper>,
+    group: Group,
+    delay: Delay,
+    poll: Poll,
+    signals: Signals,
+    timer: Timer,
+    child: u32,
+    ended: std::os::fd::OwnedFd,
+    status: Option<Change>,
+    limit: Option<u64>,
+    ticks: u32,
+    totals: Totals,
+}
+
+impl<'a> SwapSupervisor<'a> {
+    /// Sets the host up and starts the program of `config`.
+    ///
+    /// # Errors
+    /// When the program cannot be run or the host lacks something; the host is then as before.
+    pub fn start(config: SwapConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
+        let (name, arguments) = config.program.split_first().ok_or(RunError::NoProgram)?;
+        let (keeper, granted) = hire(&config)?;
+        let Granted { device, group } = granted;
+        let group = Group::at(&group);
+        let delay = Delay::load(group.number()?, device.device()?)?;
+        delay.set(&config.link, config.seed);
+        let limit = budget::wanted(&config, Footprint::default());
+        group.limit(limit)?;
+        let mut command = Command::new(name);
+        command.args(arguments);
+        group.hold(&mut command)?;
+        sys::process::die_with_caller(&mut command);
+        let child = command
+            .spawn()
+            .map_err(|error| RunError::spawn(name, SpawnError::Program(error)))?
+            .id();
+        let totals = Totals::new();
+        // Not before: the program inherits the signal mask.
+        let signals = Signals::receive(&[
+            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
+        ])?;
+        let (poll, timer) = (Poll::new()?, Timer::new()?);
+        let ended = sys::process::watch(child)?;
+        poll.add(&signals, SIGNALS)?;
+        poll.add(&timer, TIMER)?;
+        poll.add(&ended, ENDED)?;
+        timer.every(TICK)?;
+        Ok(Self {
+            config,
+            observer,
+            keeper: Some(keeper),
+            group,
+            delay,
+            poll,
+            signals,
+            timer,
+            child,
+            ended,
+            status: None,
+            limit,
+            ticks: 0,
+            totals,
+        })
+    }
+
+    /// Runs until the program and all its descendants have ended, and puts the host back.
+    ///
+    /// # Errors
+    /// When the kernel refuses something that it allowed at the start.
+    pub fn run(mut self) -> Result<Outcome, RunError> {
+        let mut ready = Vec::new();
+        loop {
+            self.poll.wait(None, &mut ready)?;
+            for event in ready.clone() {
+                self.handle(event);
+            }
+            self.drain();
+            if let Some(status) = self.status
+                && self.group.processes().is_ok_and(|pids| pids.is_empty())
+            {
+                return Ok(self.finish(status));
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Ready) {
+        match event.token {
+            SIGNALS => self.next_signals(),
+            TIMER => self.tick(),
+            _ => {
+                self.poll.remove(&self.ended);
+                self.next_changes();
+            }
+        }
+    }
+
+    fn next_signals(&mut self) {
+        while let Some(signal) = self.signals.next() {
+            match signal {
+                SIGCHLD => self.next_changes(),
+                // The terminal has sent these to the program too.
+                SIGINT | SIGQUIT | SIGTSTP => {}
+                other => {
+                    let _gone = sys::process::kill(self.child, other);
+                }
+            }
+        }
+    }
+
+    fn next_changes(&mut self) {
+        while let Some((pid, change)) = sys::process::next_change() {
+            let keeper = self.keeper.as_ref().map(Keeper::pid);
+            match change {
+                Change::Exited(_) | Change::Killed(_) if pid == self.child => {
+                    self.status = Some(change);
+                }
+                Change::Exited(_) | Change::Killed(_) if Some(pid) == keeper => {
+                    self.totals.warnings.push(
+                        "the process that keeps swap space ended before the run; afar doctor \
+                         --repair puts this host back"
+                            .to_owned(),
+                    );
+                }
+                // Job control: stop and go on with the program.
+                Change::Stopped { .. } if pid == self.child => {
+                    sys::process::stop_self();
+                    let _gone = sys::process::kill(self.child, SIGCONT);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        self.timer.acknowledge();
+        self.ticks += 1;
+        let footprint = self.restore_budget();
+        if !self.ticks.is_multiple_of(LOOKS) {
+            return;
+        }
+        self.totals.processes(&self.group);
+        let counts = self.delay.counts();
+        let snapshot = self.totals.snapshot(&self.group, counts, footprint);
+        for change in self.observer.tick(&snapshot) {
+            self.retune(&change);
+        }
+    }
+
+    // Has the limit be what the configuration asks for, of what is in use now.
+    fn restore_budget(&mut self) -> Footprint {
+        let footprint = self.footprint();
+        let wanted = budget::wanted(&self.config, footprint);
+        if budget::differs(self.limit, wanted) && self.group.limit(wanted).is_ok() {
+            self.limit = wanted;
+        }
+        // Read again: making the limit smaller makes the kernel give up pages.
+        let footprint = self.footprint();
+        self.totals.footprint(footprint, self.limit);
+        footprint
+    }
+
+    fn footprint(&self) -> Footprint {
+        let (resident, swapped) = (self.group.resident_bytes(), self.group.swapped_bytes());
+        Footprint { resident, swapped }
+    }
+
+    fn retune(&mut self, change: &Retune) {
+        if let Some(rtt) = change.rtt {
+            self.config.link.rtt = rtt;
+        }
+        if let Some(bandwidth) = change.bandwidth {
+            self.config.link.bandwidth = bandwidth;
+        }
+        if let Some(local) = change.local {
+            self.config.local = Some(local);
+        }
+        self.delay.set(&self.config.link, self.config.seed);
+        self.restore_budget();
+    }
+
+    fn drain(&mut self) {
+        let mut recorded = Vec::new();
+        while let Some(event) = self.delay.next_event() {
+            self.totals.note(&event);
+            if self.config.record {
+                recorded.extend(fault(&event));
+            }
+        }
+        if !recorded.is_empty() {
+            self.observer.faults(&recorded);
+        }
+        self.totals.lost(self.delay.take_lost());
+    }
+
+    fn finish(mut self, status: Change) -> Outcome {
+        self.drain();
+        let counts = self.delay.counts();
+        let ends = (&self.group, &self.config.link);
+        let mut outcome = self.totals.finish(status, ends, counts);
+        // Before the host is put back: what comes back to memory then is nobody's fault.
+        drop(self.delay);
+        if let Some(keeper) = &mut self.keeper {
+            let left = keeper.dismiss().into_iter();
+            let warnings = &mut outcome.results.warnings;
+            warnings.extend(left.map(|left| format!("not put back on this host: {left}")));
+        }
+        outcome
+    }
+}
+
+fn hire(config: &SwapConfig) -> Result<(Keeper, Granted), SwapError> {
+    let (name, arguments) = config.keeper.split_first().ok_or(SwapError::KeeperGone)?;
+    let wish = Wish { bytes: available_bytes(), page_cluster: config.page_cluster };
+    // Listings of processes show it under this name.
+    Keeper::start(Command::new(name).arg0("afar").args(arguments), wish)
+}
+
+// Swap space for all the memory that there is: it takes none before something is in it, but for a
+// table of one part in 256.
+fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))
+        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(1 << 20).next_multiple_of(1 << 10) * 1024
+}
+
+fn fault(event: &SwapEvent) -> Option<FaultEvent> {
+    Some(FaultEvent {
+        time_ns: event.time_ns,
+        page: PageIndex::try_from(u64::from(event.slot)).ok()?,
+        slot: 0,
+        tid: event.tid,
+        kind: FaultKind::Fetch,
+        write: false,
+        stalled: false,
+        overdraft: false,
+        wait_ns: event.wait_ns,
+        requested_ns: event.requested_ns,
+        measured_ns: event.total_ns.max(event.delayed_ns),
+    })
+}
