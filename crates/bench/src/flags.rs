@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Load(CommonFlags),
     /// Faults and time of each eviction policy, Redis and CPython at 25 % local
     Policies(CommonFlags),
+    /// The swap engine: by how much a delay moves a swap-in
+    Swap(CommonFlags),
     /// Time touches of ordinary memory: prints nanoseconds
     #[command(hide = true)]
     Touch(TouchFlags),
@@ -125,6 +127,8 @@ law        Redis GET, delays 0 to 80 us: time per operation against faults per o
 isolation  Redis and memcached side by side under budgets of their own (DiME, Fig. 5)
            bound: fetches within 2 % of running alone
 policies   faults and time of each policy, CPython sort and Redis with Zipf keys at 25 % local
+swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
+           bound: 10 us moves the median by 10 us, +/- 0.5
 load       throughput of afar load kv against redis-benchmark and memcaslap, same server
            bound: at least theirs
 

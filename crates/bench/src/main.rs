@@ -39,6 +39,7 @@ mod scratch;
 mod server;
 mod stats;
 mod store;
+mod swap;
 mod touch;
 
 use std::process::ExitCode;
@@ -85,6 +86,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Isolation(flags) => benchmark(flags, isolation::run),
         Command::Load(flags) => benchmark(flags, load::run),
         Command::Policies(flags) => benchmark(flags, policies::run),
+        Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Touch(flags) => {
             touch::touch(flags);
             Ok(true)
