@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Launch, Running, kill, program, scratch, skip};
+use support::{Launch, Running, kill, program, scratch, swap_usable};
 
 const SWAP: [&str; 2] = ["--engine", "swap"];
 const SEED: u64 = 20_161_102;
@@ -23,12 +23,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let probe = Launch::new(["true"]).under_afar(&SWAP).run();
-    if probe.status == 3 {
-        skip(&format!("swap::{test}"), probe.stderr.trim());
-        return None;
-    }
-    Some(guard)
+    swap_usable(&format!("swap::{test}")).then_some(guard)
 }
 
 /// What a run may change on the host, and must put back.

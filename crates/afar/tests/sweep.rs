@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Ended, Launch, open_scratch, usable};
+use support::{Ended, Launch, open_scratch, swap_usable, usable};
 
 /// An experiment in a directory of its own.
 struct Experiment {
@@ -187,7 +187,7 @@ fn a_server_is_loaded_when_it_is_ready_and_ended_afterwards() {
     assert!(far["fetch_count"].as_u64().expect("afar counted") > 100, "{far}");
     assert!(far["value"].as_f64() > Some(100.0));
     let slowdown =
-        ended.text().lines().last().and_then(|line| line.split(',').nth(8)?.parse().ok());
+        ended.text().lines().last().and_then(|line| line.split(',').nth(9)?.parse().ok());
     assert!(slowdown > Some(1.0_f64), "{}", ended.text());
     assert!(experiment.left().is_empty());
 }
@@ -215,6 +215,46 @@ fn a_requirement_is_bracketed() {
     assert!(line("rtt at most").contains(" 500us "), "{table}");
     assert!(line("local at least").starts_with("local at least 100%"), "{table}");
     assert!(line("bandwidth at least").starts_with("bandwidth at least none of the"), "{table}");
+    assert!(!table.contains("NOT CONFIRMED"), "{table}");
+    // Nothing is left to be run; the same answer comes as data.
+    let runs = experiment.rows().len();
+    let answer = experiment.run(&["--find", "2500%", "--json"], 0).text();
+    assert_eq!(experiment.rows().len(), runs);
+    let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
+    assert_eq!(answer["schema"], "afar.requirement/1");
+    let rtt = &answer["requirements"][0];
+    assert_eq!((rtt["axis"].as_str(), rtt["confirmed"].as_bool()), (Some("rtt"), Some(true)));
+    let slowdown = |side: &str| rtt[side]["slowdown"]["median"].as_f64().expect("it was run");
+    let bound = answer["slowdown_max"].as_f64().expect("it is a ratio");
+    assert!(slowdown("last_good") <= bound && bound < slowdown("first_bad"), "{rtt}");
+}
+
+#[test]
+fn engines_are_compared_each_with_a_baseline_of_its_own() {
+    if !usable("bpf", "sweep::engines") || !swap_usable("sweep::engines") {
+        return;
+    }
+    let probe = env!("CARGO_BIN_EXE_afar");
+    let text = format!(
+        "repetitions = 1\n[workload]\ncommand = [\"{probe}\", \"probe\", \"--pages\", \"8192\"]\n\
+         [matrix]\nengine = [\"arena\", \"swap\"]\nlocal = [\"8MiB\"]\nrtt = [\"20us\"]\n"
+    );
+    let experiment = Experiment::new("engines", &text);
+    let answer = experiment.run(&["--json"], 0).text();
+    let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
+    let cells = answer["cells"].as_array().expect("there are some");
+    let find = |kind: &str, engine: &str| {
+        let mut cells = cells.iter();
+        let is_it = |cell: &&Value| cell["kind"] == kind && cell["settings"]["engine"] == engine;
+        cells.find(is_it).unwrap_or_else(|| panic!("{kind} {engine}: {answer}"))
+    };
+    for engine in ["arena", "swap"] {
+        assert_eq!(find("zero", engine)["fetch_count"], 0);
+        assert!(find("far", engine)["fetch_count"].as_u64() > Some(1000), "{answer}");
+        let slowdown = find("far", engine)["slowdown"]["median"].as_f64();
+        assert!(slowdown > Some(1.5), "{engine}: {answer}");
+    }
+    assert!(experiment.left().is_empty());
 }
 
 #[test]

@@ -111,8 +111,8 @@ impl Touches {
 /// The child of [`Touches::far`]: prints the time of each touch.
 pub(crate) fn touch(flags: &TouchFlags) {
     let words = flags.pages * WORDS_PER_PAGE;
-    // Every page is used once here, which fetches nothing. No two are alike, and none is full of one
-    // value: swap space would not have to hold those.
+    // Every page is used once here, which fetches nothing. No two are alike, and none is full of
+    // one value: swap space would not have to hold those.
     let memory: Vec<AtomicU64> = (1..=words as u64).map(AtomicU64::new).collect();
     let mut samples = Vec::with_capacity(flags.pages * flags.rounds);
     for _ in 0..flags.rounds {

@@ -30,6 +30,10 @@ pub(crate) struct SweepFlags {
     #[arg(long, conflicts_with_all = ["find", "table"])]
     pub(crate) csv: bool,
 
+    /// Print JSON in place of tables, or in place of the requirements that were found
+    #[arg(long, conflicts_with_all = ["csv", "table"])]
+    pub(crate) json: bool,
+
     /// Print slowdown against each axis with its interval: the default
     #[arg(long, conflicts_with = "find")]
     pub(crate) table: bool,
@@ -58,7 +62,8 @@ const NOTES: &str = r#"Example of a file:
 
 {port} is a free port and {dir} a directory of the run's own. Without load the command is the whole
 workload. Without metric it is the wall time, afar's own start left out; metric.pattern is a regular
-expression with one group. [find] sets local, rtt and bandwidth where --find holds them, and
-local_steps, rtt_steps and bandwidth_steps, from the most to the least generous.
+expression with one group. [matrix] may have engine, local, rtt, bandwidth, policy, prefetch, link
+and profile. [find] sets engine, local, rtt and bandwidth where --find holds them, and local_steps,
+rtt_steps and bandwidth_steps, from the most to the least generous.
 
 Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;

@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use farmem::PolicyKind;
 use measure::{Duration, LinkMode, LocalSize};
 use serde::Deserialize;
 
+use crate::flags::Engine;
 use crate::setting::{Bandwidth, delay};
 
 /// The axes, in the order in which tables show them.
-pub(crate) const AXES: [&str; 7] =
-    ["local", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
+pub(crate) const AXES: [&str; 8] =
+    ["engine", "local", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
 
 /// Why a file is no experiment.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +85,8 @@ pub(crate) enum Better {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Matrix {
     #[serde(default)]
+    engine: Vec<String>,
+    #[serde(default)]
     local: Vec<String>,
     #[serde(default)]
     rtt: Vec<String>,
@@ -102,6 +106,7 @@ pub(crate) struct Matrix {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Find {
+    pub(crate) engine: String,
     pub(crate) local: String,
     pub(crate) rtt: String,
     pub(crate) bandwidth: String,
@@ -115,6 +120,7 @@ impl Default for Find {
     fn default() -> Self {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         Self {
+            engine: "arena".to_owned(),
             local: "25%".to_owned(),
             rtt: "5us".to_owned(),
             bandwidth: "40Gbps".to_owned(),
@@ -143,6 +149,7 @@ impl Matrix {
     /// Values of an axis.
     pub(crate) fn axis(&self, name: &str) -> &[String] {
         match name {
+            "engine" => &self.engine,
             "local" => &self.local,
             "rtt" => &self.rtt,
             "bandwidth" => &self.bandwidth,
@@ -232,6 +239,7 @@ impl Sweep {
             }
         }
         let find = &self.find;
+        check_value("engine", &find.engine).map_err(|error| format!("find.engine: {error}"))?;
         let axes = [
             ("local", &find.local, &find.local_steps),
             ("rtt", &find.rtt, &find.rtt_steps),
@@ -263,6 +271,9 @@ enum Wrong {
 // As `afar run` will read it.
 fn check_value(axis: &str, value: &str) -> Result<(), String> {
     match axis {
+        "engine" => Engine::from_str(value, false)
+            .map(|_| ())
+            .map_err(|_| format!("there is no engine \"{value}\"; use arena or swap")),
         "local" => value.parse::<LocalSize>().map(|_| ()).map_err(|error| error.to_string()),
         "rtt" => delay(value).map(|_| ()).map_err(|error| error.to_string()),
         "bandwidth" => value.parse::<Bandwidth>().map(|_| ()).map_err(|error| error.to_string()),
@@ -311,6 +322,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_named() {
+        let engine = refused("[workload]\ncommand = [\"true\"]\n[matrix]\nengine = [\"disk\"]");
+        assert_eq!(engine, "matrix.engine: there is no engine \"disk\"; use arena or swap");
         let with = |rest: &str| refused(&format!("{LEAST}{rest}"));
         assert!(refused("seed = 1\nrepetitons = 3\n").starts_with("2: unknown field `repetitons`"));
         let unit = with("[matrix]\nrtt = [\"5 parsecs\"]");

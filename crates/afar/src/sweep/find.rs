@@ -4,6 +4,10 @@
 //! generous to mean and slowdown is taken to grow along them, so the last good step is found by
 //! bisection. A step whose interval holds the bound is run again, up to three times as often; what
 //! is undecided then is decided by its median and marked.
+//!
+//! What the search has found is then confirmed: the last good step and the first bad one run
+//! again, beside the native program, in blocks of their own. If they do not lie on either side of
+//! the bound, the edge moves by a step and is confirmed anew.
 
 use std::fmt::Write as _;
 
@@ -13,6 +17,8 @@ use super::stats::Estimate;
 
 /// How many times the repetitions a step that is hard to decide may have.
 pub(crate) const PATIENCE: u32 = 3;
+/// How often an edge may move until it is given up.
+pub(crate) const MOVES: u32 = 4;
 /// The axes that are searched.
 pub(crate) const SEARCHED: [&str; 3] = ["rtt", "bandwidth", "local"];
 
@@ -24,7 +30,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    fn is_good(&self, bound: f64) -> bool {
+    pub(crate) fn is_good(&self, bound: f64) -> bool {
         self.slowdown.is_some_and(|slowdown| slowdown.median <= bound)
     }
 
@@ -41,6 +47,24 @@ pub(crate) struct Requirement {
     /// The last good step and the first bad one, if there are such.
     pub(crate) good: Option<(String, Step)>,
     pub(crate) bad: Option<(String, Step)>,
+    /// Whether both were found on their sides of the bound when they ran again.
+    pub(crate) confirmed: bool,
+}
+
+/// Where the edge goes after its two sides have run again; nowhere if they confirm it.
+pub(crate) fn moved(
+    edge: usize,
+    good: Option<Step>,
+    bad: Option<Step>,
+    bound: f64,
+) -> Option<usize> {
+    if good.is_some_and(|good| !good.is_good(bound)) {
+        return Some(edge - 1);
+    }
+    if bad.is_some_and(|bad| bad.is_good(bound)) {
+        return Some(edge + 1);
+    }
+    None
 }
 
 /// The steps of an axis.
@@ -55,52 +79,53 @@ pub(crate) fn steps<'a>(sweep: &'a Sweep, axis: &str) -> &'a [String] {
 /// The cell for one step of an axis.
 pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     let find = &sweep.find;
-    let bases = [("local", &find.local), ("rtt", &find.rtt), ("bandwidth", &find.bandwidth)];
+    let bases = [
+        ("engine", &find.engine),
+        ("local", &find.local),
+        ("rtt", &find.rtt),
+        ("bandwidth", &find.bandwidth),
+    ];
     let settings = bases
         .map(|(name, base)| (name, if name == axis { value.to_owned() } else { base.clone() }));
     Cell { kind: Kind::Far, settings: settings.into() }
 }
 
-/// Bisects: `run` answers what a step came to.
+/// Bisects: `run` answers what a step came to. The answer is the index of the first bad step.
 ///
 /// # Errors
 /// Those of `run`.
 pub(crate) fn search<E>(
-    axis: &'static str,
     steps: &[String],
     bound: f64,
     mut run: impl FnMut(&str) -> Result<Step, E>,
-) -> Result<Requirement, E> {
+) -> Result<usize, E> {
     // Everything before `low` is good, everything from `high` on is bad.
     let (mut low, mut high) = (0, steps.len());
-    let (mut good, mut bad) = (None, None);
     while low < high {
         let middle = low.midpoint(high);
-        let step = run(&steps[middle])?;
-        if step.is_good(bound) {
-            good = Some((steps[middle].clone(), step));
+        if run(&steps[middle])?.is_good(bound) {
             low = middle + 1;
         } else {
-            bad = Some((steps[middle].clone(), step));
             high = middle;
         }
     }
-    Ok(Requirement { axis, good, bad })
+    Ok(low)
 }
 
 /// What a program needs, in the manner of Table 3 of Gao et al.
 pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> String {
     let find = &sweep.find;
     let mut out = format!(
-        "at most {:.1} % slower; what does not move: local {}, rtt {}, bandwidth {}\n\n",
+        "at most {:.1} % slower; what does not move: engine {}, local {}, rtt {}, bandwidth {}\n\n",
         (bound - 1.0) * 100.0,
+        find.engine,
         find.local,
         find.rtt,
         find.bandwidth
     );
     let head = ("requirement", "last good", "first bad");
     let _infallible = writeln!(out, "{:<20}{:<38}{}", head.0, head.1, head.2);
-    for Requirement { axis, good, bad } in requirements {
+    for Requirement { axis, good, bad, confirmed } in requirements {
         let name = match *axis {
             "rtt" => "rtt at most",
             "bandwidth" => "bandwidth at least",
@@ -112,12 +137,16 @@ pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> S
         };
         let _infallible = writeln!(
             out,
-            "{name:<20}{:<38}{}",
+            "{name:<20}{:<38}{}{}",
             show(good, "none of the steps"),
-            show(bad, "none of the steps")
+            show(bad, "none of the steps"),
+            if *confirmed { "" } else { "  NOT CONFIRMED" },
         );
     }
-    out.push_str("\n?: the interval holds the bound even after more runs\n");
+    out.push_str(
+        "\nfigures are of runs made to confirm what was found, beside native ones in the same \
+         blocks\n?: the interval holds the bound even after more runs\n",
+    );
     out
 }
 
@@ -148,25 +177,35 @@ mod tests {
     fn bisection_brackets_every_threshold() {
         for threshold in 0..=8 {
             let mut tried = Vec::new();
-            let found = search("rtt", &steps(), 1.05, |value| {
-                let value: u32 = value.parse().expect("a number");
+            let edge = search(&steps(), 1.05, |value| {
+                let value: usize = value.parse().expect("a number");
                 tried.push(value);
                 Ok::<_, ()>(at(if value <= threshold { 1.0 } else { 2.0 }))
-            })
-            .expect("nothing fails");
-            let value = |side: &Option<(String, Step)>| side.as_ref().map(|side| side.0.clone());
-            let expected = |number: u32| (1..=8).contains(&number).then(|| number.to_string());
-            assert_eq!(value(&found.good), expected(threshold));
-            assert_eq!(value(&found.bad), expected(threshold + 1));
+            });
+            assert_eq!(edge, Ok(threshold));
+            let is_tried = |step| step == 0 || step > 8 || tried.contains(&step);
+            assert!(is_tried(threshold) && is_tried(threshold + 1), "{tried:?}");
             assert!(tried.len() <= 4, "{tried:?}");
         }
     }
 
     #[test]
+    fn an_edge_moves_to_where_its_sides_differ() {
+        let (good, bad) = (Some(at(1.0)), Some(at(2.0)));
+        assert_eq!(moved(3, good, bad, 1.05), None);
+        assert_eq!(moved(3, bad, bad, 1.05), Some(2));
+        assert_eq!(moved(3, good, good, 1.05), Some(4));
+        assert_eq!(moved(0, None, bad, 1.05), None, "nothing is good enough");
+        assert_eq!(moved(8, good, None, 1.05), None, "nothing is too bad");
+        assert_eq!(moved(3, Some(Step { slowdown: None }), bad, 1.05), Some(2));
+    }
+
+    #[test]
     fn what_cannot_be_run_is_bad() {
-        let found = search("rtt", &steps(), 1.05, |_| Ok::<_, ()>(Step { slowdown: None }));
-        let found = found.expect("nothing fails");
-        assert!(found.good.is_none());
+        let edge = search(&steps(), 1.05, |_| Ok::<_, ()>(Step { slowdown: None }));
+        assert_eq!(edge, Ok(0));
+        let bad = Some(("1".to_owned(), Step { slowdown: None }));
+        let found = Requirement { axis: "rtt", good: None, bad, confirmed: true };
         let text =
             text(&toml::from_str("[workload]\ncommand=['x']").expect("good"), 1.05, &[found]);
         assert!(text.contains("rtt at most         none of the steps"), "{text}");

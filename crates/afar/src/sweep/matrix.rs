@@ -25,19 +25,23 @@ pub(crate) enum Kind {
 impl Cell {
     /// What slowdowns are measured against.
     pub(crate) const NATIVE: Self = Self { kind: Kind::Native, settings: Vec::new() };
-    /// What afar costs by itself.
-    pub(crate) const ZERO: Self = Self { kind: Kind::Zero, settings: Vec::new() };
 
-    /// The name it has in files: `native`, `zero`, or its settings.
+    /// What an engine costs by itself; the default one if it has no name.
+    pub(crate) fn zero(engine: Option<&str>) -> Self {
+        let settings = engine.map(|engine| ("engine", engine.to_owned())).into_iter();
+        Self { kind: Kind::Zero, settings: settings.collect() }
+    }
+
+    /// The name it has in files: `native`, `zero` and its engine, or its settings.
     pub(crate) fn name(&self) -> String {
-        match self.kind {
-            Kind::Native => "native".to_owned(),
-            Kind::Zero => "zero".to_owned(),
-            Kind::Far => {
-                let words = self.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
-                words.collect::<Vec<_>>().join(" ")
-            }
-        }
+        let kind = match self.kind {
+            Kind::Native => "native",
+            Kind::Zero => "zero",
+            Kind::Far => "",
+        };
+        let settings = self.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
+        let words = Some(kind.to_owned()).filter(|kind| !kind.is_empty()).into_iter();
+        words.chain(settings).collect::<Vec<_>>().join(" ")
     }
 
     /// Its value of an axis; empty if it has none.
@@ -55,7 +59,17 @@ impl Cell {
     }
 }
 
-/// Both baselines and every combination of values.
+/// What the kernel decides where it swaps.
+const ARENA_ONLY: [&str; 2] = ["policy", "prefetch"];
+
+// A combination without what its engine does not have.
+fn possible(settings: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let swaps = settings.iter().any(|(axis, value)| (*axis, value.as_str()) == ("engine", "swap"));
+    let has = |axis: &str| !(swaps && ARENA_ONLY.contains(&axis));
+    settings.into_iter().filter(|(axis, _)| has(axis)).collect()
+}
+
+/// The baselines, one for each engine beside the native one, and every combination of values.
 pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let mut combinations = vec![Vec::new()];
     for axis in AXES {
@@ -73,9 +87,17 @@ pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
                 .collect();
         }
     }
-    let far = combinations.into_iter().filter(|settings| !settings.is_empty());
-    let far = far.map(|settings| Cell { kind: Kind::Far, settings });
-    [Cell::NATIVE, Cell::ZERO].into_iter().chain(far).collect()
+    let engines = sweep.matrix.axis("engine");
+    let zeros = engines.iter().map(|engine| Cell::zero(Some(engine)));
+    let zero = engines.is_empty().then(|| Cell::zero(None));
+    let mut cells: Vec<Cell> = [Cell::NATIVE].into_iter().chain(zero).chain(zeros).collect();
+    for settings in combinations.into_iter().filter(|settings| !settings.is_empty()) {
+        let cell = Cell { kind: Kind::Far, settings: possible(settings) };
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    cells
 }
 
 /// The order of a block: every cell once, shuffled, so that a machine that drifts does not favour
@@ -112,6 +134,27 @@ mod tests {
             ]
         );
         assert_eq!(cells(&sweep)[3].flags(), ["--local", "25%", "--rtt", "5us"]);
+    }
+
+    #[test]
+    fn an_engine_is_combined_with_what_it_has() {
+        let text = "[workload]\ncommand = [\"true\"]\n[matrix]\nengine = [\"arena\", \"swap\"]\n\
+                    local = [\"25%\"]\npolicy = [\"lru\", \"fifo\"]\n";
+        let sweep: Sweep = toml::from_str(text).expect("it is an experiment");
+        let cells = cells(&sweep);
+        let names: Vec<String> = cells.iter().map(Cell::name).collect();
+        assert_eq!(
+            names,
+            [
+                "native",
+                "zero engine=arena",
+                "zero engine=swap",
+                "engine=arena local=25% policy=lru",
+                "engine=arena local=25% policy=fifo",
+                "engine=swap local=25%",
+            ]
+        );
+        assert_eq!(cells[2].flags(), ["--engine", "swap"]);
     }
 
     #[test]

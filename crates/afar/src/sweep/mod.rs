@@ -8,6 +8,7 @@
 mod file;
 mod find;
 mod journal;
+mod json;
 mod matrix;
 mod stats;
 mod table;
@@ -25,8 +26,9 @@ use crate::live::Line;
 use crate::{host, terminal};
 
 use file::Sweep;
+use find::Requirement;
 use journal::{Header, Journal};
-use matrix::Cell;
+use matrix::{Cell, Kind};
 use stats::Estimate;
 use trial::{Trials, Trouble};
 
@@ -68,7 +70,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let (sweep, text) = Sweep::read(&flags.experiment).map_err(SweepError::from)?;
     let bound = flags.find.as_deref().map(bound).transpose()?;
     let cells = matrix::cells(&sweep);
-    if bound.is_none() && cells.len() == 2 {
+    if bound.is_none() && cells.iter().all(|cell| cell.kind != Kind::Far) {
         return Err(SweepError::NoMatrix { path: flags.experiment.clone() }.into());
     }
     let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
@@ -85,6 +87,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let mut run = Sweeping {
         trials: Trials { sweep: &sweep, afar, signals },
         journal: open(&directory, &header)?,
+        json: flags.json,
         line: if flags.quiet { None } else { Line::on_terminal() },
         quiet: flags.quiet,
     };
@@ -111,6 +114,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let shown = match answer {
         Some(text) => text,
         None if flags.csv => table::csv(&findings),
+        None if flags.json => json::findings(&findings),
         None => table::text(&findings),
     };
     terminal::answer(&shown).map_err(Failure::Stdout)?;
@@ -190,9 +194,14 @@ impl<E: Into<SweepError>> From<E> for Stopped {
     }
 }
 
+/// Blocks of one confirmation: more than there are repetitions.
+const CONFIRMING: u32 = 100_000;
+
 struct Sweeping<'a> {
     trials: Trials<'a>,
     journal: Journal,
+    /// Requirements are wanted as JSON.
+    json: bool,
     line: Option<Line>,
     quiet: bool,
 }
@@ -214,11 +223,75 @@ impl Sweeping<'_> {
     fn find(&mut self, bound: f64) -> Result<Option<String>, Stopped> {
         let sweep = self.trials.sweep;
         let mut found = Vec::new();
-        for axis in find::SEARCHED {
+        for (number, axis) in (0..).zip(find::SEARCHED) {
             let steps = find::steps(sweep, axis);
-            found.push(find::search(axis, steps, bound, |value| self.step(axis, value, bound))?);
+            let edge = find::search(steps, bound, |value| self.step(axis, value, bound))?;
+            found.push(self.confirm((number, axis), edge, bound)?);
         }
-        Ok(Some(find::text(sweep, bound, &found)))
+        Ok(Some(if self.json {
+            json::requirements(sweep, bound, &found)
+        } else {
+            find::text(sweep, bound, &found)
+        }))
+    }
+
+    // Runs both sides of an edge again, and moves it until they lie on both sides of the bound.
+    fn confirm(
+        &mut self,
+        (number, axis): (u32, &'static str),
+        edge: usize,
+        bound: f64,
+    ) -> Result<Requirement, Stopped> {
+        let sweep = self.trials.sweep;
+        let steps = find::steps(sweep, axis);
+        let mut edge = edge;
+        let mut found = Requirement { axis, good: None, bad: None, confirmed: false };
+        for turn in 0..find::MOVES {
+            // Those of the search come before.
+            let first = CONFIRMING * (1 + number * find::MOVES + turn);
+            let good = edge.checked_sub(1).map(|index| &steps[index]);
+            let sides: Vec<&String> = good.into_iter().chain(steps.get(edge)).collect();
+            let cells: Vec<Cell> =
+                sides.iter().map(|value| find::cell(sweep, axis, value)).collect();
+            self.run_sides(&cells, first, bound)?;
+            let judged: Vec<find::Step> =
+                cells.iter().map(|cell| self.judge(cell, first..first + CONFIRMING)).collect();
+            let mut judged = judged.into_iter();
+            let good = good.map(|value| (value.clone(), judged.next()));
+            let bad = steps.get(edge).map(|value| (value.clone(), judged.next()));
+            let step = |side: Option<(String, Option<find::Step>)>| {
+                side.and_then(|(value, step)| Some((value, step?)))
+            };
+            (found.good, found.bad) = (step(good), step(bad));
+            let side = |side: &Option<(String, find::Step)>| side.as_ref().map(|side| side.1);
+            match find::moved(edge, side(&found.good), side(&found.bad), bound) {
+                None => {
+                    found.confirmed = true;
+                    break;
+                }
+                Some(next) => edge = next,
+            }
+        }
+        Ok(found)
+    }
+
+    // Runs cells beside the native one, in blocks from `first` on, until each can be judged.
+    fn run_sides(&mut self, cells: &[Cell], first: u32, bound: f64) -> Result<(), Stopped> {
+        let sweep = self.trials.sweep;
+        let all: Vec<Cell> = [Cell::NATIVE].iter().chain(cells).cloned().collect();
+        for turn in 0..sweep.repetitions * find::PATIENCE {
+            let blocks = first..first + CONFIRMING;
+            let unsure = |cell: &Cell| self.judge(cell, blocks.clone()).is_unsure(bound);
+            if turn >= sweep.repetitions && !cells.iter().any(unsure) {
+                break;
+            }
+            let block = first + turn;
+            for index in matrix::order(all.len(), sweep.seed, block) {
+                self.show(&all[index], block, 0);
+                self.once(&all[index], block)?;
+            }
+        }
+        Ok(())
     }
 
     // Runs a step until it can be told on which side of the bound it is.
@@ -226,21 +299,24 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let cell = find::cell(sweep, axis, value);
         for block in 0..sweep.repetitions * find::PATIENCE {
-            let decided = block >= sweep.repetitions && !self.judge(&cell).is_unsure(bound);
-            if decided {
+            let is_unsure = self.judge(&cell, 0..CONFIRMING).is_unsure(bound);
+            if block >= sweep.repetitions && !is_unsure {
                 break;
             }
             self.show(&cell, block, 0);
             self.once(&Cell::NATIVE, block)?;
             self.once(&cell, block)?;
         }
-        Ok(self.judge(&cell))
+        Ok(self.judge(&cell, 0..CONFIRMING))
     }
 
-    fn judge(&self, cell: &Cell) -> find::Step {
+    // By the runs of these blocks.
+    fn judge(&self, cell: &Cell, blocks: std::ops::Range<u32>) -> find::Step {
         let sweep = self.trials.sweep;
         let cells = std::slice::from_ref(cell);
-        let findings = table::findings(cells, &self.journal.rows, sweep.metric.better, sweep.seed);
+        let rows = self.journal.rows.iter().filter(|row| blocks.contains(&row.block));
+        let rows: Vec<journal::Row> = rows.cloned().collect();
+        let findings = table::findings(cells, &rows, sweep.metric.better, sweep.seed);
         let slowdown: Option<Estimate> = findings.first().and_then(|finding| finding.slowdown);
         find::Step { slowdown }
     }

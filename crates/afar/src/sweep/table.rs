@@ -68,7 +68,10 @@ pub(crate) fn text(findings: &[Finding]) -> String {
     let mut out = String::new();
     let baselines = findings.iter().filter(|finding| finding.cell.kind == Kind::Zero);
     for finding in baselines {
-        let _infallible = writeln!(out, "afar by itself (all local, no delay): {}", row(finding));
+        let engine = finding.cell.value("engine");
+        let under = if engine.is_empty() { String::new() } else { format!(", engine {engine}") };
+        let row = row(finding);
+        let _infallible = writeln!(out, "afar by itself (all local, no delay{under}): {row}");
     }
     let far: Vec<&Finding> =
         findings.iter().filter(|finding| finding.cell.kind == Kind::Far).collect();
@@ -194,7 +197,7 @@ mod tests {
     #[test]
     fn slowdown_is_taken_block_by_block() {
         let (slow, broken) = (far("25%"), far("50%"));
-        let cells = [Cell::NATIVE, Cell::ZERO, slow.clone(), broken.clone()];
+        let cells = [Cell::NATIVE, Cell::zero(None), slow.clone(), broken.clone()];
         let mut rows = Vec::new();
         // The machine is twice as slow in every other block; ratios do not show it.
         for block in 0..6 {
@@ -214,7 +217,7 @@ mod tests {
         assert!(text.contains("50%  no figure  6 failed: it hung"), "{text}");
         let csv = csv(&findings);
         assert_eq!(csv.lines().count(), 5);
-        assert!(csv.contains("far,25%,,,,,,,3.000000,3.000000,3.000000,6,0,0,,0\n"), "{csv}");
+        assert!(csv.contains("far,,25%,,,,,,,3.000000,3.000000,3.000000,6,0,0,,0\n"), "{csv}");
     }
 
     #[test]

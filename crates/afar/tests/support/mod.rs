@@ -367,6 +367,20 @@ pub(crate) fn usable(trap: &str, test: &str) -> bool {
     refusals[at].is_none()
 }
 
+/// Whether afar can run a program under the swap engine here. If not, the test is counted as
+/// skipped.
+pub(crate) fn swap_usable(test: &str) -> bool {
+    static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
+    let refusal = REFUSAL.get_or_init(|| {
+        let ended = Launch::new(["true"]).under_afar(&["--engine", "swap"]).run();
+        (ended.status == 3).then(|| ended.stderr.trim().to_owned())
+    });
+    if let Some(reason) = refusal {
+        skip(&format!("{test} (swap)"), reason);
+    }
+    refusal.is_none()
+}
+
 /// Whether all of these programs are installed. If not, the test is counted as skipped.
 pub(crate) fn installed(programs: &[&str], test: &str) -> bool {
     let is_missing = |name: &&&str| {
