@@ -124,7 +124,7 @@ fn is_swap(params: &Params) -> bool {
 fn swap(params: &Params) -> String {
     let ahead = params.page_cluster.map_or(1, |exponent| 1_u64 << exponent.min(63));
     format!(
-        "swap; the delay comes on top of the kernel's own; it reads up to {ahead} pages ahead \
+        "swap; the delay comes on top of the kernel's own; it reads up to {ahead} pages at once \
          where it reads ahead at all"
     )
 }
@@ -319,7 +319,7 @@ achieved             0.6       0.6       0.6       0.6       0.6
         let extra = Extra { program: "true", recorded: None };
         let text = text(&run, &extra);
         assert!(text.contains("\nengine        swap; the delay comes on top"), "{text}");
-        assert!(text.contains("reads up to 8 pages ahead"), "{text}");
+        assert!(text.contains("reads up to 8 pages at once"), "{text}");
         let faults = "\nfaults        fetched 2, and ahead 4, without a transfer 6 (pages of zeros";
         assert!(text.contains(faults), "{text}");
         assert!(text.contains("\nreclaim       1 times at the limit"), "{text}");

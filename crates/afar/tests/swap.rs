@@ -148,6 +148,24 @@ fn a_tree_of_processes_shares_one_budget() {
 }
 
 #[test]
+fn pages_read_ahead_share_a_round_trip() {
+    let Some(_alone) = alone("pages_read_ahead") else { return };
+    // A page takes 819.2 ns at 40 Gb/s.
+    let link = ["--local", "8MiB", "--rtt", "10us", "--bandwidth", "40Gbps", "--link", "per-fault"];
+    let run =
+        |pages: &str| same_as_native("shared", &[&link[..], &["--page-cluster", pages]].concat());
+    let alone = run("0");
+    assert_eq!(number(&alone, "/results/faults/prefetch_count"), 0);
+    assert!(number(&alone, "/results/fault_latency/requested/max_ns").abs_diff(10_819) < 50);
+    let ahead = run("3");
+    let fetched = number(&ahead, "/results/faults/fetch_count");
+    assert!(number(&ahead, "/results/faults/prefetch_count") > fetched, "{ahead}");
+    // Eight and the one that was wanted: one round trip and as many transfers, not a second trip.
+    let longest = number(&ahead, "/results/fault_latency/requested/max_ns");
+    assert!((11_638..20_000).contains(&longest), "{longest}");
+}
+
+#[test]
 fn status_and_signals_are_the_programs() {
     let Some(_alone) = alone("status") else { return };
     let before = Host::now();
