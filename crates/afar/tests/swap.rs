@@ -23,7 +23,13 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    swap_usable(&format!("swap::{test}")).then_some(guard)
+    let usable = swap_usable(&format!("swap::{test}"));
+    // Of a test that has failed just now.
+    let start = Instant::now();
+    while !Host::now().journals.is_empty() && start.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(5));
+    }
+    usable.then_some(guard)
 }
 
 /// What a run may change on the host, and must put back.
@@ -109,7 +115,11 @@ fn memory_beyond_the_budget_is_swapped_and_comes_back() {
     assert_eq!(record["params"]["engine"], "swap");
     assert_eq!(record["params"]["page_cluster"], 0);
     assert_eq!(record["results"]["budget"]["held"], true);
-    assert!(number(&record, "/results/budget/peak_resident_bytes") <= 8 * MIB);
+    let batch = number(&record, "/results/budget/batch_bytes");
+    assert!(
+        batch <= 64 * 4096 * std::thread::available_parallelism().map_or(1, |n| n.get() as u64)
+    );
+    assert!(number(&record, "/results/budget/peak_resident_bytes") <= 8 * MIB + batch);
     let fetched = number(&record, "/results/faults/fetch_count");
     // Three rounds over 8192 pages, of which fewer than 2048 are local.
     assert!(fetched > 3 * (8192 - 2048), "{fetched} fetches");
@@ -151,15 +161,17 @@ fn a_tree_of_processes_shares_one_budget() {
 fn pages_read_ahead_share_a_round_trip() {
     let Some(_alone) = alone("pages_read_ahead") else { return };
     // A page takes 819.2 ns at 40 Gb/s.
-    let link = ["--local", "8MiB", "--rtt", "10us", "--bandwidth", "40Gbps", "--link", "per-fault"];
+    let link =
+        ["--local", "24MiB", "--rtt", "10us", "--bandwidth", "40Gbps", "--link", "per-fault"];
     let run =
         |pages: &str| same_as_native("shared", &[&link[..], &["--page-cluster", pages]].concat());
     let alone = run("0");
     assert_eq!(number(&alone, "/results/faults/prefetch_count"), 0);
     assert!(number(&alone, "/results/fault_latency/requested/max_ns").abs_diff(10_819) < 50);
     let ahead = run("3");
-    let fetched = number(&ahead, "/results/faults/fetch_count");
-    assert!(number(&ahead, "/results/faults/prefetch_count") > fetched, "{ahead}");
+    // The child's pages, all but those of the first cluster.
+    let came = number(&ahead, "/results/faults/prefetch_count");
+    assert!(came > 8192, "{came} pages came ahead");
     // Eight and the one that was wanted: one round trip and as many transfers, not a second trip.
     let longest = number(&ahead, "/results/fault_latency/requested/max_ns");
     assert!((11_638..20_000).contains(&longest), "{longest}");

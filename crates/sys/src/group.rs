@@ -166,12 +166,15 @@ impl Group {
         fs::read_to_string(self.path.join(file)).ok()?.trim().parse().ok()
     }
 
-    /// What it has in swap space, in bytes.
+    /// What it has in swap space, in bytes. Has the kernel bring its counts of the group up to date
+    /// (reading `memory.stat` does).
     #[must_use]
     pub fn swapped_bytes(&self) -> u64 {
+        // The counter of version 2 does not wait for that.
+        let swapped = self.entry_of("memory.stat", "swap");
         match self.version {
             // Not the difference of the two usages: they are read at different moments.
-            Version::One => self.entry_of("memory.stat", "swap"),
+            Version::One => swapped,
             Version::Two => self.number_in("memory.swap.current"),
         }
     }

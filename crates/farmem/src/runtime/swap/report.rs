@@ -23,6 +23,7 @@ pub(crate) struct Totals {
     overhead: Histogram,
     budget: BudgetHeld,
     excess: u64,
+    batch: u64,
     footprint_peak: u64,
     lost: u64,
     processes: BTreeMap<u32, ProcessSummary>,
@@ -39,6 +40,7 @@ impl Totals {
             overhead: Histogram::new(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess: 0,
+            batch: batch_bytes(),
             footprint_peak: 0,
             lost: 0,
             processes: BTreeMap::new(),
@@ -75,7 +77,8 @@ impl Totals {
         let excess = footprint.resident.saturating_sub(limit);
         self.excess = self.excess.max(excess);
         let budget = &mut self.budget;
-        budget.held &= excess == 0;
+        budget.batch_bytes = self.batch;
+        budget.held &= excess <= self.batch;
         if footprint.resident >= budget.peak_resident_bytes {
             budget.peak_resident_bytes = footprint.resident;
             budget.budget_bytes = limit;
@@ -194,6 +197,14 @@ impl Totals {
     }
 }
 
+// How far the kernel itself goes beyond a limit: a thread that makes room takes what it needs for
+// that, and memory is charged by 64 pages for a processor (MEMCG_CHARGE_BATCH).
+fn batch_bytes() -> u64 {
+    const PAGES: u64 = 64;
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    processors as u64 * PAGES * PAGE_BYTES
+}
+
 // Anonymous memory of a process, wherever it is, from its status file.
 fn anonymous_bytes(status: &str) -> u64 {
     let field = |name: &str| {
@@ -237,8 +248,9 @@ mod tests {
         let mut totals = Totals::new();
         totals.footprint(Footprint { resident: 10, swapped: 5 }, None);
         assert_eq!((totals.budget.budget_bytes, totals.footprint_peak), (0, 15));
-        totals.footprint(Footprint { resident: 8, swapped: 9 }, Some(8));
-        assert!(totals.budget.held);
+        totals.batch = 2;
+        totals.footprint(Footprint { resident: 10, swapped: 9 }, Some(8));
+        assert!(totals.budget.held, "the kernel's own batch");
         totals.footprint(Footprint { resident: 11, swapped: 9 }, Some(8));
         assert!(!totals.budget.held);
         assert_eq!((totals.excess, totals.budget.peak_resident_bytes), (3, 11));

@@ -27,10 +27,10 @@ const SIGNALS: u64 = 1;
 const TIMER: u64 = 2;
 const ENDED: u64 = 3;
 
-/// How often the log is emptied and the budget follows what is in use.
-const TICK: Duration = Duration::from_millis(10);
-/// Ticks from one call of the observer to the next.
-const LOOKS: u32 = 10;
+/// How long the budget may lag behind what is in use while nothing is swapped.
+const MEASURE_NS: u64 = 10_000_000;
+/// From one call of the observer to the next.
+const LOOK_NS: u64 = 100_000_000;
 
 /// A program that runs with part of its memory in swap space behind a link.
 pub struct SwapSupervisor<'a> {
@@ -46,7 +46,13 @@ pub struct SwapSupervisor<'a> {
     ended: std::os::fd::OwnedFd,
     status: Option<Change>,
     limit: Option<u64>,
-    ticks: u32,
+    /// How often the log is emptied and a group that swaps is measured.
+    period: Duration,
+    /// When the group was last measured, and what it had turned over by then.
+    measured_ns: u64,
+    turned: u64,
+    /// When the observer was last called.
+    looked_ns: u64,
     totals: Totals,
 }
 
@@ -82,7 +88,8 @@ impl<'a> SwapSupervisor<'a> {
         poll.add(&signals, SIGNALS)?;
         poll.add(&timer, TIMER)?;
         poll.add(&ended, ENDED)?;
-        timer.every(TICK)?;
+        let period = budget::period(limit);
+        timer.every(period)?;
         Ok(Self {
             config,
             observer,
@@ -96,7 +103,10 @@ impl<'a> SwapSupervisor<'a> {
             ended,
             status: None,
             limit,
-            ticks: 0,
+            period,
+            measured_ns: 0,
+            turned: 0,
+            looked_ns: 0,
             totals,
         })
     }
@@ -171,13 +181,19 @@ impl<'a> SwapSupervisor<'a> {
 
     fn tick(&mut self) {
         self.timer.acknowledge();
-        self.ticks += 1;
-        let footprint = self.restore_budget();
-        if !self.ticks.is_multiple_of(LOOKS) {
+        let elapsed_ns = self.totals.elapsed_ns();
+        let counts = self.delay.counts();
+        let is_idle = counts.turnover() == self.turned;
+        if is_idle && elapsed_ns < self.measured_ns + MEASURE_NS {
             return;
         }
+        (self.turned, self.measured_ns) = (counts.turnover(), elapsed_ns);
+        let footprint = self.restore_budget();
+        if elapsed_ns < self.looked_ns + LOOK_NS {
+            return;
+        }
+        self.looked_ns = elapsed_ns;
         self.totals.processes(&self.group);
-        let counts = self.delay.counts();
         let snapshot = self.totals.snapshot(&self.group, counts, footprint);
         for change in self.observer.tick(&snapshot) {
             self.retune(&change);
@@ -186,13 +202,17 @@ impl<'a> SwapSupervisor<'a> {
 
     // Has the limit be what the configuration asks for, of what is in use now.
     fn restore_budget(&mut self) -> Footprint {
-        let footprint = self.footprint();
+        let mut footprint = self.footprint();
         let wanted = budget::wanted(&self.config, footprint);
         if budget::differs(self.limit, wanted) && self.group.limit(wanted).is_ok() {
             self.limit = wanted;
+            // A smaller limit makes the kernel give up pages.
+            footprint = self.footprint();
         }
-        // Read again: making the limit smaller makes the kernel give up pages.
-        let footprint = self.footprint();
+        let period = budget::period(self.limit);
+        if period != self.period && self.timer.every(period).is_ok() {
+            self.period = period;
+        }
         self.totals.footprint(footprint, self.limit);
         footprint
     }

@@ -47,6 +47,13 @@ pub(crate) struct Counts {
     pub(crate) silent: u64,
 }
 
+impl Counts {
+    /// Bytes that have come or gone.
+    pub(crate) fn turnover(self) -> u64 {
+        self.read_bytes + self.write_bytes
+    }
+}
+
 /// The loaded delay; dropping it takes it away.
 pub(crate) struct Delay {
     _object: Object,
