@@ -21,6 +21,11 @@ impl Draw {
         u64::try_from(wide >> 64).unwrap_or(u64::MAX)
     }
 
+    /// 64 bits, each as likely to be 0 as 1.
+    pub fn bits(&mut self) -> u64 {
+        self.generator.next_u64()
+    }
+
     /// A number in [0, 1), a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.generator.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

@@ -8,7 +8,7 @@ use crate::tree::{Role, RustFile};
 const PROGRAMS: [&str; 3] = ["afar", "bench", "tidy"];
 
 /// Crates whose results depend on their inputs and nothing else.
-const PURE: [&str; 5] = ["measure", "workload", "proto", "netsim", "planner"];
+const PURE: [&str; 6] = ["measure", "workload", "jobs", "proto", "netsim", "planner"];
 
 /// Crates whose results are computed by walking collections.
 const ORDERED: [&str; 2] = ["netsim", "planner"];

@@ -24,13 +24,14 @@ enum MayUse {
 use MayUse::{AllBelow, Only};
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     row("tidy", 5, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 4, AllBelow, "measures what the product ships"),
     row("afar", 3, AllBelow, "the parts meet here and nowhere else"),
     row("farmem", 2, Only(&["sys", "measure"]), "an engine that meets the others through data"),
     row("flash", 2, Only(&["proto", "sys", "workload", "measure"]), "as `farmem`: through data"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),
+    row("jobs", 2, Only(&["workload", "measure"]), "computes in memory: no clock, no kernel"),
     row("netsim", 2, Only(&["workload", "measure"]), "simulates: no clock, no kernel"),
     row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
     row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
