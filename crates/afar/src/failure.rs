@@ -16,6 +16,7 @@ use crate::program::ProgramError;
 use crate::sweep::SweepError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
+use crate::workload::WorkloadError;
 
 /// A command that failed.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +39,8 @@ pub(crate) enum Failure {
     LoadUsage(#[from] LoadUsage),
     #[error(transparent)]
     Load(#[from] ::load::LoadError),
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
     #[error(transparent)]
     Ctl(#[from] CtlError),
     #[error(transparent)]
@@ -81,6 +84,11 @@ impl Failure {
                 }
             }
             Self::Trap(_) => ENVIRONMENT,
+            Self::Workload(error) => match error {
+                WorkloadError::Missing { .. } => ENVIRONMENT,
+                WorkloadError::NotStarted { .. } | WorkloadError::Wrong { .. } => FAILED,
+                _ => USAGE,
+            },
             Self::Program(error) => match error {
                 ProgramError::NotFound(_) => NOT_FOUND,
                 ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,

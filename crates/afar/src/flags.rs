@@ -3,6 +3,7 @@
 mod load;
 mod run;
 mod sweep;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,10 @@ use clap_complete::Shell;
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use sweep::SweepFlags;
+pub(crate) use workload::{
+    AlsFlags, JobFlags, PagerankFlags, Query, ServerFlags, ServerKind, SqlFlags, Variant,
+    WorkloadCommand, WorkloadFlags,
+};
 
 /// Run any Linux program with part of its memory far away.
 #[derive(Debug, Parser)]
@@ -27,6 +32,7 @@ pub(crate) enum Command {
     Run(Box<RunFlags>),
     Sweep(SweepFlags),
     Load(LoadFlags),
+    Workload(WorkloadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),
     Probe(ProbeFlags),

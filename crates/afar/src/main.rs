@@ -31,6 +31,7 @@ mod summary;
 
 mod load;
 mod sweep;
+mod workload;
 
 mod ctl;
 mod doctor;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(flags) => ("run", run::run(flags)),
         Command::Sweep(flags) => ("sweep", sweep::sweep(flags)),
         Command::Load(flags) => ("load", load::load(flags)),
+        Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),
         Command::Probe(flags) => ("probe", probe::probe(flags)),

@@ -26,6 +26,7 @@ mod profile;
 mod histogram;
 mod load;
 mod run;
+mod workload;
 
 pub use error::{ParseError, Quantity};
 pub use fraction::{Fraction, LocalSize};
@@ -40,3 +41,4 @@ pub use run::{
     RunError, RunResults, StallCounts, TierParams,
 };
 pub use time::{Duration, Instant};
+pub use workload::{WorkloadInput, WorkloadOutcome, WorkloadParams, WorkloadResults};

@@ -317,7 +317,7 @@ mod tests {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
         let files = std::fs::read_dir(examples).expect("they are there").flatten();
         let read = files.map(|file| Sweep::read(&file.path()).expect("it is one"));
-        assert_eq!(read.count(), 2);
+        assert_eq!(read.count(), 8);
     }
 
     #[test]

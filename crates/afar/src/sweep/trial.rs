@@ -96,11 +96,19 @@ impl Trials<'_> {
             };
             words.iter().map(fill).collect()
         };
+        // Afar itself is this one, whatever is on PATH.
+        let command = |text: &[String]| {
+            let mut command = words(text);
+            if command[0] == "afar" {
+                command[0] = self.afar.display().to_string();
+            }
+            command
+        };
         let record = scratch.0.join("run.json");
-        let command = self.placed(cell, words(&self.sweep.workload.command), &record);
+        let placed = self.placed(cell, command(&self.sweep.workload.command), &record);
         let deadline = Instant::now() + self.sweep.timeout();
         let begin = Instant::now();
-        let mut program = start(&command, &scratch.0, "program")?;
+        let mut program = start(&placed, &scratch.0, "program")?;
         let Some(load) = &self.sweep.workload.load else {
             let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
             // Afar's own start is not the program's.
@@ -115,12 +123,8 @@ impl Trials<'_> {
         ]
         .map(|ready| ready.as_ref().map(|ready| words(std::slice::from_ref(ready)).remove(0)));
         self.wait_until_ready(&mut program, ready, deadline)?;
-        let mut load = words(load);
-        if load[0] == "afar" {
-            load[0] = self.afar.display().to_string();
-        }
         let begin = Instant::now();
-        let mut loader = start(&load, &scratch.0, "load")?;
+        let mut loader = start(&command(load), &scratch.0, "load")?;
         let (status, elapsed) = self.finish(&mut loader, begin, deadline)?;
         good(status, &loader)?;
         let figure = figure(&self.sweep.metric, &loader, elapsed)?;

@@ -4,8 +4,23 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 7] =
-        [&[], &["run"], &["ctl"], &["doctor"], &["probe"], &["man"], &["completions"]];
+    let commands: [&[&str]; 15] = [
+        &[],
+        &["run"],
+        &["ctl"],
+        &["doctor"],
+        &["probe"],
+        &["man"],
+        &["completions"],
+        &["workload"],
+        &["workload", "wordcount"],
+        &["workload", "sort"],
+        &["workload", "als"],
+        &["workload", "pagerank"],
+        &["workload", "sql"],
+        &["workload", "kv"],
+        &["workload", "list"],
+    ];
     for command in commands {
         for flag in ["--help", "-h"] {
             let output = afar(command.iter().chain(&[flag]));
@@ -21,7 +36,7 @@ fn help_of_every_command() {
 #[test]
 fn help_shows_what_users_need_and_hides_the_rest() {
     let help = stdout(&afar(["--help"]));
-    for shown in ["run", "ctl", "doctor"] {
+    for shown in ["run", "workload", "ctl", "doctor"] {
         assert!(help.contains(&format!("\n  {shown} ")), "{help}");
     }
     for hidden in ["probe", "completions"] {
@@ -72,6 +87,14 @@ fn man_pages_for_every_command() {
             "afar-load.1",
             "afar-run.1",
             "afar-sweep.1",
+            "afar-workload-als.1",
+            "afar-workload-kv.1",
+            "afar-workload-list.1",
+            "afar-workload-pagerank.1",
+            "afar-workload-sort.1",
+            "afar-workload-sql.1",
+            "afar-workload-wordcount.1",
+            "afar-workload.1",
             "afar.1"
         ]
     );
