@@ -19,7 +19,8 @@ const LETTERS_MAX: usize = 14;
 /// Memory per bucket of the map when it is as full as it gets: 25 bytes in the table (key, count,
 /// control byte) and, for 5 in 6, a word of its own on the heap.
 const BUCKET_BYTES: u64 = 52;
-/// The map is between a sixth and a third of all data.
+/// The map is between a sixth and a third of all data, because a table doubles; a fifth if the size
+/// is a power of two.
 const MAP_SHARE: u64 = 3;
 
 /// Text in memory: words with a space after each.
