@@ -73,7 +73,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
                 (Client::Peer, Server::Redis) => {
                     redis_benchmark(context, port, "get", requests, case.depth)
                 }
-                (Client::Peer, Server::Memcached) => memcaslap(context, port, requests),
+                (Client::Peer, Server::Memcached) => memcaslap(context, port),
             })?;
         drop(server);
         let ratio = Spread::ratio(&runs[1], &runs[0]);
@@ -99,7 +99,8 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
         text: format!(
             "{}medians over rounds (extremes); one thread, {CONNECTIONS} connections over \
              loopback, uniform keys, values of {VALUE_BYTES} bytes\n\
-             the server's own: redis-benchmark, memcaslap (one request in twenty is a set)\n",
+             the server's own: redis-benchmark, memcaslap (median of its seconds: it counts the \
+             keys\nit stores first, without waiting for answers, among its requests)\n",
             table.text()
         ),
         verdicts,
@@ -193,28 +194,37 @@ fn redis_benchmark(
     rate.ok_or(Failure::Unreadable { program: "redis-benchmark", wanted: test, said })
 }
 
-fn memcaslap(context: &Context, port: u16, requests: u64) -> Result<f64, Failure> {
+fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {
     let mix = context.fresh("memcaslap");
     // Lengths of keys and values, then the shares of set (0) and get (1).
     let text = format!("key\n24 24 1\nvalue\n{VALUE_BYTES} {VALUE_BYTES} 1\ncmd\n0 0.0\n1 1.0\n");
     std::fs::write(&mix, text).map_err(Failure::file("write", &mix))?;
     let mut command = vec![find("memcaslap", "libmemcached-tools")?];
     let server = format!("127.0.0.1:{port}");
-    // It stores a window of keys for each connection first, and counts that too: a small one.
-    command.extend(words(&["-s", &server, "-T", "1", "-w", "1k", "-F"]));
+    let (connections, time) = (CONNECTIONS.to_string(), context.size("7s", "3s"));
+    // It stores a window of keys for each connection first: a small one.
+    command.extend(words(&["-s", &server, "-T", "1", "-w", "1k", "-c", &connections]));
+    command.extend(words(&["-t", time, "-S", "1s", "-F"]));
     command.push(mix.into());
-    let sizes = [("-c", CONNECTIONS), ("-x", requests)];
-    for (flag, value) in sizes {
-        command.extend([flag.into(), value.to_string().into()]);
-    }
     let said = Job::start(context, &command)?.finish(LONG)?;
-    tps(&said).ok_or(Failure::Unreadable { program: "memcaslap", wanted: "TPS", said })
+    tps(&said).ok_or(Failure::Unreadable { program: "memcaslap", wanted: "TPS of gets", said })
 }
 
-/// Transactions per second from the last line of memcaslap.
+/// The median over seconds of the gets in each, from the tables of memcaslap.
 fn tps(said: &str) -> Option<f64> {
-    let (_, rest) = said.rsplit_once("TPS: ")?;
-    rest.split_whitespace().next()?.parse().ok().filter(|&rate| rate > 0.0)
+    let mut is_get = false;
+    let mut rates = Vec::new();
+    for line in said.lines() {
+        if line.ends_with(" Statistics") {
+            is_get = line == "Get Statistics";
+        }
+        let mut words = line.split_whitespace();
+        if is_get && words.next() == Some("Period") {
+            rates.extend(words.nth(2).and_then(|rate| rate.parse::<f64>().ok()));
+        }
+    }
+    let rate = Spread::of(rates).median;
+    (rate > 0.0).then_some(rate)
 }
 
 #[cfg(test)]
@@ -222,11 +232,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tps_is_found_at_the_end() {
-        let said =
-            "servers : 127.0.0.1:11211\nRun time: 4.1s Ops: 400000 TPS: 97000 Net_rate: 1M/s\n";
-        assert_eq!(tps(said), Some(97_000.0));
-        assert_eq!(tps("TPS: 0 "), None);
+    fn tps_is_of_the_gets_of_each_second() {
+        let table = |name: &str, rate: u64| {
+            format!(
+                "{name} Statistics\nType     Time(s)  Ops    TPS(ops/s)   Net(M/s)\n\
+                 Period   1        9      {rate}       15.3\nGlobal   3        9      1     15.3\n"
+            )
+        };
+        let seconds = [100, 300, 200].map(|rate| table("Get", rate) + &table("Total", 7));
+        assert_eq!(tps(&seconds.concat()), Some(200.0));
+        assert_eq!(tps(&table("Get", 0)), None);
         assert_eq!(tps(""), None);
     }
 }

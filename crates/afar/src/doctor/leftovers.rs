@@ -64,7 +64,7 @@ pub(super) fn find() -> Vec<Leftover> {
     }
     let groups = Hierarchy::find().map(|hierarchy| hierarchy.root);
     for directory in groups.into_iter().chain(["/sys/fs/bpf".into()]) {
-        let abandoned = named_afar(&directory).filter(|path| !swap::is_in_use(path));
+        let abandoned = named_afar(&directory).filter(|path| !swap::is_known(path));
         found.extend(abandoned.map(|path| What::Path { path }));
     }
     let leftover = |what| Leftover { what, removed: false, error: None };

@@ -30,9 +30,7 @@ use super::config::{RunConfig, TrapKind};
 use super::fork::Fork;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
-use super::signal::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
-};
+use super::signal::{self, SIGCONT, SIGKILL};
 use super::trap::{self, Trap};
 use super::{RunError, preload};
 use crate::page::PageIndex;
@@ -108,9 +106,7 @@ impl<'a> Supervisor<'a> {
         let spawned = sys::process::spawn(&mut command, super::filter::filter(config.trap))
             .map_err(|error| RunError::spawn(name, error))?;
         // Not before: the program inherits the signal mask.
-        let signals = Signals::receive(&[
-            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
-        ])?;
+        let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
         poll.add(&spawned.listener, LISTENER)?;
         poll.add(&signals, SIGNALS)?;
@@ -248,15 +244,8 @@ impl<'a> Supervisor<'a> {
     }
 
     fn next_signals(&mut self) {
-        while let Some(signal) = self.signals.next() {
-            match signal {
-                SIGCHLD => self.next_changes(),
-                // The terminal has sent these to the program too.
-                SIGINT | SIGQUIT | SIGTSTP => {}
-                other => {
-                    let _gone = sys::process::kill(self.child, other);
-                }
-            }
+        if signal::pass_on(&self.signals, self.child) {
+            self.next_changes();
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) struct Opened {
 
 /// Opens the trap that `config` asks for.
 pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
-    let sizes = Sizes::for_memory(memory_bytes());
+    let sizes = Sizes::for_memory(memory_bytes("MemTotal:"));
     let opened = match config.trap {
         TrapKind::Bpf => attach(sizes)?,
         TrapKind::Userfault => {
@@ -85,11 +85,12 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
     })
 }
 
-fn memory_bytes() -> u64 {
+/// Bytes of memory by a field of /proc/meminfo; 4 GiB if it does not say.
+pub(crate) fn memory_bytes(field: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text
         .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .find_map(|line| line.strip_prefix(field))
         .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or(1 << 22) * 1024
 }

@@ -158,13 +158,12 @@ pub fn leftovers() -> Vec<Leftover> {
     journal::all().into_iter().filter(dead).map(|journal| Leftover { journal }).collect()
 }
 
-/// Whether a run that goes on has the control group at `path`.
+/// Whether the control group at `path` is that of a run that goes on, or of one of [`leftovers`].
 #[must_use]
-pub fn is_in_use(path: &Path) -> bool {
+pub fn is_known(path: &Path) -> bool {
     let is_it =
         |step: &journal::Step| matches!(step, journal::Step::Group { path: it } if it == path);
-    let mut living = journal::all().into_iter().filter(journal::Journal::is_answered_for);
-    living.any(|journal| journal.has(is_it))
+    journal::all().iter().any(|journal| journal.has(is_it))
 }
 
 impl Leftover {

@@ -18,9 +18,8 @@ use super::report::Totals;
 use super::tables::{Delay, SwapEvent};
 use super::{SwapConfig, SwapError};
 use crate::page::PageIndex;
-use crate::runtime::signal::{
-    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1,
-};
+use crate::runtime::signal::{self, SIGCONT};
+use crate::runtime::trap::memory_bytes;
 use crate::runtime::{FaultEvent, FaultKind, Observer, Outcome, Retune, RunError};
 
 const SIGNALS: u64 = 1;
@@ -80,9 +79,7 @@ impl<'a> SwapSupervisor<'a> {
             .id();
         let totals = Totals::new();
         // Not before: the program inherits the signal mask.
-        let signals = Signals::receive(&[
-            SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGTERM, SIGCHLD, SIGCONT, SIGTSTP,
-        ])?;
+        let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer) = (Poll::new()?, Timer::new()?);
         let ended = sys::process::watch(child)?;
         poll.add(&signals, SIGNALS)?;
@@ -143,15 +140,8 @@ impl<'a> SwapSupervisor<'a> {
     }
 
     fn next_signals(&mut self) {
-        while let Some(signal) = self.signals.next() {
-            match signal {
-                SIGCHLD => self.next_changes(),
-                // The terminal has sent these to the program too.
-                SIGINT | SIGQUIT | SIGTSTP => {}
-                other => {
-                    let _gone = sys::process::kill(self.child, other);
-                }
-            }
+        if signal::pass_on(&self.signals, self.child) {
+            self.next_changes();
         }
     }
 
@@ -268,20 +258,12 @@ impl<'a> SwapSupervisor<'a> {
 
 fn hire(config: &SwapConfig) -> Result<(Keeper, Granted), SwapError> {
     let (name, arguments) = config.keeper.split_first().ok_or(SwapError::KeeperGone)?;
-    let wish = Wish { bytes: available_bytes(), page_cluster: config.page_cluster };
+    // Swap space for all the memory that there is: it takes none before something is in it, but
+    // for a table of one part in 256.
+    let bytes = memory_bytes("MemAvailable:");
+    let wish = Wish { bytes, page_cluster: config.page_cluster };
     // Listings of processes show it under this name.
     Keeper::start(Command::new(name).arg0("afar").args(arguments), wish)
-}
-
-// Swap space for all the memory that there is: it takes none before something is in it, but for a
-// table of one part in 256.
-fn available_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))
-        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or(1 << 20).next_multiple_of(1 << 10) * 1024
 }
 
 fn fault(event: &SwapEvent) -> Option<FaultEvent> {
