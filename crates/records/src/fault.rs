@@ -28,7 +28,8 @@ pub struct Fault {
     /// Which of the processes under management it was, from zero; numbers are used again when a
     /// process has ended.
     pub process_slot: u32,
-    /// Page of 4096 bytes within the memory under management of that process.
+    /// Page of 4096 bytes within the memory under management of that process; with the swap engine,
+    /// within its swap space.
     pub page: u64,
     /// What was done.
     pub kind: FaultKind,

@@ -54,7 +54,7 @@ pub struct FaultEvent {
     /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are
     /// recorded.
     pub time_ns: u64,
-    /// Page within the arena.
+    /// Page within the arena; with the swap engine, within its swap space.
     pub page: PageIndex,
     /// Slot of the process.
     pub slot: usize,

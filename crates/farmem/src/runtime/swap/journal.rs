@@ -181,13 +181,19 @@ impl Owner {
     }
 }
 
-// Ticks from the start of the machine to that of the process: field 22 of its stat file. None for
-// one that is a corpse already.
+// Ticks from the start of the machine to that of the process; none for one that is ending or has
+// ended, and changes nothing any more.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    (state != "Z" && state != "X").then(|| fields.nth(18)?.parse().ok())?
+    start_of(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+// Fields of a stat file (proc_pid_stat(5)): state 3, flags 9, starttime 22.
+fn start_of(stat: &str) -> Option<u64> {
+    const EXITING: u64 = 4;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let flags: u64 = fields.get(6)?.parse().ok()?;
+    let has_ended = matches!(*fields.first()?, "Z" | "X") || flags & EXITING != 0;
+    if has_ended { None } else { fields.get(19)?.parse().ok() }
 }
 
 impl Journal {
@@ -343,6 +349,16 @@ mod tests {
         assert!(Owner { pid, started: now }.lives());
         assert!(!Owner { pid, started: now + 1 }.lives());
         assert!(!Owner { pid: u32::MAX, started: now }.lives());
+    }
+
+    #[test]
+    fn who_is_ending_answers_for_nothing() {
+        let stat = |state: &str, flags: u32| {
+            start_of(&format!("7 (a) b) {state} 1 1 1 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 1 0 999 0"))
+        };
+        assert_eq!(stat("R", 0x0040_0000), Some(999));
+        assert_eq!(stat("R", 0x0040_0004), None);
+        assert_eq!(stat("Z", 0x0040_0000), None);
     }
 
     #[test]
