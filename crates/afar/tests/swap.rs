@@ -249,8 +249,9 @@ fn doctor_puts_back_what_a_killed_keeper_has_left() {
         }
         let what = format!("round {round} of seed {SEED}");
         // It may have noticed that its keeper is gone before it was killed itself.
-        // A keeper that is in the kernel ends when it comes back from there.
         run.wait().leaves_nothing(&what);
+        // A keeper that is in the kernel ends when it comes back from there; until then it is one.
+        keepers.iter().for_each(|&pid| wait_for_end(pid, &what));
         if round == 0 {
             assert_ne!(Host::now(), before, "{what}: nobody is left to put it back");
             let found = doctor(&[]);
@@ -259,7 +260,7 @@ fn doctor_puts_back_what_a_killed_keeper_has_left() {
         }
         let repaired = doctor(&["--repair"]);
         assert!(!repaired.contains("not removed"), "{what}: {repaired}");
-        before.returns(&what);
+        before.returns(&format!("{what}, where doctor said: {repaired}"));
         assert!(doctor(&[]).contains("ok  clean"), "{what}");
     }
 }
@@ -330,6 +331,16 @@ fn keepers(run: &Running) -> (Vec<u32>, Vec<u32>) {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         command == b"afar\0keep\0"
     })
+}
+
+#[track_caller]
+fn wait_for_end(pid: u32, what: &str) {
+    let start = Instant::now();
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    while !(stat().is_empty() || stat().contains(") Z ")) {
+        assert!(start.elapsed() < PATIENCE, "{what}: {}", stat());
+        sleep(Duration::from_millis(5));
+    }
 }
 
 fn doctor(flags: &[&str]) -> String {
