@@ -32,12 +32,12 @@ pub(crate) enum TuningError {
     BelowFloor { delay: Duration, floor: Duration },
     #[error(
         "a delay of {delay} for a page is more than the {limit} that trap {trap} can wait; ask for \
-         less, or run with --trap userfaultfd"
+         less, or run with --engine arena --trap userfaultfd"
     )]
     TooLong { delay: Duration, limit: Duration, trap: &'static str },
     #[error(
         "{local} of local memory is less than the {limit} that trap {trap} can hold; ask for more, \
-         or run with --trap userfaultfd"
+         or run with --engine arena --trap userfaultfd"
     )]
     TooSmall { local: Bytes, limit: Bytes, trap: &'static str },
     #[error("there is no tier \"{name}\" in this run; use {known}")]

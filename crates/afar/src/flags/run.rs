@@ -165,7 +165,7 @@ pub(crate) enum Engine {
     /// A memory file inside the program
     Arena,
     /// The kernel's swap space, for the whole tree: static programs too; needs root, and the delay
-    /// comes on top of the kernel's own 3 to 4 us
+    /// comes on top of the kernel's own 4 to 9 us
     Swap,
 }
 
