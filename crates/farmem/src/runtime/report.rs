@@ -98,10 +98,7 @@ pub(crate) struct Totals {
     overdraft_count: u64,
     dirty_count: u64,
     clean_count: u64,
-    total: Histogram,
-    wait: Histogram,
-    overhead: Histogram,
-    requested: Histogram,
+    latencies: Latencies,
     budget: BudgetHeld,
     excess_pages: u64,
     managed_now: BTreeMap<u32, ()>,
@@ -132,10 +129,7 @@ impl Totals {
             overdraft_count: 0,
             dirty_count: 0,
             clean_count: 0,
-            total: Histogram::new(),
-            wait: Histogram::new(),
-            overhead: Histogram::new(),
-            requested: Histogram::new(),
+            latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
             managed_now: BTreeMap::new(),
@@ -161,12 +155,9 @@ impl Totals {
             FaultKind::Fetch => {
                 self.fetch_count += 1;
                 if event.measured_ns > 0 {
-                    let total = u64::from(event.measured_ns) + self.constant_ns;
-                    let requested = u64::from(event.requested_ns);
-                    self.total.record(Duration::from_ns(total));
-                    self.wait.record(Duration::from_ns(u64::from(event.wait_ns)));
-                    self.requested.record(Duration::from_ns(requested));
-                    self.overhead.record(Duration::from_ns(total.saturating_sub(requested)));
+                    let total_ns = u64::from(event.measured_ns) + self.constant_ns;
+                    let (wait, requested) = (event.wait_ns, event.requested_ns);
+                    self.latencies.record(Some(total_ns), wait, requested);
                 }
             }
         }
@@ -253,7 +244,7 @@ impl Totals {
         snapshot.fetch_count = self.fetch_count;
         snapshot.fault_count = self.fetch_count + self.first_touch_count + self.soft_count;
         snapshot.stall_count = self.stall_count;
-        snapshot.fetch_p99_ns = self.total.quantile(0.99).as_ns();
+        snapshot.fetch_p99_ns = self.latencies.p99_ns();
         snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
     }
 
@@ -281,7 +272,7 @@ impl Totals {
             fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
             written_back_bytes: self.dirty_count * PAGE_BYTES,
             dirty_share: (evicted > 0).then(|| share(self.dirty_count, evicted)),
-            fault_latency: self.latency(),
+            fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
             stall: StallCounts {
                 stall_count: self.stall_count,
                 stall_ns_total: self.stall_ns,
@@ -308,11 +299,45 @@ impl Totals {
             duplicate_count: self.joined_count,
         }
     }
+}
 
-    fn latency(&self) -> FaultLatency {
+/// What fetches took, and what that was made of.
+pub(crate) struct Latencies {
+    total: Histogram,
+    wait: Histogram,
+    overhead: Histogram,
+    requested: Histogram,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let [total, wait, overhead, requested] = [(); 4].map(|()| Histogram::new());
+        Self { total, wait, overhead, requested }
+    }
+}
+
+impl Latencies {
+    /// A fetch, in nanoseconds; no total if its end was not seen.
+    pub(crate) fn record(&mut self, total_ns: Option<u64>, wait_ns: u32, requested_ns: u32) {
+        let requested_ns = u64::from(requested_ns);
+        self.wait.record(Duration::from_ns(u64::from(wait_ns)));
+        self.requested.record(Duration::from_ns(requested_ns));
+        if let Some(total_ns) = total_ns {
+            self.total.record(Duration::from_ns(total_ns));
+            self.overhead.record(Duration::from_ns(total_ns.saturating_sub(requested_ns)));
+        }
+    }
+
+    /// 99th percentile of the totals so far.
+    pub(crate) fn p99_ns(&self) -> u64 {
+        self.total.quantile(0.99).as_ns()
+    }
+
+    /// All of them, where a page occupies the link for `page`.
+    pub(crate) fn summary(&self, page: Duration) -> FaultLatency {
         let mut transfer = Histogram::new();
         if self.total.count() > 0 {
-            transfer.record_n(Duration::from_ns(self.page_ns), self.total.count());
+            transfer.record_n(page, self.total.count());
         }
         FaultLatency {
             total: self.total.summary(),

@@ -3,24 +3,21 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Histogram, LinkConfig, PAGE_BYTES,
-    ProcessSummary, RunResults, StallCounts,
+    BudgetHeld, Bytes, Duration, FaultCounts, LinkConfig, PAGE_BYTES, ProcessSummary, RunResults,
+    StallCounts,
 };
 use sys::group::Group;
 use sys::process::Change;
 
 use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
-use crate::runtime::report::command_name;
+use crate::runtime::report::{Latencies, command_name};
 use crate::runtime::{Outcome, Snapshot};
 
 /// Counts and histograms of a run.
 pub(crate) struct Totals {
     start_ns: u64,
-    total: Histogram,
-    wait: Histogram,
-    requested: Histogram,
-    overhead: Histogram,
+    latencies: Latencies,
     budget: BudgetHeld,
     excess: u64,
     batch: u64,
@@ -34,10 +31,7 @@ impl Totals {
     pub(crate) fn new() -> Self {
         Self {
             start_ns: sys::clock::monotonic_ns(),
-            total: Histogram::new(),
-            wait: Histogram::new(),
-            requested: Histogram::new(),
-            overhead: Histogram::new(),
+            latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess: 0,
             batch: batch_bytes(),
@@ -56,14 +50,8 @@ impl Totals {
         if let Some(process) = self.processes.get_mut(&event.tgid) {
             process.fetch_count += 1;
         }
-        let requested = u64::from(event.requested_ns);
-        self.wait.record(Duration::from_ns(u64::from(event.wait_ns)));
-        self.requested.record(Duration::from_ns(requested));
-        if event.total_ns > 0 {
-            let total = u64::from(event.total_ns);
-            self.total.record(Duration::from_ns(total));
-            self.overhead.record(Duration::from_ns(total.saturating_sub(requested)));
-        }
+        let total_ns = Some(u64::from(event.total_ns)).filter(|&total_ns| total_ns > 0);
+        self.latencies.record(total_ns, event.wait_ns, event.requested_ns);
     }
 
     pub(crate) fn lost(&mut self, count: u64) {
@@ -109,7 +97,7 @@ impl Totals {
             fetch_count: counts.fetches,
             fault_count: counts.fetches + counts.silent,
             stall_count: group.limited_count(),
-            fetch_p99_ns: self.total.quantile(0.99).as_ns(),
+            fetch_p99_ns: self.latencies.p99_ns(),
             elapsed_ns: self.elapsed_ns(),
         }
     }
@@ -127,6 +115,7 @@ impl Totals {
             Change::Killed(signal) => (None, Some(signal)),
             Change::Stopped { .. } | Change::Continued => (None, None),
         };
+        let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
         let read_pages = counts.read_bytes / PAGE_BYTES;
         let results = RunResults {
             exit_status,
@@ -141,7 +130,7 @@ impl Totals {
             fetched_bytes: counts.read_bytes,
             written_back_bytes: counts.write_bytes,
             dirty_share: None,
-            fault_latency: self.latency(link),
+            fault_latency: self.latencies.summary(page),
             stall: StallCounts { stall_count: group.limited_count(), ..StallCounts::default() },
             budget: self.budget,
             unmanaged_bytes: 0,
@@ -176,23 +165,6 @@ impl Totals {
                 "the kernel ended {killed} processes, because it found no page to give up; give \
                  more --local"
             ));
-        }
-    }
-
-    fn latency(&self, link: &LinkConfig) -> FaultLatency {
-        let mut transfer = Histogram::new();
-        let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
-        if self.total.count() > 0 {
-            transfer.record_n(page, self.total.count());
-        }
-        FaultLatency {
-            total: self.total.summary(),
-            wait: self.wait.summary(),
-            transfer: transfer.summary(),
-            overhead: self.overhead.summary(),
-            requested: self.requested.summary(),
-            achieved: self.total.summary(),
-            total_bins: self.total.bins(),
         }
     }
 }
@@ -238,7 +210,7 @@ mod tests {
         let mut totals = Totals::new();
         totals.note(&event(14_000));
         totals.note(&event(0));
-        let latency = totals.latency(&LinkConfig::like_gao(Duration::ZERO, None));
+        let latency = totals.latencies.summary(Duration::ZERO);
         assert_eq!((latency.total.count, latency.requested.count), (1, 2));
         assert!(latency.overhead.p50_ns.abs_diff(4_000) < 100);
     }
