@@ -181,6 +181,13 @@ fn requests_that_arrive_during_a_pause_are_late() {
     server.load(&["--fill", "--keys", "1000", "-n", "1"], 0);
     let open = paused(&["--rate", "1000", "--spacing", "even", "-c", "4"]);
     let closed = paused(&["-c", "4"]);
+    // The second of the pause shows as one, and no request is counted in two of them.
+    for results in [&open, &closed] {
+        let seconds = &results.request_count_by_second;
+        assert_eq!(seconds.iter().sum::<u64>(), results.request_count, "{seconds:?}");
+        let (least, most) = (seconds[..3].iter().min(), seconds.iter().max());
+        assert!(least.zip(most).is_some_and(|(least, most)| least * 2 < *most), "{seconds:?}");
+    }
     let (open, closed) = (&open.operations[0].latency, &closed.operations[0].latency);
     // A third of all requests arrived in the pause; each waited for the rest of it. A tenth of all
     // therefore waited for more than 0.7 s.

@@ -13,8 +13,14 @@ use crate::process::{Job, LONG, SHORT, find};
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::Spread;
 
-const KEYS: u64 = 100_000;
 const CONNECTIONS: u64 = 50;
+/// Keys that memcaslap stores and asks for on each connection.
+const WINDOW: u64 = 1024;
+/// As many as those of all connections of memcaslap: what a server finds in its caches counts.
+const KEYS: u64 = CONNECTIONS * WINDOW;
+/// How long a client of memcached is measured, whole and with --quick.
+const LONGER: &str = "7s";
+const SHORTER: &str = "3s";
 /// What every client stores; redis-benchmark's own default is 3.
 const VALUE_BYTES: u64 = 100;
 
@@ -59,17 +65,19 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     for case in CASES {
         let (port, server) = start(context, case.server)?;
         if case.server == Server::Redis {
-            // The keys that redis-benchmark asks for, and those that afar does.
+            // The keys that redis-benchmark asks for; afar has others.
             redis_benchmark(context, port, "set", KEYS * 5, 16)?;
-            afar(context, case, port, 1, true)?;
-        } else {
-            afar(context, case, port, 1, true)?;
         }
+        fill(context, case, port)?;
         let requests = case.requests / context.size(1, 10);
+        let limit = match case.server {
+            Server::Redis => ["--requests".to_owned(), requests.to_string()],
+            Server::Memcached => ["--duration".to_owned(), context.size(LONGER, SHORTER).into()],
+        };
         let clients = [Client::Peer, Client::Afar];
         let runs =
             context.alternate(case.name, &clients, |client| match (client, case.server) {
-                (Client::Afar, _) => afar(context, case, port, requests, false),
+                (Client::Afar, _) => afar(context, case, port, &limit),
                 (Client::Peer, Server::Redis) => {
                     redis_benchmark(context, port, "get", requests, case.depth)
                 }
@@ -99,8 +107,9 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
         text: format!(
             "{}medians over rounds (extremes); one thread, {CONNECTIONS} connections over \
              loopback, uniform keys, values of {VALUE_BYTES} bytes\n\
-             the server's own: redis-benchmark, memcaslap (median of its seconds: it counts the \
-             keys\nit stores first, without waiting for answers, among its requests)\n",
+             the server's own: redis-benchmark, memcaslap; for memcached \
+             the median of the\nseconds of each client, since memcaslap counts the keys it \
+             stores first, without waiting for answers\n",
             table.text()
         ),
         verdicts,
@@ -137,13 +146,29 @@ fn start(context: &Context, server: Server) -> Result<(u16, Job), Failure> {
     Ok((port, job))
 }
 
-fn afar(
-    context: &Context,
-    case: Case,
-    port: u16,
-    requests: u64,
-    fill: bool,
-) -> Result<f64, Failure> {
+/// Stores what [`afar`] asks for.
+fn fill(context: &Context, case: Case, port: u16) -> Result<(), Failure> {
+    let mut command = load(context, case, port);
+    command.extend(words(&["--requests", "1", "--fill"]));
+    Job::start(context, &command)?.finish(LONG).map(drop)
+}
+
+fn afar(context: &Context, case: Case, port: u16, limit: &[String]) -> Result<f64, Failure> {
+    let mut command = load(context, case, port);
+    command.extend(limit.iter().map(OsString::from));
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    let results = serde_json::from_str(&said).ok().map(|run: Run<LoadResults>| run.results);
+    let rate = results.map(|results| match case.server {
+        // Each as its peer does.
+        Server::Redis => results.requests_per_s,
+        Server::Memcached => by_second(results.request_count_by_second),
+    });
+    let rate = rate.filter(|rate| *rate > 0.0);
+    rate.ok_or(Failure::Unreadable { program: "afar load", wanted: "requests_per_s", said })
+}
+
+/// `afar load` without a limit.
+fn load(context: &Context, case: Case, port: u16) -> Vec<OsString> {
     let scheme = if case.server == Server::Redis { "redis" } else { "memcached" };
     let uri = format!("{scheme}://127.0.0.1:{port}");
     let mut command: Vec<OsString> = vec![context.afar.clone().into()];
@@ -154,19 +179,12 @@ fn afar(
         ("--value-size", VALUE_BYTES),
         ("--connections", CONNECTIONS),
         ("--depth", case.depth),
-        ("--requests", requests),
     ];
     for (flag, value) in sizes {
         let unit = if flag == "--value-size" { "B" } else { "" };
         command.extend([flag.into(), format!("{value}{unit}").into()]);
     }
-    if fill {
-        command.push("--fill".into());
-    }
-    let said = Job::start(context, &command)?.finish(LONG)?;
-    let run: Option<Run<LoadResults>> = serde_json::from_str(&said).ok();
-    let rate = run.map(|run| run.results.requests_per_s);
-    rate.ok_or(Failure::Unreadable { program: "afar load", wanted: "requests_per_s", said })
+    command
 }
 
 fn redis_benchmark(
@@ -201,13 +219,19 @@ fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {
     std::fs::write(&mix, text).map_err(Failure::file("write", &mix))?;
     let mut command = vec![find("memcaslap", "libmemcached-tools")?];
     let server = format!("127.0.0.1:{port}");
-    let (connections, time) = (CONNECTIONS.to_string(), context.size("7s", "3s"));
+    let (connections, time) = (CONNECTIONS.to_string(), context.size(LONGER, SHORTER));
     // It stores a window of keys for each connection first: a small one.
     command.extend(words(&["-s", &server, "-T", "1", "-w", "1k", "-c", &connections]));
     command.extend(words(&["-t", time, "-S", "1s", "-F"]));
     command.push(mix.into());
     let said = Job::start(context, &command)?.finish(LONG)?;
     tps(&said).ok_or(Failure::Unreadable { program: "memcaslap", wanted: "TPS of gets", said })
+}
+
+/// The median of the whole seconds.
+fn by_second(mut seconds: Vec<u64>) -> f64 {
+    let _part = seconds.pop();
+    Spread::of(seconds.into_iter().map(|count| count as f64)).median
 }
 
 /// The median over seconds of the gets in each, from the tables of memcaslap.

@@ -60,6 +60,9 @@ pub struct LoadConfig {
     pub warmup: Duration,
     /// A request that takes longer has failed, and its connection with it.
     pub timeout: Duration,
+    /// Answers are looked for without sleeping until none has come for this long: a server that
+    /// need not wake its client answers more of them. Takes a processor for each thread.
+    pub busy_poll: Duration,
     /// Check what is read.
     pub verify: bool,
     /// Seed of every draw.

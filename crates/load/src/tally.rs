@@ -26,7 +26,11 @@ pub struct Tally {
     pub first_trouble: Option<String>,
     /// From the first request that counts to the last answer.
     pub elapsed: Duration,
+    /// Requests answered as asked in each second from the first that counts.
+    pub seconds: Vec<u64>,
 }
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 impl Tally {
     pub(crate) fn new() -> Self {
@@ -35,7 +39,8 @@ impl Tally {
             lost_count: 0,
             failed_connections: 0,
             first_trouble: None,
-            elapsed: Duration::from_ps(0),
+            elapsed: Duration::ZERO,
+            seconds: Vec::new(),
         }
     }
 
@@ -47,6 +52,15 @@ impl Tally {
 
     pub(crate) const fn of_mut(&mut self, operation: Operation) -> &mut OperationTally {
         &mut self.operations[operation.index()]
+    }
+
+    /// Counts an answer for its second, `after` the first request that counts.
+    pub(crate) fn answered(&mut self, after: Duration) {
+        let second = usize::try_from(after.as_ns() / SECOND_NS).unwrap_or(usize::MAX);
+        if second >= self.seconds.len() {
+            self.seconds.resize(second + 1, 0);
+        }
+        self.seconds[second] += 1;
     }
 
     pub(crate) fn trouble(&mut self, what: impl FnOnce() -> String) {
@@ -66,6 +80,11 @@ impl Tally {
             self.first_trouble.clone_from(&other.first_trouble);
         }
         self.elapsed = self.elapsed.max(other.elapsed);
+        let seconds = self.seconds.len().max(other.seconds.len());
+        self.seconds.resize(seconds, 0);
+        for (mine, theirs) in self.seconds.iter_mut().zip(&other.seconds) {
+            *mine += theirs;
+        }
     }
 
     /// Requests that were answered as asked.

@@ -49,6 +49,8 @@ pub(crate) struct Worker<'a> {
     unflushed: Vec<usize>,
     on_their_way: usize,
     exhausted: bool,
+    /// When answers came last.
+    answered_ns: u64,
     counted_from_ns: u64,
     until_ns: u64,
     tally: Tally,
@@ -84,6 +86,7 @@ impl<'a> Worker<'a> {
             unflushed: Vec::new(),
             on_their_way: 0,
             exhausted: false,
+            answered_ns: 0,
             counted_from_ns: window.counted_from_ns,
             until_ns: window.until_ns,
             tally: Tally::new(),
@@ -106,6 +109,9 @@ impl<'a> Worker<'a> {
                 break;
             }
             poll.wait(Some(self.patience(now)), &mut ready)?;
+            if !ready.is_empty() {
+                self.answered_ns = now;
+            }
             for event in &ready {
                 self.answer(*event, &poll)?;
             }
@@ -132,7 +138,10 @@ impl<'a> Worker<'a> {
             _ => u64::MAX,
         };
         let wait = next_ns.min(self.until_ns.max(now + 1)).saturating_sub(now).min(TICK_NS);
-        WallDuration::from_nanos(if wait < SPIN_NS { 0 } else { wait })
+        // A server is spared waking a client that has not gone to sleep.
+        let answer_is_near =
+            self.on_their_way > 0 && now - self.answered_ns < self.config.busy_poll.as_ns();
+        WallDuration::from_nanos(if wait < SPIN_NS || answer_is_near { 0 } else { wait })
     }
 
     /// Gives every free slot a request, if there is one to be sent now.
@@ -282,8 +291,11 @@ impl<'a> Worker<'a> {
         if sent.meant_ns < self.counted_from_ns {
             return;
         }
+        let from = Instant::from_ns(self.counted_from_ns);
+        let elapsed = Instant::from_ns(now).saturating_since(from);
         match reply {
             Reply::Done => {
+                self.tally.answered(elapsed);
                 let took = Duration::from_ns(now.saturating_sub(sent.meant_ns));
                 self.tally.of_mut(operation).latency.record(took);
             }
@@ -292,8 +304,7 @@ impl<'a> Worker<'a> {
                 self.tally.trouble(|| format!("refused: {error}"));
             }
         }
-        let from = Instant::from_ns(self.counted_from_ns);
-        self.tally.elapsed = Instant::from_ns(now).saturating_since(from);
+        self.tally.elapsed = elapsed;
     }
 
     fn fail(&mut self, slot: usize, why: impl FnOnce() -> String, poll: &Poll) {

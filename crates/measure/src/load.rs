@@ -40,6 +40,8 @@ pub struct LoadParams {
     pub warmup_ns: u64,
     /// A request that took longer was given up.
     pub timeout_ns: u64,
+    /// Answers were looked for without sleeping until none had come for this long.
+    pub busy_poll_ns: u64,
     /// Whether values were checked.
     pub verify: bool,
 }
@@ -62,6 +64,8 @@ pub struct LoadResults {
     pub request_count: u64,
     /// The same per second.
     pub requests_per_s: f64,
+    /// Requests answered as asked in each second; the last is not a whole one.
+    pub request_count_by_second: Vec<u64>,
     /// Operation by operation.
     pub operations: Vec<LoadOperation>,
     /// Requests whose connection failed or that took too long.

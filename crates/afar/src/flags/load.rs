@@ -108,6 +108,11 @@ pub(crate) struct KvFlags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(crate) depth: u32,
 
+    /// Look for answers without sleeping until none has come for this long, which spares the server
+    /// waking the client [default: 50us if there are fewer threads than processors, else 0us]
+    #[arg(long, value_name = "TIME", help_heading = CONNECTIONS)]
+    pub(crate) busy_poll: Option<Duration>,
+
     /// Write everything that was measured as JSON; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,

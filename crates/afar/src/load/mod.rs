@@ -77,6 +77,7 @@ fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {
         elapsed_ns: tally.elapsed.as_ns(),
         request_count: tally.count(),
         requests_per_s: tally.throughput(),
+        request_count_by_second: tally.seconds.clone(),
         operations: operations.filter(asked).collect(),
         lost_count: tally.lost_count,
         failed_connection_count: tally.failed_connections,

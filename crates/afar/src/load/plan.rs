@@ -10,6 +10,8 @@ use workload::{Mix, Operation, PopularityKind, PropertyError, Spacing, Ycsb, Ycs
 use crate::flags::{Distribution, KvFlags, SpacingFlag};
 
 const DURATION: Duration = Duration::from_ms(10_000);
+/// Longer than a wake-up costs a server in a virtual machine, several times over.
+const BUSY_POLL: Duration = Duration::from_ns(50_000);
 const VALUE_BYTES_MAX: u64 = 512 << 20;
 
 /// Flags that make no load.
@@ -91,6 +93,7 @@ impl Plan {
             duration: flags.duration.or_else(|| unlimited.then_some(DURATION)),
             warmup: flags.warmup,
             timeout: flags.timeout,
+            busy_poll: flags.busy_poll.unwrap_or_else(|| busy_poll(threads)),
             verify: flags.verify,
             seed: flags.seed,
         };
@@ -127,9 +130,17 @@ impl Plan {
             request_count_max: workload.operation_count,
             warmup_ns: config.warmup.as_ns(),
             timeout_ns: config.timeout.as_ns(),
+            busy_poll_ns: config.busy_poll.as_ns(),
             verify: config.verify,
         }
     }
+}
+
+/// The server keeps a processor for itself, or nobody spins.
+fn busy_poll(threads: u32) -> Duration {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let spare = usize::try_from(threads).is_ok_and(|threads| threads < processors);
+    if spare { BUSY_POLL } else { Duration::ZERO }
 }
 
 fn shares(mix: &Mix) -> Vec<LoadShare> {

@@ -32,6 +32,9 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
             count(results.request_count),
         ),
     );
+    if let Some(seconds) = by_second(&results.request_count_by_second) {
+        row("by the second", seconds);
+    }
     if let Some(asked) = params.rate_per_s
         && results.requests_per_s < asked * 0.99
     {
@@ -61,6 +64,17 @@ pub(crate) fn text(run: &Run<LoadResults>) -> String {
     }
     out.push_str(&latencies(results));
     out
+}
+
+/// Median and extremes of the whole seconds, once there are enough to speak of a spread.
+fn by_second(seconds: &[u64]) -> Option<String> {
+    let mut whole = seconds.split_last().map(|(_, whole)| whole.to_vec())?;
+    whole.sort_unstable();
+    let (Some(least), Some(most), 3..) = (whole.first(), whole.last(), whole.len()) else {
+        return None;
+    };
+    let median = whole[whole.len() / 2];
+    Some(format!("{} ({} to {})", count(median), count(*least), count(*most)))
 }
 
 fn how(params: &LoadParams) -> String {
