@@ -1,0 +1,42 @@
+//! NVMe over TCP.
+//!
+//! Sections are those of the NVM Express TCP Transport Specification 1.1 ("TCP") and of the NVM
+//! Express Base Specification 2.1 ("Base").
+//!
+//! ```text
+//! pdu      what a PDU's header says                       TCP 3.6
+//! decoder  bytes into headers and pieces of data          TCP 3.3, 3.5
+//! command  submission queue entries                       Base 4.1, 6; NVM Command Set 3
+//! status   how a command ended                            Base 4.2.3
+//! queue    a controller's end of a connection             TCP 3.1, 3.4
+//! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
+//! identify what a controller says of itself              Base 5.1.13
+//! connect  what a host says of itself                     Base 6.3
+//! ```
+
+mod command;
+mod connect;
+mod decoder;
+mod identify;
+mod pdu;
+mod property;
+mod queue;
+mod slots;
+mod status;
+
+pub use command::{
+    Admin, Command, Completion, Data, Direction, Fabrics, Fused, Io, Property, QueueKind, Range,
+    Submission,
+};
+pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
+pub use decoder::{Decoder, End, Event, Fatal, Limits};
+pub use identify::{
+    ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
+};
+pub use pdu::{
+    DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, IcReq, IcResp, Kind, Layout,
+    TermReq, data_digest,
+};
+pub use property::{Change, Properties};
+pub use queue::{Arrival, ConnectRequest, Queue, QueueLimits, Slot};
+pub use status::Status;

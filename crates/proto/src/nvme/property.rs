@@ -1,0 +1,194 @@
+//! The registers of a controller, which fabrics hosts read and write as properties (Base 3.1.4).
+
+use super::command::Property;
+use super::status::Status;
+
+const CAP: u32 = 0x00;
+const VS: u32 = 0x08;
+const CC: u32 = 0x14;
+const CSTS: u32 = 0x1c;
+const NSSR: u32 = 0x20;
+const CRTO: u32 = 0x68;
+
+/// NVMe 2.1 (Base 3.1.4.2).
+pub(crate) const VERSION: u32 = 0x0002_0100;
+
+const ENABLE: u32 = 1;
+const READY: u32 = 1;
+const FATAL: u32 = 1 << 1;
+/// Shutdown processing complete.
+const SHUT_DOWN: u32 = 2 << 2;
+/// Time until it is ready after it has been enabled, in half seconds (CAP.TO).
+const READY_HALF_SECONDS: u64 = 30;
+
+/// What a write to a property did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing that anybody must act on.
+    None,
+    /// The controller takes commands.
+    Enabled,
+    /// The controller was reset: its queues are gone but for the admin queue's connection.
+    Reset,
+    /// The host is about to leave: what was written is to be on the medium.
+    ShutDown,
+}
+
+/// The registers of one controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Properties {
+    /// Entries of an I/O queue at most, less one.
+    mqes: u16,
+    cc: u32,
+    csts: u32,
+}
+
+impl Properties {
+    /// Of a controller that nobody has enabled, with `queue_entries` for each I/O queue at most
+    /// (2 to 65,536).
+    #[must_use]
+    pub fn new(queue_entries: u32) -> Self {
+        let mqes = u16::try_from(queue_entries.saturating_sub(1)).unwrap_or(u16::MAX).max(1);
+        Self { mqes, cc: 0, csts: 0 }
+    }
+
+    /// Whether it takes commands other than those of Fabrics.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.csts & READY != 0
+    }
+
+    /// Entries of an I/O queue at most, less one.
+    #[must_use]
+    pub const fn mqes(&self) -> u16 {
+        self.mqes
+    }
+
+    /// Reads a property.
+    ///
+    /// # Errors
+    /// Invalid Field for one that does not exist or has another size (Base 6.4).
+    pub fn get(&self, property: Property) -> Result<u64, Status> {
+        let value = match (property.offset, property.is_wide) {
+            (CAP, true) => self.capabilities(),
+            (VS, false) => u64::from(VERSION),
+            (CC, false) => u64::from(self.cc),
+            (CSTS, false) => u64::from(self.csts),
+            // No subsystem reset, and nothing beyond CAP.TO to wait for.
+            (NSSR, false) => 0,
+            (CRTO, false) => READY_HALF_SECONDS << 16 | READY_HALF_SECONDS,
+            _ => return Err(Status::INVALID_FIELD.do_not_retry()),
+        };
+        Ok(value)
+    }
+
+    /// Writes a property.
+    ///
+    /// # Errors
+    /// Invalid Field for any but CC, which is the one that hosts may write (Base 6.6).
+    pub fn set(&mut self, property: Property, value: u64) -> Result<Change, Status> {
+        let invalid = Status::INVALID_FIELD.do_not_retry();
+        if (property.offset, property.is_wide) != (CC, false) {
+            return Err(invalid);
+        }
+        let before = std::mem::replace(&mut self.cc, u32::try_from(value).map_err(|_| invalid)?);
+        let [was_enabled, is_enabled] = [before, self.cc].map(|cc| cc & ENABLE != 0);
+        let [was_leaving, is_leaving] = [before, self.cc].map(|cc| cc >> 14 & 3 != 0);
+        if was_enabled && !is_enabled {
+            self.csts = 0;
+            return Ok(Change::Reset);
+        }
+        let mut change = Change::None;
+        if !was_enabled && is_enabled {
+            if !self.can_be_enabled() {
+                self.csts = FATAL;
+                return Ok(Change::None);
+            }
+            self.csts = READY;
+            change = Change::Enabled;
+        }
+        if is_leaving {
+            self.csts |= SHUT_DOWN;
+        }
+        Ok(if is_leaving && !was_leaving { Change::ShutDown } else { change })
+    }
+
+    // CAP (Base 3.1.4.1): contiguous queues, the NVM command set, pages of 4 KiB.
+    fn capabilities(&self) -> u64 {
+        u64::from(self.mqes) | 1 << 16 | READY_HALF_SECONDS << 24 | 1 << 37
+    }
+
+    // Entries of 64 and 16 bytes, pages of 4 KiB, round robin, the NVM command set (Base 3.1.4.5).
+    const fn can_be_enabled(&self) -> bool {
+        let [css, mps, ams] = [self.cc >> 4 & 7, self.cc >> 7 & 15, self.cc >> 11 & 7];
+        let [submission, completion] = [self.cc >> 16 & 15, self.cc >> 20 & 15];
+        css == 0 && mps == 0 && ams == 0 && submission == 6 && completion == 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW_CC: Property = Property { offset: CC, is_wide: false };
+
+    fn csts(properties: &Properties) -> u64 {
+        properties.get(Property { offset: CSTS, is_wide: false }).expect("it exists")
+    }
+
+    // As Linux writes them.
+    #[test]
+    fn a_controller_lives_as_its_host_wishes() {
+        let mut properties = Properties::new(128);
+        assert_eq!(properties.set(NARROW_CC, 0x0046_0000), Ok(Change::None));
+        assert_eq!((csts(&properties), properties.is_ready()), (0, false));
+        assert_eq!(properties.set(NARROW_CC, 0x0046_0001), Ok(Change::Enabled));
+        assert_eq!((csts(&properties), properties.is_ready()), (1, true));
+        assert_eq!(properties.set(NARROW_CC, 0x0046_0001), Ok(Change::None));
+        assert_eq!(properties.set(NARROW_CC, 0x0046_4001), Ok(Change::ShutDown));
+        assert_eq!(csts(&properties), 1 | 2 << 2);
+        assert_eq!(properties.set(NARROW_CC, 0x0046_4001), Ok(Change::None), "it is known");
+        assert_eq!(properties.set(NARROW_CC, 0x0046_0000), Ok(Change::Reset));
+        assert_eq!((csts(&properties), properties.is_ready()), (0, false));
+    }
+
+    #[test]
+    fn what_cannot_be_enabled_says_so() {
+        // Entries of 32 bytes; large pages; another arbitration; another command set.
+        for cc in [0x0045_0001, 0x0046_0081, 0x0046_0801, 0x0046_0061, 1] {
+            let mut properties = Properties::new(128);
+            assert_eq!(properties.set(NARROW_CC, cc), Ok(Change::None), "{cc:#x}");
+            assert_eq!((csts(&properties), properties.is_ready()), (2, false), "{cc:#x}");
+            assert_eq!(properties.set(NARROW_CC, 0), Ok(Change::Reset));
+            assert_eq!(properties.set(NARROW_CC, 0x0046_0001), Ok(Change::Enabled));
+        }
+    }
+
+    #[test]
+    fn there_are_six_properties_of_one_size_each() {
+        let properties = Properties::new(128);
+        let mut there = Vec::new();
+        for offset in 0..0x1_0000 {
+            for is_wide in [false, true] {
+                if properties.get(Property { offset, is_wide }).is_ok() {
+                    there.push((offset, is_wide));
+                }
+                let mut written = properties;
+                let result = written.set(Property { offset, is_wide }, 0x46_0001);
+                assert_eq!(result.is_ok(), (offset, is_wide) == (CC, false), "{offset:#x}");
+            }
+        }
+        let narrow = [VS, CC, CSTS, NSSR, CRTO].map(|offset| (offset, false));
+        assert_eq!(there, [&[(CAP, true)], &narrow[..]].concat());
+    }
+
+    #[test]
+    fn capabilities_say_how_deep_queues_are() {
+        let mqes = |entries| {
+            let cap = Properties::new(entries).get(Property { offset: CAP, is_wide: true });
+            cap.expect("it exists") & 0xffff
+        };
+        assert_eq!([2, 128, 65_536, 1 << 20].map(mqes), [1, 127, 65_535, 65_535]);
+        assert_eq!(mqes(0), 1, "a queue has two entries at least");
+    }
+}

@@ -1,0 +1,437 @@
+//! A controller's end of one connection, which carries one queue pair (TCP 3.1, 3.4).
+//!
+//! ```text
+//! ICReq ─► ICResp ─► Connect ─► command ─┬─────────────────────────┬─► done ─► response
+//!                                        └─► (R2T ─►) data ─► all ─┘
+//! ```
+//!
+//! Invariants:
+//! - A command is handed on once and answered once.
+//! - Data is handed on in order, and only what its command asked for.
+
+use super::command::{Command, Completion, Data, Direction, Fabrics, QueueKind, Submission};
+use super::connect::{CONNECT_DATA_BYTES, ConnectData};
+use super::decoder::{Decoder, End, Event, Fatal, Limits};
+use super::pdu::{Digests, FatalStatus, Header, IcReq, IcResp, Layout};
+use super::slots::{Slots, Stage};
+use super::status::Status;
+
+pub use super::slots::Slot;
+
+/// What a controller lets the host of a connection do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueLimits {
+    /// Bytes of data in a command capsule, on any queue.
+    pub capsule_data_bytes: u32,
+    /// MAXH2CDATA: bytes in an H2CData PDU; a multiple of 4, at least 4096.
+    pub maxh2cdata: u32,
+    /// Bytes that a command may move.
+    pub transfer_bytes: u32,
+}
+
+/// Something a host wants, or sends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrival<'a> {
+    /// The connection is to carry a queue: [`Queue::accept`] or [`Queue::complete`] answers.
+    Connect(Slot, ConnectRequest),
+    /// A command that is complete, or whose data [`Arrival::Data`] brings: at once if it is in the
+    /// capsule, else when [`Queue::request_data`] has asked for it.
+    Command(Slot, Submission),
+    /// Data of a command, from this offset on.
+    Data(Slot, u32, &'a [u8]),
+    /// All of its data has come; whether every digest was right.
+    AllData(Slot, bool),
+}
+
+/// What Connect asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectRequest {
+    /// The queue; 0 for a new controller.
+    pub queue: u16,
+    /// Entries of the queue, less one.
+    pub size: u16,
+    /// CATTR.
+    pub attributes: u8,
+    /// Milliseconds; 0 for never.
+    pub keep_alive_ms: u32,
+    /// Who asks, and for what.
+    pub data: ConnectData,
+}
+
+/// Bit of CATTR: the submission queue's head is not told (Base 6.3).
+const NO_FLOW_CONTROL: u8 = 1 << 2;
+
+/// What the data that is now coming belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coming {
+    Nothing,
+    /// A command, from this offset on, and as much of it.
+    Of {
+        slot: Slot,
+        offset: u32,
+        is_capsule: bool,
+    },
+    /// The data of Connect.
+    Connect {
+        slot: Slot,
+        filled: usize,
+    },
+    /// Nobody: its command was refused, or the host has ended the connection.
+    Nobody,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Queue {
+    limits: QueueLimits,
+    decoder: Decoder,
+    /// How what is sent is laid out.
+    layout: Layout,
+    slots: Slots,
+    coming: Coming,
+    connect_data: Vec<u8>,
+    kind: Option<QueueKind>,
+    /// Entries, and how many have been read, modulo that; no head is told without flow control.
+    entries: u16,
+    head: u16,
+    tells_head: bool,
+    has_ended: bool,
+}
+
+impl Queue {
+    /// A connection on which nothing has come yet.
+    #[must_use]
+    pub fn new(limits: QueueLimits) -> Self {
+        let decoder_limits =
+            Limits { capsule_data_bytes: limits.capsule_data_bytes, data_bytes: limits.maxh2cdata };
+        Self {
+            limits,
+            decoder: Decoder::new(End::Controller, decoder_limits),
+            layout: Layout::default(),
+            slots: Slots::new(1),
+            coming: Coming::Nothing,
+            connect_data: Vec::new(),
+            kind: None,
+            entries: 1,
+            head: 0,
+            tells_head: true,
+            has_ended: false,
+        }
+    }
+
+    /// Whether the host has ended the connection with a PDU.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Commands that have not been answered.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The command with this identifier, if it is outstanding: for Abort.
+    #[must_use]
+    pub fn find(&self, cid: u16) -> Option<Slot> {
+        self.slots.find(cid)
+    }
+
+    /// Digests that ICReq and ICResp have agreed on.
+    #[must_use]
+    pub const fn digests(&self) -> Digests {
+        self.layout.digests
+    }
+
+    /// Takes bytes off the front of `input` until something has arrived; what is to be answered
+    /// without asking anybody is appended to `out`.
+    ///
+    /// # Errors
+    /// When the connection is to end: [`Queue::terminate`] says why.
+    pub fn receive<'a>(
+        &mut self,
+        input: &mut &'a [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Arrival<'a>>, Fatal> {
+        while let Some(event) = self.decoder.next(input)? {
+            let arrival = match event {
+                Event::Header(header, length) => self.header(header, length, out)?,
+                Event::Data(bytes) => self.data(bytes),
+                Event::End { is_intact } => self.end_of_data(is_intact, out),
+            };
+            if arrival.is_some() {
+                return Ok(arrival);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Appends the PDU that ends the connection because of `fatal`.
+    pub fn terminate(&self, fatal: Fatal, out: &mut Vec<u8>) {
+        let header = self.decoder.offending_header();
+        fatal.term_req(End::Controller).encode(Layout::default(), header.len(), out);
+        out.extend_from_slice(header);
+    }
+
+    /// The connection carries a queue from now on, of `size` + 1 entries.
+    pub fn accept(
+        &mut self,
+        slot: Slot,
+        request: &ConnectRequest,
+        controller_id: u16,
+        out: &mut Vec<u8>,
+    ) {
+        self.kind = Some(if request.queue == 0 { QueueKind::Admin } else { QueueKind::Io });
+        self.entries = request.size.saturating_add(1);
+        self.tells_head = request.attributes & NO_FLOW_CONTROL == 0;
+        self.head = 1 % self.entries;
+        self.slots.grow(self.entries);
+        self.complete(slot, Status::SUCCESS, u64::from(controller_id), out);
+    }
+
+    /// Asks the host for all data of a command.
+    pub fn request_data(&mut self, slot: Slot, out: &mut Vec<u8>) {
+        let Some(outstanding) = self.slots.get_mut(slot) else { return };
+        let Submission { cid, data: Data::Transport { length }, .. } = outstanding.submission
+        else {
+            return;
+        };
+        outstanding.stage = Stage::Transfer { arrived: 0, is_intact: true };
+        let ttag = slot.number();
+        Header::R2t { cid, ttag, offset: 0, length }.encode(self.layout, 0, out);
+    }
+
+    /// Appends the header of `length` bytes of a command's data, which the caller appends after it,
+    /// and a [`super::data_digest`] where data has digests.
+    pub fn data_header(&self, slot: Slot, offset: u32, length: u32, last: bool, out: &mut Vec<u8>) {
+        let Some(outstanding) = self.slots.get(slot) else { return };
+        let cid = outstanding.submission.cid;
+        let header = Header::C2hData { cid, offset, length, last, success: false };
+        header.encode(self.layout, length as usize, out);
+    }
+
+    /// Answers a command; its place is free. What is still to come of its capsule goes to nobody.
+    /// A command whose data was asked for is answered when that has come: what a host sends for one
+    /// that has been answered ends the connection.
+    pub fn complete(&mut self, slot: Slot, status: Status, result: u64, out: &mut Vec<u8>) {
+        if matches!(self.coming, Coming::Of { slot: of, .. } if of == slot) {
+            self.coming = Coming::Nobody;
+        }
+        if let Some(outstanding) = self.slots.release(slot) {
+            self.respond(outstanding.submission.cid, status, result, out);
+        }
+    }
+
+    fn respond(&self, cid: u16, status: Status, result: u64, out: &mut Vec<u8>) {
+        let head = if self.tells_head { self.head } else { u16::MAX };
+        let completion = Completion { cid, status, result, head };
+        Header::CapsuleResp(completion.write()).encode(self.layout, 0, out);
+    }
+
+    fn header<'a>(
+        &mut self,
+        header: Header,
+        length: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Arrival<'a>>, Fatal> {
+        match header {
+            Header::IcReq(request) => {
+                self.agree(request, out);
+                Ok(None)
+            }
+            Header::CapsuleCmd(entry) => self.capsule(&entry, length, out),
+            Header::H2cData { cid, ttag, offset, length, last } => {
+                self.begin_data([cid, ttag], offset, length, last)?;
+                Ok(None)
+            }
+            // The other types do not come here: the decoder refuses them.
+            _ => {
+                self.has_ended = true;
+                self.coming = Coming::Nobody;
+                Ok(None)
+            }
+        }
+    }
+
+    // TCP 3.4.1: no padding wanted, any digests.
+    fn agree(&mut self, request: IcReq, out: &mut Vec<u8>) {
+        let IcReq { hpda, digests, .. } = request;
+        let response = IcResp { cpda: 0, digests, maxh2cdata: self.limits.maxh2cdata };
+        Header::IcResp(response).encode(Layout::default(), 0, out);
+        self.decoder.agree(Layout { digests, alignment: 0 });
+        self.layout = Layout { digests, alignment: hpda };
+    }
+
+    fn capsule<'a>(
+        &mut self,
+        entry: &[u8; 64],
+        length: u32,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Arrival<'a>>, Fatal> {
+        self.coming = Coming::Nobody;
+        self.head = (self.head + 1) % self.entries.max(1);
+        let kind = self.kind.unwrap_or(QueueKind::Admin);
+        let checked = Submission::read(kind, entry)
+            .and_then(|submission| self.check(&submission, length).map(|()| submission));
+        let submission = match checked {
+            Ok(submission) => submission,
+            Err(status) => {
+                self.respond(Submission::cid_of(entry), status, 0, out);
+                return Ok(None);
+            }
+        };
+        let stage = if length > 0 { Stage::Capsule } else { Stage::Owner };
+        // More than the queue has entries for.
+        let slot = self
+            .slots
+            .take(submission, stage)
+            .ok_or(Fatal { status: FatalStatus::Sequence, information: 0 })?;
+        if self.kind.is_none() {
+            self.coming = Coming::Connect { slot, filled: 0 };
+            return Ok(None);
+        }
+        self.coming = match stage {
+            Stage::Capsule => Coming::Of { slot, offset: 0, is_capsule: true },
+            _ => Coming::Nothing,
+        };
+        Ok(Some(Arrival::Command(slot, submission)))
+    }
+
+    // What can be said of a command without knowing namespaces. `length` bytes follow its entry.
+    fn check(&self, submission: &Submission, length: u32) -> Result<(), Status> {
+        if self.slots.is_used(submission.cid) {
+            return Err(Status::COMMAND_ID_CONFLICT.do_not_retry());
+        }
+        let is_connect = matches!(submission.command, Command::Fabrics(Fabrics::Connect { .. }));
+        // Connect comes first, and once (Base 6.3).
+        if is_connect == self.kind.is_some() {
+            return Err(Status::SEQUENCE_ERROR.do_not_retry());
+        }
+        match (submission.data, submission.direction) {
+            (Data::InCapsule { offset, .. }, _) if offset != 0 => {
+                Err(Status::SGL_OFFSET_INVALID.do_not_retry())
+            }
+            (Data::InCapsule { .. }, Direction::ToHost) => {
+                Err(Status::INVALID_FIELD.do_not_retry())
+            }
+            (Data::InCapsule { length: said, .. }, _) if said != length => {
+                Err(Status::SGL_LENGTH_INVALID.do_not_retry())
+            }
+            (Data::None | Data::Transport { .. }, _) if length > 0 => {
+                Err(Status::SGL_LENGTH_INVALID.do_not_retry())
+            }
+            (Data::Transport { length }, _) if length > self.limits.transfer_bytes => {
+                Err(Status::INVALID_FIELD.do_not_retry())
+            }
+            _ if is_connect && length as usize != CONNECT_DATA_BYTES => {
+                Err(Status::SGL_LENGTH_INVALID.do_not_retry())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    // TCP 3.6.2.8: data that was asked for, in order, its last PDU marked so.
+    fn begin_data(
+        &mut self,
+        [cid, ttag]: [u16; 2],
+        offset: u32,
+        length: u32,
+        last: bool,
+    ) -> Result<(), Fatal> {
+        let sequence = Fatal { status: FatalStatus::Sequence, information: 10 };
+        let slot = self.slots.tagged(ttag).ok_or(sequence)?;
+        let outstanding = self.slots.get(slot).filter(|one| one.submission.cid == cid);
+        let outstanding = outstanding.ok_or(sequence)?;
+        let (Stage::Transfer { arrived, .. }, Data::Transport { length: all }) =
+            (outstanding.stage, outstanding.submission.data)
+        else {
+            return Err(sequence);
+        };
+        let out_of_range = FatalStatus::DataOutOfRange;
+        if offset != arrived {
+            return Err(Fatal { status: out_of_range, information: 12 });
+        }
+        if length > all - arrived {
+            return Err(Fatal { status: out_of_range, information: 16 });
+        }
+        if last != (length == all - arrived) {
+            return Err(Fatal { status: FatalStatus::Sequence, information: 1 });
+        }
+        self.coming = Coming::Of { slot, offset, is_capsule: false };
+        Ok(())
+    }
+
+    fn data<'a>(&mut self, bytes: &'a [u8]) -> Option<Arrival<'a>> {
+        match &mut self.coming {
+            Coming::Nothing | Coming::Nobody => None,
+            Coming::Connect { filled, .. } => {
+                self.connect_data.extend_from_slice(bytes);
+                *filled += bytes.len();
+                None
+            }
+            Coming::Of { slot, offset, .. } => {
+                let at = *offset;
+                // Checked against the command when the PDU began.
+                *offset += u32::try_from(bytes.len()).unwrap_or(0);
+                Some(Arrival::Data(*slot, at, bytes))
+            }
+        }
+    }
+
+    fn end_of_data<'a>(&mut self, is_intact: bool, out: &mut Vec<u8>) -> Option<Arrival<'a>> {
+        match std::mem::replace(&mut self.coming, Coming::Nothing) {
+            Coming::Nothing | Coming::Nobody => None,
+            Coming::Connect { slot, .. } => self.connect(slot, is_intact, out),
+            Coming::Of { slot, is_capsule: true, .. } => {
+                self.slots.get_mut(slot)?.stage = Stage::Owner;
+                Some(Arrival::AllData(slot, is_intact))
+            }
+            Coming::Of { slot, offset, is_capsule: false } => {
+                let outstanding = self.slots.get_mut(slot)?;
+                let Stage::Transfer { is_intact: before, .. } = outstanding.stage else {
+                    return None;
+                };
+                let is_intact = before && is_intact;
+                outstanding.stage = Stage::Transfer { arrived: offset, is_intact };
+                let all = Data::Transport { length: offset } == outstanding.submission.data;
+                if !all {
+                    return None;
+                }
+                outstanding.stage = Stage::Owner;
+                Some(Arrival::AllData(slot, is_intact))
+            }
+        }
+    }
+
+    fn connect<'a>(
+        &mut self,
+        slot: Slot,
+        is_intact: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Arrival<'a>> {
+        let bytes = std::mem::take(&mut self.connect_data);
+        let Command::Fabrics(Fabrics::Connect { format, queue, size, attributes, keep_alive_ms }) =
+            self.slots.get(slot)?.submission.command
+        else {
+            return None;
+        };
+        let read = match <&[u8; CONNECT_DATA_BYTES]>::try_from(&bytes[..]) {
+            _ if !is_intact => Err((Status::TRANSIENT_TRANSPORT_ERROR, 0)),
+            _ if format != 0 => Err((Status::CONNECT_INCOMPATIBLE_FORMAT.do_not_retry(), 0)),
+            // SQSIZE is at byte 44 of the entry; a queue has two entries at least.
+            _ if size == 0 => Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), 44)),
+            Ok(bytes) => ConnectData::read(bytes),
+            Err(_) => Err((Status::SGL_LENGTH_INVALID.do_not_retry(), 0)),
+        };
+        match read {
+            Ok(data) => {
+                let request = ConnectRequest { queue, size, attributes, keep_alive_ms, data };
+                Some(Arrival::Connect(slot, request))
+            }
+            Err((status, result)) => {
+                self.complete(slot, status, u64::from(result), out);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The commands that are outstanding on a queue.
+
+use super::command::Submission;
+
+/// A place for one command, from its capsule to its completion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Slot(u16);
+
+/// What a command waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its data, which comes in its capsule.
+    Capsule,
+    /// Whoever does it.
+    Owner,
+    /// Its data, which was asked for: so much has come, and whether all of that was intact.
+    Transfer { arrived: u32, is_intact: bool },
+}
+
+/// One outstanding command.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outstanding {
+    pub(crate) submission: Submission,
+    pub(crate) stage: Stage,
+}
+
+/// As many places as commands may be outstanding.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    places: Vec<Option<Outstanding>>,
+    free: Vec<u16>,
+    /// Identifiers in use, one bit each; grows to 8 KiB at most.
+    used: Vec<u64>,
+}
+
+impl Slot {
+    /// Its number, below the size of the queue; also the transfer tag of its data.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
+
+impl Slots {
+    pub(crate) fn new(count: u16) -> Self {
+        let mut slots = Self { places: Vec::new(), free: Vec::new(), used: Vec::new() };
+        slots.grow(count);
+        slots
+    }
+
+    /// Makes places until there are `count`.
+    pub(crate) fn grow(&mut self, count: u16) {
+        let before = u16::try_from(self.places.len()).unwrap_or(u16::MAX);
+        self.places.resize(usize::from(count.max(before)), None);
+        self.free.extend((before..count).rev());
+    }
+
+    pub(crate) fn is_used(&self, cid: u16) -> bool {
+        let (word, bit) = place(cid);
+        self.used.get(word).is_some_and(|bits| bits >> bit & 1 == 1)
+    }
+
+    /// A place for a command whose identifier is not in use; `None` if all are taken.
+    pub(crate) fn take(&mut self, submission: Submission, stage: Stage) -> Option<Slot> {
+        let slot = self.free.pop()?;
+        let (word, bit) = place(submission.cid);
+        if word >= self.used.len() {
+            self.used.resize(word + 1, 0);
+        }
+        self.used[word] |= 1 << bit;
+        self.places[usize::from(slot)] = Some(Outstanding { submission, stage });
+        Some(Slot(slot))
+    }
+
+    /// What is in a place.
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Outstanding> {
+        self.places.get(usize::from(slot.0))?.as_ref()
+    }
+
+    /// As [`Slots::get`], to change its stage.
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Outstanding> {
+        self.places.get_mut(usize::from(slot.0))?.as_mut()
+    }
+
+    /// The place that a transfer tag names.
+    pub(crate) fn tagged(&self, ttag: u16) -> Option<Slot> {
+        self.get(Slot(ttag)).map(|_| Slot(ttag))
+    }
+
+    /// The place of a command.
+    pub(crate) fn find(&self, cid: u16) -> Option<Slot> {
+        let of = |place: &Option<Outstanding>| {
+            place.is_some_and(|outstanding| outstanding.submission.cid == cid)
+        };
+        let index = self.places.iter().position(of)?;
+        u16::try_from(index).ok().map(Slot)
+    }
+
+    /// Frees a place; what was in it.
+    pub(crate) fn release(&mut self, slot: Slot) -> Option<Outstanding> {
+        let outstanding = self.places.get_mut(usize::from(slot.0))?.take()?;
+        let (word, bit) = place(outstanding.submission.cid);
+        self.used[word] &= !(1 << bit);
+        self.free.push(slot.0);
+        Some(outstanding)
+    }
+
+    /// How many commands are outstanding.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
+
+fn place(cid: u16) -> (usize, u32) {
+    (usize::from(cid / 64), u32::from(cid % 64))
+}
