@@ -21,8 +21,10 @@ const KEYS: u64 = CONNECTIONS * WINDOW;
 /// How long a client of memcached is measured, whole and with --quick.
 const LONGER: &str = "7s";
 const SHORTER: &str = "3s";
-/// What every client stores; redis-benchmark's own default is 3.
-const VALUE_BYTES: u64 = 100;
+/// What every client stores.
+const VALUE_BYTES: usize = 100;
+/// A key for redis-benchmark, with twelve digits in place of the word: as long as those of afar.
+const KEY: &str = "user0000000__rand_int__";
 
 /// One comparison.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +68,8 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
         let (port, server) = start(context, case.server)?;
         if case.server == Server::Redis {
             // The keys that redis-benchmark asks for; afar has others.
-            redis_benchmark(context, port, "set", KEYS * 5, 16)?;
+            let value = "x".repeat(VALUE_BYTES);
+            redis_benchmark(context, port, &["SET", KEY, &value], KEYS * 5, 16)?;
         }
         fill(context, case, port)?;
         let requests = case.requests / context.size(1, 10);
@@ -79,7 +82,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
             context.alternate(case.name, &clients, |client| match (client, case.server) {
                 (Client::Afar, _) => afar(context, case, port, &limit),
                 (Client::Peer, Server::Redis) => {
-                    redis_benchmark(context, port, "get", requests, case.depth)
+                    redis_benchmark(context, port, &["GET", KEY], requests, case.depth)
                 }
                 (Client::Peer, Server::Memcached) => memcaslap(context, port),
             })?;
@@ -176,7 +179,7 @@ fn load(context: &Context, case: Case, port: u16) -> Vec<OsString> {
     command.extend(words(&["--distribution", "uniform", "--workload", "c"]));
     let sizes = [
         ("--keys", KEYS),
-        ("--value-size", VALUE_BYTES),
+        ("--value-size", VALUE_BYTES as u64),
         ("--connections", CONNECTIONS),
         ("--depth", case.depth),
     ];
@@ -187,29 +190,30 @@ fn load(context: &Context, case: Case, port: u16) -> Vec<OsString> {
     command
 }
 
+/// One command many times, its key drawn anew each time.
 fn redis_benchmark(
     context: &Context,
     port: u16,
-    test: &'static str,
+    request: &[&str],
     requests: u64,
     depth: u64,
 ) -> Result<f64, Failure> {
     let mut command = vec![find("redis-benchmark", "redis-tools")?];
-    command.extend(words(&["-t", test, "--csv"]));
+    command.extend(words(&["--csv"]));
     let sizes = [
         ("-p", u64::from(port)),
         ("-n", requests),
         ("-r", KEYS),
         ("-c", CONNECTIONS),
-        ("-d", VALUE_BYTES),
         ("-P", depth),
     ];
     for (flag, value) in sizes {
         command.extend([flag.into(), value.to_string().into()]);
     }
+    command.extend(words(request));
     let said = Job::start(context, &command)?.finish(LONG)?;
-    let rate = crate::overhead::rate(&said, &test.to_uppercase());
-    rate.ok_or(Failure::Unreadable { program: "redis-benchmark", wanted: test, said })
+    let rate = crate::overhead::rate(&said, &request.join(" "));
+    rate.ok_or(Failure::Unreadable { program: "redis-benchmark", wanted: "rps", said })
 }
 
 fn memcaslap(context: &Context, port: u16) -> Result<f64, Failure> {

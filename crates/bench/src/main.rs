@@ -16,6 +16,8 @@
 //!   directory goes with it (a guard that waits for its end).
 //! - Compared variants alternate, first one first in even rounds and last in odd ones, so that
 //!   drift of the machine hits all alike.
+//! - A run is repeated, whatever it measured, when other guests of the machine took too much of its
+//!   processor time; how often that was is said.
 //! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
 
 mod chart;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, STOLEN_MAX, Stolen};
 use crate::failure::Failure;
 
 /// What a benchmark found.
@@ -74,6 +74,9 @@ impl Report {
             host.kernel
         );
         out.push_str(&self.text);
+        if let Some(stolen) = stolen(context) {
+            out.push_str(&stolen);
+        }
         if !self.verdicts.is_empty() {
             out.push('\n');
         }
@@ -97,6 +100,8 @@ impl Report {
             "quick": context.quick,
             "round_count": context.rounds,
             "host": context.host,
+            "repeated_count": context.stolen().repeated_count,
+            "stolen_share_max": context.stolen().kept_max,
             "settings": self.settings,
             "results": self.results,
             "verdicts": verdicts,
@@ -104,6 +109,19 @@ impl Report {
         });
         format!("{record:#}\n")
     }
+}
+
+// Nothing where nobody disturbed anything.
+fn stolen(context: &Context) -> Option<String> {
+    let Stolen { repeated_count, kept_max } = context.stolen();
+    (repeated_count > 0).then(|| {
+        format!(
+            "{repeated_count} runs were repeated because other guests of the machine took more \
+             than {:.0} % of\ntheir processor time; those kept lost {:.0} % at most\n",
+            STOLEN_MAX * 100.0,
+            kept_max * 100.0
+        )
+    })
 }
 
 impl Verdict {

@@ -7,7 +7,7 @@
 //! trap its page faults                            bpf
 //! limit a group of processes, swap their pages  group, swap, setting
 //! act inside it                                   socket (to the preload library), ptrace
-//! wait for whatever comes next                    event, clock
+//! wait for whatever comes next                    event, clock, processors
 //! ```
 //!
 //! Invariants:
@@ -25,6 +25,7 @@ pub mod group;
 pub mod memory;
 pub mod pagemap;
 pub mod process;
+pub mod processors;
 pub mod ptrace;
 pub mod seccomp;
 pub mod setting;

@@ -64,6 +64,8 @@ const NOTES: &str = r#"Example of a file:
 workload. Without metric it is the wall time, afar's own start left out; metric.pattern is a regular
 expression with one group. [matrix] may have engine, local, rtt, bandwidth, policy, prefetch, link
 and profile. [find] sets engine, local, rtt and bandwidth where --find holds them, and local_steps,
-rtt_steps and bandwidth_steps, from the most to the least generous.
+rtt_steps and bandwidth_steps, from the most to the least generous. A run during which other guests
+of the machine took more than stolen_max (default "5%") of the processor time it wanted is repeated
+up to twice, and the least disturbed kept.
 
 Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;

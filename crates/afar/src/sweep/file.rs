@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use farmem::PolicyKind;
-use measure::{Duration, LinkMode, LocalSize};
+use measure::{Duration, Fraction, LinkMode, LocalSize};
 use serde::Deserialize;
 
 use crate::flags::Engine;
@@ -36,6 +36,9 @@ pub(crate) struct Sweep {
     pub(crate) repetitions: u32,
     #[serde(default = "ten_minutes")]
     timeout: String,
+    /// A run that lost more of its processor time to other guests of the machine is repeated.
+    #[serde(default = "five_percent")]
+    stolen_max: String,
     pub(crate) workload: Workload,
     #[serde(default)]
     pub(crate) metric: Metric,
@@ -145,6 +148,10 @@ fn ten_minutes() -> String {
     "600s".to_owned()
 }
 
+fn five_percent() -> String {
+    "5%".to_owned()
+}
+
 impl Matrix {
     /// Values of an axis.
     pub(crate) fn axis(&self, name: &str) -> &[String] {
@@ -225,6 +232,8 @@ impl Sweep {
         }
         let timeout = self.timeout.parse::<Duration>();
         timeout.map_err(|error| format!("timeout: {error}"))?;
+        let stolen = self.stolen_max.parse::<Fraction>();
+        stolen.map_err(|error| format!("stolen_max: {error}"))?;
         self.check_values()
     }
 
@@ -260,6 +269,11 @@ impl Sweep {
     pub(crate) fn timeout(&self) -> std::time::Duration {
         let timeout: Duration = self.timeout.parse().unwrap_or(Duration::from_ms(600_000));
         std::time::Duration::from_nanos(timeout.as_ns())
+    }
+
+    /// A run that lost a larger share of its processor time, 0 to 1, is repeated.
+    pub(crate) fn stolen_max(&self) -> f64 {
+        self.stolen_max.parse::<Fraction>().map_or(1.0, |share| f64::from(share.ppm()) / 1e6)
     }
 }
 
@@ -310,6 +324,7 @@ mod tests {
         let sweep = Sweep::parse(LEAST).ok().expect("it is enough");
         assert_eq!((sweep.seed, sweep.repetitions, sweep.timeout().as_secs()), (1, 5, 600));
         assert_eq!(sweep.metric.better, Better::Lower);
+        assert_eq!(sweep.stolen_max(), 0.05);
     }
 
     #[test]
@@ -339,6 +354,7 @@ mod tests {
         assert!(
             refused("repetitions = 0\n[workload]\ncommand = [\"true\"]").contains("at least 1")
         );
+        assert!(refused(&format!("stolen_max = \"5\"\n{LEAST}")).starts_with("stolen_max: "));
         assert!(refused("[workload]\ncommand = []").contains("workload.command is empty"));
     }
 }

@@ -53,6 +53,12 @@ pub(crate) struct Row {
     pub(crate) failure: Option<String>,
     pub(crate) started_unix_ns: u64,
     pub(crate) elapsed_ns: u64,
+    /// The share of the processor time it wanted that went to other guests of the machine, 0 to 1.
+    #[serde(default)]
+    pub(crate) stolen: f64,
+    /// Runs before this one that were thrown away because they lost more.
+    #[serde(default)]
+    pub(crate) repeated_count: u32,
     pub(crate) fetch_count: Option<u64>,
     pub(crate) fetch_p50_ns: Option<u64>,
     pub(crate) managed_peak_bytes: Option<u64>,

@@ -118,6 +118,9 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         None => table::text(&findings),
     };
     terminal::answer(&shown).map_err(Failure::Stdout)?;
+    if let Some(stolen) = stolen(rows).filter(|_| !flags.quiet) {
+        terminal::say(&stolen);
+    }
     let has_failed = rows.iter().any(|row| row.value.is_none());
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -167,6 +170,20 @@ fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
         cells.len(),
         sweep.repetitions
     )
+}
+
+// What other guests of the machine did, if they did enough to be mentioned.
+fn stolen(rows: &[journal::Row]) -> Option<String> {
+    let repeated = rows.iter().filter(|row| row.repeated_count > 0).count();
+    let most = rows.iter().map(|row| row.stolen).fold(0.0, f64::max);
+    (repeated > 0).then(|| {
+        format!(
+            "afar sweep: {repeated} of {} runs were repeated because other guests of the machine \
+             took much of their processor time; those kept lost {:.0} % at most\n",
+            rows.len(),
+            most * 100.0
+        )
+    })
 }
 
 fn mean_s(rows: &[journal::Row]) -> Option<f64> {

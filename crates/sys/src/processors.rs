@@ -1,0 +1,57 @@
+//! What became of the processors' time, from /proc/stat.
+
+/// Time of all processors since the machine started, in ticks (1/100 s on every architecture).
+///
+/// ```
+/// let before = sys::processors::ProcessorTime::now();
+/// let stolen = sys::processors::ProcessorTime::now().stolen_since(before);
+/// assert!((0.0..=1.0).contains(&stolen));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessorTime {
+    /// Something ran.
+    busy: u64,
+    /// Something would have run, and the hypervisor ran another guest.
+    stolen: u64,
+}
+
+impl ProcessorTime {
+    /// Until now; nothing where /proc/stat cannot be read.
+    #[must_use]
+    pub fn now() -> Self {
+        std::fs::read_to_string("/proc/stat").map_or_else(|_| Self::default(), |text| parse(&text))
+    }
+
+    /// The share of the time that programs wanted since `earlier` which went to other guests: 0 to
+    /// 1, and 0 on a machine of one's own.
+    #[must_use]
+    pub fn stolen_since(self, earlier: Self) -> f64 {
+        let stolen = self.stolen.saturating_sub(earlier.stolen);
+        let wanted = self.busy.saturating_sub(earlier.busy) + stolen;
+        if wanted == 0 { 0.0 } else { stolen as f64 / wanted as f64 }
+    }
+}
+
+// proc_stat(5): user nice system idle iowait irq softirq steal; guest time is part of user.
+fn parse(stat: &str) -> ProcessorTime {
+    let all = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or("");
+    let ticks: Vec<u64> = all.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let of = |index: usize| ticks.get(index).copied().unwrap_or(0);
+    ProcessorTime { busy: of(0) + of(1) + of(2) + of(5) + of(6), stolen: of(7) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_is_a_share_of_what_was_wanted() {
+        let earlier = parse("cpu  10 1 5 1000 7 2 2 4 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n");
+        assert_eq!(earlier, ProcessorTime { busy: 20, stolen: 4 });
+        let later = parse("cpu  70 1 20 5000 9 2 2 29 0 0\n");
+        assert!((later.stolen_since(earlier) - 0.25).abs() < 1e-12);
+        assert_eq!(earlier.stolen_since(earlier), 0.0);
+        assert_eq!(parse(""), ProcessorTime::default());
+        assert_eq!(parse("cpu  1 2 3"), ProcessorTime { busy: 6, stolen: 0 });
+    }
+}
