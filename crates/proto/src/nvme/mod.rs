@@ -11,6 +11,7 @@
 //! queue    a controller's end of a connection             TCP 3.1, 3.4
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
 //! identify what a controller says of itself              Base 5.1.13
+//! log      log pages                                     Base 5.1.12
 //! connect  what a host says of itself                     Base 6.3
 //! ```
 
@@ -18,6 +19,7 @@ mod command;
 mod connect;
 mod decoder;
 mod identify;
+pub mod log;
 mod pdu;
 mod property;
 mod queue;
