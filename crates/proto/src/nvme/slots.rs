@@ -4,7 +4,7 @@ use super::command::Submission;
 
 /// A place for one command, from its capsule to its completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Slot(u16);
+pub struct Slot(pub(super) u16);
 
 /// What a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,644 @@
+//! A controller as the host of its admin queue sees it (Base 3.1, 5).
+//!
+//! What it needs to know of namespaces and the rest of the subsystem is asked of a [`View`]; what
+//! it cannot do by itself is handed back as a [`Reply`].
+
+use std::collections::VecDeque;
+
+use super::command::{Admin, Command, Data, Fabrics, Submission};
+use super::connect::Nqn;
+use super::identify::{
+    ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
+};
+use super::log::{self, AnaGroup, DiscoveryEntry, Health};
+use super::property::{Change, Properties};
+use super::queue::Slot;
+use super::status::Status;
+
+/// What a controller asks of its subsystem.
+pub trait View {
+    /// Namespaces that its host may use, in order.
+    fn namespaces(&self) -> Vec<u32>;
+    /// One of them.
+    fn namespace(&self, nsid: u32) -> Option<NamespaceData>;
+    /// What has been done.
+    fn health(&self) -> Health;
+    /// Groups with access states, and how often any has changed.
+    fn ana_groups(&self) -> (Vec<AnaGroup>, u64);
+    /// What its host can connect to, and the generation of that.
+    fn discovery(&self) -> (Vec<DiscoveryEntry>, u64);
+}
+
+/// What a controller is made with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControllerConfig {
+    /// What it is for.
+    pub kind: ControllerKind,
+    /// CNTLID; not FFF0h or above.
+    pub id: u16,
+    /// Its subsystem.
+    pub subsystem: Nqn,
+    /// SN.
+    pub serial: String,
+    /// MN.
+    pub model: String,
+    /// FR.
+    pub firmware: String,
+    /// MDTS, as [`ControllerData::transfer_shift`].
+    pub transfer_shift: u8,
+    /// Entries of an I/O queue at most.
+    pub queue_entries: u16,
+    /// I/O queues at most, at least 1.
+    pub io_queues: u16,
+    /// The highest namespace identifier.
+    pub namespaces_max: u32,
+    /// Bytes of data in a command capsule of an I/O queue; a multiple of 16.
+    pub capsule_data_bytes: u32,
+    /// Namespaces can be reserved.
+    pub has_reservations: bool,
+    /// Groups of namespaces with an access state; 0 for none.
+    pub ana_groups: u32,
+}
+
+/// Something that hosts want to know of (Base 5.1.2, notices).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// A namespace has come, gone or another size.
+    Namespace(u32),
+    /// A group is in another state.
+    AnaChange,
+    /// There is something else to connect to.
+    Discovery,
+}
+
+/// What becomes of a command.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It has ended so, with this result.
+    Done(Status, u64),
+    /// The host gets this, and it has ended well.
+    Data(Vec<u8>),
+    /// It is answered when there is something to say.
+    Held,
+    /// This has happened to the controller, and it has ended well.
+    Changed(Change),
+    /// To be tried; the result is 0 if the command was aborted and 1 if not.
+    Abort {
+        /// Queue of the command.
+        queue: u16,
+        /// The command.
+        cid: u16,
+    },
+    /// The host is done with this queue: it ends well, and then the connection.
+    Disconnect,
+}
+
+/// Event requests that may be outstanding.
+const EVENT_REQUESTS: u8 = 4;
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Controller {
+    config: ControllerConfig,
+    properties: Properties,
+    /// Which notices the host wants (feature 0Bh).
+    wanted: u32,
+    /// KATO; 0 for never.
+    keep_alive_ms: u32,
+    heard_ms: u64,
+    requests: VecDeque<Slot>,
+    /// Told when there is a request; each kind once until its page has been read.
+    waiting: VecDeque<Notice>,
+    told: Vec<Notice>,
+    changed: Vec<u32>,
+}
+
+impl Controller {
+    /// A controller that nobody has enabled, whose host has connected at `now_ms` by a clock of the
+    /// caller's.
+    #[must_use]
+    pub fn new(config: ControllerConfig, keep_alive_ms: u32, now_ms: u64) -> Self {
+        let properties = Properties::new(u32::from(config.queue_entries));
+        Self {
+            config,
+            properties,
+            wanted: 0,
+            keep_alive_ms,
+            heard_ms: now_ms,
+            requests: VecDeque::new(),
+            waiting: VecDeque::new(),
+            told: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// Whether commands of I/O queues may be done.
+    #[must_use]
+    pub const fn is_ready(&self) -> bool {
+        self.properties.is_ready()
+    }
+
+    /// When its host counts as gone if it does not speak before (Base 3.9).
+    #[must_use]
+    pub fn expires_ms(&self) -> Option<u64> {
+        (self.keep_alive_ms > 0).then(|| self.heard_ms + u64::from(self.keep_alive_ms))
+    }
+
+    /// Does a command of the admin queue, if it can.
+    pub fn handle(
+        &mut self,
+        slot: Slot,
+        submission: &Submission,
+        view: &impl View,
+        now_ms: u64,
+    ) -> Reply {
+        match submission.command {
+            Command::Fabrics(command) => self.fabrics(command),
+            // Base 3.5: nothing else before it has been enabled.
+            Command::Admin(_) if !self.is_ready() => failed(Status::SEQUENCE_ERROR),
+            Command::Admin(command) => self.admin(slot, command, submission, view, now_ms),
+            Command::Io(_) => failed(Status::INVALID_OPCODE),
+        }
+    }
+
+    /// Notes that something has happened; the request that is answered with it, and the result.
+    pub fn notify(&mut self, notice: Notice) -> Option<(Slot, u64)> {
+        if let Notice::Namespace(nsid) = notice
+            && let Err(place) = self.changed.binary_search(&nsid)
+        {
+            self.changed.insert(place, nsid);
+        }
+        let known = self.waiting.iter().chain(&self.told).any(|other| is_like(*other, notice));
+        if self.wanted & bit(notice) == 0 || known {
+            return None;
+        }
+        self.waiting.push_back(notice);
+        self.tell()
+    }
+
+    // The first that waits, to the first that asked.
+    fn tell(&mut self) -> Option<(Slot, u64)> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        let slot = self.requests.pop_front()?;
+        let notice = self.waiting.pop_front()?;
+        self.told.push(notice);
+        let [information, page] = match notice {
+            Notice::Namespace(_) => [0x00, 0x04],
+            Notice::AnaChange => [0x03, 0x0c],
+            Notice::Discovery => [0xf0, 0x70],
+        };
+        Some((slot, 2 | information << 8 | page << 16))
+    }
+
+    fn fabrics(&mut self, command: Fabrics) -> Reply {
+        match command {
+            Fabrics::PropertyGet(property) => match self.properties.get(property) {
+                Ok(value) => Reply::Done(Status::SUCCESS, value),
+                Err(status) => Reply::Done(status, 0),
+            },
+            Fabrics::PropertySet { property, value } => {
+                match self.properties.set(property, value) {
+                    Ok(change) => {
+                        if change == Change::Reset {
+                            self.reset();
+                        }
+                        Reply::Changed(change)
+                    }
+                    Err(status) => Reply::Done(status, 0),
+                }
+            }
+            // The admin queue ends with its connection (Base 6.5).
+            Fabrics::Disconnect => failed(Status::INVALID_QUEUE_TYPE),
+            Fabrics::Connect { .. } => failed(Status::SEQUENCE_ERROR),
+            Fabrics::Authentication { .. } => failed(Status::INVALID_OPCODE),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.wanted = 0;
+        self.requests.clear();
+        self.waiting.clear();
+        self.told.clear();
+    }
+
+    fn admin(
+        &mut self,
+        slot: Slot,
+        command: Admin,
+        submission: &Submission,
+        view: &impl View,
+        now_ms: u64,
+    ) -> Reply {
+        match command {
+            Admin::Identify { structure, command_set, .. } => {
+                self.identify(structure, command_set, submission, view)
+            }
+            Admin::GetLogPage { page, specific, retains_event, length, offset, is_index } => {
+                // What is asked for and the room for it are the same (Base 5.1.12).
+                if is_index || u64::from(room(submission)) != length {
+                    return failed(Status::INVALID_FIELD);
+                }
+                let Some(whole) = self.page(page, specific, view) else {
+                    return failed(Status::INVALID_LOG_PAGE);
+                };
+                if !retains_event {
+                    self.has_read(page);
+                }
+                let part = log::part(&whole, offset, room(submission) as usize);
+                part.map_or_else(|| failed(Status::INVALID_FIELD), Reply::Data)
+            }
+            Admin::Abort { queue, cid } => Reply::Abort { queue, cid },
+            Admin::SetFeatures { saves: true, .. } => failed(Status::INVALID_FIELD),
+            Admin::SetFeatures { feature, value, .. } => self.set_feature(feature, value),
+            Admin::GetFeatures { feature, select, .. } => self.feature(feature, select),
+            Admin::AsyncEventRequest => {
+                if self.requests.len() == usize::from(EVENT_REQUESTS) {
+                    return failed(Status::ASYNC_EVENT_LIMIT);
+                }
+                self.requests.push_back(slot);
+                match self.tell() {
+                    // Those that asked before were told before: it is this one.
+                    Some((_, result)) => Reply::Done(Status::SUCCESS, result),
+                    None => Reply::Held,
+                }
+            }
+            Admin::KeepAlive => {
+                self.heard_ms = now_ms;
+                Reply::Done(Status::SUCCESS, 0)
+            }
+        }
+    }
+
+    // Base 5.1.13.1: CNS.
+    fn identify(
+        &self,
+        structure: u8,
+        command_set: u8,
+        submission: &Submission,
+        view: &impl View,
+    ) -> Reply {
+        if room(submission) as usize != IDENTIFY_BYTES {
+            return failed(Status::SGL_LENGTH_INVALID);
+        }
+        let nsid = submission.nsid;
+        let is_nvm = command_set == 0;
+        let data = match structure {
+            // A namespace that is not there is all zeros.
+            0x00 if (1..=self.config.namespaces_max).contains(&nsid) => {
+                view.namespace(nsid).map_or([0; IDENTIFY_BYTES], |data| data.write())
+            }
+            0x00 => return failed(Status::INVALID_NAMESPACE),
+            0x01 => self.data().write(),
+            0x02 if nsid >= u32::MAX - 1 => return failed(Status::INVALID_NAMESPACE),
+            0x02 => write_namespace_list(view.namespaces(), nsid),
+            0x03 => match view.namespace(nsid) {
+                Some(data) => data.write_descriptors(),
+                None => return failed(Status::INVALID_NAMESPACE),
+            },
+            // Structures of the NVM command set that say nothing beyond zeros.
+            0x05 if is_nvm && view.namespace(nsid).is_some() => [0; IDENTIFY_BYTES],
+            0x06 if is_nvm => [0; IDENTIFY_BYTES],
+            _ => return failed(Status::INVALID_FIELD),
+        };
+        Reply::Data(data.to_vec())
+    }
+
+    fn data(&self) -> ControllerData<'_> {
+        let config = &self.config;
+        ControllerData {
+            kind: config.kind,
+            id: config.id,
+            subsystem: &config.subsystem,
+            serial: &config.serial,
+            model: &config.model,
+            firmware: &config.firmware,
+            transfer_shift: config.transfer_shift,
+            commands_max: config.queue_entries,
+            namespaces_max: config.namespaces_max,
+            capsule_data_bytes: config.capsule_data_bytes,
+            has_volatile_cache: true,
+            has_reservations: config.has_reservations,
+            event_requests: EVENT_REQUESTS - 1,
+            ana_groups: config.ana_groups,
+        }
+    }
+
+    fn page(&self, page: u8, specific: u8, view: &impl View) -> Option<Vec<u8>> {
+        let is_io = self.config.kind == ControllerKind::Io;
+        Some(match page {
+            0x01 => log::write_errors(),
+            0x02 if is_io => log::write_health(&view.health()),
+            0x03 if is_io => log::write_firmware(&self.config.firmware),
+            0x04 if is_io => log::write_changed_namespaces(&self.changed),
+            0x05 if is_io => {
+                let admin = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18];
+                let reservations = [0x0d, 0x0e, 0x11, 0x15];
+                let mut io = vec![0x00, 0x01, 0x02, 0x05, 0x08, 0x09, 0x0c];
+                if self.config.has_reservations {
+                    io.extend(reservations);
+                }
+                log::write_effects(&admin, &io, &[0x01, 0x08, 0x09])
+            }
+            0x0c if is_io && self.config.ana_groups > 0 => {
+                let (groups, count) = view.ana_groups();
+                log::write_ana(&groups, count, specific & 1 != 0)
+            }
+            0x70 if !is_io => {
+                let (entries, generation) = view.discovery();
+                log::write_discovery(generation, &entries)
+            }
+            _ => return None,
+        })
+    }
+
+    // A page that has been read can be news again.
+    fn has_read(&mut self, page: u8) {
+        let of = |notice: &Notice| match notice {
+            Notice::Namespace(_) => 0x04,
+            Notice::AnaChange => 0x0c,
+            Notice::Discovery => 0x70,
+        };
+        self.told.retain(|notice| of(notice) != page);
+        if page == 0x04 {
+            self.changed.clear();
+        }
+    }
+
+    // Base 5.1.25.
+    fn set_feature(&mut self, feature: u8, value: u32) -> Reply {
+        match feature {
+            // Number of queues, less one, of both kinds; FFFFh is none.
+            0x07 if value & 0xffff == 0xffff || value >> 16 == 0xffff => {
+                failed(Status::INVALID_FIELD)
+            }
+            0x07 => Reply::Done(Status::SUCCESS, self.queues()),
+            0x0b => {
+                self.wanted = value & self.notices();
+                Reply::Done(Status::SUCCESS, 0)
+            }
+            0x0f => {
+                self.keep_alive_ms = value;
+                Reply::Done(Status::SUCCESS, 0)
+            }
+            _ => failed(Status::INVALID_FIELD),
+        }
+    }
+
+    // Base 5.1.11: the current value, the default, or what can be done.
+    fn feature(&self, feature: u8, select: u8) -> Reply {
+        let (current, default) = match feature {
+            0x06 => (1, 1),
+            0x07 => (self.queues(), self.queues()),
+            0x0b => (u64::from(self.wanted), 0),
+            0x0f => (u64::from(self.keep_alive_ms), 0),
+            _ => return failed(Status::INVALID_FIELD),
+        };
+        match select {
+            0 => Reply::Done(Status::SUCCESS, current),
+            1 | 2 => Reply::Done(Status::SUCCESS, default),
+            // Changeable (bit 2), not saveable.
+            3 => Reply::Done(Status::SUCCESS, u64::from(matches!(feature, 0x0b | 0x0f)) << 2),
+            _ => failed(Status::INVALID_FIELD),
+        }
+    }
+
+    fn queues(&self) -> u64 {
+        let queues = u64::from(self.config.io_queues.max(1) - 1);
+        queues | queues << 16
+    }
+
+    const fn notices(&self) -> u32 {
+        match self.config.kind {
+            ControllerKind::Io => {
+                bit(Notice::Namespace(0))
+                    | if self.config.ana_groups > 0 { bit(Notice::AnaChange) } else { 0 }
+            }
+            ControllerKind::Discovery => bit(Notice::Discovery),
+        }
+    }
+}
+
+const fn failed(status: Status) -> Reply {
+    Reply::Done(status.do_not_retry(), 0)
+}
+
+/// Bytes of data that a host has room for.
+const fn room(submission: &Submission) -> u32 {
+    match submission.data {
+        Data::Transport { length } => length,
+        Data::None | Data::InCapsule { .. } => 0,
+    }
+}
+
+/// Where a host says that it wants to know (feature 0Bh; OAES has the same bits).
+const fn bit(notice: Notice) -> u32 {
+    match notice {
+        Notice::Namespace(_) => 1 << 8,
+        Notice::AnaChange => 1 << 11,
+        Notice::Discovery => 1 << 31,
+    }
+}
+
+fn is_like(one: Notice, other: Notice) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command::{Direction, Fused, Property};
+    use super::*;
+
+    struct Disks;
+
+    const SIZES: [(u32, u64); 2] = [(1, 1000), (7, 2000)];
+
+    impl View for Disks {
+        fn namespaces(&self) -> Vec<u32> {
+            SIZES.map(|(nsid, _)| nsid).to_vec()
+        }
+
+        fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
+            let (_, block_count) = SIZES.into_iter().find(|(other, _)| *other == nsid)?;
+            Some(NamespaceData {
+                block_count,
+                block_shift: 9,
+                nguid: [1; 16],
+                uuid: [2; 16],
+                atomic_blocks: 0,
+                optimal_write_blocks: 0,
+                discards_to_zero: true,
+                reservation_kinds: 0,
+                ana_group: 0,
+                is_shared: true,
+            })
+        }
+
+        fn health(&self) -> Health {
+            Health::default()
+        }
+
+        fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
+            (Vec::new(), 0)
+        }
+
+        fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
+            (Vec::new(), 1)
+        }
+    }
+
+    fn controller(kind: ControllerKind) -> Controller {
+        let config = ControllerConfig {
+            kind,
+            id: 3,
+            subsystem: Nqn::new("nqn.2026-11.example:disk").expect("it can be one"),
+            serial: "AFAR1".to_owned(),
+            model: "afar".to_owned(),
+            firmware: "0.1".to_owned(),
+            transfer_shift: 8,
+            queue_entries: 128,
+            io_queues: 4,
+            namespaces_max: 32,
+            capsule_data_bytes: 8192,
+            has_reservations: false,
+            ana_groups: 0,
+        };
+        Controller::new(config, 5000, 100)
+    }
+
+    fn ask_for(controller: &mut Controller, command: Command, nsid: u32, length: u32) -> Reply {
+        let (data, direction) = match length {
+            0 => (Data::None, Direction::None),
+            _ => (Data::Transport { length }, Direction::ToHost),
+        };
+        let submission = Submission { cid: 9, fused: Fused::No, nsid, data, direction, command };
+        controller.handle(Slot(5), &submission, &Disks, 1000)
+    }
+
+    fn ask(controller: &mut Controller, command: Admin, nsid: u32, length: u32) -> Reply {
+        ask_for(controller, Command::Admin(command), nsid, length)
+    }
+
+    fn enabled(kind: ControllerKind) -> Controller {
+        let mut controller = controller(kind);
+        let property = Property { offset: 0x14, is_wide: false };
+        let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
+        let reply = ask_for(&mut controller, Command::Fabrics(enable), 0, 0);
+        assert_eq!(reply, Reply::Changed(Change::Enabled));
+        controller
+    }
+
+    const fn identify(structure: u8) -> Admin {
+        Admin::Identify { structure, controller_id: 0, command_set: 0 }
+    }
+
+    const fn page(page: u8, length: u32) -> Admin {
+        let length = length as u64;
+        Admin::GetLogPage {
+            page,
+            specific: 0,
+            retains_event: false,
+            length,
+            offset: 0,
+            is_index: false,
+        }
+    }
+
+    fn data(reply: Reply) -> Vec<u8> {
+        match reply {
+            Reply::Data(data) => data,
+            other => panic!("{other:?} is no data"),
+        }
+    }
+
+    // In the order of Linux 6.12.
+    #[test]
+    fn a_linux_host_gets_what_it_asks_for() {
+        let mut controller = enabled(ControllerKind::Io);
+        let mut get = |structure, nsid| data(ask(&mut controller, identify(structure), nsid, 4096));
+        assert_eq!(get(1, 0)[78], 3);
+        assert_eq!(get(6, 0), [0; 4096]);
+        assert_eq!(get(2, 0)[..12], [1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(get(2, 1)[..8], [7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(get(3, 7)[..2], [2, 16]);
+        assert_eq!(get(0, 7)[..2], 2000_u16.to_le_bytes());
+        assert_eq!(get(0, 2), [0; 4096], "it is not there");
+        let queues = Admin::SetFeatures { feature: 7, saves: false, value: 0x1f_001f };
+        let granted = ask(&mut controller, queues, 0, 0);
+        assert_eq!(granted, Reply::Done(Status::SUCCESS, 0x3_0003), "four of each");
+        assert_eq!(data(ask(&mut controller, page(5, 4096), 0, 4096))[0x18], 1);
+        assert_eq!(data(ask(&mut controller, page(2, 512), 0, 512)).len(), 512);
+        assert_eq!(controller.expires_ms(), Some(5100));
+        assert_eq!(ask(&mut controller, Admin::KeepAlive, 0, 0), Reply::Done(Status::SUCCESS, 0));
+        assert_eq!(controller.expires_ms(), Some(6000));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let mut early = controller(ControllerKind::Io);
+        let sequence = failed(Status::SEQUENCE_ERROR);
+        assert_eq!(ask(&mut early, identify(1), 0, 4096), sequence, "it is not enabled");
+        let mut controller = enabled(ControllerKind::Io);
+        let length = failed(Status::SGL_LENGTH_INVALID);
+        assert_eq!(ask(&mut controller, identify(1), 0, 4095), length);
+        let nobody = failed(Status::INVALID_NAMESPACE);
+        for (structure, nsid) in [(0, 0), (0, 33), (0, u32::MAX), (2, u32::MAX), (3, 2)] {
+            assert_eq!(ask(&mut controller, identify(structure), nsid, 4096), nobody, "{nsid}");
+        }
+        let invalid = failed(Status::INVALID_FIELD);
+        for structure in 7..=255 {
+            assert_eq!(ask(&mut controller, identify(structure), 1, 4096), invalid);
+        }
+        assert_eq!(ask(&mut controller, page(2, 512), 0, 508), invalid, "room for less");
+        let unknown = failed(Status::INVALID_LOG_PAGE);
+        for number in [0x06, 0x0c, 0x70, 0x80, 0xff] {
+            assert_eq!(ask(&mut controller, page(number, 512), 0, 512), unknown, "{number:#x}");
+        }
+        let none = Admin::SetFeatures { feature: 7, saves: false, value: 0xffff };
+        assert_eq!(ask(&mut controller, none, 0, 0), invalid);
+        let saved = Admin::SetFeatures { feature: 0x0b, saves: true, value: 0 };
+        assert_eq!(ask(&mut controller, saved, 0, 0), invalid);
+    }
+
+    #[test]
+    fn events_are_told_once_until_their_page_is_read() {
+        let mut controller = enabled(ControllerKind::Io);
+        assert_eq!(controller.notify(Notice::Namespace(7)), None, "nobody wants to know");
+        let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: u32::MAX };
+        ask(&mut controller, want, 0, 0);
+        assert_eq!(ask(&mut controller, Admin::AsyncEventRequest, 0, 0), Reply::Held);
+        assert_eq!(controller.notify(Notice::Namespace(1)), Some((Slot(5), 0x04_00_02)));
+        assert_eq!(ask(&mut controller, Admin::AsyncEventRequest, 0, 0), Reply::Held);
+        assert_eq!(controller.notify(Notice::Namespace(1)), None, "it is known");
+        assert_eq!(controller.notify(Notice::Discovery), None, "not of this kind");
+        let changed = data(ask(&mut controller, page(4, 4096), 0, 4096));
+        assert_eq!(changed[..12], [1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(controller.notify(Notice::Namespace(1)).is_some(), "it is news again");
+        // With no request it waits for one.
+        data(ask(&mut controller, page(4, 4096), 0, 4096));
+        assert_eq!(controller.notify(Notice::Namespace(7)), None);
+        let reply = ask(&mut controller, Admin::AsyncEventRequest, 0, 0);
+        assert_eq!(reply, Reply::Done(Status::SUCCESS, 0x04_00_02));
+    }
+
+    #[test]
+    fn four_requests_may_wait() {
+        let mut controller = enabled(ControllerKind::Discovery);
+        let request = Admin::AsyncEventRequest;
+        for _ in 0..4 {
+            assert_eq!(ask(&mut controller, request, 0, 0), Reply::Held);
+        }
+        let refused = failed(Status::ASYNC_EVENT_LIMIT);
+        assert_eq!(ask(&mut controller, request, 0, 0), refused);
+        let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: 1 << 31 };
+        ask(&mut controller, want, 0, 0);
+        assert_eq!(controller.notify(Notice::Discovery), Some((Slot(5), 0x70_f0_02)));
+        assert_eq!(data(ask(&mut controller, page(0x70, 1024), 0, 1024))[0], 1);
+        let property = Property { offset: 0x14, is_wide: false };
+        let disable = Fabrics::PropertySet { property, value: 0 };
+        let reply = ask_for(&mut controller, Command::Fabrics(disable), 0, 0);
+        assert_eq!(reply, Reply::Changed(Change::Reset));
+        assert_eq!(controller.notify(Notice::Discovery), None, "what was asked is forgotten");
+    }
+}
