@@ -9,6 +9,7 @@
 //! command  submission queue entries                       Base 4.1, 6; NVM Command Set 3
 //! status   how a command ended                            Base 4.2.3
 //! controller  what its admin queue's host sees of one    Base 3.1, 5
+//! host     a host's end of a connection                  TCP 3.1, 3.4
 //! queue    a controller's end of a connection             TCP 3.1, 3.4
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
 //! identify what a controller says of itself              Base 5.1.13
@@ -20,6 +21,7 @@ mod command;
 mod connect;
 mod controller;
 mod decoder;
+mod host;
 mod identify;
 pub mod log;
 mod pdu;
@@ -35,6 +37,7 @@ pub use command::{
 pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
 pub use controller::{Controller, ControllerConfig, Notice, Reply, View};
 pub use decoder::{Decoder, End, Event, Fatal, Limits};
+pub use host::{Answer, HostQueue, Transfer};
 pub use identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
 };

@@ -1,6 +1,7 @@
 //! NVMe/TCP: what is written is read, however it is cut; what cannot be is refused as the
 //! specification says.
 
+mod duel;
 mod entries;
 mod hostile;
 mod identify;

@@ -1,0 +1,282 @@
+//! A host's end of one connection (TCP 3.1, 3.4).
+//!
+//! ```text
+//! ICReq ─► ICResp ─► command ─┬─► R2T ─► data ──┬─► response
+//!                             └─► data from there ┘
+//! ```
+//!
+//! Invariants:
+//! - A command ends once, and well only if every byte of its data has come as it was sent.
+//! - What a controller sends that nobody asked for ends the connection.
+
+use super::command::Completion;
+use super::decoder::{Decoder, End, Event, Fatal, Limits};
+use super::pdu::{Digests, FatalStatus, Header, IcReq, Layout, data_digest};
+use super::status::Status;
+
+/// Which way a command's data goes, and how much of it there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transfer {
+    /// None.
+    None,
+    /// To the controller, when it asks.
+    Send(u32),
+    /// From the controller.
+    Receive(u32),
+}
+
+/// Something a controller says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// The connection is ready; bytes in an H2CData PDU at most.
+    Ready {
+        /// MAXH2CDATA.
+        maxh2cdata: u32,
+    },
+    /// It wants data of a command: [`HostQueue::send_data`].
+    Wants {
+        /// The command.
+        cid: u16,
+        /// From where on.
+        offset: u32,
+        /// How much.
+        length: u32,
+    },
+    /// Data of a command, from this offset on.
+    Data(u16, u32, &'a [u8]),
+    /// A command has ended.
+    Ended(Completion),
+}
+
+/// A command that has not ended.
+#[derive(Debug, Clone, Copy)]
+struct Outstanding {
+    transfer: Transfer,
+    /// Bytes that have come, or that the controller has asked for.
+    moved: u32,
+    /// The transfer tag of what it has asked for, and where that ends.
+    wanted: Option<(u16, u32)>,
+    is_intact: bool,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct HostQueue {
+    decoder: Decoder,
+    layout: Layout,
+    wanted: Digests,
+    maxh2cdata: u32,
+    /// By identifier, which is a place in the table.
+    commands: Vec<Option<Outstanding>>,
+    free: Vec<u16>,
+    /// The command that data is coming for, from where on, and whether it ends with it.
+    coming: Option<(u16, u32, bool)>,
+}
+
+impl HostQueue {
+    /// A connection for `depth` commands at a time (1 to 65,535), and the request that begins it.
+    pub fn begin(depth: u16, wanted: Digests, out: &mut Vec<u8>) -> Self {
+        let request = IcReq { hpda: 0, digests: wanted, maxr2t: 0 };
+        Header::IcReq(request).encode(Layout::default(), 0, out);
+        // What may come is what commands have room for.
+        let limits = Limits { capsule_data_bytes: 0, data_bytes: u32::MAX };
+        Self {
+            decoder: Decoder::new(End::Host, limits),
+            layout: Layout::default(),
+            wanted,
+            maxh2cdata: 0,
+            commands: vec![None; usize::from(depth)],
+            free: (0..depth).rev().collect(),
+            coming: None,
+        }
+    }
+
+    /// Commands that have not ended.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.commands.len() - self.free.len()
+    }
+
+    /// Sends a command whose entry is complete but for its identifier, with `data` in its capsule;
+    /// `None` if there are as many as there may be.
+    pub fn submit(
+        &mut self,
+        mut entry: [u8; 64],
+        data: &[u8],
+        transfer: Transfer,
+        out: &mut Vec<u8>,
+    ) -> Option<u16> {
+        let cid = self.free.pop()?;
+        entry[2..4].copy_from_slice(&cid.to_le_bytes());
+        let outstanding = Outstanding { transfer, moved: 0, wanted: None, is_intact: true };
+        self.commands[usize::from(cid)] = Some(outstanding);
+        self.append(Header::CapsuleCmd(entry), data, out);
+        Some(cid)
+    }
+
+    /// Sends data that [`Answer::Wants`] has named, whole.
+    pub fn send_data(&mut self, cid: u16, offset: u32, data: &[u8], out: &mut Vec<u8>) {
+        let Some(Some(command)) = self.commands.get_mut(usize::from(cid)) else { return };
+        let Some((ttag, end)) = command.wanted.take() else { return };
+        let mut at = offset;
+        for piece in data.chunks(self.maxh2cdata.max(4) as usize) {
+            let length = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+            let last = at.saturating_add(length) == end;
+            self.append(Header::H2cData { cid, ttag, offset: at, length, last }, piece, out);
+            at = at.saturating_add(length);
+        }
+    }
+
+    /// Takes bytes off the front of `input` until the controller has said something.
+    ///
+    /// # Errors
+    /// When the connection is to end: [`HostQueue::terminate`] says why. Commands outstanding then
+    /// have neither succeeded nor failed.
+    pub fn receive<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Answer<'a>>, Fatal> {
+        while let Some(event) = self.decoder.next(input)? {
+            let answer = match event {
+                Event::Header(header, _) => self.header(header)?,
+                Event::Data(bytes) => self.data(bytes),
+                Event::End { is_intact } => self.end_of_data(is_intact),
+            };
+            if answer.is_some() {
+                return Ok(answer);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Appends the PDU that ends the connection because of `fatal`.
+    pub fn terminate(&self, fatal: Fatal, out: &mut Vec<u8>) {
+        let header = self.decoder.offending_header();
+        fatal.term_req(End::Host).encode(Layout::default(), header.len(), out);
+        out.extend_from_slice(header);
+    }
+
+    fn append(&self, header: Header, data: &[u8], out: &mut Vec<u8>) {
+        header.encode(self.layout, data.len(), out);
+        out.extend_from_slice(data);
+        if self.layout.digests.data && !data.is_empty() {
+            out.extend_from_slice(&data_digest(data));
+        }
+    }
+
+    fn header<'a>(&mut self, header: Header) -> Result<Option<Answer<'a>>, Fatal> {
+        match header {
+            Header::IcResp(response) => {
+                // Neither more nor fewer than were wanted (TCP 3.6.2.3).
+                if response.digests != self.wanted {
+                    return Err(Fatal {
+                        status: FatalStatus::UnsupportedParameter,
+                        information: 11,
+                    });
+                }
+                let digests = response.digests;
+                self.layout = Layout { digests, alignment: response.cpda };
+                self.decoder.agree(Layout { digests, alignment: 0 });
+                self.maxh2cdata = response.maxh2cdata;
+                Ok(Some(Answer::Ready { maxh2cdata: response.maxh2cdata }))
+            }
+            Header::CapsuleResp(entry) => {
+                self.end(Completion::read(&entry)).map(|ended| Some(Answer::Ended(ended)))
+            }
+            Header::C2hData { cid, offset, length, last, success } => {
+                self.begin_data(cid, offset, length, last && success)?;
+                Ok(None)
+            }
+            Header::R2t { cid, ttag, offset, length } => {
+                self.want(cid, ttag, offset, length).map(Some)
+            }
+            // The controller has ended the connection; the transport says so too.
+            _ => {
+                self.coming = None;
+                Ok(None)
+            }
+        }
+    }
+
+    fn command(&mut self, cid: u16) -> Result<&mut Outstanding, Fatal> {
+        let unknown = Fatal { status: FatalStatus::Sequence, information: 8 };
+        self.commands.get_mut(usize::from(cid)).and_then(Option::as_mut).ok_or(unknown)
+    }
+
+    // Data in order, and no more than there is room for (TCP 3.6.2.9).
+    fn begin_data(&mut self, cid: u16, offset: u32, length: u32, ends: bool) -> Result<(), Fatal> {
+        let command = self.command(cid)?;
+        let Transfer::Receive(room) = command.transfer else {
+            return Err(Fatal { status: FatalStatus::Sequence, information: 8 });
+        };
+        let out_of_range = FatalStatus::DataOutOfRange;
+        if offset != command.moved {
+            return Err(Fatal { status: out_of_range, information: 12 });
+        }
+        if length > room - command.moved {
+            return Err(Fatal { status: out_of_range, information: 16 });
+        }
+        command.moved += length;
+        self.coming = Some((cid, offset, ends));
+        Ok(())
+    }
+
+    // One R2T at a time, in order, within the data of the command (TCP 3.6.2.10).
+    fn want<'a>(
+        &mut self,
+        cid: u16,
+        ttag: u16,
+        offset: u32,
+        length: u32,
+    ) -> Result<Answer<'a>, Fatal> {
+        let command = self.command(cid)?;
+        let Transfer::Send(all) = command.transfer else {
+            return Err(Fatal { status: FatalStatus::Sequence, information: 8 });
+        };
+        if command.wanted.is_some() {
+            return Err(Fatal { status: FatalStatus::DataLimitExceeded, information: 8 });
+        }
+        let out_of_range = FatalStatus::DataOutOfRange;
+        if offset != command.moved {
+            return Err(Fatal { status: out_of_range, information: 12 });
+        }
+        if length == 0 || length > all - command.moved {
+            return Err(Fatal { status: out_of_range, information: 16 });
+        }
+        command.moved += length;
+        command.wanted = Some((ttag, command.moved));
+        Ok(Answer::Wants { cid, offset, length })
+    }
+
+    fn data<'a>(&mut self, bytes: &'a [u8]) -> Option<Answer<'a>> {
+        let (cid, offset, _) = self.coming.as_mut()?;
+        let at = *offset;
+        *offset += u32::try_from(bytes.len()).unwrap_or(0);
+        Some(Answer::Data(*cid, at, bytes))
+    }
+
+    fn end_of_data<'a>(&mut self, is_intact: bool) -> Option<Answer<'a>> {
+        let (cid, _, ends) = self.coming.take()?;
+        self.command(cid).ok()?.is_intact &= is_intact;
+        if !ends {
+            return None;
+        }
+        // SUCCESS stands for a response capsule (TCP 3.6.2.9).
+        let completion = Completion { cid, ..Completion::default() };
+        self.end(completion).ok().map(Answer::Ended)
+    }
+
+    fn end(&mut self, mut completion: Completion) -> Result<Completion, Fatal> {
+        let cid = completion.cid;
+        let command = *self.command(cid)?;
+        let is_whole = match command.transfer {
+            Transfer::Receive(room) => command.moved == room,
+            Transfer::None | Transfer::Send(_) => true,
+        };
+        if completion.status.is_success() && !command.is_intact {
+            completion.status = Status::TRANSIENT_TRANSPORT_ERROR;
+        } else if completion.status.is_success() && !is_whole {
+            completion.status = Status::DATA_TRANSFER_ERROR;
+        }
+        self.commands[usize::from(cid)] = None;
+        self.free.push(cid);
+        Ok(completion)
+    }
+}
