@@ -44,15 +44,18 @@ fn doctor_json_agrees_with_its_status() {
 #[test]
 fn doctor_finds_and_removes_an_orphan() {
     let scratch = Scratch::new();
-    let source = scratch.file("p.c", b"#include <unistd.h>\nint main(){pause();}\n", 0o644);
+    let text_of_it = b"#include <fcntl.h>\n#include <unistd.h>\n\
+        int main(int c,char**v){close(creat(v[1],0600));pause();}\n";
+    let source = scratch.file("p.c", text_of_it, 0o644);
     let program = scratch.path("afar-orphan");
     let mut cc = Command::new("cc");
     cc.args(["-static", "-o", text(&program), text(&source)]);
     if !cc.status().is_ok_and(|status| status.success()) {
         return skip("doctor_finds_an_orphan", "no C compiler for static programs");
     }
-    let pid_file = scratch.path("pid");
-    let script = format!("{} & echo $! >{}; wait", program.display(), pid_file.display());
+    let (pid_file, ready) = (scratch.path("pid"), scratch.path("ready"));
+    let (name, pids) = (program.display(), pid_file.display());
+    let script = format!("{name} {} & echo $! >{pids}; wait", ready.display());
     // Static, so without the part of afar that would end it.
     let mut afar_run = Command::new(AFAR);
     afar_run.args(["run", "-q", "--no-calibrate", "--", "sh", "-c", &script]);
@@ -60,10 +63,10 @@ fn doctor_finds_and_removes_an_orphan() {
     let begun = Instant::now();
     let pid = loop {
         let written = std::fs::read_to_string(&pid_file).unwrap_or_default();
-        // Not before it is that program: the shell's own child would end with the shell.
+        // Not before it has begun: the shell's own child would end with the shell, and the start of
+        // a program needs system calls that fail without afar.
         if let Ok(pid) = written.trim().parse::<u32>()
-            && std::fs::read_to_string(format!("/proc/{pid}/comm"))
-                .is_ok_and(|name| name == "afar-orphan\n")
+            && ready.exists()
         {
             break pid;
         }
