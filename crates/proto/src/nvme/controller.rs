@@ -89,8 +89,6 @@ pub enum Reply {
         /// The command.
         cid: u16,
     },
-    /// The host is done with this queue: it ends well, and then the connection.
-    Disconnect,
 }
 
 /// Event requests that may be outstanding.

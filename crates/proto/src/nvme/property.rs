@@ -58,12 +58,6 @@ impl Properties {
         self.csts & READY != 0
     }
 
-    /// Entries of an I/O queue at most, less one.
-    #[must_use]
-    pub const fn mqes(&self) -> u16 {
-        self.mqes
-    }
-
     /// Reads a property.
     ///
     /// # Errors

@@ -27,6 +27,8 @@ pub struct QueueLimits {
     pub maxh2cdata: u32,
     /// Bytes that a command may move.
     pub transfer_bytes: u32,
+    /// Entries of the queue that Connect may ask for, at least 2; each takes a place.
+    pub entries: u16,
 }
 
 /// Something a host wants, or sends.
@@ -74,7 +76,6 @@ enum Coming {
     /// The data of Connect.
     Connect {
         slot: Slot,
-        filled: usize,
     },
     /// Nobody: its command was refused, or the host has ended the connection.
     Nobody,
@@ -287,7 +288,7 @@ impl Queue {
             .take(submission, stage)
             .ok_or(Fatal { status: FatalStatus::Sequence, information: 0 })?;
         if self.kind.is_none() {
-            self.coming = Coming::Connect { slot, filled: 0 };
+            self.coming = Coming::Connect { slot };
             return Ok(None);
         }
         self.coming = match stage {
@@ -364,9 +365,8 @@ impl Queue {
     fn data<'a>(&mut self, bytes: &'a [u8]) -> Option<Arrival<'a>> {
         match &mut self.coming {
             Coming::Nothing | Coming::Nobody => None,
-            Coming::Connect { filled, .. } => {
+            Coming::Connect { .. } => {
                 self.connect_data.extend_from_slice(bytes);
-                *filled += bytes.len();
                 None
             }
             Coming::Of { slot, offset, .. } => {
@@ -381,7 +381,7 @@ impl Queue {
     fn end_of_data<'a>(&mut self, is_intact: bool, out: &mut Vec<u8>) -> Option<Arrival<'a>> {
         match std::mem::replace(&mut self.coming, Coming::Nothing) {
             Coming::Nothing | Coming::Nobody => None,
-            Coming::Connect { slot, .. } => self.connect(slot, is_intact, out),
+            Coming::Connect { slot } => self.connect(slot, is_intact, out),
             Coming::Of { slot, is_capsule: true, .. } => {
                 self.slots.get_mut(slot)?.stage = Stage::Owner;
                 Some(Arrival::AllData(slot, is_intact))
@@ -418,8 +418,10 @@ impl Queue {
         let read = match <&[u8; CONNECT_DATA_BYTES]>::try_from(&bytes[..]) {
             _ if !is_intact => Err((Status::TRANSIENT_TRANSPORT_ERROR, 0)),
             _ if format != 0 => Err((Status::CONNECT_INCOMPATIBLE_FORMAT.do_not_retry(), 0)),
-            // SQSIZE is at byte 44 of the entry; a queue has two entries at least.
-            _ if size == 0 => Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), 44)),
+            // SQSIZE is at byte 44 of the entry, less one; a queue has two entries at least.
+            _ if size == 0 || size >= self.limits.entries => {
+                Err((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), 44))
+            }
             Ok(bytes) => ConnectData::read(bytes),
             Err(_) => Err((Status::SGL_LENGTH_INVALID.do_not_retry(), 0)),
         };

@@ -9,7 +9,7 @@ use proto::nvme::{
 };
 
 const LIMITS: QueueLimits =
-    QueueLimits { capsule_data_bytes: 8192, maxh2cdata: 4096, transfer_bytes: 1 << 20 };
+    QueueLimits { capsule_data_bytes: 8192, maxh2cdata: 4096, transfer_bytes: 1 << 20, entries: 9 };
 const BLOCK: usize = 512;
 const BLOCKS: usize = 64;
 const DEPTH: u16 = 8;

@@ -9,7 +9,7 @@ use proto::nvme::{
 use crate::{Got, layout, pdu, read};
 
 const LIMITS: QueueLimits =
-    QueueLimits { capsule_data_bytes: 8192, maxh2cdata: 8192, transfer_bytes: 1 << 20 };
+    QueueLimits { capsule_data_bytes: 8192, maxh2cdata: 8192, transfer_bytes: 1 << 20, entries: 8 };
 
 /// What arrived, with data of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -293,7 +293,9 @@ fn connect_comes_first_and_once_and_whole() {
     let by_pdus = capsule(0x7f, 1, TRANSPORT, 1024, &[(4, &[1]), (44, &[7])]);
     assert_eq!(pair.answered(by_pdus, &[]), Status::SGL_LENGTH_INVALID.do_not_retry());
     let invalid = Status::CONNECT_INVALID_PARAMETERS.do_not_retry();
-    assert_eq!(pair.answered(connect(1, 0), &data().write()), invalid, "one entry");
+    for size in [0, 8, 255] {
+        assert_eq!(pair.answered(connect(1, size), &data().write()), invalid, "{size}");
+    }
     assert_eq!(pair.answered(connect(1, 7), &[0; 1024]), invalid, "no names");
     let mut pair = Pair::connected(Layout::default());
     assert_eq!(pair.answered(connect(1, 7), &data().write()), sequence);
