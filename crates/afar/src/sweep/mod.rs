@@ -159,11 +159,13 @@ fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
     let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
     let is_ours = |row: &&journal::Row| cells.iter().any(|cell| cell.name() == row.cell);
     let done = rows.iter().filter(is_ours).count();
+    let left = (runs - done.min(runs)) as f64;
     let time = match mean_s(rows) {
-        Some(mean) => format!("about {}", clock(mean * (runs - done.min(runs)) as f64)),
+        Some(mean) => format!("about {}", clock(mean * left)),
         None => "unknown until the first run has ended".to_owned(),
     };
-    let limit = clock(sweep.timeout().as_secs_f64() * (runs - done.min(runs)) as f64);
+    // If every run is repeated.
+    let limit = clock(sweep.timeout().as_secs_f64() * left * f64::from(trial::ATTEMPTS));
     format!(
         "{} cells in {} blocks: {runs} runs, {done} of them done\n{names}time left: {time}, at \
          most {limit}\n",
@@ -187,7 +189,9 @@ fn stolen(rows: &[journal::Row]) -> Option<String> {
 }
 
 fn mean_s(rows: &[journal::Row]) -> Option<f64> {
-    let sum: f64 = rows.iter().map(|row| row.elapsed_ns as f64 / 1e9).sum();
+    // Those before the one that was kept took as long.
+    let of = |row: &journal::Row| row.elapsed_ns as f64 / 1e9 * f64::from(row.repeated_count + 1);
+    let sum: f64 = rows.iter().map(of).sum();
     (!rows.is_empty()).then(|| sum / rows.len() as f64)
 }
 

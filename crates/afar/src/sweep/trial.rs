@@ -18,7 +18,7 @@ use super::matrix::{Cell, Kind};
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 /// Runs of one cell in one block at most.
-const ATTEMPTS: u32 = 3;
+pub(super) const ATTEMPTS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long a server may take to end when asked to.
 const GRACE: Duration = Duration::from_secs(10);
