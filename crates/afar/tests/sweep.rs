@@ -71,8 +71,10 @@ fn a_sweep_killed_at_any_moment_goes_on() {
         return;
     }
     let count = "echo x >> {count}; sleep 0.05";
+    // Every start is counted: none is because of other guests of the machine.
     let text = format!(
-        "repetitions = 3\nstolen_max = \"100%\"\n[workload]\ncommand = [\"sh\", \"-c\", \"{count}\"]\n{MATRIX}"
+        "repetitions = 3\nstolen_max = \"100%\"\n\
+         [workload]\ncommand = [\"sh\", \"-c\", \"{count}\"]\n{MATRIX}"
     );
     let experiment = Experiment::new("killed", &text);
     let file = experiment.directory.join("count");
