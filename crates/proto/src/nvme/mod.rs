@@ -6,7 +6,7 @@
 //! ```text
 //! pdu      what a PDU's header says                       TCP 3.6
 //! decoder  bytes into headers and pieces of data          TCP 3.3, 3.5
-//! command  submission queue entries                       Base 4.1, 6; NVM Command Set 3
+//! command, entry  submission queue entries, both ways   Base 4.1, 6; NVM Command Set 3
 //! status   how a command ended                            Base 4.2.3
 //! controller  what its admin queue's host sees of one    Base 3.1, 5
 //! host     a host's end of a connection                  TCP 3.1, 3.4
@@ -21,6 +21,7 @@ mod command;
 mod connect;
 mod controller;
 mod decoder;
+mod entry;
 mod host;
 mod identify;
 pub mod log;

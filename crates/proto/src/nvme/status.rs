@@ -62,6 +62,8 @@ statuses! {
     KEEP_ALIVE_EXPIRED = 0, 0x19;
     /// It was aborted because another command preempted it.
     ABORTED_PREEMPT = 0, 0x1b;
+    /// The namespace is not to be written.
+    NAMESPACE_WRITE_PROTECTED = 0, 0x20;
     /// Data did not arrive as it was sent; worth another try.
     TRANSIENT_TRANSPORT_ERROR = 0, 0x22;
     /// Blocks beyond the end.

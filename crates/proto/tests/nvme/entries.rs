@@ -153,6 +153,27 @@ proptest! {
         }
     }
 
+    // Whatever can be read is written so that it reads the same again.
+    #[test]
+    fn what_is_written_reads_the_same(
+        bytes in any::<[[u8; 32]; 2]>(),
+        opcode in 0..0x20_u8,
+        is_admin in any::<bool>(),
+        is_fabrics in any::<bool>(),
+    ) {
+        let mut entry: [u8; 64] = bytes.concat().try_into().expect("two halves");
+        entry[0] = if is_fabrics { 0x7f } else { opcode };
+        entry[1] = 1 << 6 | entry[1] & 1;
+        entry[39] = if entry[39] & 1 == 0 { 0x5a } else { 0x01 };
+        if is_fabrics {
+            entry[4] = opcode;
+        }
+        let kind = if is_admin { QueueKind::Admin } else { QueueKind::Io };
+        if let Ok(read) = Submission::read(kind, &entry) {
+            prop_assert_eq!(Submission::read(kind, &read.write()), Ok(read));
+        }
+    }
+
     #[test]
     fn completions_come_back(cid: u16, status in 0..0x8000_u16, result: u64, head: u16) {
         let status = Status::from_bits(status);
