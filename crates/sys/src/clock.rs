@@ -8,6 +8,12 @@ pub fn monotonic_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
+/// Processor time of the calling thread, in nanoseconds.
+#[must_use]
+pub fn thread_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
 /// Nanoseconds since 1970 by the system's clock.
 #[must_use]
 pub fn unix_ns() -> u64 {

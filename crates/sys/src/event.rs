@@ -1,9 +1,10 @@
 //! Waiting for whatever comes next: one poll set, signals and a timer as descriptors.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::epoll;
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -209,5 +210,32 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+/// Wakes a thread that reads from it.
+#[derive(Debug, Clone)]
+pub struct Waker {
+    fd: Arc<OwnedFd>,
+}
+
+impl Waker {
+    /// One that nobody has used.
+    ///
+    /// # Errors
+    /// When the kernel is out of descriptors.
+    pub fn new() -> Result<Self> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC).during("create an event counter")?;
+        Ok(Self { fd: Arc::new(fd) })
+    }
+
+    /// Makes it readable: eight bytes, once for all calls before they are read.
+    pub fn wake(&self) {
+        let _interrupted = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+    }
+
+    /// What to read from.
+    #[must_use]
+    pub const fn descriptor(&self) -> &Arc<OwnedFd> {
+        &self.fd
     }
 }

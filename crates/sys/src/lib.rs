@@ -8,6 +8,7 @@
 //! limit a group of processes, swap their pages  group, swap, setting
 //! act inside it                                   socket (to the preload library), ptrace
 //! wait for whatever comes next                    event, clock, processors
+//! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! ```
 //!
 //! Invariants:
@@ -17,8 +18,10 @@
 //! - Every failure names the operation and the operating system's reason ([`Error`]).
 
 pub mod baseline;
+pub mod block;
 pub mod bpf;
 pub mod clock;
+pub mod disk;
 mod error;
 pub mod event;
 pub mod group;
@@ -27,9 +30,12 @@ pub mod pagemap;
 pub mod process;
 pub mod processors;
 pub mod ptrace;
+pub mod ring;
 pub mod seccomp;
 pub mod setting;
+pub mod shared;
 pub mod socket;
+pub mod stream;
 pub mod swap;
 pub mod userfault;
 

@@ -1,0 +1,86 @@
+//! Memory that a device can read and write: aligned to pages, of a fixed size.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// What direct I/O may ask for (the largest page and logical block in use).
+const ALIGNMENT: usize = 4096;
+
+/// Bytes aligned to 4096.
+pub struct Block {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Block {
+    /// Zeros, of `bytes` rounded up to whole 4096.
+    #[must_use]
+    #[expect(unsafe_code, reason = "allocates with an alignment")]
+    pub fn new(bytes: usize) -> Self {
+        let layout = layout(bytes);
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Self { start, bytes: layout.size() }
+    }
+}
+
+fn layout(bytes: usize) -> Layout {
+    let bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
+    Layout::from_size_align(bytes, ALIGNMENT).expect("no buffer is as large as the address space")
+}
+
+impl Drop for Block {
+    #[expect(unsafe_code, reason = "frees what was allocated with an alignment")]
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new` with this layout, whose size it has kept.
+        unsafe { dealloc(self.start.as_ptr(), layout(self.bytes)) }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[expect(unsafe_code, reason = "views its own allocation")]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the allocation is this long, initialised to zeros, and borrowed with `self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl DerefMut for Block {
+    #[expect(unsafe_code, reason = "views its own allocation")]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `deref`, and nobody else has it while `self` is borrowed so.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+// SAFETY: it owns its allocation, as a boxed slice does.
+#[expect(unsafe_code, reason = "an owned allocation may change threads")]
+unsafe impl Send for Block {}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({} bytes)", self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_aligned_whole_pages_of_zeros() {
+        for (asked, got) in [(0, 4096), (1, 4096), (4096, 4096), (4097, 8192), (1 << 20, 1 << 20)] {
+            let mut block = Block::new(asked);
+            assert_eq!(block.len(), got);
+            assert_eq!(block.as_ptr().addr() % ALIGNMENT, 0);
+            assert!(block.iter().all(|&byte| byte == 0));
+            block.fill(7);
+            assert_eq!(block[got - 1], 7);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! A ring of requests to the kernel and their completions (io_uring), for one thread.
+//!
+//! ```text
+//! receive, send, read, write, … ─► wait, or poll ─► take_ended: token, result, and the memory back
+//! ```
+//!
+//! Invariants:
+//! - The ring owns the memory and a handle on the file of every request that the kernel has.
+//! - It is not dropped before the kernel has let go of all of that.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
+
+use crate::block::Block;
+use crate::error::{Error, Result};
+
+/// Memory that a request needs, handed back with its completion.
+#[derive(Debug)]
+pub enum Held {
+    /// None.
+    Nothing,
+    /// For sockets.
+    Bytes(Vec<u8>),
+    /// For files.
+    Block(Block),
+}
+
+/// A request that has ended, or for [`Ring::accept`] has brought another connection.
+#[derive(Debug)]
+pub struct Completed {
+    /// The caller's number.
+    pub token: u64,
+    /// Bytes moved, where any were to be.
+    pub result: io::Result<u32>,
+    /// What it was given.
+    pub held: Held,
+    /// The connection that was accepted.
+    pub accepted: Option<OwnedFd>,
+    /// The request goes on.
+    pub has_more: bool,
+}
+
+/// What becomes of a stretch of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    /// Zeros, with room kept for what is written there.
+    Zero,
+    /// Zeros that take no room.
+    Punch,
+}
+
+/// What the kernel has of a request.
+struct InFlight {
+    token: u64,
+    held: Held,
+    /// Closing a file before its requests have been submitted would leave its number to another.
+    _file: Option<Arc<OwnedFd>>,
+    accepts: bool,
+}
+
+/// See the module's description.
+pub struct Ring {
+    ring: IoUring,
+    requests: Vec<Option<InFlight>>,
+    free: Vec<usize>,
+}
+
+/// The user data of requests that nobody waits for.
+const UNHEARD: u64 = u64::MAX;
+
+/// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
+const ENTER_GETEVENTS: u32 = 1;
+
+/// MSG_NOSIGNAL, and go on until all is sent.
+const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+
+impl Ring {
+    /// A ring for the calling thread, with room to submit `entries` requests at once.
+    ///
+    /// # Errors
+    /// When the kernel has no io_uring for this user, or is older than 6.1.
+    pub fn new(entries: u32) -> Result<Self> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize(entries * 4)
+            .build(entries)
+            .map_err(|source| Error::new("set up an io_uring", source))?;
+        Ok(Self { ring, requests: Vec::new(), free: Vec::new() })
+    }
+
+    /// Requests that have not ended.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.requests.len() - self.free.len()
+    }
+
+    /// Accepts connections until it fails.
+    pub fn accept(&mut self, listener: &Arc<OwnedFd>, token: u64) {
+        let entry = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
+            .flags(libc::SOCK_CLOEXEC)
+            .build();
+        self.push(entry, token, Held::Nothing, Some(listener), true);
+    }
+
+    /// Receives into `bytes` from `from` on; 0 bytes when the peer has sent its last.
+    pub fn receive(&mut self, socket: &Arc<OwnedFd>, token: u64, mut bytes: Vec<u8>, from: usize) {
+        let room = &mut bytes[from..];
+        let fd = types::Fd(socket.as_raw_fd());
+        let entry = opcode::Recv::new(fd, room.as_mut_ptr(), length(room)).build();
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+    }
+
+    /// Sends `bytes` from `from` on, all of them unless it fails in between.
+    pub fn send(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
+        let rest = &bytes[from..];
+        let fd = types::Fd(socket.as_raw_fd());
+        let entry = opcode::Send::new(fd, rest.as_ptr(), length(rest)).flags(SEND_FLAGS).build();
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+    }
+
+    /// Reads from `offset` of a file into part of `block`.
+    ///
+    /// # Panics
+    /// If the block does not have that part.
+    pub fn read(
+        &mut self,
+        file: &Arc<OwnedFd>,
+        token: u64,
+        mut block: Block,
+        part: Range<usize>,
+        offset: u64,
+    ) {
+        let room = &mut block[part];
+        let fd = types::Fd(file.as_raw_fd());
+        let entry = opcode::Read::new(fd, room.as_mut_ptr(), length(room)).offset(offset).build();
+        self.push(entry, token, Held::Block(block), Some(file), false);
+    }
+
+    /// Writes part of `block` to `offset` of a file; with `forced` it has ended when that is on the
+    /// medium.
+    ///
+    /// # Panics
+    /// If the block does not have that part.
+    pub fn write(
+        &mut self,
+        file: &Arc<OwnedFd>,
+        token: u64,
+        block: Block,
+        part: Range<usize>,
+        (offset, forced): (u64, bool),
+    ) {
+        let data = &block[part];
+        let fd = types::Fd(file.as_raw_fd());
+        let entry = opcode::Write::new(fd, data.as_ptr(), length(data))
+            .offset(offset)
+            .rw_flags(if forced { libc::RWF_DSYNC } else { 0 })
+            .build();
+        self.push(entry, token, Held::Block(block), Some(file), false);
+    }
+
+    /// Puts what has been written to a file on the medium.
+    pub fn sync(&mut self, file: &Arc<OwnedFd>, token: u64) {
+        let entry = opcode::Fsync::new(types::Fd(file.as_raw_fd()))
+            .flags(types::FsyncFlags::DATASYNC)
+            .build();
+        self.push(entry, token, Held::Nothing, Some(file), false);
+    }
+
+    /// Makes a stretch of a file zeros.
+    pub fn clear(
+        &mut self,
+        file: &Arc<OwnedFd>,
+        token: u64,
+        stretch: Stretch,
+        [offset, bytes]: [u64; 2],
+    ) {
+        let mode = libc::FALLOC_FL_KEEP_SIZE
+            | match stretch {
+                Stretch::Zero => libc::FALLOC_FL_ZERO_RANGE,
+                Stretch::Punch => libc::FALLOC_FL_PUNCH_HOLE,
+            };
+        let entry = opcode::Fallocate::new(types::Fd(file.as_raw_fd()), bytes)
+            .offset(offset)
+            .mode(mode)
+            .build();
+        self.push(entry, token, Held::Nothing, Some(file), false);
+    }
+
+    /// Submits what was asked for and waits until something has ended or `timeout` has passed
+    /// (`None`: for ever). Interruptions by signals are no errors.
+    ///
+    /// # Errors
+    /// When the kernel refuses the ring itself.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<()> {
+        let submitted = match timeout {
+            None => self.ring.submit_and_wait(1),
+            Some(timeout) => {
+                let timeout = types::Timespec::from(timeout);
+                let arguments = types::SubmitArgs::new().timespec(&timeout);
+                self.ring.submitter().submit_with_args(1, &arguments)
+            }
+        };
+        settle(submitted)
+    }
+
+    /// Submits what was asked for, if anything, and looks for what has ended without waiting.
+    ///
+    /// # Errors
+    /// As [`Ring::wait`].
+    #[expect(unsafe_code, reason = "enters the kernel without waiting")]
+    pub fn poll(&mut self) -> Result<()> {
+        let queue = self.ring.submission();
+        let count = length_of(queue.len());
+        if count == 0 && !queue.taskrun() {
+            return Ok(());
+        }
+        drop(queue);
+        // SAFETY: no argument is passed that would have to be of a certain kind.
+        let submitted =
+            unsafe { self.ring.submitter().enter::<()>(count, 0, ENTER_GETEVENTS, None) };
+        settle(submitted)
+    }
+
+    /// Whether [`Ring::take_ended`] has something.
+    pub fn has_ended(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    /// A request that has ended.
+    pub fn take_ended(&mut self) -> Option<Completed> {
+        loop {
+            let entry = self.ring.completion().next()?;
+            if entry.user_data() != UNHEARD {
+                return Some(self.complete(&entry));
+            }
+        }
+    }
+
+    #[expect(unsafe_code, reason = "takes over a descriptor that the kernel has made")]
+    fn complete(&mut self, entry: &cqueue::Entry) -> Completed {
+        let index = usize::try_from(entry.user_data()).expect("an index of ours");
+        let has_more = cqueue::more(entry.flags());
+        let place = &mut self.requests[index];
+        let request = place.as_mut().expect("a request completes once");
+        let (token, accepts) = (request.token, request.accepts);
+        let held = std::mem::replace(&mut request.held, Held::Nothing);
+        if !has_more {
+            *place = None;
+            self.free.push(index);
+        }
+        let result = u32::try_from(entry.result())
+            .map_err(|_negative| io::Error::from_raw_os_error(-entry.result()));
+        // SAFETY: accept's result is a new descriptor that nobody else knows of.
+        let accepted =
+            (accepts && result.is_ok()).then(|| unsafe { OwnedFd::from_raw_fd(entry.result()) });
+        Completed { token, result, held, accepted, has_more }
+    }
+
+    fn push(
+        &mut self,
+        entry: squeue::Entry,
+        token: u64,
+        held: Held,
+        file: Option<&Arc<OwnedFd>>,
+        accepts: bool,
+    ) {
+        let request = InFlight { token, held, _file: file.cloned(), accepts };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.requests.push(None);
+            self.requests.len() - 1
+        });
+        self.requests[index] = Some(request);
+        self.submit(&entry.user_data(index as u64));
+    }
+
+    #[expect(unsafe_code, reason = "hands memory to the kernel")]
+    fn submit(&mut self, entry: &squeue::Entry) {
+        loop {
+            // SAFETY: the memory and the file that the entry names are owned by a place in
+            // `requests` until its completion has been taken; moving a `Vec` or a `Block` does not
+            // move its bytes, and nobody can reach them there.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return;
+            }
+            // Full: the kernel takes what is there.
+            settle(self.ring.submit()).expect("a ring that was set up takes requests");
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        if self.in_flight() == 0 {
+            return;
+        }
+        let all = types::CancelBuilder::any();
+        let entry = opcode::AsyncCancel2::new(all).build().user_data(UNHEARD);
+        self.submit(&entry);
+        while self.in_flight() > 0 {
+            if self.wait(None).is_err() {
+                // Memory that the kernel may still write to is not given back.
+                std::mem::forget(std::mem::take(&mut self.requests));
+                return;
+            }
+            while self.take_ended().is_some() {}
+        }
+    }
+}
+
+fn length(bytes: &[u8]) -> u32 {
+    length_of(bytes.len())
+}
+
+fn length_of(count: usize) -> u32 {
+    u32::try_from(count).expect("a request moves less than 4 GiB")
+}
+
+// A signal, a timeout and a full completion queue are reasons to look, not errors.
+fn settle(submitted: io::Result<usize>) -> Result<()> {
+    match submitted {
+        Ok(_) => Ok(()),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+            _ => Err(Error::new("wait on an io_uring", error)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn run(ring: &mut Ring) -> Completed {
+        loop {
+            if let Some(completed) = ring.take_ended() {
+                return completed;
+            }
+            ring.wait(None).expect("it waits");
+        }
+    }
+
+    fn connected(ring: &mut Ring) -> (Arc<OwnedFd>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has one");
+        let listener = Arc::new(OwnedFd::from(listener));
+        ring.accept(&listener, 1);
+        ring.poll().expect("it submits");
+        let peer = TcpStream::connect(address).expect("it listens");
+        let accepted = run(ring);
+        assert_eq!((accepted.token, accepted.has_more), (1, true));
+        (Arc::new(accepted.accepted.expect("a connection")), peer)
+    }
+
+    #[test]
+    fn a_socket_sends_and_receives() {
+        use std::io::{Read, Write};
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let (socket, mut peer) = connected(&mut ring);
+        ring.receive(&socket, 2, vec![0; 8], 3);
+        ring.poll().expect("it submits");
+        peer.write_all(b"abc").expect("it takes three bytes");
+        let received = run(&mut ring);
+        assert_eq!((received.token, received.result.expect("it worked")), (2, 3));
+        let Held::Bytes(bytes) = received.held else { panic!("not what was given") };
+        assert_eq!(bytes, b"\0\0\0abc\0\0");
+        // More than a socket takes at once.
+        let all: Vec<u8> = (0..8 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
+        ring.send(&socket, 3, all.clone(), 1);
+        ring.poll().expect("it submits");
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; (8 << 20) - 1];
+            peer.read_exact(&mut bytes).expect("they come");
+            bytes
+        });
+        assert_eq!(run(&mut ring).result.expect("it worked"), (8 << 20) - 1);
+        assert_eq!(reader.join().expect("it ends"), all[1..]);
+        // The peer is gone; the listener's request is still there when the ring goes.
+        ring.receive(&socket, 4, vec![0; 8], 0);
+        assert_eq!(run(&mut ring).result.expect("it worked"), 0);
+        assert_eq!(ring.in_flight(), 1);
+    }
+
+    #[test]
+    fn a_file_is_written_read_and_cleared() {
+        let path = std::env::temp_dir().join(format!("afar-ring-{}", std::process::id()));
+        let file = File::options().create_new(true).read(true).write(true).open(&path);
+        let file = Arc::new(OwnedFd::from(file.expect("a new file")));
+        std::fs::remove_file(&path).expect("it was there");
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let mut block = Block::new(8192);
+        block.fill(5);
+        ring.write(&file, 1, block, 0..8192, (4096, true));
+        assert_eq!(run(&mut ring).result.expect("it worked"), 8192);
+        ring.sync(&file, 2);
+        assert_eq!(run(&mut ring).result.expect("it worked"), 0);
+        ring.clear(&file, 3, Stretch::Punch, [8192, 4096]);
+        let _unsupported_here = run(&mut ring).result;
+        ring.read(&file, 4, Block::new(4096), 0..4096, 4096);
+        let Held::Block(block) = run(&mut ring).held else { panic!("not what was given") };
+        assert_eq!(block[..], [5; 4096]);
+        ring.read(&file, 5, block, 0..4096, 1 << 40);
+        assert_eq!(run(&mut ring).result.expect("it worked"), 0, "beyond the end");
+    }
+
+    #[test]
+    fn waiting_ends_with_its_time() {
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let before = crate::clock::monotonic_ns();
+        ring.wait(Some(Duration::from_millis(5))).expect("it waits");
+        assert!(crate::clock::monotonic_ns() - before >= 4_000_000);
+        assert!(ring.take_ended().is_none());
+        ring.poll().expect("nothing to submit");
+    }
+}

@@ -1,0 +1,290 @@
+//! Memory that several threads read and write without waiting for one another.
+//!
+//! Every 4096 bytes have a version, which is odd while somebody writes them. A reader that has seen
+//! a version change reads again, so within 4096 aligned bytes it gets all of a write or nothing.
+//!
+//! Invariants:
+//! - A version is made odd by one writer at a time, which makes it even again.
+//! - Bytes are touched by instructions that the compiler does not reason about: a reader may read
+//!   what is being written, and throws that away.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::Result;
+use crate::error::During;
+
+/// What is written at once.
+const PIECE: usize = 4096;
+/// Versions; pieces share them.
+const VERSIONS: usize = 4096;
+/// Looks at a version that is being written before the processor is given away.
+const SPINS: u32 = 200;
+
+/// Zeros at first; what was never written takes no memory.
+pub struct SharedMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+    versions: Box<[AtomicU32]>,
+}
+
+impl SharedMemory {
+    /// Zeros, `bytes` of them (at least 1).
+    ///
+    /// # Errors
+    /// When the address space or what may be promised of memory does not reach.
+    #[expect(unsafe_code, reason = "maps memory")]
+    pub fn new(bytes: usize) -> Result<Self> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) }
+            .during("reserve memory")?;
+        // SAFETY: it is the mapping just made. Huge pages are a wish; without, it is slower.
+        let _slower = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
+        let start = NonNull::new(start.cast()).expect("a mapping is not at zero");
+        let versions = (0..VERSIONS).map(|_| AtomicU32::new(0)).collect();
+        Ok(Self { start, bytes, versions })
+    }
+
+    /// How many bytes there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are none, which cannot be.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Copies from `offset` on.
+    ///
+    /// # Panics
+    /// If that is not all inside.
+    pub fn read(&self, offset: usize, into: &mut [u8]) {
+        self.check(offset, into.len());
+        let mut at = offset;
+        let mut rest = into;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at_mut(rest.len().min(PIECE - at % PIECE));
+            let version = self.version(at);
+            loop {
+                let before = stable(version);
+                self.copy_out(at, piece);
+                fence(Ordering::Acquire);
+                if version.load(Ordering::Relaxed) == before {
+                    break;
+                }
+            }
+            at += piece.len();
+            rest = after;
+        }
+    }
+
+    /// Copies to `offset` on.
+    ///
+    /// # Panics
+    /// If that is not all inside.
+    pub fn write(&self, offset: usize, from: &[u8]) {
+        self.check(offset, from.len());
+        let mut at = offset;
+        let mut rest = from;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.len().min(PIECE - at % PIECE));
+            self.change(at, || self.copy_in(at, piece));
+            at += piece.len();
+            rest = after;
+        }
+    }
+
+    /// Makes `bytes` from `offset` on zeros.
+    ///
+    /// # Panics
+    /// If that is not all inside.
+    pub fn zero(&self, offset: usize, bytes: usize) {
+        const ZEROS: [u8; PIECE] = [0; PIECE];
+        self.check(offset, bytes);
+        let end = offset + bytes;
+        let mut at = offset;
+        while at < end {
+            let length = (end - at).min(PIECE - at % PIECE);
+            self.change(at, || self.copy_in(at, &ZEROS[..length]));
+            at += length;
+        }
+    }
+
+    /// As [`SharedMemory::zero`], and gives back what memory that leaves free. Who reads at the
+    /// same time may get some of the old bytes.
+    ///
+    /// # Panics
+    /// If that is not all inside.
+    #[expect(unsafe_code, reason = "gives pages back")]
+    pub fn discard(&self, offset: usize, bytes: usize) {
+        self.check(offset, bytes);
+        let end = offset + bytes;
+        let [first, last] = [offset.next_multiple_of(PIECE), end / PIECE * PIECE];
+        if first >= last {
+            return self.zero(offset, bytes);
+        }
+        self.zero(offset, first - offset);
+        self.zero(last, end - last);
+        // SAFETY: whole pages inside the mapping, which then read as zeros.
+        let given = unsafe {
+            let start = self.start.as_ptr().add(first);
+            madvise(start.cast(), last - first, Advice::LinuxDontNeed)
+        };
+        if given.is_err() {
+            self.zero(first, last - first);
+        }
+    }
+
+    fn check(&self, offset: usize, bytes: usize) {
+        let is_inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        assert!(is_inside, "{bytes} bytes at {offset} are not inside {}", self.bytes);
+    }
+
+    fn version(&self, at: usize) -> &AtomicU32 {
+        &self.versions[at / PIECE % VERSIONS]
+    }
+
+    fn change(&self, at: usize, copy: impl FnOnce()) {
+        let version = self.version(at);
+        let mut before = stable(version);
+        while let Err(_other) = version.compare_exchange_weak(
+            before,
+            before.wrapping_add(1),
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        ) {
+            before = stable(version);
+        }
+        fence(Ordering::Release);
+        copy();
+        version.store(before.wrapping_add(2), Ordering::Release);
+    }
+
+    #[expect(unsafe_code, reason = "reads what others may be writing")]
+    fn copy_out(&self, at: usize, into: &mut [u8]) {
+        // SAFETY: checked to be inside, and `into` is as long.
+        unsafe { copy(self.start.as_ptr().add(at), into.as_mut_ptr(), into.len()) }
+    }
+
+    #[expect(unsafe_code, reason = "writes what others may be reading")]
+    fn copy_in(&self, at: usize, from: &[u8]) {
+        // SAFETY: checked to be inside, and `from` is as long.
+        unsafe { copy(from.as_ptr(), self.start.as_ptr().add(at), from.len()) }
+    }
+}
+
+/// A version that nobody is writing under.
+fn stable(version: &AtomicU32) -> u32 {
+    let mut looks = 0;
+    loop {
+        let now = version.load(Ordering::Acquire);
+        if now.is_multiple_of(2) {
+            return now;
+        }
+        looks += 1;
+        if looks % SPINS == 0 {
+            std::thread::yield_now();
+        }
+        std::hint::spin_loop();
+    }
+}
+
+/// Copies bytes that other threads may touch meanwhile.
+#[expect(unsafe_code, reason = "the compiler may not assume that nobody else touches the bytes")]
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: the caller's: both are valid for this many bytes and do not overlap. The direction
+    // flag is clear by the calling convention.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for index in 0..bytes {
+        // SAFETY: as above.
+        unsafe { to.add(index).write_volatile(from.add(index).read_volatile()) }
+    }
+}
+
+impl Drop for SharedMemory {
+    #[expect(unsafe_code, reason = "unmaps what was mapped")]
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new` with this length; nothing borrows it any more.
+        let _kept = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+// SAFETY: it owns its mapping.
+#[expect(unsafe_code, reason = "an owned mapping may change threads")]
+unsafe impl Send for SharedMemory {}
+// SAFETY: shared bytes are touched only as the module's description says.
+#[expect(unsafe_code, reason = "made to be shared")]
+unsafe impl Sync for SharedMemory {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let memory = SharedMemory::new(64 << 10).expect("there is memory");
+        assert!(!memory.is_empty());
+        memory.write(4000, &[7; 5000]);
+        let mut bytes = vec![1; 64 << 10];
+        memory.read(0, &mut bytes);
+        assert!(
+            bytes
+                .iter()
+                .enumerate()
+                .all(|(at, &byte)| { byte == if (4000..9000).contains(&at) { 7 } else { 0 } })
+        );
+        memory.zero(4100, 10);
+        memory.discard(4500, 4400);
+        memory.read(0, &mut bytes);
+        let kept = |at: usize| match at {
+            4000..4100 | 4110..4500 | 8900..9000 => 7,
+            _ => 0,
+        };
+        assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == kept(at)));
+    }
+
+    #[test]
+    #[should_panic(expected = "10 bytes at 65530 are not inside 65536")]
+    fn nothing_outside_is_touched() {
+        SharedMemory::new(64 << 10).expect("there is memory").read(65530, &mut [0; 10]);
+    }
+
+    // Two writers of one piece, each with bytes of its own, beside a reader.
+    #[test]
+    fn a_piece_is_written_whole_or_not_at_all() {
+        let memory = SharedMemory::new(16 << 10).expect("there is memory");
+        std::thread::scope(|scope| {
+            for value in [1, 2] {
+                let memory = &memory;
+                scope.spawn(move || {
+                    for _ in 0..20_000 {
+                        memory.write(4096, &[value; 4096]);
+                    }
+                });
+            }
+            let mut bytes = [0; 4096];
+            for _ in 0..20_000 {
+                memory.read(4096, &mut bytes);
+                assert!(bytes.iter().all(|&byte| byte == bytes[0]), "some of two writes");
+            }
+        });
+    }
+}

@@ -1,0 +1,36 @@
+//! Connected sockets.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
+
+use crate::Result;
+use crate::error::During;
+
+/// Sends small messages at once (TCP_NODELAY).
+///
+/// # Errors
+/// When it is no TCP socket.
+pub fn send_at_once(socket: &OwnedFd) -> Result<()> {
+    sockopt::set_tcp_nodelay(socket, true).during("set TCP_NODELAY")
+}
+
+/// Says that nothing more will be sent.
+pub fn shut_writing(socket: &impl AsFd) {
+    let _gone = shutdown(socket, Shutdown::Write);
+}
+
+/// Nothing more passes either way: what waits on it ends.
+pub fn shut(socket: &impl AsFd) {
+    let _gone = shutdown(socket, Shutdown::Both);
+}
+
+/// The address of this end.
+///
+/// # Errors
+/// When it is no socket of the Internet.
+pub fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
+    let address = getsockname(socket).during("ask for a socket's address")?;
+    SocketAddr::try_from(address).during("ask for a socket's address")
+}
