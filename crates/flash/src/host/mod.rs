@@ -1,0 +1,45 @@
+//! The host: reaches namespaces over NVMe/TCP from this process, without the kernel's initiator.
+//!
+//! ```text
+//! NvmeUri ─► Controller (admin queue, keep-alive) ─► IoQueue ─► Ended
+//! ```
+
+mod controller;
+mod queue;
+mod uri;
+mod wire;
+
+pub use controller::{Controller, HostConfig};
+pub use queue::IoQueue;
+pub use uri::{NvmeUri, NvmeUriError};
+
+use proto::nvme::Status;
+
+/// Why a host cannot reach a namespace.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The network does not let it.
+    #[error("{operation}: {source}")]
+    Network {
+        /// What was being done.
+        operation: &'static str,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// The controller does not do what was asked.
+    #[error("{operation}: the controller answers {status:?}")]
+    Refused {
+        /// What was asked.
+        operation: &'static str,
+        /// Its answer.
+        status: Status,
+    },
+    /// What came is not NVMe/TCP, or not what was asked for.
+    #[error("{operation}: {reason}")]
+    Protocol {
+        /// What was being done.
+        operation: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

@@ -1,0 +1,126 @@
+//! A connection on which one thing is asked at a time, and its answer waited for.
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use proto::nvme::{Answer, Completion, Digests, HostQueue, Submission, Transfer};
+
+use super::HostError;
+
+/// See the module's description.
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
+    pub(crate) queue: HostQueue,
+    input: Vec<u8>,
+    unread: [usize; 2],
+}
+
+/// How long a connection may take to be made, and an answer to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+const INPUT_BYTES: usize = 16 << 10;
+
+fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
+    move |source| HostError::Network { operation, source }
+}
+
+impl Wire {
+    /// Connects, and agrees on how to speak.
+    pub(crate) fn connect(address: &str, depth: u16, digests: Digests) -> Result<Self, HostError> {
+        let operation = "connect to the target";
+        let stream = dial(address).map_err(network(operation))?;
+        let mut out = Vec::new();
+        let queue = HostQueue::begin(depth, digests, &mut out);
+        let mut wire = Self { stream, queue, input: vec![0; INPUT_BYTES], unread: [0, 0] };
+        wire.send(&out, operation)?;
+        let mut is_ready = false;
+        while !is_ready {
+            wire.hear(operation, |answer| is_ready |= matches!(answer, Answer::Ready { .. }))?;
+        }
+        Ok(wire)
+    }
+
+    fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
+        self.stream.write_all(bytes).map_err(network(operation))
+    }
+
+    // Takes the next thing that the controller says.
+    fn hear(
+        &mut self,
+        operation: &'static str,
+        mut heard: impl FnMut(Answer<'_>),
+    ) -> Result<(), HostError> {
+        loop {
+            let [start, end] = self.unread;
+            let mut rest = &self.input[start..end];
+            let answer = self.queue.receive(&mut rest);
+            self.unread[0] = end - rest.len();
+            match answer {
+                Ok(Some(answer)) => {
+                    heard(answer);
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(fatal) => {
+                    let reason = format!("it speaks no NVMe/TCP: {:?}", fatal.status);
+                    return Err(HostError::Protocol { operation, reason });
+                }
+            }
+            let count = self.stream.read(&mut self.input).map_err(network(operation))?;
+            if count == 0 {
+                let reason = "it closed the connection".to_owned();
+                return Err(HostError::Protocol { operation, reason });
+            }
+            self.unread = [0, count];
+        }
+    }
+
+    /// Asks for something; its result, and its data if it brings any.
+    pub(crate) fn ask(
+        &mut self,
+        operation: &'static str,
+        submission: &Submission,
+        sent: &[u8],
+        transfer: Transfer,
+    ) -> Result<(u64, Vec<u8>), HostError> {
+        let mut out = Vec::new();
+        let cid = self.queue.submit(submission.write(), sent, transfer, &mut out);
+        if cid.is_none() {
+            let reason = "too much is under way".to_owned();
+            return Err(HostError::Protocol { operation, reason });
+        }
+        self.send(&out, operation)?;
+        let mut data = Vec::new();
+        let mut ended: Option<Completion> = None;
+        while ended.is_none() {
+            self.hear(operation, |answer| match answer {
+                Answer::Data(of, _, bytes) if Some(of) == cid => data.extend_from_slice(bytes),
+                Answer::Ended(completion) if Some(completion.cid) == cid => {
+                    ended = Some(completion);
+                }
+                _ => {}
+            })?;
+        }
+        match ended {
+            Some(Completion { status, result, .. }) if status.is_success() => Ok((result, data)),
+            Some(Completion { status, .. }) => Err(HostError::Refused { operation, status }),
+            None => unreachable!("the loop ends with one"),
+        }
+    }
+}
+
+fn dial(address: &str) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::other("no such host");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

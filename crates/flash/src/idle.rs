@@ -1,0 +1,52 @@
+//! How a thread waits for its ring: it looks for what has ended for a while, where that has paid,
+//! and then sleeps.
+
+use std::time::Duration;
+
+use sys::clock::monotonic_ns;
+use sys::ring::Ring;
+
+/// See the module's description.
+pub(crate) struct Idle {
+    /// How long it looks at most; 0 for not at all.
+    look_ns: u64,
+    /// Looking would have found something the last time.
+    pays: bool,
+}
+
+impl Idle {
+    pub(crate) const fn new(look_ns: u64) -> Self {
+        Self { look_ns, pays: true }
+    }
+
+    /// Waits for something to end or for a time; whether it has slept.
+    pub(crate) fn sleeps(
+        &mut self,
+        ring: &mut Ring,
+        timeout: Option<Duration>,
+    ) -> sys::Result<bool> {
+        if self.look_ns == 0 {
+            ring.wait(timeout)?;
+            return Ok(true);
+        }
+        let began_ns = monotonic_ns();
+        let most = timeout.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
+        let until_ns = began_ns + self.look_ns.min(most);
+        if self.pays {
+            loop {
+                ring.poll()?;
+                if ring.has_ended() || monotonic_ns() >= until_ns {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            if ring.has_ended() || most <= self.look_ns {
+                return Ok(false);
+            }
+        }
+        ring.wait(timeout)?;
+        // Whatever came so soon would have been found by looking.
+        self.pays = monotonic_ns() - began_ns <= self.look_ns * 2;
+        Ok(true)
+    }
+}

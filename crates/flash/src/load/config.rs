@@ -1,0 +1,60 @@
+//! What a load consists of.
+
+use measure::Duration;
+use workload::Spacing;
+
+/// Where the next request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Anywhere.
+    Random,
+    /// After the one before.
+    Sequential,
+}
+
+/// When the next request is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// When one has ended.
+    Closed,
+    /// At its time, of so many on average; a request that is late began at its time.
+    Open {
+        /// Time between two of a job.
+        mean: Duration,
+        /// How they follow one another.
+        spacing: Spacing,
+    },
+}
+
+/// See the module's description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadConfig {
+    /// Where requests go.
+    pub order: Order,
+    /// How many of 100 read; the others write.
+    pub read_percent: u8,
+    /// Bytes of a request: whole blocks of the device.
+    pub request_bytes: u32,
+    /// From where on, and how much of the device is used; whole requests.
+    pub region: [u64; 2],
+    /// Requests under way in each job: 1 to 4095.
+    pub depth: u16,
+    /// Threads: 1 to 64.
+    pub jobs: u16,
+    /// When requests are made.
+    pub pace: Pace,
+    /// How long requests are made before any is counted, and while they are.
+    pub ramp: Duration,
+    /// See `ramp`; for ever if `None`.
+    pub runtime: Option<Duration>,
+    /// How many requests a job makes; as many as fit in time if `None`.
+    pub request_count: Option<u64>,
+    /// How long a job looks for answers before it sleeps.
+    pub busy_poll: Duration,
+    /// Writes end when they are on the medium.
+    pub forced: bool,
+    /// Blocks say where and when they were written, and are checked when they are read.
+    pub verifies: bool,
+    /// Of every draw.
+    pub seed: u64,
+}

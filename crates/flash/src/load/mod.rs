@@ -1,0 +1,118 @@
+//! The load generator: reads and writes of any device, and how long each took.
+//!
+//! ```text
+//! Pattern ─► request ─► Way (this process, or over the network) ─► Ended ─► Tally
+//!    └────────── Stamps say what a block must hold ──────────────────┘
+//! ```
+//!
+//! A job is a thread with a ring, a queue and requests of its own.
+
+mod config;
+mod pattern;
+mod stamp;
+mod tally;
+mod way;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use sys::clock::monotonic_ns;
+
+use crate::backend::{Backend, Geometry};
+use crate::host::{Controller, HostError};
+
+pub use config::{LoadConfig, Order, Pace};
+pub use tally::{OperationTally, Tally};
+
+use way::Way;
+use worker::Worker;
+
+/// What is loaded.
+#[derive(Clone)]
+pub enum Device {
+    /// A device of this process.
+    Local(Arc<dyn Backend>),
+    /// A namespace of a target.
+    Remote(Arc<Controller>),
+}
+
+/// Why there was no load, or no more of it.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The target cannot be reached.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The kernel refused something.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+/// Shows how far a load is, and ends it, from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    ended: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Progress {
+    /// Requests that have ended.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// No further request is made.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Device {
+    /// How large it is.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        match self {
+            Self::Local(backend) => backend.geometry(),
+            Self::Remote(controller) => controller.geometry(),
+        }
+    }
+
+    /// Bytes that a request may move.
+    #[must_use]
+    pub fn request_bytes_max(&self) -> u32 {
+        match self {
+            Self::Local(_) => 8 << 20,
+            Self::Remote(controller) => controller.transfer_bytes(),
+        }
+    }
+}
+
+/// Loads a device until its time is over, its requests are made, or it is told to stop.
+///
+/// # Errors
+/// When a job cannot begin.
+pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<Tally, LoadError> {
+    let began_ns = monotonic_ns();
+    let tallies: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..config.jobs)
+            .map(|job| {
+                scope.spawn(move || {
+                    let way = Way::open(device, job, config.depth)?;
+                    Worker::new(config, device.geometry(), way, job, progress)?.run()
+                })
+            })
+            .collect();
+        let joined = jobs.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|ended| ended.unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    });
+    let mut all = Tally::new(began_ns);
+    for tally in tallies {
+        all.merge(&tally?);
+    }
+    Ok(all)
+}

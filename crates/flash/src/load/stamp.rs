@@ -1,0 +1,202 @@
+//! What every block says of itself, and what it may say when it is read.
+//!
+//! A block begins with a number that marks it, the place it was written to, which write it was, and
+//! a check of the whole; the rest is drawn from those. So what is read tells apart: never written,
+//! written elsewhere, an older write, parts of two writes.
+//!
+//! Invariants:
+//! - A write that was not answered may or may not have been done: both are right until it is seen
+//!   which, or the place is written again.
+
+use std::collections::HashMap;
+
+use workload::fnv64;
+
+/// Marks a block that was written here.
+const MARK: u64 = 0x6166_6172_5f73_7461;
+const HEADER_BYTES: usize = 32;
+
+/// What is wrong with a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// It says that it was never written, or says nothing.
+    Lost,
+    /// It says that it belongs elsewhere.
+    Misdirected,
+    /// Its parts do not belong together.
+    Torn,
+    /// It is an older write than the last that was answered.
+    Stale,
+}
+
+/// Writes of one place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// The last that was answered, from 1; 0 for none.
+    done: u32,
+    /// One that was not, and the last that was begun.
+    uncertain: u32,
+    begun: u32,
+    /// Requests under way there.
+    busy: bool,
+}
+
+/// See the module's description.
+pub(super) struct Stamps {
+    block_bytes: usize,
+    seed: u64,
+    places: HashMap<u64, Known>,
+}
+
+impl Stamps {
+    pub(super) fn new(block_bytes: u32, seed: u64) -> Self {
+        Self { block_bytes: block_bytes as usize, seed, places: HashMap::new() }
+    }
+
+    /// Takes a place for a request; false if one is under way there.
+    pub(super) fn take(&mut self, offset: u64) -> bool {
+        let known = self.places.entry(offset).or_default();
+        !std::mem::replace(&mut known.busy, true)
+    }
+
+    /// Fills what is to be written there next.
+    pub(super) fn write(&mut self, offset: u64, data: &mut [u8]) {
+        let known = self.places.entry(offset).or_default();
+        known.begun += 1;
+        let number = known.begun;
+        for (block, at) in
+            data.chunks_exact_mut(self.block_bytes).zip((offset..).step_by(self.block_bytes))
+        {
+            fill(block, at, number, self.seed);
+        }
+    }
+
+    /// A write there has ended; whether it was done for certain.
+    pub(super) fn written(&mut self, offset: u64, is_done: bool) {
+        let known = self.places.entry(offset).or_default();
+        known.busy = false;
+        if is_done {
+            (known.done, known.uncertain) = (known.begun, 0);
+        } else {
+            known.uncertain = known.begun;
+        }
+    }
+
+    /// A read there has ended, with this; what is wrong with the first block that is.
+    pub(super) fn read(&mut self, offset: u64, data: Option<&[u8]>) -> Result<(), Wrong> {
+        let known = self.places.entry(offset).or_default();
+        known.busy = false;
+        let Some(data) = data else { return Ok(()) };
+        let known = *known;
+        let mut seen = None;
+        for (block, at) in
+            data.chunks_exact(self.block_bytes).zip((offset..).step_by(self.block_bytes))
+        {
+            let number = check(block, at, self.seed)?;
+            // Nothing is promised of several blocks that were written at once and not answered.
+            let is_right = match number {
+                0 => known.done == 0,
+                number => number == known.done || number == known.uncertain && number > 0,
+            };
+            if !is_right {
+                return Err(if number == 0 { Wrong::Lost } else { Wrong::Stale });
+            }
+            seen = Some(seen.map_or(number, |before: u32| before.min(number)));
+        }
+        // What was seen cannot be undone.
+        if let Some(number) = seen
+            && number > known.done
+        {
+            self.written(offset, true);
+            self.places.entry(offset).or_default().done = number;
+        }
+        Ok(())
+    }
+}
+
+fn field(block: &[u8], index: usize) -> u64 {
+    let bytes = block.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+    u64::from_le_bytes(bytes.unwrap_or_default())
+}
+
+fn put(block: &mut [u8], index: usize, value: u64) {
+    block[index * 8..index * 8 + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+// Every eight bytes depend on their place and on which write it is.
+fn fill(block: &mut [u8], at: u64, number: u32, seed: u64) {
+    let identity = fnv64(seed ^ at ^ u64::from(number) << 40);
+    put(block, 0, MARK);
+    put(block, 1, at);
+    put(block, 2, u64::from(number));
+    put(block, 3, identity);
+    for index in HEADER_BYTES / 8..block.len() / 8 {
+        put(block, index, identity.wrapping_mul(index as u64 | 1));
+    }
+}
+
+// Which write it is: 0 for none.
+fn check(block: &[u8], at: u64, seed: u64) -> Result<u32, Wrong> {
+    if field(block, 0) != MARK {
+        let is_empty = block.iter().all(|&byte| byte == 0);
+        return if is_empty { Ok(0) } else { Err(Wrong::Torn) };
+    }
+    if field(block, 1) != at {
+        return Err(Wrong::Misdirected);
+    }
+    let number = u32::try_from(field(block, 2)).map_err(|_| Wrong::Torn)?;
+    let identity = fnv64(seed ^ at ^ u64::from(number) << 40);
+    if field(block, 3) != identity {
+        // Of another load: as good as never written.
+        return Ok(0);
+    }
+    let is_whole = (HEADER_BYTES / 8..block.len() / 8)
+        .all(|index| field(block, index) == identity.wrapping_mul(index as u64 | 1));
+    if is_whole { Ok(number) } else { Err(Wrong::Torn) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_block_is_told_apart() {
+        let mut stamps = Stamps::new(512, 7);
+        let mut data = vec![0; 1024];
+        assert_eq!(stamps.read(4096, Some(&data)), Ok(()), "never written");
+        stamps.write(4096, &mut data);
+        stamps.written(4096, true);
+        assert_eq!(stamps.read(4096, Some(&data)), Ok(()));
+        assert_eq!(stamps.read(4096, Some(&[0; 1024])), Err(Wrong::Lost));
+        assert_eq!(stamps.read(8192, Some(&data)), Err(Wrong::Misdirected));
+        let mut torn = data.clone();
+        torn[700] ^= 1;
+        assert_eq!(stamps.read(4096, Some(&torn)), Err(Wrong::Torn));
+        let old = data.clone();
+        stamps.write(4096, &mut data);
+        stamps.written(4096, true);
+        assert_eq!(stamps.read(4096, Some(&old)), Err(Wrong::Stale));
+        assert_eq!(stamps.read(4096, Some(&data)), Ok(()));
+    }
+
+    #[test]
+    fn a_write_that_was_not_answered_may_be_there_or_not() {
+        let mut stamps = Stamps::new(512, 7);
+        let (mut first, mut second) = (vec![0; 512], vec![0; 512]);
+        stamps.write(0, &mut first);
+        stamps.written(0, true);
+        stamps.write(0, &mut second);
+        stamps.written(0, false);
+        assert_eq!(stamps.read(0, Some(&first)), Ok(()));
+        assert_eq!(stamps.read(0, Some(&second)), Ok(()));
+        assert_eq!(stamps.read(0, Some(&first)), Err(Wrong::Stale), "it was there already");
+    }
+
+    #[test]
+    fn one_request_at_a_time_is_at_a_place() {
+        let mut stamps = Stamps::new(512, 7);
+        assert!(stamps.take(0) && !stamps.take(0) && stamps.take(512));
+        stamps.read(0, None).expect("nothing came");
+        assert!(stamps.take(0));
+    }
+}

@@ -1,0 +1,234 @@
+//! One job of a load: keeps requests under way and times them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration as StdDuration;
+
+use measure::{Duration, Instant};
+use sys::block::Block;
+use sys::clock::{monotonic_ns, thread_ns};
+use sys::ring::Ring;
+use workload::Arrivals;
+
+use crate::backend::{Geometry, Operation};
+use crate::idle::Idle;
+use crate::jobs::Ended;
+
+use super::config::{LoadConfig, Pace};
+use super::pattern::Pattern;
+use super::stamp::Stamps;
+use super::tally::Tally;
+use super::way::Way;
+use super::{LoadError, Progress};
+
+/// When a request was made, or was to be.
+type Began = u64;
+
+/// See the module's description.
+pub(super) struct Worker<'a> {
+    config: &'a LoadConfig,
+    ring: Ring,
+    way: Way<Began>,
+    pattern: Pattern,
+    stamps: Option<Stamps>,
+    arrivals: Option<Arrivals>,
+    /// Times of requests that should have been made.
+    late: VecDeque<u64>,
+    spare: Vec<Block>,
+    progress: &'a Progress,
+    tally: Tally,
+    idle: Idle,
+    began_ns: u64,
+    counted_from_ns: u64,
+    until_ns: u64,
+    made: u64,
+    under_way: u64,
+}
+
+/// Requests that are made before answers are looked at.
+const RING_ENTRIES: u32 = 256;
+/// Time between two looks at whether to stop.
+const LOOK: StdDuration = StdDuration::from_millis(100);
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        config: &'a LoadConfig,
+        geometry: Geometry,
+        way: Way<Began>,
+        job: u16,
+        progress: &'a Progress,
+    ) -> Result<Self, LoadError> {
+        let began_ns = monotonic_ns();
+        let counted_from_ns = began_ns + config.ramp.as_ns();
+        let runtime = config.runtime.map(Duration::as_ns);
+        let until_ns = runtime.map_or(u64::MAX, |ns| counted_from_ns.saturating_add(ns));
+        let bytes = config.request_bytes as usize;
+        let arrivals = match config.pace {
+            Pace::Closed => None,
+            Pace::Open { mean, spacing } => {
+                let seed = config.seed.wrapping_add(u64::from(job) + 1);
+                Some(Arrivals::new(spacing, mean, Instant::from_ns(began_ns), seed))
+            }
+        };
+        let seed = config.seed;
+        let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), seed));
+        Ok(Self {
+            ring: Ring::new(RING_ENTRIES)?,
+            way,
+            pattern: Pattern::new(config, job),
+            stamps,
+            arrivals,
+            late: VecDeque::new(),
+            spare: (0..config.depth).map(|_| filled(bytes, seed)).collect(),
+            progress,
+            tally: Tally::new(counted_from_ns),
+            idle: Idle::new(config.busy_poll.as_ns()),
+            began_ns,
+            counted_from_ns,
+            until_ns,
+            made: 0,
+            under_way: 0,
+            config,
+        })
+    }
+
+    /// Works until its time is over and every request has ended.
+    pub(super) fn run(mut self) -> Result<Tally, LoadError> {
+        let mut now_ns = self.began_ns;
+        let mut processor_from = thread_ns();
+        let mut is_counting = self.config.ramp.is_zero();
+        loop {
+            let is_over = self.is_over(now_ns);
+            if !is_over {
+                self.make(now_ns);
+            }
+            if self.under_way == 0 && (is_over || self.way.is_lost()) {
+                break;
+            }
+            self.way.flush(&mut self.ring);
+            if !self.way.has_ended() {
+                let timeout = self.timeout(now_ns);
+                self.idle.sleeps(&mut self.ring, Some(timeout))?;
+            }
+            now_ns = monotonic_ns();
+            if !is_counting && now_ns >= self.counted_from_ns {
+                is_counting = true;
+                processor_from = thread_ns();
+            }
+            while let Some(completed) = self.ring.take_ended() {
+                self.way.complete(&mut self.ring, completed, now_ns);
+            }
+            while let Some(ended) = self.way.ended(now_ns) {
+                self.take(ended, now_ns);
+            }
+        }
+        self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
+        self.tally.processor_time = Duration::from_ns(thread_ns() - processor_from);
+        Ok(self.tally)
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.until_ns
+            || self.progress.has_stopped()
+            || self.config.request_count.is_some_and(|most| self.made >= most)
+            || self.way.is_lost()
+    }
+
+    // Makes requests: as many as fit, or as many as have arrived.
+    fn make(&mut self, now_ns: u64) {
+        if let Some(arrivals) = &mut self.arrivals {
+            while arrivals.peek().as_ns() <= now_ns {
+                self.late.push_back(arrivals.advance().as_ns());
+            }
+        }
+        let most = self.config.request_count.unwrap_or(u64::MAX);
+        while self.made < most && !self.spare.is_empty() {
+            let began = match self.arrivals {
+                None => now_ns,
+                Some(_) => match self.late.pop_front() {
+                    Some(began) => began,
+                    None => break,
+                },
+            };
+            self.make_one(began, now_ns);
+        }
+    }
+
+    fn make_one(&mut self, began: Began, now_ns: u64) {
+        let mut request = self.pattern.next();
+        if let Some(stamps) = &mut self.stamps {
+            // One at a time in each place: else nobody could say which write is the last.
+            while !stamps.take(request.offset) {
+                request = self.pattern.next();
+            }
+        }
+        let Some(mut block) = self.spare.pop() else { return };
+        if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
+            stamps.write(request.offset, &mut block[..self.config.request_bytes as usize]);
+        }
+        self.made += 1;
+        self.under_way += 1;
+        self.way.submit(&mut self.ring, request, block, began, now_ns);
+    }
+
+    fn take(&mut self, ended: Ended<Began>, now_ns: u64) {
+        let Ended { request, result, block, tag: began } = ended;
+        self.under_way -= 1;
+        self.progress.ended.fetch_add(1, Ordering::Relaxed);
+        let is_read = request.operation == Operation::Read;
+        if let Some(stamps) = &mut self.stamps {
+            let length = self.config.request_bytes as usize;
+            let data = block.as_deref().and_then(|block| block.get(..length));
+            let checked = match is_read {
+                true => stamps.read(request.offset, data.filter(|_| result.is_ok())),
+                false => {
+                    stamps.written(request.offset, result.is_ok());
+                    Ok(())
+                }
+            };
+            if let Err(wrong) = checked {
+                self.tally.add_wrong(wrong);
+                let text = format!("{wrong:?} block read at byte {}", request.offset);
+                self.tally.first_failure.get_or_insert(text);
+            }
+        }
+        self.spare.extend(block);
+        let of = if is_read { &mut self.tally.reads } else { &mut self.tally.writes };
+        match result {
+            Ok(()) if now_ns >= self.counted_from_ns => {
+                of.latency.record(Duration::from_ns(now_ns.saturating_sub(began)));
+                of.bytes += request.length;
+                self.tally.add_second(now_ns);
+            }
+            Ok(()) => {}
+            Err(failure) => {
+                of.failure_count += 1;
+                let what = if is_read { "read" } else { "write" };
+                let text = format!("{what} at byte {}: {failure}", request.offset);
+                self.tally.first_failure.get_or_insert(text);
+            }
+        }
+    }
+
+    fn timeout(&self, now_ns: u64) -> StdDuration {
+        let arrival = match &self.arrivals {
+            // One that is late waits for an answer, not for its time.
+            Some(arrivals) if !self.spare.is_empty() => Some(arrivals.peek().as_ns()),
+            _ => None,
+        };
+        let end = (self.until_ns > now_ns && self.until_ns < u64::MAX).then_some(self.until_ns);
+        let deadlines = [arrival, self.way.deadline_ns(), end].into_iter().flatten();
+        let first = deadlines.min().map(|at| StdDuration::from_nanos(at.saturating_sub(now_ns)));
+        first.unwrap_or(LOOK).min(LOOK)
+    }
+}
+
+// What does not compress.
+fn filled(bytes: usize, seed: u64) -> Block {
+    let mut block = Block::new(bytes);
+    let mut draw = workload::Draw::new(seed);
+    for word in block.chunks_exact_mut(8) {
+        word.copy_from_slice(&draw.bits().to_le_bytes());
+    }
+    block
+}

@@ -1,0 +1,68 @@
+//! What a target is made with.
+
+use std::net::SocketAddr;
+
+use measure::{Bytes, Duration};
+
+/// Bounds on what hosts may ask for; every one is told them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Data in a command capsule: a multiple of 16, 8192 at most.
+    pub capsule_bytes: u32,
+    /// MAXH2CDATA: data in one PDU from a host: a multiple of 4, at least 4096.
+    pub h2c_bytes: u32,
+    /// A command moves 4 KiB shifted by this at most: 0 to 11.
+    pub transfer_shift: u8,
+    /// Commands outstanding on a queue: 2 to 4096.
+    pub queue_entries: u16,
+    /// I/O queues of a controller, at least 1.
+    pub io_queues: u16,
+    /// Controllers at a time.
+    pub controllers: u16,
+    /// Connections at a time, on each shard.
+    pub connections: u32,
+    /// Memory for data that is on its way, on each shard.
+    pub data: Bytes,
+    /// How long a connection may take to say what it is for.
+    pub handshake: Duration,
+    /// How long commands may take to end when the target stops.
+    pub drain: Duration,
+}
+
+/// See the module's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetConfig {
+    /// Where NVMe/TCP hosts connect.
+    pub nvme: Vec<SocketAddr>,
+    /// Threads, each with connections of its own: 1 to 64.
+    pub shards: u16,
+    /// How long a shard looks for the next request before it sleeps, where that has paid.
+    pub busy_poll: Duration,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            capsule_bytes: 8192,
+            h2c_bytes: 1 << 20,
+            transfer_shift: 8,
+            queue_entries: 1024,
+            io_queues: 64,
+            controllers: 1024,
+            connections: 4096,
+            data: Bytes::from_mib(64),
+            handshake: Duration::from_ms(10_000),
+            drain: Duration::from_ms(5_000),
+        }
+    }
+}
+
+impl Limits {
+    /// Bytes that a command may move.
+    #[must_use]
+    pub const fn transfer_bytes(&self) -> u32 {
+        4096 << self.transfer_shift
+    }
+}

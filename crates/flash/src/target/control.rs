@@ -1,0 +1,282 @@
+//! The controllers of a target, all on its first shard.
+//!
+//! Invariants:
+//! - A controller is there as long as the connection of its admin queue.
+//! - A queue of a controller is on one connection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use proto::nvme::log::{AnaGroup, DiscoveryEntry, Health};
+use proto::nvme::{
+    ConnectRequest, Controller, ControllerConfig, ControllerKind, NamespaceData, Nqn, Status, View,
+};
+
+use super::config::Limits;
+use super::subsystem::{NAMESPACES_MAX, Subsystem, find};
+
+/// A controller and whom it is for.
+pub(crate) struct Association {
+    pub(crate) controller: Controller,
+    /// `None` for a discovery controller.
+    pub(crate) subsystem: Option<Arc<Subsystem>>,
+    host: Nqn,
+    host_id: [u8; 16],
+    /// Its admin connection on the first shard.
+    pub(crate) connection: u32,
+    /// Where that came in.
+    local: SocketAddr,
+    queues: BTreeSet<u16>,
+}
+
+/// What a connection has become.
+pub(crate) enum Connected {
+    /// The admin queue of this controller.
+    Admin(u16),
+    /// An I/O queue.
+    Io {
+        /// Of this controller.
+        controller: u16,
+        /// With these namespaces.
+        subsystem: Arc<Subsystem>,
+    },
+}
+
+/// See the module's description.
+pub(crate) struct Control {
+    limits: Limits,
+    subsystems: Vec<Arc<Subsystem>>,
+    associations: BTreeMap<u16, Association>,
+    last_id: u16,
+}
+
+/// A refusal, and the result that says which field is meant.
+type Refusal = (Status, u32);
+
+/// FFF0h and above mean something else (Base 6.3).
+const ID_MAX: u16 = 0xffef;
+/// Any controller, at this subsystem's choice.
+const ANY: u16 = 0xffff;
+
+// Where the fields are that can be wrong: in the data (bit 16), or in the entry.
+const IN_CONTROLLER_ID: u32 = 1 << 16 | 16;
+const IN_SUBSYSTEM: u32 = 1 << 16 | 256;
+const IN_HOST: u32 = 1 << 16 | 512;
+const IN_QUEUE: u32 = 42;
+
+const fn invalid(field: u32) -> Refusal {
+    (Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
+}
+
+impl Control {
+    pub(crate) const fn new(limits: Limits, subsystems: Vec<Arc<Subsystem>>) -> Self {
+        Self { limits, subsystems, associations: BTreeMap::new(), last_id: 0 }
+    }
+
+    /// Answers Connect (Base 6.3).
+    pub(crate) fn connect(
+        &mut self,
+        request: &ConnectRequest,
+        connection: u32,
+        local: SocketAddr,
+        now_ms: u64,
+    ) -> Result<Connected, Refusal> {
+        if request.queue == 0 {
+            self.connect_admin(request, connection, local, now_ms).map(Connected::Admin)
+        } else {
+            self.connect_io(request)
+        }
+    }
+
+    fn connect_admin(
+        &mut self,
+        request: &ConnectRequest,
+        connection: u32,
+        local: SocketAddr,
+        now_ms: u64,
+    ) -> Result<u16, Refusal> {
+        let data = &request.data;
+        let subsystem = if data.subsystem.as_str() == Nqn::DISCOVERY {
+            None
+        } else {
+            let known = self.subsystems.iter().find(|other| other.nqn == data.subsystem);
+            Some(Arc::clone(known.ok_or(invalid(IN_SUBSYSTEM))?))
+        };
+        if subsystem.as_ref().is_some_and(|subsystem| !subsystem.admits(&data.host)) {
+            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+        }
+        // Controllers are made for whoever asks: none can be asked for by its number.
+        if data.controller_id != ANY {
+            return Err(invalid(IN_CONTROLLER_ID));
+        }
+        if self.associations.len() >= usize::from(self.limits.controllers) {
+            return Err((Status::CONNECT_CONTROLLER_BUSY, 0));
+        }
+        let id = self.next_id();
+        let config = self.config(id, subsystem.as_deref());
+        let association = Association {
+            controller: Controller::new(config, request.keep_alive_ms, now_ms),
+            subsystem,
+            host: data.host.clone(),
+            host_id: data.host_id,
+            connection,
+            local,
+            queues: BTreeSet::new(),
+        };
+        self.associations.insert(id, association);
+        Ok(id)
+    }
+
+    fn connect_io(&mut self, request: &ConnectRequest) -> Result<Connected, Refusal> {
+        let data = &request.data;
+        let io_queues = self.limits.io_queues;
+        let association = self.associations.get_mut(&data.controller_id);
+        let association = association.ok_or(invalid(IN_CONTROLLER_ID))?;
+        let Some(subsystem) = association.subsystem.clone() else {
+            return Err(invalid(IN_SUBSYSTEM));
+        };
+        if subsystem.nqn != data.subsystem {
+            return Err(invalid(IN_SUBSYSTEM));
+        }
+        if association.host != data.host || association.host_id != data.host_id {
+            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+        }
+        if request.queue > io_queues {
+            return Err(invalid(IN_QUEUE));
+        }
+        if !association.controller.is_ready() {
+            return Err((Status::SEQUENCE_ERROR.do_not_retry(), 0));
+        }
+        if !association.queues.insert(request.queue) {
+            return Err((Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE));
+        }
+        Ok(Connected::Io { controller: data.controller_id, subsystem })
+    }
+
+    // The one after the last, so that an old one is not soon another's.
+    fn next_id(&mut self) -> u16 {
+        loop {
+            self.last_id = if self.last_id >= ID_MAX { 1 } else { self.last_id + 1 };
+            if !self.associations.contains_key(&self.last_id) {
+                return self.last_id;
+            }
+        }
+    }
+
+    fn config(&self, id: u16, subsystem: Option<&Subsystem>) -> ControllerConfig {
+        let kind = match subsystem {
+            Some(_) => ControllerKind::Io,
+            None => ControllerKind::Discovery,
+        };
+        let discovery = || Nqn::new(Nqn::DISCOVERY).expect("it is a name");
+        let nqn = subsystem.map_or_else(discovery, |subsystem| subsystem.nqn.clone());
+        ControllerConfig {
+            kind,
+            id,
+            serial: serial(&nqn),
+            subsystem: nqn,
+            model: "afar".to_owned(),
+            firmware: env!("CARGO_PKG_VERSION").to_owned(),
+            transfer_shift: self.limits.transfer_shift,
+            queue_entries: self.limits.queue_entries,
+            io_queues: self.limits.io_queues,
+            namespaces_max: NAMESPACES_MAX,
+            capsule_data_bytes: self.limits.capsule_bytes,
+            has_reservations: false,
+            ana_groups: 0,
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: u16) -> Option<&mut Association> {
+        self.associations.get_mut(&id)
+    }
+
+    /// A controller with what it may look at.
+    pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
+        let Association { controller, subsystem, host, local, .. } =
+            self.associations.get_mut(&id)?;
+        let look = Look {
+            subsystem: subsystem.as_deref(),
+            subsystems: &self.subsystems,
+            host,
+            local: *local,
+        };
+        Some((controller, look))
+    }
+
+    /// A controller is gone.
+    pub(crate) fn end(&mut self, id: u16) -> Option<Association> {
+        self.associations.remove(&id)
+    }
+
+    /// A queue of a controller is gone.
+    pub(crate) fn end_queue(&mut self, id: u16, queue: u16) {
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.queues.remove(&queue);
+        }
+    }
+
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Association> {
+        self.associations.values_mut()
+    }
+
+    /// Controllers whose hosts have been silent for too long (Base 3.9).
+    pub(crate) fn expired(&self, now_ms: u64) -> Vec<u16> {
+        let is_over =
+            |one: &Association| one.controller.expires_ms().is_some_and(|at| at <= now_ms);
+        self.associations.iter().filter(|(_, one)| is_over(one)).map(|(id, _)| *id).collect()
+    }
+
+    /// When the first of them will have been.
+    pub(crate) fn expires_ms(&self) -> Option<u64> {
+        self.associations.values().filter_map(|one| one.controller.expires_ms()).min()
+    }
+}
+
+// SN: alike for all controllers of a subsystem, as long as it has its name.
+fn serial(nqn: &Nqn) -> String {
+    let bytes = nqn.as_str().bytes();
+    let digest = bytes.fold(0, |state, byte| workload::fnv64(state ^ u64::from(byte)));
+    format!("{digest:016X}")
+}
+
+/// What a controller may look at.
+pub(crate) struct Look<'a> {
+    subsystem: Option<&'a Subsystem>,
+    subsystems: &'a [Arc<Subsystem>],
+    host: &'a Nqn,
+    local: SocketAddr,
+}
+
+impl View for Look<'_> {
+    fn namespaces(&self) -> Vec<u32> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        namespaces.iter().flat_map(|all| all.iter()).map(|namespace| namespace.id).collect()
+    }
+
+    fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
+        let namespaces = self.subsystem?.namespaces();
+        find(&namespaces, nsid).map(|namespace| namespace.data())
+    }
+
+    fn health(&self) -> Health {
+        Health::default()
+    }
+
+    fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
+        (Vec::new(), 0)
+    }
+
+    // What this host may connect to, at the address where it has reached us.
+    fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
+        let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
+        let entries = admitted.map(|subsystem| DiscoveryEntry {
+            subsystem: subsystem.nqn.clone(),
+            address: self.local,
+            port: 1,
+            is_this_discovery: false,
+        });
+        (entries.collect(), 1)
+    }
+}

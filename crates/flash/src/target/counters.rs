@@ -1,0 +1,34 @@
+//! What a shard has done, for others to read while it works.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Written by one shard, read by anybody.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Reads that have ended well, and their bytes.
+    pub reads: AtomicU64,
+    /// See `reads`.
+    pub read_bytes: AtomicU64,
+    /// Writes that have ended well, and their bytes.
+    pub writes: AtomicU64,
+    /// See `writes`.
+    pub write_bytes: AtomicU64,
+    /// Commands of any kind that have failed.
+    pub failures: AtomicU64,
+    /// Connections that are open.
+    pub connections: AtomicU64,
+    /// Connections that ended because of what the peer sent.
+    pub violations: AtomicU64,
+    /// Times that the shard has slept.
+    pub sleeps: AtomicU64,
+}
+
+/// Adds to a counter that nobody else writes.
+pub(crate) fn add(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+}
+
+/// As [`add`], the other way.
+pub(crate) fn subtract(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_sub(count), Ordering::Relaxed);
+}

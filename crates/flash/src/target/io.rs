@@ -1,0 +1,379 @@
+//! The commands of an I/O queue, from their capsule to their answer.
+//!
+//! ```text
+//! command ─► plan ─┬─► (memory ─► R2T ─► data) ─► job ─► ended ─► (next step) ─► answer
+//!                  └─► done at once ────────────────────────────────────────────► answer
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use proto::nvme::{Command, Data, Fused, Io, Queue, Slot, Status, Submission, data_digest};
+use sys::block::Block;
+
+use crate::backend::{Backend, Failure, Operation, Work};
+use crate::jobs::{Ended, Job};
+use crate::pool::Pool;
+
+use super::admin::is_disconnect;
+use super::connection::{Site, Tag};
+use super::counters::add;
+use super::plan::{Plan, Step, failed, plan, steps};
+use super::subsystem::{Namespace, Subsystem, find};
+
+/// Flush of every namespace (Base 7.2).
+const ALL_NAMESPACES: u32 = u32::MAX;
+
+/// A command that is under way.
+struct Pending {
+    backend: Arc<dyn Backend>,
+    plan: Plan,
+    /// Its data: from the host, or for it.
+    block: Option<Block>,
+    /// Requests that are still to be made, the next last.
+    steps: Vec<Step>,
+}
+
+/// What can be written to while a command is done.
+pub(crate) struct Wire<'a> {
+    queue: &'a mut Queue,
+    out: &'a mut Vec<u8>,
+}
+
+/// See the module's description.
+pub(crate) struct IoSession {
+    /// Whose queue it is, and which.
+    pub(crate) controller: u16,
+    pub(crate) queue: u16,
+    subsystem: Arc<Subsystem>,
+    namespaces: Arc<[Arc<Namespace>]>,
+    /// By slot.
+    pending: Vec<Option<Pending>>,
+    /// Commands that wait for memory.
+    starving: VecDeque<Slot>,
+    has_left: bool,
+}
+
+impl IoSession {
+    pub(crate) fn new(
+        controller: u16,
+        queue: u16,
+        subsystem: Arc<Subsystem>,
+        entries: u16,
+    ) -> Self {
+        let namespaces = subsystem.namespaces();
+        let pending = (0..entries).map(|_| None).collect();
+        let starving = VecDeque::new();
+        Self { controller, queue, subsystem, namespaces, pending, starving, has_left: false }
+    }
+
+    /// Its host has ended the queue.
+    pub(crate) const fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Namespaces have been replaced.
+    pub(crate) fn refresh(&mut self) {
+        self.namespaces = self.subsystem.namespaces();
+    }
+
+    pub(crate) fn is_starving(&self) -> bool {
+        !self.starving.is_empty()
+    }
+
+    /// Takes a command; how many jobs that has begun.
+    pub(crate) fn command(
+        &mut self,
+        slot: Slot,
+        submission: &Submission,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        if is_disconnect(submission) {
+            self.has_left = true;
+            wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
+            return 0;
+        }
+        match self.prepare(submission) {
+            Err(status) => {
+                add(&site.counters.failures, 1);
+                wire.queue.complete(slot, status, 0, wire.out);
+                0
+            }
+            Ok((backend, plan)) => {
+                let is_read = matches!(plan.first, Operation::Read) && plan.answers;
+                if is_read && backend.is_immediate() {
+                    read_at_once(slot, &*backend, &plan, &mut wire, site);
+                    return 0;
+                }
+                let steps = Vec::new();
+                let pending = Pending { backend, plan, block: None, steps };
+                self.pending[usize::from(slot.number())] = Some(pending);
+                self.begin(slot, &mut wire, site)
+            }
+        }
+    }
+
+    // What it is about, and what that takes.
+    fn prepare(&self, submission: &Submission) -> Result<(Arc<dyn Backend>, Plan), Status> {
+        let Command::Io(io) = submission.command else {
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        };
+        if submission.fused != Fused::No {
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let all = io == Io::Flush && submission.nsid == ALL_NAMESPACES;
+        let namespace = match all {
+            true => self.namespaces.first(),
+            false => find(&self.namespaces, submission.nsid),
+        };
+        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        let plan = plan(io, submission.data, namespace.backend.geometry())?;
+        Ok((Arc::clone(&namespace.backend), Plan { all, ..plan }))
+    }
+
+    // Finds memory for a command, and asks for its data or begins its work.
+    fn begin(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+            return 0;
+        };
+        let bytes = pending.plan.memory_bytes as usize;
+        if bytes > 0 && pending.block.is_none() {
+            pending.block = match pending.plan.data {
+                // It is coming already, and the queue bounds how much.
+                Data::InCapsule { .. } => Some(site.pool.lend_anyway(bytes)),
+                _ => site.pool.lend(bytes),
+            };
+            if pending.block.is_none() {
+                self.starving.push_back(slot);
+                return 0;
+            }
+        }
+        match pending.plan.data {
+            Data::InCapsule { .. } => 0,
+            Data::Transport { .. } if !pending.plan.answers => {
+                wire.queue.request_data(slot, wire.out);
+                0
+            }
+            _ => self.start(slot, wire, site),
+        }
+    }
+
+    /// Data of a command has come.
+    pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        if let Some(Some(Pending { block: Some(block), .. })) = place {
+            let from = offset as usize;
+            if let Some(room) = block.get_mut(from..from + bytes.len()) {
+                room.copy_from_slice(bytes);
+            }
+        }
+    }
+
+    /// All data of a command has come.
+    pub(crate) fn all_data(
+        &mut self,
+        slot: Slot,
+        is_intact: bool,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        if !is_intact {
+            self.answer(slot, Status::TRANSIENT_TRANSPORT_ERROR, &mut wire, site);
+            return 0;
+        }
+        self.start(slot, &mut wire, site)
+    }
+
+    // Everything is there that the command needs.
+    fn start(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let others = match self.pending.get(usize::from(slot.number())) {
+            Some(Some(pending)) if pending.plan.all => {
+                let namespaces = self.namespaces.iter().skip(1);
+                namespaces.map(|namespace| Arc::clone(&namespace.backend)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+            return 0;
+        };
+        match steps(&pending.plan, pending.block.as_deref(), others) {
+            Ok(steps) => pending.steps = steps,
+            Err(status) => {
+                self.answer(slot, status, wire, site);
+                return 0;
+            }
+        }
+        self.step(slot, wire, site)
+    }
+
+    // The next request of a command, and the next after one that ends at once.
+    fn step(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        loop {
+            let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+                return 0;
+            };
+            let Some(Step { request, other }) = pending.steps.pop() else {
+                self.answer(slot, Status::SUCCESS, wire, site);
+                return 0;
+            };
+            let backend = other.unwrap_or_else(|| Arc::clone(&pending.backend));
+            let block = match (pending.plan.compares, request.operation) {
+                // What is read is compared with what is held.
+                (true, _) => Some(site.pool.lend_anyway(pending.plan.bytes as usize)),
+                (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
+                (false, _) => None,
+            };
+            let tag = Tag { connection: site.connection, slot };
+            let job = Job { backend, request, block, tag };
+            match site.jobs.start(site.ring, job, site.now_ns) {
+                None => return 1,
+                Some(ended) => {
+                    if let Err(status) = self.take(ended, site.pool) {
+                        self.answer(slot, status, wire, site);
+                        return 0;
+                    }
+                }
+            }
+        }
+    }
+
+    // What a request has brought; the status with which the command ends if it is over.
+    fn take(&mut self, ended: Ended<Tag>, pool: &mut Pool) -> Result<(), Status> {
+        let place = self.pending.get_mut(usize::from(ended.tag.slot.number()));
+        let Some(Some(pending)) = place else {
+            ended.block.into_iter().for_each(|block| pool.give(block));
+            return Ok(());
+        };
+        let mut is_same = true;
+        if let Some(block) = ended.block {
+            if pending.plan.compares {
+                let length = pending.plan.bytes as usize;
+                let held = pending.block.as_deref().unwrap_or_default();
+                is_same = held.get(..length) == block.get(..length);
+                pool.give(block);
+            } else {
+                pending.block = Some(block);
+            }
+        }
+        ended.result.map_err(|failure| failed(failure, ended.request.operation))?;
+        if is_same { Ok(()) } else { Err(Status::COMPARE_FAILURE.do_not_retry()) }
+    }
+
+    /// A job has ended; how many it has been followed by.
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended<Tag>,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        let slot = ended.tag.slot;
+        match self.take(ended, site.pool) {
+            Ok(()) => self.step(slot, &mut wire, site),
+            Err(status) => {
+                self.answer(slot, status, &mut wire, site);
+                0
+            }
+        }
+    }
+
+    // Ends a command.
+    fn answer(&mut self, slot: Slot, status: Status, wire: &mut Wire<'_>, site: &mut Site<'_>) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(pending) = place.and_then(Option::take) else { return };
+        let bytes = u64::from(pending.plan.bytes);
+        if !status.is_success() {
+            add(&site.counters.failures, 1);
+        } else if pending.plan.answers {
+            let length = pending.plan.bytes as usize;
+            let data = pending.block.as_deref().and_then(|block| block.get(..length));
+            send_data(slot, data.unwrap_or_default(), wire);
+            add(&site.counters.reads, 1);
+            add(&site.counters.read_bytes, bytes);
+        } else if matches!(pending.plan.first, Operation::Write { .. }) {
+            add(&site.counters.writes, 1);
+            add(&site.counters.write_bytes, bytes);
+        }
+        wire.queue.complete(slot, status, 0, wire.out);
+        pending.block.into_iter().for_each(|block| site.pool.give(block));
+    }
+
+    /// Tries again what waits for memory; how many jobs that has begun.
+    pub(crate) fn feed(
+        &mut self,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        let mut jobs = 0;
+        for _ in 0..self.starving.len() {
+            let Some(slot) = self.starving.pop_front() else { break };
+            let waiting = self.starving.len();
+            jobs += self.begin(slot, &mut wire, site);
+            if self.starving.len() > waiting {
+                // It keeps its turn.
+                self.starving.rotate_right(1);
+                break;
+            }
+        }
+        jobs
+    }
+
+    /// Gives back memory that commands hold.
+    pub(crate) fn release(&mut self, pool: &mut Pool) {
+        let held = self.pending.drain(..).flatten().filter_map(|pending| pending.block);
+        held.for_each(|block| pool.give(block));
+    }
+}
+
+// Where the device answers at once, straight into what is sent.
+fn read_at_once(
+    slot: Slot,
+    backend: &dyn Backend,
+    plan: &Plan,
+    wire: &mut Wire<'_>,
+    site: &Site<'_>,
+) {
+    let before = wire.out.len();
+    wire.queue.data_header(slot, 0, plan.bytes, true, wire.out);
+    let from = wire.out.len();
+    wire.out.resize(from + plan.bytes as usize, 0);
+    let request = plan.request(plan.first);
+    let start = backend.start(&request, &mut wire.out[from..], site.now_ns);
+    let result = match start.work {
+        Work::Done(result) => result,
+        Work::Kernel(_) => Err(Failure::Medium),
+    };
+    match backend.end(&request, result, site.now_ns) {
+        Ok(()) => {
+            if wire.queue.digests().data {
+                let digest = data_digest(&wire.out[from..]);
+                wire.out.extend_from_slice(&digest);
+            }
+            add(&site.counters.reads, 1);
+            add(&site.counters.read_bytes, u64::from(plan.bytes));
+            wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
+        }
+        Err(failure) => {
+            wire.out.truncate(before);
+            add(&site.counters.failures, 1);
+            wire.queue.complete(slot, failed(failure, request.operation), 0, wire.out);
+        }
+    }
+}
+
+fn send_data(slot: Slot, data: &[u8], wire: &mut Wire<'_>) {
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    wire.queue.data_header(slot, 0, length, true, wire.out);
+    wire.out.extend_from_slice(data);
+    if wire.queue.digests().data {
+        wire.out.extend_from_slice(&data_digest(data));
+    }
+}

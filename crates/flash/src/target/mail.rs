@@ -1,0 +1,38 @@
+//! What shards tell one another.
+
+use std::sync::mpsc::Sender;
+
+use proto::nvme::Notice;
+use sys::event::Waker;
+
+use super::connection::Connection;
+
+/// Something for a shard to know or do.
+pub(crate) enum Message {
+    /// This connection is yours now.
+    Adopt(Box<Connection>),
+    /// This controller is gone, and its queues with it.
+    EndController(u16),
+    /// For the first shard: this queue of this controller is gone.
+    QueueEnded { controller: u16, queue: u16 },
+    /// Namespaces have changed; the first shard also tells hosts.
+    Changed(Vec<Notice>),
+    /// End what is under way and go.
+    Stop,
+}
+
+/// A way to a shard.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    pub(super) sender: Sender<Message>,
+    pub(super) waker: Waker,
+}
+
+impl Peer {
+    /// Hands it a message and wakes it; a shard that has gone needs none.
+    pub(crate) fn tell(&self, message: Message) {
+        if self.sender.send(message).is_ok() {
+            self.waker.wake();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The target: subsystems served over NVMe/TCP by one thread per core.
+//!
+//! ```text
+//! config       what a target is made with
+//! subsystem    what hosts connect to, and its namespaces
+//! control      the controllers, on the first shard
+//! shard        a thread: ring, connections, jobs; mail between them
+//! connection   one socket
+//! admin, io    the commands of its queue; plan: what one takes
+//! ```
+
+mod admin;
+mod config;
+mod connection;
+mod control;
+mod counters;
+mod io;
+mod mail;
+mod plan;
+mod shard;
+mod subsystem;
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use proto::nvme::Notice;
+use sys::event::Waker;
+
+pub use config::{Limits, TargetConfig};
+pub use counters::Counters;
+pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
+
+use control::Control;
+use mail::{Message, Peer};
+use shard::{Seed, Shard};
+
+/// A target at work.
+pub struct Target {
+    peers: Arc<[Peer]>,
+    threads: Vec<JoinHandle<sys::Result<()>>>,
+    addresses: Vec<SocketAddr>,
+    counters: Vec<Arc<Counters>>,
+    subsystems: Vec<Arc<Subsystem>>,
+    /// Readable when a shard has ended.
+    ended: Waker,
+}
+
+/// Says that a shard has ended, however it did.
+struct Farewell(Waker);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+impl Target {
+    /// Listens and begins to serve.
+    ///
+    /// # Errors
+    /// When an address is in use or not ours, or the kernel has no io_uring for this user.
+    pub fn start(config: &TargetConfig, subsystems: Vec<Subsystem>) -> sys::Result<Self> {
+        let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
+        let mut listeners = Vec::new();
+        let mut addresses = Vec::new();
+        for address in &config.nvme {
+            let listener = TcpListener::bind(address)
+                .and_then(|listener| listener.local_addr().map(|local| (listener, local)))
+                .map_err(|error| sys::Error::new("listen for NVMe/TCP hosts", error))?;
+            addresses.push(listener.1);
+            listeners.push(Arc::new(OwnedFd::from(listener.0)));
+        }
+        let mut peers = Vec::new();
+        let mut mails = Vec::new();
+        for _ in 0..config.shards {
+            let (sender, mail) = channel();
+            peers.push(Peer { sender, waker: Waker::new()? });
+            mails.push(mail);
+        }
+        let peers: Arc<[Peer]> = peers.into();
+        let counters: Vec<_> = mails.iter().map(|_| Arc::new(Counters::default())).collect();
+        let mut target = Self {
+            peers,
+            threads: Vec::new(),
+            addresses,
+            counters,
+            subsystems,
+            ended: Waker::new()?,
+        };
+        let mut control = Some(Control::new(config.limits, target.subsystems.clone()));
+        for (index, mail) in (0..config.shards).zip(mails) {
+            let seed = Seed {
+                index,
+                config: config.clone(),
+                mail,
+                peers: Arc::clone(&target.peers),
+                counters: Arc::clone(&target.counters[usize::from(index)]),
+                control: control.take(),
+                listeners: std::mem::take(&mut listeners),
+            };
+            target.spawn(seed)?;
+        }
+        Ok(target)
+    }
+
+    // The ring belongs to the thread that makes it: that says whether it could.
+    fn spawn(&mut self, seed: Seed) -> sys::Result<()> {
+        let (sender, began) = channel();
+        let name = format!("afar-shard-{}", seed.index);
+        let farewell = Farewell(self.ended.clone());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _farewell = farewell;
+            let shard = match Shard::new(seed) {
+                Ok(shard) => shard,
+                Err(error) => {
+                    let _gone = sender.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _gone = sender.send(Ok(()));
+            shard.run()
+        });
+        let thread = thread.map_err(|error| sys::Error::new("start a shard", error))?;
+        self.threads.push(thread);
+        began.recv().unwrap_or(Ok(()))
+    }
+
+    /// Readable when a shard has ended, which none does before [`Target::stop`] unless it fails.
+    #[must_use]
+    pub const fn ended(&self) -> &Waker {
+        &self.ended
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// What each shard has done.
+    #[must_use]
+    pub fn counters(&self) -> &[Arc<Counters>] {
+        &self.counters
+    }
+
+    /// What it serves.
+    #[must_use]
+    pub fn subsystems(&self) -> &[Arc<Subsystem>] {
+        &self.subsystems
+    }
+
+    /// Tells hosts that namespaces are others or of another size.
+    pub fn changed(&self, namespaces: &[u32]) {
+        let notices: Vec<_> = namespaces.iter().map(|id| Notice::Namespace(*id)).collect();
+        for peer in &*self.peers {
+            peer.tell(Message::Changed(notices.clone()));
+        }
+    }
+
+    /// Answers what is under way, closes every connection and ends the shards.
+    ///
+    /// # Errors
+    /// When a shard had failed.
+    pub fn stop(mut self) -> sys::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> sys::Result<()> {
+        for peer in &*self.peers {
+            peer.tell(Message::Stop);
+        }
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(ended) => result = result.and(ended),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _reported = self.end();
+    }
+}

@@ -1,0 +1,449 @@
+//! One thread of a target: its ring, its connections and the jobs of their commands.
+//!
+//! ```text
+//! wait ─► completions ─► drive, ended ─► orders ─► flush what was touched ─► wait
+//! ```
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use sys::block::Block;
+use sys::clock::monotonic_ns;
+use sys::ring::{Completed, Held, Ring};
+
+use crate::idle::Idle;
+use crate::jobs::{Ended, Jobs};
+use crate::pool::Pool;
+
+use super::config::{Limits, TargetConfig};
+use super::connection::{Connection, Order, Role, Site, Tag};
+use super::control::Control;
+use super::counters::{Counters, add, subtract};
+use super::mail::{Message, Peer};
+
+// What a token of the ring is for, beside a number.
+const KIND: u64 = 0xff << 56;
+const RECEIVE: u64 = 1 << 56;
+const SEND: u64 = 2 << 56;
+const JOB: u64 = 3 << 56;
+const MAIL: u64 = 4 << 56;
+const ACCEPT: u64 = 5 << 56;
+
+/// Requests that are submitted at once.
+const RING_ENTRIES: u32 = 1024;
+/// Memory of commands that is kept for the next.
+const POOL_KEEPS: usize = 4 << 20;
+
+/// What a shard is made with.
+pub(crate) struct Seed {
+    pub(crate) index: u16,
+    pub(crate) config: TargetConfig,
+    pub(crate) mail: Receiver<Message>,
+    pub(crate) peers: Arc<[Peer]>,
+    pub(crate) counters: Arc<Counters>,
+    /// For the first shard.
+    pub(crate) control: Option<Control>,
+    pub(crate) listeners: Vec<Arc<OwnedFd>>,
+}
+
+/// See the module's description.
+pub(crate) struct Shard {
+    seed: Seed,
+    ring: Ring,
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    jobs: Jobs<Tag>,
+    pool: Pool,
+    /// Connections that something has happened to.
+    touched: Vec<u32>,
+    orders: Vec<Order>,
+    /// Since when it is to end.
+    stopping_ns: Option<u64>,
+    now_ns: u64,
+    idle: Idle,
+    /// Some connection waits for memory.
+    is_starving: bool,
+    times: Times,
+    /// Listeners whose accepting has failed: they are tried again when times are looked at.
+    resting: Vec<u32>,
+}
+
+/// When connections and hosts are to be looked at because nothing has happened to them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Times {
+    looked_ns: u64,
+    /// The first that was known then.
+    deadline_ns: Option<u64>,
+    /// Something has happened since; none of what can begin is due sooner than `LOOK_NS`.
+    is_stale: bool,
+}
+
+/// Time between two looks.
+const LOOK_NS: u64 = 10_000_000;
+
+impl Shard {
+    /// A shard for the calling thread.
+    pub(crate) fn new(seed: Seed) -> sys::Result<Self> {
+        let lends = usize::try_from(seed.config.limits.data.get()).unwrap_or(usize::MAX);
+        let mut ring = Ring::new(RING_ENTRIES)?;
+        for (number, listener) in (0..).zip(&seed.listeners) {
+            ring.accept(listener, ACCEPT | number);
+        }
+        let idle = Idle::new(seed.config.busy_poll.as_ns());
+        let mut shard = Self {
+            ring,
+            connections: Vec::new(),
+            free: Vec::new(),
+            jobs: Jobs::new(JOB),
+            pool: Pool::new(lends, POOL_KEEPS),
+            touched: Vec::new(),
+            orders: Vec::new(),
+            stopping_ns: None,
+            now_ns: monotonic_ns(),
+            idle,
+            is_starving: false,
+            times: Times::default(),
+            resting: Vec::new(),
+            seed,
+        };
+        shard.read_mail(Block::new(1));
+        Ok(shard)
+    }
+
+    /// Works until it is told to stop and has nothing left to do.
+    pub(crate) fn run(mut self) -> sys::Result<()> {
+        while !self.has_stopped() {
+            let timeout = self.timeout();
+            if self.idle.sleeps(&mut self.ring, timeout)? {
+                add(&self.seed.counters.sleeps, 1);
+            }
+            self.now_ns = monotonic_ns();
+            while let Some(completed) = self.ring.take_ended() {
+                self.times.is_stale = true;
+                self.complete(completed);
+            }
+            while let Some(ended) = self.jobs.next_due(self.now_ns) {
+                self.ended(ended);
+            }
+            if self.times.next_ns().is_some_and(|at| at <= self.now_ns) {
+                self.look_at_times();
+            }
+            self.settle();
+        }
+        Ok(())
+    }
+
+    fn has_stopped(&self) -> bool {
+        let is_empty = self.connections.iter().all(Option::is_none) && self.jobs.is_empty();
+        self.stopping_ns.is_some() && is_empty
+    }
+
+    fn complete(&mut self, completed: Completed) {
+        let number = u32::try_from(completed.token & !KIND).unwrap_or(u32::MAX);
+        match completed.token & KIND {
+            RECEIVE | SEND => self.moved(number, completed),
+            JOB => {
+                if let Some(ended) = self.jobs.complete(&mut self.ring, completed, self.now_ns) {
+                    self.ended(ended);
+                }
+            }
+            MAIL => {
+                if let Held::Block(block) = completed.held {
+                    self.read_mail(block);
+                }
+                while let Ok(message) = self.seed.mail.try_recv() {
+                    self.take(message);
+                }
+            }
+            _ => self.accepted(number, completed),
+        }
+    }
+
+    fn read_mail(&mut self, block: Block) {
+        let own = &self.seed.peers[usize::from(self.seed.index)];
+        self.ring.read(own.waker.descriptor(), MAIL, block, 0..8, 0);
+    }
+
+    fn accepted(&mut self, number: u32, completed: Completed) {
+        let is_stopping = self.stopping_ns.is_some();
+        if let Some(socket) = completed.accepted
+            && !is_stopping
+            && self.connections.len() - self.free.len() < self.most_connections()
+            && sys::stream::send_at_once(&socket).is_ok()
+            && let Ok(local) = sys::stream::local_address(&socket)
+        {
+            self.add_connection(socket, local);
+        }
+        if !completed.has_more && !is_stopping {
+            self.resting.push(number);
+        }
+    }
+
+    fn most_connections(&self) -> usize {
+        self.seed.config.limits.connections as usize
+    }
+
+    fn add_connection(&mut self, socket: OwnedFd, local: SocketAddr) {
+        let limits = &self.seed.config.limits;
+        let connection = Connection::new(Arc::new(socket), local, limits, self.now_ns);
+        self.adopt(Box::new(connection));
+    }
+
+    fn adopt(&mut self, connection: Box<Connection>) {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            u32::try_from(self.connections.len() - 1).expect("connections are bounded")
+        });
+        self.connections[number as usize] = Some(connection);
+        add(&self.seed.counters.connections, 1);
+        self.with(number, |_, _| {});
+    }
+
+    // Bytes of a connection have been received or sent.
+    fn moved(&mut self, number: u32, completed: Completed) {
+        let Completed { token, result, held, .. } = completed;
+        let Held::Bytes(bytes) = held else { return };
+        self.with(number, |connection, site| {
+            match token & KIND {
+                RECEIVE => connection.received(bytes, result),
+                _ => connection.sent(bytes, &result),
+            }
+            connection.drive(site);
+        });
+    }
+
+    fn ended(&mut self, ended: Ended<Tag>) {
+        self.with(ended.tag.connection, |connection, site| connection.ended(ended, site));
+    }
+
+    // Does something to a connection with all that it may use; it is looked at again in `settle`.
+    fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection, &mut Site<'_>)) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(connection) = place.and_then(Option::as_mut) else { return };
+        let mut site = Site {
+            ring: &mut self.ring,
+            jobs: &mut self.jobs,
+            pool: &mut self.pool,
+            control: self.seed.control.as_mut(),
+            counters: &self.seed.counters,
+            now_ns: self.now_ns,
+            connection: number,
+            orders: &mut self.orders,
+        };
+        act(connection, &mut site);
+        self.is_starving |= connection.is_starving();
+        if self.touched.last() != Some(&number) {
+            self.touched.push(number);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Adopt(connection) => self.adopt(connection),
+            Message::EndController(controller) => self.end_queues(controller),
+            Message::QueueEnded { controller, queue } => {
+                if let Some(control) = &mut self.seed.control {
+                    control.end_queue(controller, queue);
+                }
+            }
+            Message::Changed(notices) => self.changed(&notices),
+            Message::Stop => self.stop(),
+        }
+    }
+
+    fn changed(&mut self, notices: &[proto::nvme::Notice]) {
+        for connection in self.connections.iter_mut().flatten() {
+            if let Role::Io(session) = &mut connection.role {
+                session.refresh();
+            }
+        }
+        let mut events = Vec::new();
+        if let Some(control) = &mut self.seed.control {
+            for association in control.all() {
+                let told = notices.iter().filter_map(|n| association.controller.notify(*n));
+                events.extend(told.map(|event| (association.connection, event)));
+            }
+        }
+        for (connection, (slot, result)) in events {
+            self.with(connection, |connection, _| connection.event(slot, result));
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopping_ns = Some(self.now_ns);
+        for listener in &self.seed.listeners {
+            sys::stream::shut(listener);
+        }
+        for number in 0..self.connections.len() {
+            let number = u32::try_from(number).expect("connections are bounded");
+            self.with(number, |connection, _| connection.drain());
+        }
+    }
+
+    // Every connection of a controller's I/O queues.
+    fn end_queues(&mut self, controller: u16) {
+        for number in 0..self.connections.len() {
+            let place = self.connections[number].as_ref().map(|connection| &connection.role);
+            if matches!(place, Some(Role::Io(session)) if session.controller == controller) {
+                let number = u32::try_from(number).expect("connections are bounded");
+                self.with(number, |connection, _| connection.close());
+            }
+        }
+    }
+
+    fn tell_all(&mut self, controller: u16) {
+        for (index, peer) in self.seed.peers.iter().enumerate() {
+            if index != usize::from(self.seed.index) {
+                peer.tell(Message::EndController(controller));
+            }
+        }
+        self.end_queues(controller);
+    }
+
+    // Whatever is over because of the time.
+    fn look_at_times(&mut self) {
+        let limits: &Limits = &self.seed.config.limits;
+        let (handshake_ns, drain_ns) = (limits.handshake.as_ns(), limits.drain.as_ns());
+        let must_end = self.stopping_ns.is_some_and(|since| since + drain_ns <= self.now_ns);
+        let is_due = |connection: &Connection| {
+            connection.deadline_ns(handshake_ns).is_some_and(|at| at <= self.now_ns) || must_end
+        };
+        let due: Vec<usize> = (0..self.connections.len())
+            .filter(|number| self.connections[*number].as_deref().is_some_and(is_due))
+            .collect();
+        for number in due {
+            let number = u32::try_from(number).expect("connections are bounded");
+            self.with(number, |connection, _| connection.close());
+        }
+        let now_ms = self.now_ns / 1_000_000;
+        let expired = self.seed.control.as_ref().map(|control| control.expired(now_ms));
+        for controller in expired.unwrap_or_default() {
+            let association = self.seed.control.as_mut().and_then(|all| all.get(controller));
+            if let Some(connection) = association.map(|one| one.connection) {
+                self.with(connection, |connection, _| connection.close());
+            }
+        }
+        for number in std::mem::take(&mut self.resting) {
+            if let Some(listener) = self.seed.listeners.get(number as usize) {
+                self.ring.accept(listener, ACCEPT | u64::from(number));
+            }
+        }
+        let deadline_ns = self.first_deadline_ns();
+        self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };
+    }
+
+    fn first_deadline_ns(&self) -> Option<u64> {
+        let limits = &self.seed.config.limits;
+        let open = self.connections.iter().flatten();
+        let connections = open.filter_map(|c| c.deadline_ns(limits.handshake.as_ns())).min();
+        let hosts = self.seed.control.as_ref().and_then(Control::expires_ms);
+        let stop = self.stopping_ns.map(|since| since + limits.drain.as_ns());
+        let deadlines = [connections, hosts.map(|ms| ms * 1_000_000), stop];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let first = [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()?;
+        Some(Duration::from_nanos(first.saturating_sub(self.now_ns)))
+    }
+
+    // Restores the invariants: what can be read is read, what is to be sent is under way, what is
+    // over is gone.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.is_starving) {
+            self.feed();
+        }
+        loop {
+            self.obey();
+            let Some(number) = self.touched.pop() else { break };
+            self.settle_connection(number);
+        }
+    }
+
+    fn settle_connection(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(connection) = place.and_then(Option::as_mut) else { return };
+        let tokens = [RECEIVE, SEND].map(|kind| kind | u64::from(number));
+        connection.flush(tokens, &mut self.ring, self.now_ns);
+        if connection.is_over() {
+            self.free_connection(number);
+        } else if connection.can_go_on() {
+            self.with(number, Connection::drive);
+        } else if connection.is_movable() {
+            self.place(number);
+        }
+    }
+
+    fn obey(&mut self) {
+        for order in std::mem::take(&mut self.orders) {
+            match order {
+                Order::Place { connection, queue } => {
+                    let home = (queue - 1) % self.seed.config.shards;
+                    let place = self.connections.get_mut(connection as usize);
+                    if let Some(Some(connection)) = place
+                        && home == self.seed.index
+                    {
+                        connection.settle();
+                    }
+                }
+                Order::EndQueues(controller) => self.tell_all(controller),
+            }
+        }
+    }
+
+    // Hands a connection to the shard where its queue is at home.
+    fn place(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        self.free.push(number);
+        subtract(&self.seed.counters.connections, 1);
+        connection.settle();
+        let home = match &connection.role {
+            Role::Io(session) => (session.queue - 1) % self.seed.config.shards,
+            Role::New | Role::Admin(_) => self.seed.index,
+        };
+        self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
+    }
+
+    fn free_connection(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        self.free.push(number);
+        subtract(&self.seed.counters.connections, 1);
+        connection.release(&mut self.pool);
+        match &connection.role {
+            Role::New => {}
+            Role::Admin(admin) => {
+                let controller = admin.controller;
+                if let Some(control) = &mut self.seed.control {
+                    control.end(controller);
+                }
+                self.tell_all(controller);
+            }
+            Role::Io(session) => {
+                let (controller, queue) = (session.controller, session.queue);
+                self.seed.peers[0].tell(Message::QueueEnded { controller, queue });
+            }
+        }
+    }
+
+    // Memory that has come back goes to whoever waits for it.
+    fn feed(&mut self) {
+        for number in 0..self.connections.len() {
+            if self.connections[number].as_ref().is_some_and(|c| c.is_starving()) {
+                let number = u32::try_from(number).expect("connections are bounded");
+                self.with(number, Connection::feed);
+            }
+        }
+    }
+}
+
+impl Times {
+    fn next_ns(&self) -> Option<u64> {
+        let soon = self.is_stale.then_some(self.looked_ns + LOOK_NS);
+        [self.deadline_ns, soon].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,124 @@
+//! What hosts can connect to, and the namespaces they find there.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use proto::nvme::{NamespaceData, Nqn};
+use workload::fnv64;
+
+use crate::backend::Backend;
+
+/// A device as hosts see it.
+pub struct Namespace {
+    /// NSID: 1 to 1024.
+    pub id: u32,
+    /// What holds its bytes.
+    pub backend: Arc<dyn Backend>,
+    /// It is the same to hosts as long as this is.
+    pub identity: String,
+}
+
+/// A subsystem: namespaces that hosts reach together.
+pub struct Subsystem {
+    /// What hosts connect to.
+    pub nqn: Nqn,
+    /// Who may; anybody if `None`.
+    pub hosts: Option<BTreeSet<Nqn>>,
+    namespaces: RwLock<Arc<[Arc<Namespace>]>>,
+    /// Counts changes of the namespaces.
+    generation: AtomicU64,
+}
+
+/// The highest namespace identifier.
+pub const NAMESPACES_MAX: u32 = 1024;
+
+impl Namespace {
+    /// What Identify says of it (NVM Command Set 4.1.5).
+    #[must_use]
+    pub fn data(&self) -> NamespaceData {
+        let geometry = self.backend.geometry();
+        let block_bytes = geometry.block_bytes();
+        let blocks = |bytes: u32| u16::try_from((bytes / block_bytes).max(1) - 1).unwrap_or(0);
+        NamespaceData {
+            block_count: geometry.block_count,
+            block_shift: geometry.block_shift,
+            nguid: self.nguid(),
+            uuid: self.uuid(),
+            atomic_blocks: blocks(geometry.atomic_bytes),
+            optimal_write_blocks: blocks(geometry.optimal_bytes),
+            discards_to_zero: true,
+            reservation_kinds: 0,
+            ana_group: 0,
+            is_shared: true,
+        }
+    }
+
+    fn nguid(&self) -> [u8; 16] {
+        self.hash("nguid")
+    }
+
+    // RFC 9562, version 8: a hash of what it is known by, so that it outlives the process.
+    fn uuid(&self) -> [u8; 16] {
+        let mut bytes = self.hash("uuid");
+        bytes[6] = bytes[6] & 0x0f | 0x80;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        bytes
+    }
+
+    fn hash(&self, purpose: &str) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        for (half, part) in bytes.chunks_exact_mut(8).zip(["a", "b"]) {
+            let text = format!("{purpose}/{part}/{}", self.identity);
+            let digest = text.bytes().fold(0, |state, byte| fnv64(state ^ u64::from(byte)));
+            half.copy_from_slice(&digest.to_be_bytes());
+        }
+        bytes
+    }
+}
+
+impl Subsystem {
+    /// A subsystem with these namespaces, whose identifiers differ.
+    #[must_use]
+    pub fn new(nqn: Nqn, hosts: Option<BTreeSet<Nqn>>, namespaces: Vec<Namespace>) -> Self {
+        let mut namespaces: Vec<_> = namespaces.into_iter().map(Arc::new).collect();
+        namespaces.sort_by_key(|namespace| namespace.id);
+        Self {
+            nqn,
+            hosts,
+            namespaces: RwLock::new(namespaces.into()),
+            generation: AtomicU64::new(1),
+        }
+    }
+
+    /// Its namespaces now, in order.
+    #[must_use]
+    pub fn namespaces(&self) -> Arc<[Arc<Namespace>]> {
+        Arc::clone(&self.namespaces.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other namespaces in place of those it has.
+    pub fn replace(&self, namespaces: Vec<Arc<Namespace>>) {
+        *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = namespaces.into();
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often its namespaces have been replaced, from 1.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Whether a host may connect.
+    #[must_use]
+    pub fn admits(&self, host: &Nqn) -> bool {
+        self.hosts.as_ref().is_none_or(|hosts| hosts.contains(host))
+    }
+}
+
+/// The one of these identifiers.
+#[must_use]
+pub(super) fn find(namespaces: &[Arc<Namespace>], id: u32) -> Option<&Arc<Namespace>> {
+    let place = namespaces.binary_search_by_key(&id, |namespace| namespace.id).ok()?;
+    namespaces.get(place)
+}
