@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use farmem::runtime::RunError;
 use records::RecordError;
 
+use crate::bench::BenchError;
 use crate::calibrate::CalibrationError;
 use crate::ctl::CtlError;
 use crate::experiment::UsageError;
 use crate::load::LoadUsage;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
+use crate::serve::ServeError;
 use crate::sweep::SweepError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
@@ -39,6 +41,10 @@ pub(crate) enum Failure {
     LoadUsage(#[from] LoadUsage),
     #[error(transparent)]
     Load(#[from] ::load::LoadError),
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    #[error(transparent)]
+    Bench(#[from] BenchError),
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error(transparent)]
@@ -83,6 +89,9 @@ impl Failure {
                     FAILED
                 }
             }
+            Self::Serve(error) if error.is_usage() => USAGE,
+            Self::Bench(error) if error.is_usage() => USAGE,
+            Self::Serve(_) | Self::Bench(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

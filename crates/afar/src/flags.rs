@@ -1,7 +1,9 @@
 //! The command line, as clap sees it: help, man pages and completions all come from here.
 
+mod bench;
 mod load;
 mod run;
+mod serve;
 mod sweep;
 mod workload;
 
@@ -10,8 +12,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
+pub(crate) use serve::ServeFlags;
 pub(crate) use sweep::SweepFlags;
 pub(crate) use workload::{
     AlsFlags, JobFlags, PagerankFlags, Query, ServerFlags, ServerKind, SqlFlags, Variant,
@@ -32,6 +36,8 @@ pub(crate) enum Command {
     Run(Box<RunFlags>),
     Sweep(SweepFlags),
     Load(LoadFlags),
+    Serve(ServeFlags),
+    Bench(Box<BenchFlags>),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),

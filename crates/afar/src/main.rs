@@ -29,7 +29,9 @@ mod host;
 mod output;
 mod summary;
 
+mod bench;
 mod load;
+mod serve;
 mod sweep;
 mod workload;
 
@@ -56,6 +58,8 @@ fn main() -> ExitCode {
         Command::Run(flags) => ("run", run::run(flags)),
         Command::Sweep(flags) => ("sweep", sweep::sweep(flags)),
         Command::Load(flags) => ("load", load::load(flags)),
+        Command::Serve(flags) => ("serve", serve::serve(flags)),
+        Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),

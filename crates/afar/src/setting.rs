@@ -1,6 +1,7 @@
 //! Values of flags that have a syntax of their own.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ pub(crate) enum SettingError {
     Name(String),
     #[error("\"{0}\": a seed is a whole number up to 2^64-1; write e.g. 7")]
     Seed(String),
+    #[error("\"{0}\" is no place to listen; write ADDRESS:PORT, e.g. 0.0.0.0:4420 or [::1]:4420")]
+    Address(String),
     #[error("{0}={1}")]
     Value(&'static str, #[source] ParseError),
 }
@@ -74,6 +77,23 @@ pub(crate) fn delay(text: &str) -> Result<Duration, ParseError> {
 pub(crate) fn seed(text: &str) -> Result<u64, SettingError> {
     let number = text.parse();
     number.map_err(|_| SettingError::Seed(text.to_owned()))
+}
+
+/// Reads requests per second: 5000, 5k, 1.5M; above 0.
+pub(crate) fn per_second(text: &str) -> Option<f64> {
+    let (number, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1e3),
+        None => text.strip_suffix('M').map_or((text, 1.0), |number| (number, 1e6)),
+    };
+    let rate = number.parse::<f64>().ok()? * unit;
+    (rate.is_finite() && rate > 0.0).then_some(rate)
+}
+
+/// Reads where to listen: `ADDRESS:PORT`, or a port on every address.
+pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
+    let port = text.parse().map(|port: u16| SocketAddr::from(([0, 0, 0, 0], port)));
+    let address = text.parse().or(port);
+    address.map_err(|_| SettingError::Address(text.to_owned()))
 }
 
 impl FromStr for Bandwidth {
@@ -194,6 +214,25 @@ fn read<T: FromStr<Err = ParseError>>(key: &'static str, value: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates() {
+        assert_eq!(per_second("5000"), Some(5000.0));
+        assert_eq!(per_second("5k"), Some(5000.0));
+        assert_eq!(per_second("1.5M"), Some(1_500_000.0));
+        for wrong in ["", "0", "-1", "nan", "inf", "5x", "k"] {
+            assert_eq!(per_second(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn places_to_listen() {
+        let text = |text: &str| socket_address(text).map(|address| address.to_string()).ok();
+        assert_eq!(text("127.0.0.1:4420").as_deref(), Some("127.0.0.1:4420"));
+        assert_eq!(text("[::1]:9").as_deref(), Some("[::1]:9"));
+        assert_eq!(text("4420").as_deref(), Some("0.0.0.0:4420"));
+        assert_eq!(text("disk"), None);
+    }
 
     #[test]
     fn tier_all_settings() {

@@ -8,6 +8,7 @@ use measure::{Duration, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Spacing, Ycsb, YcsbName};
 
 use crate::flags::{Distribution, KvFlags, SpacingFlag};
+use crate::setting::per_second;
 
 const DURATION: Duration = Duration::from_ms(10_000);
 /// Longer than a wake-up costs a server in a virtual machine, several times over.
@@ -78,7 +79,7 @@ impl Plan {
         let pacing = match &flags.rate {
             None => Pacing::Closed,
             Some(text) => {
-                let per_second = rate(text).ok_or_else(|| LoadUsage::Rate(text.clone()))?;
+                let per_second = per_second(text).ok_or_else(|| LoadUsage::Rate(text.clone()))?;
                 Pacing::Open { per_second, spacing: spacing(flags.spacing) }
             }
         };
@@ -211,15 +212,6 @@ const fn spacing(flag: SpacingFlag) -> Spacing {
     }
 }
 
-fn rate(text: &str) -> Option<f64> {
-    let (number, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(number) => (number, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |number| (number, 1e6)),
-    };
-    let rate = number.parse::<f64>().ok()? * unit;
-    (rate.is_finite() && rate > 0.0).then_some(rate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,16 +234,6 @@ mod tests {
         assert_eq!(read("redis+unix:///run/r.sock"), unix);
         for wrong in ["", "redis", "redis:a", "redis://", "http://a", "redis+unix:"] {
             assert_eq!(read(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn rates() {
-        assert_eq!(rate("5000"), Some(5000.0));
-        assert_eq!(rate("5k"), Some(5000.0));
-        assert_eq!(rate("1.5M"), Some(1_500_000.0));
-        for wrong in ["", "0", "-1", "nan", "inf", "5x", "k"] {
-            assert_eq!(rate(wrong), None, "{wrong}");
         }
     }
 }

@@ -1,0 +1,158 @@
+//! Flags of `afar bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use measure::{Bytes, Duration};
+
+use super::load::SpacingFlag;
+use crate::setting::seed;
+
+/// Load a disk, here or over the network, and time its answers
+///
+/// The words are fio's. In a closed loop (the default) each job keeps --iodepth requests under way.
+/// With --rate_iops requests arrive by themselves, and the time of each begins at its arrival, so
+/// that a disk that pauses is late for all that arrived meanwhile.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct BenchFlags {
+    /// nvme+tcp://HOST[:PORT]/NQN[/NSID], file:PATH, memory:SIZE or null:
+    #[arg(value_name = "URI")]
+    pub(crate) target: String,
+
+    /// What requests do, and where
+    #[arg(long, value_name = "PATTERN", value_enum, default_value = "randread")]
+    #[arg(help_heading = REQUESTS)]
+    pub(crate) rw: Pattern,
+
+    /// Share of reads in rw and randrw, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, help_heading = REQUESTS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) rwmixread: u8,
+
+    /// Size of a request
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", help_heading = REQUESTS)]
+    pub(crate) bs: Bytes,
+
+    /// How much of the disk is used [default: all that is there after --offset]
+    #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
+    pub(crate) size: Option<Bytes>,
+
+    /// Where on the disk that begins
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = REQUESTS)]
+    pub(crate) offset: Bytes,
+
+    /// Writes end when they are on the medium (forced unit access)
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) fua: bool,
+
+    /// Write blocks that say where and when they were written, and check every block that is read:
+    /// what is lost, torn, old or elsewhere is counted. Jobs then have parts of the disk to
+    /// themselves
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) verify: bool,
+
+    /// Overwrite what is on a disk of this machine
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) overwrite: bool,
+
+    /// Seed of every draw
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = REQUESTS)]
+    #[arg(value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Requests under way in each job
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=4095))]
+    pub(crate) iodepth: u16,
+
+    /// Threads, each with a queue of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) numjobs: u16,
+
+    /// Requests per second of all jobs, in an open loop: 5000, 5k, 1.5M
+    #[arg(long = "rate_iops", value_name = "NUMBER", help_heading = PACE)]
+    pub(crate) rate_iops: Option<String>,
+
+    /// How the requests of an open loop follow one another
+    #[arg(long, value_name = "HOW", value_enum, default_value = "poisson", requires = "rate_iops")]
+    #[arg(help_heading = PACE)]
+    pub(crate) spacing: SpacingFlag,
+
+    /// How long to make requests [default: 10s, or until --number_ios have been made]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
+    pub(crate) runtime: Option<Duration>,
+
+    /// Requests of this time at the beginning are not counted
+    #[arg(long = "ramp_time", value_name = "TIME", default_value = "0ms", help_heading = PACE)]
+    pub(crate) ramp_time: Duration,
+
+    /// How many requests each job makes at most
+    #[arg(long = "number_ios", value_name = "NUMBER", help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) number_ios: Option<u64>,
+
+    /// Look for answers without sleeping for this long, where that has paid the last time
+    #[arg(long, value_name = "TIME", default_value = "0us", help_heading = PACE)]
+    pub(crate) busy_poll: Duration,
+
+    /// Checks over headers of the protocol
+    #[arg(long, help_heading = WIRE)]
+    pub(crate) header_digest: bool,
+
+    /// Checks over data
+    #[arg(long, help_heading = WIRE)]
+    pub(crate) data_digest: bool,
+
+    /// Who this host says it is
+    #[arg(long, value_name = "NQN", help_heading = WIRE)]
+    #[arg(default_value = "nqn.2026-11.local.afar:bench")]
+    pub(crate) host: String,
+
+    /// Write everything that was measured as JSON, laid out as fio's; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print nothing but errors: no live line, no summary
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+}
+
+const REQUESTS: &str = "Requests";
+const PACE: &str = "Pace";
+const WIRE: &str = "Network";
+const OUTPUT: &str = "Output";
+
+const NOTES: &str = "\
+What is written stays written. A disk of this machine is only written to with --overwrite.
+
+Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
+be reached; 2 bad usage.
+
+Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk --iodepth 32 --runtime 30s";
+
+/// What requests do, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pattern {
+    /// Reads anywhere
+    Randread,
+    /// Writes anywhere
+    Randwrite,
+    /// Both anywhere
+    Randrw,
+    /// Reads one after another
+    Read,
+    /// Writes one after another
+    Write,
+    /// Both one after another
+    #[value(name = "rw", alias = "readwrite")]
+    Mixed,
+}
+
+impl Pattern {
+    /// As it is written.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
