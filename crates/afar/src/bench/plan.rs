@@ -151,6 +151,7 @@ impl<'a> Plan<'a> {
             busy_poll: flags.busy_poll,
             forced: flags.fua,
             verifies: flags.verify,
+            nonce: sys::clock::unix_ns(),
             seed: flags.seed,
         })
     }

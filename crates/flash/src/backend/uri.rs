@@ -58,7 +58,8 @@ impl FromStr for BackendUri {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             match (name, scheme) {
                 ("block", _) => {
-                    let bytes = size(value).map_err(&fail)?.get();
+                    let bytes: Bytes = value.parse().map_err(|e| fail(format!("{e}")))?;
+                    let bytes = bytes.get();
                     let shift = BLOCK_SHIFTS.into_iter().find(|shift| 1 << shift == bytes);
                     let refused = || fail(format!("a block of {bytes} bytes: take 512 or 4096"));
                     block_shift = Some(shift.ok_or_else(refused)?);

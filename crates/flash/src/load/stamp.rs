@@ -44,13 +44,13 @@ struct Known {
 /// See the module's description.
 pub(super) struct Stamps {
     block_bytes: usize,
-    seed: u64,
+    nonce: u64,
     places: HashMap<u64, Known>,
 }
 
 impl Stamps {
-    pub(super) fn new(block_bytes: u32, seed: u64) -> Self {
-        Self { block_bytes: block_bytes as usize, seed, places: HashMap::new() }
+    pub(super) fn new(block_bytes: u32, nonce: u64) -> Self {
+        Self { block_bytes: block_bytes as usize, nonce, places: HashMap::new() }
     }
 
     /// Takes a place for a request; false if one is under way there.
@@ -67,7 +67,7 @@ impl Stamps {
         for (block, at) in
             data.chunks_exact_mut(self.block_bytes).zip((offset..).step_by(self.block_bytes))
         {
-            fill(block, at, number, self.seed);
+            fill(block, at, number, self.nonce);
         }
     }
 
@@ -92,7 +92,7 @@ impl Stamps {
         for (block, at) in
             data.chunks_exact(self.block_bytes).zip((offset..).step_by(self.block_bytes))
         {
-            let number = check(block, at, self.seed)?;
+            let number = check(block, at, self.nonce)?;
             // Nothing is promised of several blocks that were written at once and not answered.
             let is_right = match number {
                 0 => known.done == 0,
@@ -124,8 +124,8 @@ fn put(block: &mut [u8], index: usize, value: u64) {
 }
 
 // Every eight bytes depend on their place and on which write it is.
-fn fill(block: &mut [u8], at: u64, number: u32, seed: u64) {
-    let identity = fnv64(seed ^ at ^ u64::from(number) << 40);
+fn fill(block: &mut [u8], at: u64, number: u32, nonce: u64) {
+    let identity = fnv64(nonce ^ at ^ u64::from(number) << 40);
     put(block, 0, MARK);
     put(block, 1, at);
     put(block, 2, u64::from(number));
@@ -136,7 +136,7 @@ fn fill(block: &mut [u8], at: u64, number: u32, seed: u64) {
 }
 
 // Which write it is: 0 for none.
-fn check(block: &[u8], at: u64, seed: u64) -> Result<u32, Wrong> {
+fn check(block: &[u8], at: u64, nonce: u64) -> Result<u32, Wrong> {
     if field(block, 0) != MARK {
         let is_empty = block.iter().all(|&byte| byte == 0);
         return if is_empty { Ok(0) } else { Err(Wrong::Torn) };
@@ -145,7 +145,7 @@ fn check(block: &[u8], at: u64, seed: u64) -> Result<u32, Wrong> {
         return Err(Wrong::Misdirected);
     }
     let number = u32::try_from(field(block, 2)).map_err(|_| Wrong::Torn)?;
-    let identity = fnv64(seed ^ at ^ u64::from(number) << 40);
+    let identity = fnv64(nonce ^ at ^ u64::from(number) << 40);
     if field(block, 3) != identity {
         // Of another load: as good as never written.
         return Ok(0);

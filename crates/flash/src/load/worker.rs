@@ -10,7 +10,7 @@ use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::Ring;
 use workload::Arrivals;
 
-use crate::backend::{Geometry, Operation};
+use crate::backend::{Geometry, Operation, Request};
 use crate::idle::Idle;
 use crate::jobs::Ended;
 
@@ -47,6 +47,8 @@ pub(super) struct Worker<'a> {
 
 /// Requests that are made before answers are looked at.
 const RING_ENTRIES: u32 = 256;
+/// Places that are looked at before a request waits for another to end.
+const PLACE_TRIES: u32 = 64;
 /// Time between two looks at whether to stop.
 const LOOK: StdDuration = StdDuration::from_millis(100);
 
@@ -71,7 +73,7 @@ impl<'a> Worker<'a> {
             }
         };
         let seed = config.seed;
-        let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), seed));
+        let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), config.nonce));
         Ok(Self {
             ring: Ring::new(RING_ENTRIES)?,
             way,
@@ -150,25 +152,34 @@ impl<'a> Worker<'a> {
                     None => break,
                 },
             };
-            self.make_one(began, now_ns);
+            if !self.make_one(began, now_ns) {
+                if self.arrivals.is_some() {
+                    self.late.push_front(began);
+                }
+                break;
+            }
         }
     }
 
-    fn make_one(&mut self, began: Began, now_ns: u64) {
-        let mut request = self.pattern.next();
-        if let Some(stamps) = &mut self.stamps {
-            // One at a time in each place: else nobody could say which write is the last.
-            while !stamps.take(request.offset) {
-                request = self.pattern.next();
-            }
-        }
-        let Some(mut block) = self.spare.pop() else { return };
+    // Whether there was a place for it.
+    fn make_one(&mut self, began: Began, now_ns: u64) -> bool {
+        let Some(request) = self.place() else { return false };
+        let Some(mut block) = self.spare.pop() else { return false };
         if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
             stamps.write(request.offset, &mut block[..self.config.request_bytes as usize]);
         }
         self.made += 1;
         self.under_way += 1;
         self.way.submit(&mut self.ring, request, block, began, now_ns);
+        true
+    }
+
+    // What is asked next. If it is checked, one at a time in each place: else nobody could say
+    // which write is the last.
+    fn place(&mut self) -> Option<Request> {
+        let Some(stamps) = &mut self.stamps else { return Some(self.pattern.next()) };
+        let mut tries = (0..PLACE_TRIES).map(|_| self.pattern.next());
+        tries.find(|request| stamps.take(request.offset))
     }
 
     fn take(&mut self, ended: Ended<Began>, now_ns: u64) {

@@ -1,0 +1,30 @@
+//! Backends by one conformance suite, and the target with the host over loopback.
+
+mod backends;
+mod hostile;
+mod remote;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A path of its own, gone when dropped.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(directory: &str) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("afar-flash-{}-{number}", std::process::id());
+        Self(Path::new(directory).join(name))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _absent = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,176 @@
+//! The target and the host, over loopback.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use flash::backend::{Backend, FileBackend, MemoryBackend};
+use flash::host::{Controller, HostConfig, HostError, NvmeUri};
+use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
+use flash::target::{Limits, Namespace, Subsystem, Target, TargetConfig};
+use measure::{Bytes, Duration};
+use proto::nvme::{Digests, Nqn, Status};
+
+use crate::Scratch;
+
+pub(crate) const NAME: &str = "nqn.2026-11.example:disk";
+
+pub(crate) fn nqn(name: &str) -> Nqn {
+    Nqn::new(name).expect("it is one")
+}
+
+/// One subsystem with one namespace, on a port of its own.
+pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> Target {
+    let namespace = Namespace { id: 1, backend, identity: "test".to_owned() };
+    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+    let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
+    let busy_poll = Duration::from_us(0);
+    let config = TargetConfig { nvme, shards, busy_poll, limits };
+    Target::start(&config, vec![subsystem]).expect("it can listen")
+}
+
+pub(crate) fn memory() -> Arc<dyn Backend> {
+    Arc::new(MemoryBackend::new(16 << 20, 9).expect("there is memory"))
+}
+
+fn host(digests: Digests) -> HostConfig {
+    HostConfig {
+        host: nqn("nqn.2026-11.example:host"),
+        host_id: [7; 16],
+        keep_alive_ms: 5000,
+        digests,
+    }
+}
+
+const PLAIN: Digests = Digests { header: false, data: false };
+
+pub(crate) fn connect(target: &Target, digests: Digests) -> Result<Controller, HostError> {
+    let address = target.addresses()[0];
+    let uri: NvmeUri = format!("nvme+tcp://{address}/{NAME}").parse().expect("it is one");
+    Controller::connect(&uri, &host(digests), 4)
+}
+
+fn load(device: &Device, request_bytes: u32, jobs: u16, requests: u64) -> Tally {
+    let length = device.geometry().bytes() / u64::from(request_bytes) * u64::from(request_bytes);
+    let config = LoadConfig {
+        order: Order::Random,
+        read_percent: 50,
+        request_bytes,
+        region: [0, length],
+        depth: 8,
+        jobs,
+        pace: Pace::Closed,
+        ramp: Duration::from_us(0),
+        runtime: Some(Duration::from_ms(60_000)),
+        request_count: Some(requests),
+        busy_poll: Duration::from_us(0),
+        forced: false,
+        verifies: true,
+        nonce: sys::clock::unix_ns(),
+        seed: 3,
+    };
+    flash::load::run(&config, device, &Progress::default()).expect("it can be loaded")
+}
+
+fn is_right(tally: &Tally, requests: u64, what: &str) {
+    assert_eq!(tally.first_failure, None, "{what}");
+    assert_eq!((tally.count(), tally.wrong_count()), (requests, 0), "{what}");
+}
+
+#[test]
+fn what_is_written_is_read_whatever_its_size_and_digests() {
+    let target = serve(memory(), 2, Limits::default());
+    for (header, data) in [(false, false), (true, false), (false, true), (true, true)] {
+        let controller = connect(&target, Digests { header, data }).expect("it connects");
+        let device = Device::Remote(Arc::new(controller));
+        // A block, just below and above what fits a capsule, larger than buffers, and the most.
+        for bytes in [512, 8192, 8704, 128 << 10, 1 << 20] {
+            let tally = load(&device, bytes, 3, 100);
+            is_right(&tally, 300, &format!("{bytes} bytes, digests {header} {data}"));
+        }
+    }
+    target.stop().expect("no shard has failed");
+}
+
+#[test]
+fn a_file_is_served_as_memory_is() {
+    let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
+    let backend = FileBackend::open(scratch.path(), None).expect("it can be opened");
+    let target = serve(Arc::new(backend), 2, Limits::default());
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    for bytes in [4096, 1 << 20] {
+        is_right(&load(&device, bytes, 2, 100), 200, "over the network");
+    }
+}
+
+// With memory for one request at a time, the others wait for it.
+#[test]
+fn little_memory_is_enough() {
+    let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
+    let backend = FileBackend::open(scratch.path(), None).expect("it can be opened");
+    let limits = Limits { data: Bytes::from_kib(64), ..Limits::default() };
+    let target = serve(Arc::new(backend), 1, limits);
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    is_right(&load(&device, 64 << 10, 3, 50), 150, "64 KiB each");
+    is_right(&load(&device, 1 << 20, 2, 20), 40, "more than there is");
+}
+
+#[test]
+fn only_hosts_that_are_allowed_connect() {
+    let namespace = Namespace { id: 1, backend: memory(), identity: "test".to_owned() };
+    let allowed = BTreeSet::from([nqn("nqn.2026-11.example:other")]);
+    let subsystem = Subsystem::new(nqn(NAME), Some(allowed), vec![namespace]);
+    let config = TargetConfig {
+        nvme: vec!["127.0.0.1:0".parse().expect("an address")],
+        shards: 1,
+        busy_poll: Duration::from_us(0),
+        limits: Limits::default(),
+    };
+    let target = Target::start(&config, vec![subsystem]).expect("it can listen");
+    match connect(&target, PLAIN).map(|_| ()) {
+        Err(HostError::Refused { status, .. }) => assert!(status.is(Status::CONNECT_INVALID_HOST)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_subsystem_that_is_not_there_is_said_to_be_missing() {
+    let target = serve(memory(), 1, Limits::default());
+    let uri = format!("nvme+tcp://{}/nqn.2026-11.example:none", target.addresses()[0]);
+    let uri: NvmeUri = uri.parse().expect("it is one");
+    match Controller::connect(&uri, &host(PLAIN), 1).map(|_| ()) {
+        Err(HostError::Refused { status, .. }) => {
+            assert!(status.is(Status::CONNECT_INVALID_PARAMETERS));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+// A target that stops answers what it has and closes; requests after that are lost, not done.
+#[test]
+fn a_target_that_stops_lets_requests_end() {
+    let target = serve(memory(), 2, Limits::default());
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    let loading = std::thread::spawn(move || load(&device, 4096, 2, u64::MAX));
+    std::thread::sleep(StdDuration::from_millis(100));
+    target.stop().expect("no shard has failed");
+    let tally = loading.join().expect("it ends");
+    assert!(tally.count() > 0, "some were answered");
+    assert_eq!(tally.wrong_count(), 0);
+    let first = tally.first_failure.expect("the rest was not");
+    assert!(first.contains("the connection was lost"), "{first}");
+}
+
+#[test]
+fn two_targets_do_not_share_an_address() {
+    let target = serve(memory(), 1, Limits::default());
+    let config = TargetConfig {
+        nvme: target.addresses().to_vec(),
+        shards: 1,
+        busy_poll: Duration::from_us(0),
+        limits: Limits::default(),
+    };
+    assert!(Target::start(&config, Vec::new()).is_err());
+}
