@@ -90,7 +90,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         source,
     })?;
     if !flags.quiet {
-        terminal::say(&welcome(&disks, target.addresses()));
+        terminal::answer(&welcome(&disks, target.addresses())).map_err(Failure::Stdout)?;
     }
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     watch(&target, &disks, &signals, &mut line)?;

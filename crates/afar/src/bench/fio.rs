@@ -57,6 +57,8 @@ pub(crate) fn record(
             "processor_ns": tally.processor_time.as_ns(),
             "elapsed_ns": tally.elapsed.as_ns(),
             "request_count_by_second": tally.seconds,
+            "reconnect_count": tally.reconnect_count,
+            "uncertain_count": tally.uncertain_count,
             "lost_count": tally.lost_count,
             "misdirected_count": tally.misdirected_count,
             "torn_count": tally.torn_count,

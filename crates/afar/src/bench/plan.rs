@@ -148,6 +148,7 @@ impl<'a> Plan<'a> {
             ramp: flags.ramp_time,
             runtime: flags.runtime.or_else(|| unlimited.then_some(RUNTIME)),
             request_count: flags.number_ios,
+            reconnect: flags.ctrl_loss_tmo,
             busy_poll: flags.busy_poll,
             forced: flags.fua,
             verifies: flags.verify,

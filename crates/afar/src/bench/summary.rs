@@ -33,6 +33,10 @@ pub(crate) fn text(
         let each = tally.processor_time.as_ns_f64() / tally.count() as f64 / 1e3;
         row("processor time", format!("{each:.2} µs a request, on this side"));
     }
+    if tally.reconnect_count > 0 || tally.uncertain_count > 0 {
+        let (found, lost) = (count(tally.reconnect_count), count(tally.uncertain_count));
+        row("reconnected", format!("{found} times; {lost} requests are uncertain"));
+    }
     if tally.failure_count() > 0 {
         row("FAILED", format!("{} requests", count(tally.failure_count())));
     }

@@ -105,6 +105,11 @@ pub(crate) struct BenchFlags {
     #[arg(long, help_heading = WIRE)]
     pub(crate) data_digest: bool,
 
+    /// How long to try to connect again when a connection was lost; requests that were under way are
+    /// uncertain then, and counted apart
+    #[arg(long = "ctrl_loss_tmo", value_name = "TIME", default_value = "0s", help_heading = WIRE)]
+    pub(crate) ctrl_loss_tmo: Duration,
+
     /// Who this host says it is
     #[arg(long, value_name = "NQN", help_heading = WIRE)]
     #[arg(default_value = "nqn.2026-11.local.afar:bench")]

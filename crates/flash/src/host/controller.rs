@@ -1,8 +1,8 @@
 //! A controller as its host has it: made, enabled, asked what it has, kept alive, shut down.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -33,14 +33,31 @@ pub struct HostConfig {
 pub struct Controller {
     uri: NvmeUri,
     config: HostConfig,
-    id: u16,
+    asked_queues: u16,
+    found: Found,
+    live: Mutex<Live>,
+}
+
+/// What a controller says of itself and its namespace.
+#[derive(Debug, Clone, Copy)]
+struct Found {
     namespace: u32,
     geometry: Geometry,
     /// Bytes that a command may move, and that may be in its capsule.
     transfer_bytes: u32,
     capsule_bytes: u32,
     io_queues: u16,
-    keeper: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+/// What keeps it alive, and what ends that.
+type Keeper = (Sender<()>, JoinHandle<()>);
+
+/// The controller as it now is; another when the connection was lost.
+struct Live {
+    id: u16,
+    /// Counts controllers, from 1.
+    generation: u64,
+    keeper: Option<Keeper>,
 }
 
 const CC: Property = Property { offset: 0x14, is_wide: false };
@@ -68,80 +85,114 @@ impl Controller {
     /// # Errors
     /// When there is no way to it, or it is not there.
     pub fn connect(uri: &NvmeUri, config: &HostConfig, io_queues: u16) -> Result<Self, HostError> {
-        let mut wire = Wire::connect(&uri.address, ADMIN_ENTRIES, config.digests)?;
-        let id = connect_queue(&mut wire, uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
-        set_property(&mut wire, "enable the controller", ENABLED)?;
-        let data = identify(&mut wire, 0x01, 0)?;
-        let transfer_bytes = match data[77] {
-            0 => TRANSFER_MOST,
-            shift => TRANSFER_MOST.min(4096_u32.checked_shl(shift.into()).unwrap_or(u32::MAX)),
-        };
-        // IOCCSZ, in units of 16 bytes, of which the entry takes four.
-        let capsule = u32::from_le_bytes([data[1792], data[1793], data[1794], data[1795]]);
-        let capsule_bytes = capsule.saturating_sub(4).saturating_mul(16);
-        let asked = u32::from(io_queues.max(1) - 1);
-        let queues = Admin::SetFeatures { feature: 7, saves: false, value: asked | asked << 16 };
-        let queues = submission(Command::Admin(queues), 0, Data::None);
-        let (granted, _) = wire.ask("ask for queues", &queues, &[], Transfer::None)?;
-        let granted = u16::try_from(granted & 0xffff).unwrap_or(0).saturating_add(1);
-        let namespace = match uri.namespace {
-            Some(namespace) => namespace,
-            None => first_namespace(&mut wire)?,
-        };
-        let geometry = shape(&mut wire, namespace)?;
-        let keeper = Some(keep_alive(wire, config.keep_alive_ms));
+        let (id, found, keeper) = find(uri, config, io_queues)?;
+        let live = Mutex::new(Live { id, generation: 1, keeper: Some(keeper) });
         let (uri, config) = (uri.clone(), config.clone());
-        let io_queues = granted.min(io_queues);
-        Ok(Self {
-            uri,
-            config,
-            id,
-            namespace,
-            geometry,
-            transfer_bytes,
-            capsule_bytes,
-            io_queues,
-            keeper,
-        })
+        Ok(Self { uri, config, asked_queues: io_queues, found, live })
+    }
+
+    /// Connects again, unless somebody has since the queue of that generation was connected.
+    ///
+    /// # Errors
+    /// As [`Controller::connect`]; it may be tried again.
+    pub fn renew(&self, generation: u64) -> Result<(), HostError> {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.generation != generation {
+            return Ok(());
+        }
+        // The old one has nobody to say good-bye to.
+        live.keeper = None;
+        let (id, _, keeper) = find(&self.uri, &self.config, self.asked_queues)?;
+        *live = Live { id, generation: generation + 1, keeper: Some(keeper) };
+        Ok(())
+    }
+
+    /// How many controllers it has been, from 1.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).generation
     }
 
     /// How large the namespace is.
     #[must_use]
     pub const fn geometry(&self) -> Geometry {
-        self.geometry
+        self.found.geometry
     }
 
     /// Bytes that a command may move.
     #[must_use]
     pub const fn transfer_bytes(&self) -> u32 {
-        self.transfer_bytes
+        self.found.transfer_bytes
     }
 
     /// Queues that it may have.
     #[must_use]
     pub const fn io_queues(&self) -> u16 {
-        self.io_queues
+        self.found.io_queues
     }
 
-    /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time.
+    /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time; also the generation
+    /// of the controller that it is a queue of.
     ///
     /// # Errors
     /// When there is no way to it, or it refuses.
-    pub fn queue<T>(&self, number: u16, depth: u16, token: u64) -> Result<IoQueue<T>, HostError> {
+    pub fn queue<T>(
+        &self,
+        number: u16,
+        depth: u16,
+        token: u64,
+    ) -> Result<(IoQueue<T>, u64), HostError> {
+        let (id, generation) = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            (live.id, live.generation)
+        };
         let mut wire = Wire::connect(&self.uri.address, depth, self.config.digests)?;
         let entries = depth.saturating_add(1);
-        connect_queue(&mut wire, &self.uri, &self.config, self.id, [number, entries])?;
+        connect_queue(&mut wire, &self.uri, &self.config, id, [number, entries])?;
         let unblocked = wire.stream.set_read_timeout(None);
         unblocked.map_err(|source| HostError::Network { operation: "set up a queue", source })?;
         let socket = Arc::new(OwnedFd::from(wire.stream));
-        let shape = (self.namespace, self.geometry.block_shift);
-        Ok(IoQueue::new(socket, wire.queue, shape, self.capsule_bytes, token))
+        let shape = (self.found.namespace, self.found.geometry.block_shift);
+        Ok((IoQueue::new(socket, wire.queue, shape, self.found.capsule_bytes, token), generation))
     }
+}
+
+// A new controller, enabled and asked what it has.
+fn find(
+    uri: &NvmeUri,
+    config: &HostConfig,
+    io_queues: u16,
+) -> Result<(u16, Found, Keeper), HostError> {
+    let mut wire = Wire::connect(&uri.address, ADMIN_ENTRIES, config.digests)?;
+    let id = connect_queue(&mut wire, uri, config, 0xffff, [0, ADMIN_ENTRIES])?;
+    set_property(&mut wire, "enable the controller", ENABLED)?;
+    let data = identify(&mut wire, 0x01, 0)?;
+    let transfer_bytes = match data[77] {
+        0 => TRANSFER_MOST,
+        shift => TRANSFER_MOST.min(4096_u32.checked_shl(shift.into()).unwrap_or(u32::MAX)),
+    };
+    // IOCCSZ, in units of 16 bytes, of which the entry takes four.
+    let capsule = u32::from_le_bytes([data[1792], data[1793], data[1794], data[1795]]);
+    let capsule_bytes = capsule.saturating_sub(4).saturating_mul(16);
+    let asked = u32::from(io_queues.max(1) - 1);
+    let queues = Admin::SetFeatures { feature: 7, saves: false, value: asked | asked << 16 };
+    let queues = submission(Command::Admin(queues), 0, Data::None);
+    let (granted, _) = wire.ask("ask for queues", &queues, &[], Transfer::None)?;
+    let granted = u16::try_from(granted & 0xffff).unwrap_or(0).saturating_add(1);
+    let namespace = match uri.namespace {
+        Some(namespace) => namespace,
+        None => first_namespace(&mut wire)?,
+    };
+    let geometry = shape(&mut wire, namespace)?;
+    let io_queues = granted.min(io_queues);
+    let found = Found { namespace, geometry, transfer_bytes, capsule_bytes, io_queues };
+    Ok((id, found, keep_alive(wire, config.keep_alive_ms)))
 }
 
 impl Drop for Controller {
     fn drop(&mut self) {
-        if let Some((stop, keeper)) = self.keeper.take() {
+        let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some((stop, keeper)) = live.keeper.take() {
             drop(stop);
             let _ended = keeper.join();
         }
@@ -234,7 +285,7 @@ fn shape(wire: &mut Wire, nsid: u32) -> Result<Geometry, HostError> {
 }
 
 // Speaks often enough, and says good-bye.
-fn keep_alive(mut wire: Wire, keep_alive_ms: u32) -> (Sender<()>, JoinHandle<()>) {
+fn keep_alive(mut wire: Wire, keep_alive_ms: u32) -> Keeper {
     let (stop, stopped) = channel();
     let period = match keep_alive_ms {
         0 => Duration::from_secs(3600),

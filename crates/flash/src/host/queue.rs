@@ -87,6 +87,12 @@ impl<T> IoQueue<T> {
         self.is_lost
     }
 
+    /// Whether the kernel has nothing of it.
+    #[must_use]
+    pub const fn is_idle(&self) -> bool {
+        !self.is_sending && !self.is_receiving
+    }
+
     /// Asks for something, which [`IoQueue::flush`] sends; its end, if it cannot even be asked.
     /// A request moves as many bytes as the controller takes at most, and its block has them.
     pub fn submit(&mut self, request: Request, block: Option<Block>, tag: T) -> Option<Ended<T>> {

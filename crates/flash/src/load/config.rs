@@ -49,6 +49,8 @@ pub struct LoadConfig {
     pub runtime: Option<Duration>,
     /// How many requests a job makes; as many as fit in time if `None`.
     pub request_count: Option<u64>,
+    /// How long to try to find a way again that was lost; not at all if zero.
+    pub reconnect: Duration,
     /// How long a job looks for answers before it sleeps.
     pub busy_poll: Duration,
     /// Writes end when they are on the medium.

@@ -5,8 +5,8 @@
 //! written elsewhere, an older write, parts of two writes.
 //!
 //! Invariants:
-//! - A write that was not answered may or may not have been done: both are right until it is seen
-//!   which, or the place is written again.
+//! - Writes that were begun after the last that was answered may or may not have been done: any of
+//!   them is right until it is seen which, or the place is written again.
 
 use std::collections::HashMap;
 
@@ -32,10 +32,9 @@ pub(super) enum Wrong {
 /// Writes of one place.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
-    /// The last that was answered, from 1; 0 for none.
+    /// The last that was answered, or was seen, from 1; 0 for none.
     done: u32,
-    /// One that was not, and the last that was begun.
-    uncertain: u32,
+    /// The last that was begun.
     begun: u32,
     /// Requests under way there.
     busy: bool,
@@ -76,9 +75,7 @@ impl Stamps {
         let known = self.places.entry(offset).or_default();
         known.busy = false;
         if is_done {
-            (known.done, known.uncertain) = (known.begun, 0);
-        } else {
-            known.uncertain = known.begun;
+            known.done = known.begun;
         }
     }
 
@@ -88,27 +85,20 @@ impl Stamps {
         known.busy = false;
         let Some(data) = data else { return Ok(()) };
         let known = *known;
-        let mut seen = None;
+        let mut oldest = u32::MAX;
         for (block, at) in
             data.chunks_exact(self.block_bytes).zip((offset..).step_by(self.block_bytes))
         {
             let number = check(block, at, self.nonce)?;
-            // Nothing is promised of several blocks that were written at once and not answered.
-            let is_right = match number {
-                0 => known.done == 0,
-                number => number == known.done || number == known.uncertain && number > 0,
-            };
-            if !is_right {
+            if !(known.done..=known.begun).contains(&number) {
                 return Err(if number == 0 { Wrong::Lost } else { Wrong::Stale });
             }
-            seen = Some(seen.map_or(number, |before: u32| before.min(number)));
+            oldest = oldest.min(number);
         }
-        // What was seen cannot be undone.
-        if let Some(number) = seen
-            && number > known.done
-        {
-            self.written(offset, true);
-            self.places.entry(offset).or_default().done = number;
+        // What was seen cannot be undone. Of several blocks that were written at once and not
+        // answered, some may be there.
+        if (known.done..=known.begun).contains(&oldest) {
+            self.places.entry(offset).or_default().done = oldest;
         }
         Ok(())
     }

@@ -22,6 +22,10 @@ pub struct Tally {
     pub reads: OperationTally,
     /// Writes.
     pub writes: OperationTally,
+    /// Requests whose connection was lost: whether they were done is not known.
+    pub uncertain_count: u64,
+    /// Times that a connection was lost and found again.
+    pub reconnect_count: u64,
     /// Time in which they were counted.
     pub elapsed: Duration,
     /// Processor time of the jobs then.
@@ -48,6 +52,8 @@ impl Tally {
         Self {
             reads: OperationTally::default(),
             writes: OperationTally::default(),
+            uncertain_count: 0,
+            reconnect_count: 0,
             elapsed: Duration::from_ps(0),
             processor_time: Duration::from_ps(0),
             seconds: Vec::new(),
@@ -106,6 +112,8 @@ impl Tally {
             own.bytes += its.bytes;
             own.failure_count += its.failure_count;
         }
+        self.uncertain_count += other.uncertain_count;
+        self.reconnect_count += other.reconnect_count;
         self.elapsed = self.elapsed.max(other.elapsed);
         self.processor_time = self.processor_time.saturating_add(other.processor_time);
         self.seconds.resize(self.seconds.len().max(other.seconds.len()), 0);

@@ -6,7 +6,7 @@ use sys::block::Block;
 use sys::ring::{Completed, Ring};
 
 use crate::backend::{Backend, Request};
-use crate::host::IoQueue;
+use crate::host::{Controller, IoQueue};
 use crate::jobs::{Ended, Job, Jobs};
 
 use super::{Device, LoadError};
@@ -17,8 +17,18 @@ const JOBS: u64 = 2 << 56;
 
 /// See the module's description.
 pub(super) enum Way<T> {
-    Local { backend: Arc<dyn Backend>, jobs: Jobs<T>, ended: Vec<Ended<T>> },
-    Remote { queue: Box<IoQueue<T>>, ended: Vec<Ended<T>> },
+    Local {
+        backend: Arc<dyn Backend>,
+        jobs: Jobs<T>,
+        ended: Vec<Ended<T>>,
+    },
+    Remote {
+        controller: Arc<Controller>,
+        /// Of the controller that the queue is of.
+        generation: u64,
+        queue: Box<IoQueue<T>>,
+        ended: Vec<Ended<T>>,
+    },
 }
 
 impl<T> Way<T> {
@@ -30,8 +40,9 @@ impl<T> Way<T> {
                 ended: Vec::new(),
             },
             Device::Remote(controller) => {
-                let queue = Box::new(controller.queue(job + 1, depth, QUEUE)?);
-                Self::Remote { queue, ended: Vec::new() }
+                let (queue, generation) = controller.queue(job + 1, depth, QUEUE)?;
+                let (controller, queue) = (Arc::clone(controller), Box::new(queue));
+                Self::Remote { controller, generation, queue, ended: Vec::new() }
             }
         })
     }
@@ -50,7 +61,9 @@ impl<T> Way<T> {
                 let job = Job { backend, request, block: Some(block), tag };
                 ended.extend(jobs.start(ring, job, now_ns));
             }
-            Self::Remote { queue, ended } => ended.extend(queue.submit(request, Some(block), tag)),
+            Self::Remote { queue, ended, .. } => {
+                ended.extend(queue.submit(request, Some(block), tag))
+            }
         }
     }
 
@@ -63,7 +76,7 @@ impl<T> Way<T> {
     pub(super) fn complete(&mut self, ring: &mut Ring, completed: Completed, now_ns: u64) {
         match self {
             Self::Local { jobs, ended, .. } => ended.extend(jobs.complete(ring, completed, now_ns)),
-            Self::Remote { queue, ended } => queue.complete(completed, ended),
+            Self::Remote { queue, ended, .. } => queue.complete(completed, ended),
         }
     }
 
@@ -85,6 +98,30 @@ impl<T> Way<T> {
         match self {
             Self::Local { jobs, .. } => jobs.deadline_ns(),
             Self::Remote { .. } => None,
+        }
+    }
+
+    /// Finds another way to a device whose connection was lost and has nothing under way.
+    pub(super) fn renew(&mut self, job: u16, depth: u16) -> Result<(), LoadError> {
+        if let Self::Remote { controller, generation, queue, .. } = self {
+            controller.renew(*generation)?;
+            match controller.queue(job + 1, depth, QUEUE) {
+                Ok((again, of)) => (**queue, *generation) = (again, of),
+                Err(error) => {
+                    // That one is gone, too.
+                    *generation = controller.generation();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel has nothing of it.
+    pub(super) fn is_idle(&self) -> bool {
+        match self {
+            Self::Local { jobs, .. } => jobs.is_empty(),
+            Self::Remote { queue, .. } => queue.is_idle(),
         }
     }
 

@@ -10,7 +10,7 @@ use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::Ring;
 use workload::Arrivals;
 
-use crate::backend::{Geometry, Operation, Request};
+use crate::backend::{Failure, Geometry, Operation, Request};
 use crate::idle::Idle;
 use crate::jobs::Ended;
 
@@ -27,6 +27,7 @@ type Began = u64;
 /// See the module's description.
 pub(super) struct Worker<'a> {
     config: &'a LoadConfig,
+    job: u16,
     ring: Ring,
     way: Way<Began>,
     pattern: Pattern,
@@ -49,6 +50,9 @@ pub(super) struct Worker<'a> {
 const RING_ENTRIES: u32 = 256;
 /// Places that are looked at before a request waits for another to end.
 const PLACE_TRIES: u32 = 64;
+/// Time between two attempts to connect again, at first and at last.
+const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
+const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
 /// Time between two looks at whether to stop.
 const LOOK: StdDuration = StdDuration::from_millis(100);
 
@@ -90,6 +94,7 @@ impl<'a> Worker<'a> {
             until_ns,
             made: 0,
             under_way: 0,
+            job,
             config,
         })
     }
@@ -104,7 +109,10 @@ impl<'a> Worker<'a> {
             if !is_over {
                 self.make(now_ns);
             }
-            if self.under_way == 0 && (is_over || self.way.is_lost()) {
+            if self.under_way == 0 && (is_over || self.is_lost_for_good()) {
+                break;
+            }
+            if self.way.is_lost() && self.under_way == 0 && !self.find_again()? {
                 break;
             }
             self.way.flush(&mut self.ring);
@@ -133,7 +141,38 @@ impl<'a> Worker<'a> {
         now_ns >= self.until_ns
             || self.progress.has_stopped()
             || self.config.request_count.is_some_and(|most| self.made >= most)
-            || self.way.is_lost()
+            || self.is_lost_for_good()
+    }
+
+    const fn is_lost_for_good(&self) -> bool {
+        self.way.is_lost() && self.config.reconnect.is_zero()
+    }
+
+    // Looks for the device again, ever more seldom; whether it was found in time.
+    fn find_again(&mut self) -> Result<bool, LoadError> {
+        while !self.way.is_idle() {
+            self.ring.wait(Some(LOOK))?;
+            while let Some(completed) = self.ring.take_ended() {
+                self.way.complete(&mut self.ring, completed, monotonic_ns());
+            }
+        }
+        let until_ns = monotonic_ns() + self.config.reconnect.as_ns();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let Err(error) = self.way.renew(self.job, self.config.depth) else {
+                self.tally.reconnect_count += 1;
+                return Ok(true);
+            };
+            let now_ns = monotonic_ns();
+            if now_ns >= until_ns.min(self.until_ns) || self.progress.has_stopped() {
+                self.tally.first_failure.get_or_insert_with(|| error.to_string());
+                self.tally.writes.failure_count += u64::from(now_ns >= until_ns);
+                return Ok(false);
+            }
+            // Nothing is on the ring: this only waits.
+            self.ring.wait(Some(pause))?;
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
     }
 
     // Makes requests: as many as fit, or as many as have arrived.
@@ -144,7 +183,7 @@ impl<'a> Worker<'a> {
             }
         }
         let most = self.config.request_count.unwrap_or(u64::MAX);
-        while self.made < most && !self.spare.is_empty() {
+        while self.made < most && !self.spare.is_empty() && !self.way.is_lost() {
             let began = match self.arrivals {
                 None => now_ns,
                 Some(_) => match self.late.pop_front() {
@@ -212,6 +251,9 @@ impl<'a> Worker<'a> {
                 self.tally.add_second(now_ns);
             }
             Ok(()) => {}
+            Err(Failure::Lost) if !self.config.reconnect.is_zero() => {
+                self.tally.uncertain_count += 1;
+            }
             Err(failure) => {
                 of.failure_count += 1;
                 let what = if is_read { "read" } else { "write" };

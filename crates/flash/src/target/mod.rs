@@ -20,14 +20,17 @@ mod plan;
 mod shard;
 mod subsystem;
 
+use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use proto::nvme::Notice;
-use sys::event::Waker;
+use sys::clock::monotonic_ns;
+use sys::event::{Poll, Waker};
 
 pub use config::{Limits, TargetConfig};
 pub use counters::Counters;
@@ -67,8 +70,7 @@ impl Target {
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
         for address in &config.nvme {
-            let listener = TcpListener::bind(address)
-                .and_then(|listener| listener.local_addr().map(|local| (listener, local)))
+            let listener = listen(*address)
                 .map_err(|error| sys::Error::new("listen for NVMe/TCP hosts", error))?;
             addresses.push(listener.1);
             listeners.push(Arc::new(OwnedFd::from(listener.0)));
@@ -180,6 +182,29 @@ impl Target {
             }
         }
         result
+    }
+}
+
+/// How long another's address may still be taken, and the time between two tries.
+const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
+
+// The kernel closes the sockets of a target that was killed a moment after its end, when it has
+// taken its rings down.
+fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let [patience, pause] = REBIND;
+    let until_ns = monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(0);
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == AddrInUse && monotonic_ns() < until_ns => {
+                let mut none = Poll::new().map_err(|error| error.source)?;
+                none.wait(Some(pause), &mut Vec::new()).map_err(|error| error.source)?;
+            }
+            bound => {
+                let listener = bound?;
+                let local = listener.local_addr()?;
+                return Ok((listener, local));
+            }
+        }
     }
 }
 

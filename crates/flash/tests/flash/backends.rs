@@ -77,7 +77,8 @@ impl Doer {
 }
 
 fn pattern(bytes: usize, seed: u64) -> Vec<u8> {
-    (0..bytes as u64).map(|at| (at * 31 + seed).to_le_bytes()[0] ^ (at >> 9) as u8).collect()
+    let byte = |at: u64| (at * 31 + seed).to_le_bytes()[0] ^ (at >> 9).to_le_bytes()[0];
+    (0..bytes as u64).map(byte).collect()
 }
 
 /// Everything that any backend must do; `keeps` says whether what is written can be read.
@@ -90,7 +91,7 @@ fn conforms(backend: Arc<dyn Backend>, keeps: bool) {
     let mut doer = Doer::new(backend);
     assert_eq!(doer.read(0, block), vec![0; block], "a new device is zeros");
     // One block, a piece that begins in the middle of a page, and a large one, to the very end.
-    let end = geometry.bytes() as usize;
+    let end = usize::try_from(geometry.bytes()).expect("it fits");
     for (at, bytes) in
         [(0, block), (3 * block, 17 * block), (1 << 20, 1 << 20), (end - block, block)]
     {

@@ -63,6 +63,7 @@ fn load(device: &Device, request_bytes: u32, jobs: u16, requests: u64) -> Tally 
         ramp: Duration::from_us(0),
         runtime: Some(Duration::from_ms(60_000)),
         request_count: Some(requests),
+        reconnect: Duration::from_us(0),
         busy_poll: Duration::from_us(0),
         forced: false,
         verifies: true,

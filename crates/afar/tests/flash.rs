@@ -1,0 +1,198 @@
+//! `afar serve` and `afar bench`: disks over the network, through kills and to the last byte.
+
+mod support;
+
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Launch, Running, open_scratch, progress};
+
+const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+const NQN: &str = "nqn.2026-11.local.afar:disk";
+
+/// A file of its own, gone when dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn new(name: &str) -> Self {
+        let path = open_scratch(&format!("flash-{name}"));
+        let _old = std::fs::remove_file(&path);
+        Self(path)
+    }
+
+    fn uri(&self) -> String {
+        format!("disk=file:{}?size=64MiB", self.0.display())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _absent = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A target that serves, and where.
+fn serve(disk: &str, address: &str) -> (Running, String) {
+    let mut target = Launch::new([AFAR, "serve", disk, "--nvme", address]).start();
+    target.wait_for("nvme connect");
+    let output = target.output();
+    let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
+    (target, address.expect("it says where").to_owned())
+}
+
+fn bench(address: &str, flags: &[&str]) -> Launch {
+    let uri = format!("nvme+tcp://{address}/{NQN}");
+    let words = [AFAR, "bench", &uri, "--json", "-"].map(str::to_owned);
+    Launch::new(words.into_iter().chain(flags.iter().map(|&flag| flag.to_owned())))
+}
+
+fn record(text: &str) -> Value {
+    serde_json::from_str(text).expect("it is JSON")
+}
+
+fn stop(target: Running) {
+    target.signal("INT");
+    target.wait().expect(0, "afar serve").leaves_nothing("afar serve");
+}
+
+#[test]
+fn a_target_killed_at_any_moment_loses_nothing_that_it_answered() {
+    let rounds: u64 = if support::full() { 1000 } else { 100 };
+    let disk = Disk::new("killed");
+    let (mut target, address) = serve(&disk.uri(), "127.0.0.1:0");
+    let flags = ["--rw", "randrw", "--verify", "--iodepth", "16", "--numjobs", "2"];
+    let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"]].concat();
+    let load = bench(&address, &flags).limit(Duration::from_secs(400)).start();
+    let began = Instant::now();
+    for round in 0..rounds {
+        sleep(Duration::from_millis(20 + round * 37 % 100));
+        target.signal("KILL");
+        target.wait().leaves_nothing("a killed target");
+        (target, _) = serve(&disk.uri(), &address);
+    }
+    // It finds the last one, too.
+    sleep(Duration::from_millis(500));
+    load.signal("INT");
+    let ended = load.wait().expect(0, "afar bench");
+    let record = record(&ended.text());
+    let own = &record["afar"];
+    for wrong in ["lost_count", "misdirected_count", "torn_count", "stale_count"] {
+        assert_eq!(own[wrong], 0, "{wrong}: {}", own["first_failure"]);
+    }
+    let job = &record["jobs"][0];
+    let count = |of: &str| job[of]["total_ios"].as_u64().expect("a number");
+    let found = own["reconnect_count"].as_u64().expect("a number");
+    assert!(found >= rounds / 2, "it was lost and found {found} times");
+    assert!(count("read") > 1000 && count("write") > 1000, "{job}");
+    progress(&format!(
+        "flash: {rounds} kills in {:.0?}: {} reads, {} writes, none wrong\n",
+        began.elapsed(),
+        count("read"),
+        count("write")
+    ));
+    stop(target);
+}
+
+#[test]
+fn a_load_that_is_interrupted_says_what_it_has_measured() {
+    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    let load = bench(&address, &["--iodepth", "4", "--runtime", "600s"]).start();
+    sleep(Duration::from_millis(300));
+    load.signal_group("INT");
+    let ended = load.wait().expect(0, "afar bench");
+    ended.leaves_nothing("afar bench");
+    let record = record(&ended.text());
+    assert_eq!(record["afar"]["interrupted"], true);
+    assert!(record["jobs"][0]["read"]["iops"].as_f64().expect("a number") > 0.0);
+    assert!(ended.stderr.contains("interrupted"), "{}", ended.stderr);
+    stop(target);
+}
+
+// An open loop times requests from when they were due: a target that pauses for a second is late
+// for all that were due meanwhile.
+#[test]
+fn a_pause_of_the_target_is_in_the_latencies() {
+    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    let flags = ["--rate_iops", "1k", "--spacing", "even", "--runtime", "3s", "--iodepth", "8"];
+    let load = bench(&address, &flags).start();
+    sleep(Duration::from_millis(1000));
+    target.signal("STOP");
+    sleep(Duration::from_millis(1000));
+    target.signal("CONT");
+    let ended = load.wait().expect(0, "afar bench");
+    let record = record(&ended.text());
+    let latency = &record["jobs"][0]["read"]["lat_ns"];
+    let percentile = |p: &str| latency["percentile"][p].as_u64().expect("a number");
+    // A third of the requests were due while it stood still, half of them for half a second.
+    assert!(percentile("90.000000") > 400_000_000, "{latency}");
+    assert!(latency["max"].as_u64().expect("a number") > 900_000_000, "{latency}");
+    stop(target);
+}
+
+#[test]
+fn an_idle_target_does_nothing() {
+    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    // It has been at work, and its host is still there.
+    bench(&address, &["--number_ios", "1000"]).run().expect(0, "afar bench");
+    sleep(Duration::from_millis(200));
+    let read = |file: &str| {
+        std::fs::read_to_string(format!("/proc/{}/{file}", target.pid())).expect("it is there")
+    };
+    let ticks = || {
+        let stat = read("stat");
+        let fields = stat.rsplit(')').next().expect("after the name").split_whitespace();
+        fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum::<u64>()
+    };
+    let before = ticks();
+    sleep(Duration::from_secs(1));
+    assert!(ticks() - before <= 1, "it is busy");
+    let status = read("status");
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).expect("it is there");
+    let kib: u64 = line.split_whitespace().nth(1).expect("a number").parse().expect("a number");
+    // The device itself, which was read and not written, takes nothing.
+    assert!(kib <= 16 << 10, "{line}");
+    stop(target);
+}
+
+#[test]
+fn a_file_that_grows_is_larger_to_hosts_after_a_hangup() {
+    let disk = Disk::new("grows");
+    let (mut target, address) = serve(&disk.uri(), "127.0.0.1:0");
+    let beyond = ["--offset", "64MiB", "--number_ios", "10"];
+    bench(&address, &beyond).run().expect(2, "beyond the end");
+    let file = std::fs::File::options().write(true).open(&disk.0).expect("it is there");
+    file.set_len(128 << 20).expect("it can grow");
+    target.signal("HUP");
+    target.wait_for("nvme connect");
+    let began = Instant::now();
+    while bench(&address, &beyond).run().status != 0 {
+        assert!(began.elapsed() < Duration::from_secs(10), "it has not grown");
+    }
+    stop(target);
+}
+
+#[test]
+fn what_cannot_be_is_said_in_one_sentence() {
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&["serve"], 2, "<DISK> is missing"),
+        (&["serve", "null:"], 2, "write NAME=URI"),
+        (&["serve", "a=null:", "a=null:"], 2, "two disks have this name"),
+        (&["serve", "a=disk:x"], 2, "no device is called \"disk\""),
+        (&["serve", "a=file:/nowhere/disk"], 1, "check the path"),
+        (&["serve", "a=null:", "--nvme", "nowhere"], 2, "write ADDRESS:PORT"),
+        (&["serve", "a=null:", "--nvme", "192.0.2.1:4420"], 1, "listen for NVMe/TCP hosts"),
+        (&["bench", "null:", "--bs", "1000"], 2, "multiples of 512 B"),
+        (&["bench", "null:", "--verify"], 2, "only read"),
+        (&["bench", "null:", "--rate_iops", "fast"], 2, "5000, 5k or 1.5M"),
+        (&["bench", "file:/etc/hostname", "--rw", "randwrite"], 2, "--overwrite"),
+        (&["bench", "nvme+tcp://127.0.0.1:1/nqn.x:y"], 1, "Connection refused"),
+    ];
+    for (words, status, reason) in cases {
+        let ended = Launch::new([&[AFAR], words].concat()).run();
+        let ended = ended.expect(status, &format!("{words:?}"));
+        assert!(ended.stderr.contains(reason), "{words:?}: {}", ended.stderr);
+        ended.leaves_nothing("a refusal");
+    }
+}
