@@ -10,6 +10,7 @@
 
 mod file;
 mod memory;
+mod model;
 mod null;
 mod uri;
 
@@ -20,6 +21,7 @@ use sys::ring::Stretch;
 
 pub use file::{FileBackend, OpenError};
 pub use memory::MemoryBackend;
+pub use model::{ModelBackend, ModelConfig};
 pub use null::NullBackend;
 pub use uri::{BackendUri, UriError};
 
