@@ -8,6 +8,7 @@
 //! A backend does not wait: it says what is to be done, and [`crate::Jobs`] does it. So one that
 //! stands around another only changes what that one says.
 
+mod fault;
 mod file;
 mod memory;
 mod model;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use sys::ring::Stretch;
 
+pub use fault::{FaultBackend, FaultRules, FaultRulesError};
 pub use file::{FileBackend, OpenError};
 pub use memory::MemoryBackend;
 pub use model::{ModelBackend, ModelConfig};
