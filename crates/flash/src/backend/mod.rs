@@ -13,6 +13,7 @@ mod file;
 mod memory;
 mod model;
 mod null;
+mod trace;
 mod uri;
 
 use std::os::fd::OwnedFd;
@@ -25,6 +26,7 @@ pub use file::{FileBackend, OpenError};
 pub use memory::MemoryBackend;
 pub use model::{ModelBackend, ModelConfig};
 pub use null::NullBackend;
+pub use trace::TraceBackend;
 pub use uri::{BackendUri, UriError};
 
 /// How large a device is, and in what pieces it is read and written.
