@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,6 +34,14 @@ pub enum OpenError {
     /// Its size or blocks do not do.
     #[error("{0}")]
     Shape(String),
+    /// The file for its trace cannot be made.
+    #[error("its trace {path:?} cannot be written: {source}; name another file after trace:")]
+    Trace {
+        /// Of the trace.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
 }
 
 impl FileBackend {
