@@ -90,7 +90,7 @@ impl<'a> Plan<'a> {
         if flags.verify && read_percent == 100 {
             return Err(BenchError::NothingToVerify);
         }
-        let is_file = flags.target.starts_with("file:");
+        let is_file = matches!(&source, Source::Local(uri) if uri.file().is_some());
         if read_percent < 100 && is_file && !flags.overwrite {
             let rw = flags.rw.name();
             return Err(BenchError::Overwrite { rw, name: flags.target.clone() });
