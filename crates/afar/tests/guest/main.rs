@@ -1,0 +1,146 @@
+//! A real Linux host, in User-Mode Linux, uses what `afar serve` serves.
+//!
+//! `AFAR_GUEST_DIR` names a directory with `linux-uml`, a User-Mode Linux 6.12 with nvme-tcp, and
+//! `root.ext4`, a root file system with nvme-cli, fio, e2fsprogs and xfsprogs whose init runs the
+//! script `cmd.sh` of a host directory, writes its output to `out` there and its status to `status`.
+
+#[path = "../support/mod.rs"]
+mod support;
+mod uml;
+
+use std::time::Duration;
+
+use support::progress;
+use uml::{Guest, Network};
+
+const NQN: &str = "nqn.2026-11.local.afar:disk";
+
+/// Connects the one subsystem; the disk is /dev/nvme0n1 then.
+fn connect(flags: &str) -> String {
+    format!(
+        "set -e\nnvme connect -t tcp -a $HOST -s 4420 -n {NQN} {flags}\n\
+         for i in $(seq 50); do [ -b /dev/nvme0n1 ] && break; sleep 0.1; done\n\
+         d=/dev/nvme0n1\n"
+    )
+}
+
+const LEAVE: &str = "nvme disconnect-all 2>/dev/null\n";
+
+/// Seconds of fio under verification.
+fn seconds() -> u32 {
+    if support::full() { 60 } else { 5 }
+}
+
+fn verified(name: &str, more: &str) -> String {
+    format!(
+        "fio --name={name} --filename=$d --rw=randrw --bsrange=4k-1M --size=48M --iodepth=16 \
+         --ioengine=io_uring --direct=1 --verify=crc32c --verify_fatal=1 --time_based \
+         --runtime={} {more} --minimal > /dev/null && echo {name} verified\n",
+        seconds()
+    )
+}
+
+#[test]
+fn linux_finds_mounts_and_checks_file_systems() {
+    let Some(network) = Network::new("guest::file_systems") else { return };
+    let disk = network.disk("file-systems", 512 << 20);
+    let target = network.serve(&disk);
+    let script = format!(
+        "nvme discover -t tcp -a $HOST -s 4420 | grep -q 'subnqn:  {NQN}' && echo discovered\n\
+         {}{}\
+         mkfs.ext4 -q $d; mount $d /mnt; cp -r /etc /mnt/etc; sync; \
+         (cd /; find etc -type f -exec sha256sum {{}} +) > /tmp/sums\n\
+         umount /mnt; mount $d /mnt; (cd /mnt; sha256sum --quiet -c /tmp/sums) && echo ext4 same\n\
+         fstrim /mnt && echo trimmed; umount /mnt; fsck.ext4 -fn $d > /dev/null && echo ext4 clean\n\
+         mkfs.xfs -q -f $d; mount $d /mnt; cp -r /etc /mnt/etc; umount /mnt; mount $d /mnt\n\
+         (cd /mnt; sha256sum --quiet -c /tmp/sums) && echo xfs same\n\
+         umount /mnt; xfs_repair -n $d > /dev/null 2>&1 && echo xfs clean\n{LEAVE}",
+        connect(""),
+        verified("plain", "")
+    );
+    let output = Guest::boot(&network, &script).wait();
+    for said in [
+        "discovered",
+        "plain verified",
+        "ext4 same",
+        "trimmed",
+        "ext4 clean",
+        "xfs same",
+        "xfs clean",
+    ] {
+        assert!(output.lines().any(|line| line == said), "no {said:?}:\n{output}");
+    }
+    network.stop(target);
+}
+
+#[test]
+fn linux_checks_headers_and_data() {
+    let Some(network) = Network::new("guest::digests") else { return };
+    let disk = network.disk("digests", 64 << 20);
+    let target = network.serve(&disk);
+    let digests = ["--hdr-digest", "--data-digest", "--hdr-digest --data-digest"];
+    let mut script = String::new();
+    for (number, flags) in digests.into_iter().enumerate() {
+        script += &connect(flags);
+        script += &verified(&format!("digests{number}"), "");
+        script += LEAVE;
+        script += "sleep 0.5\n";
+    }
+    let output = Guest::boot(&network, &script).wait();
+    for number in 0..digests.len() {
+        assert!(output.contains(&format!("digests{number} verified")), "{output}");
+    }
+    network.stop(target);
+}
+
+#[test]
+fn linux_finds_a_target_again_that_was_killed_under_load() {
+    let Some(network) = Network::new("guest::reconnect") else { return };
+    let disk = network.disk("reconnect", 64 << 20);
+    let mut target = network.serve(&disk);
+    let load = verified("reconnect", "--output=/dev/null")
+        .replace(&format!("--runtime={}", seconds()), &format!("--runtime={}", seconds() + 15));
+    let script = format!(
+        "{}echo connected\n{load}dmesg | grep -c 'Successfully reconnected' | \
+         sed 's/^/reconnects: /'\n{LEAVE}",
+        connect("--reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=2")
+    );
+    let mut guest = Guest::boot(&network, &script);
+    guest.wait_for("connected");
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(1500));
+        target.signal("KILL");
+        target.wait();
+        target = network.serve(&disk);
+        // Linux tries again after a second.
+        std::thread::sleep(Duration::from_millis(2000));
+    }
+    let output = guest.wait();
+    assert!(output.contains("reconnect verified"), "{output}");
+    let count = output.split("reconnects: ").nth(1).and_then(|rest| rest.lines().next());
+    let count: u32 = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+    assert!(count >= 3, "it has reconnected {count} times:\n{output}");
+    progress(&format!("guest: killed 3 times under load, found again {count} times\n"));
+    network.stop(target);
+}
+
+#[test]
+fn linux_sees_a_disk_grow() {
+    let Some(network) = Network::new("guest::resize") else { return };
+    let disk = network.disk("resize", 64 << 20);
+    let target = network.serve(&disk);
+    let script = format!(
+        "{}echo size $(blockdev --getsize64 $d)\n\
+         for i in $(seq 100); do [ $(blockdev --getsize64 $d) != 67108864 ] && break; sleep 0.1; \
+         done\necho size $(blockdev --getsize64 $d)\n{LEAVE}",
+        connect("")
+    );
+    let mut guest = Guest::boot(&network, &script);
+    guest.wait_for("size 67108864");
+    let file = std::fs::File::options().write(true).open(disk.path()).expect("it is there");
+    file.set_len(128 << 20).expect("it can grow");
+    target.signal("HUP");
+    let output = guest.wait();
+    assert!(output.contains("size 134217728"), "{output}");
+    network.stop(target);
+}

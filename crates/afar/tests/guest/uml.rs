@@ -1,0 +1,162 @@
+//! A User-Mode Linux on a network of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::support::{Launch, Running, open_scratch, skip};
+
+const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+/// This end of the network, and the guest's.
+const HERE: &str = "10.0.3.2";
+const THERE: &str = "10.0.3.15";
+/// Longer than any script takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// A network namespace with a tap device, gone when dropped.
+pub(crate) struct Network {
+    name: String,
+    guests: PathBuf,
+}
+
+/// A file that is served, gone when dropped.
+pub(crate) struct Disk(PathBuf);
+
+/// A guest that runs a script.
+pub(crate) struct Guest {
+    running: Running,
+    directory: PathBuf,
+}
+
+fn ip(words: &[&str]) -> bool {
+    Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
+}
+
+impl Network {
+    /// None, and said so, if there is no guest or no way to make a network.
+    pub(crate) fn new(test: &str) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let Some(guests) = std::env::var_os("AFAR_GUEST_DIR").map(PathBuf::from) else {
+            skip(test, "AFAR_GUEST_DIR does not name a directory with a guest");
+            return None;
+        };
+        for file in ["linux-uml", "root.ext4"] {
+            if !guests.join(file).exists() {
+                skip(test, &format!("{} has no {file}", guests.display()));
+                return None;
+            }
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let network = Self { name: format!("afar-guest-{}-{number}", std::process::id()), guests };
+        let name = network.name.as_str();
+        let address = format!("{HERE}/24");
+        let made = ip(&["netns", "add", name])
+            && ip(&["-n", name, "link", "set", "lo", "up"])
+            && ip(&["-n", name, "tuntap", "add", "dev", "tap0", "mode", "tap"])
+            && ip(&["-n", name, "addr", "add", &address, "dev", "tap0"])
+            && ip(&["-n", name, "link", "set", "tap0", "up"]);
+        if !made {
+            skip(test, "a network namespace with a tap device cannot be made here");
+            return None;
+        }
+        Some(network)
+    }
+
+    // Words that begin a command inside it.
+    fn inside(&self) -> [&str; 4] {
+        ["ip", "netns", "exec", &self.name]
+    }
+
+    pub(crate) fn disk(&self, name: &str, bytes: u64) -> Disk {
+        let path = open_scratch(&format!("guest-{name}"));
+        let _old = fs::remove_file(&path);
+        let file = fs::File::create(&path).expect("the scratch directory can be written to");
+        file.set_len(bytes).expect("it takes no room yet");
+        Disk(path)
+    }
+
+    pub(crate) fn serve(&self, disk: &Disk) -> Running {
+        let disk = format!("disk=file:{}", disk.0.display());
+        let address = format!("{HERE}:4420");
+        let words = [AFAR, "serve", &disk, "--nvme", &address];
+        let mut target = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
+        target.wait_for("nvme connect");
+        target
+    }
+
+    pub(crate) fn stop(&self, target: Running) {
+        target.signal("INT");
+        target.wait().expect(0, "afar serve").leaves_nothing("afar serve");
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let _reported = ip(&["netns", "del", &self.name]);
+    }
+}
+
+impl Disk {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _absent = fs::remove_file(&self.0);
+    }
+}
+
+impl Guest {
+    /// Begins to run a script as root in a guest of its own.
+    pub(crate) fn boot(network: &Network, script: &str) -> Self {
+        let directory = open_scratch(&format!("{}-run", network.name));
+        let _old = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+        fs::write(directory.join("cmd.sh"), script).expect("it can be written to");
+        fs::write(directory.join("out"), "").expect("it can be written to");
+        let (run, guests) = (directory.display(), network.guests.display());
+        let words = [
+            format!("{guests}/linux-uml"),
+            "mem=1024M".to_owned(),
+            format!("ubd0={run}/cow,{guests}/root.ext4"),
+            "root=/dev/ubda rw rootfstype=ext4 init=/run-guest/init".to_owned(),
+            "con=null con0=null,fd:1 console=tty0 loglevel=4 quiet random.trust_cpu=on".to_owned(),
+            format!("rundir={run} umid=guest uml_dir={run}"),
+            "vec0:transport=tap,ifname=tap0,depth=128,gro=1,mtu=1500".to_owned(),
+            format!("addr={THERE} gw={HERE}"),
+        ];
+        let words = words.iter().flat_map(|word| word.split(' '));
+        let launch = Launch::new(network.inside().into_iter().chain(words));
+        let running = launch.env("TMPDIR", &directory).limit(LIMIT).start();
+        Self { running, directory }
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.directory.join("out")).unwrap_or_default()
+    }
+
+    /// Waits until the script has printed `text`.
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        let began = Instant::now();
+        while !self.output().contains(text) {
+            assert!(self.running.is_running(), "ended before {text:?}:\n{}", self.output());
+            assert!(began.elapsed() < LIMIT, "no {text:?}:\n{}", self.output());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits for the end of the script; what it printed.
+    pub(crate) fn wait(self) -> String {
+        self.running.wait();
+        let read = |file: &str| fs::read_to_string(self.directory.join(file)).unwrap_or_default();
+        let (output, status) = (read("out"), read("status"));
+        let _reported = fs::remove_dir_all(&self.directory);
+        assert_eq!(status.trim(), "0", "status of the script:\n{output}");
+        output
+    }
+}
