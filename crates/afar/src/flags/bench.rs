@@ -105,8 +105,8 @@ pub(crate) struct BenchFlags {
     #[arg(long, help_heading = WIRE)]
     pub(crate) data_digest: bool,
 
-    /// How long to try to connect again when a connection was lost; requests that were under way are
-    /// uncertain then, and counted apart
+    /// How long to try to connect again when a connection was lost; requests that were under way
+    /// are uncertain then, and counted apart
     #[arg(long = "ctrl_loss_tmo", value_name = "TIME", default_value = "0s", help_heading = WIRE)]
     pub(crate) ctrl_loss_tmo: Duration,
 

@@ -1,8 +1,10 @@
 //! A real Linux host, in User-Mode Linux, uses what `afar serve` serves.
 //!
 //! `AFAR_GUEST_DIR` names a directory with `linux-uml`, a User-Mode Linux 6.12 with nvme-tcp, and
-//! `root.ext4`, a root file system with nvme-cli, fio, e2fsprogs and xfsprogs whose init runs the
-//! script `cmd.sh` of a host directory, writes its output to `out` there and its status to `status`.
+//! `root.ext4`, a root file system with nvme-cli, fio, e2fsprogs and xfsprogs. Its init runs the
+//! script `cmd.sh` of a host directory and writes its output to `out` there and its status to
+//! `status`. With `vmlinuz` and `initrd.cpio` there, and QEMU, a machine of several processors is
+//! emulated, too.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -51,7 +53,8 @@ fn linux_finds_mounts_and_checks_file_systems() {
          mkfs.ext4 -q $d; mount $d /mnt; cp -r /etc /mnt/etc; sync; \
          (cd /; find etc -type f -exec sha256sum {{}} +) > /tmp/sums\n\
          umount /mnt; mount $d /mnt; (cd /mnt; sha256sum --quiet -c /tmp/sums) && echo ext4 same\n\
-         fstrim /mnt && echo trimmed; umount /mnt; fsck.ext4 -fn $d > /dev/null && echo ext4 clean\n\
+         fstrim /mnt && echo trimmed; umount /mnt\n\
+         fsck.ext4 -fn $d > /dev/null && echo ext4 clean\n\
          mkfs.xfs -q -f $d; mount $d /mnt; cp -r /etc /mnt/etc; umount /mnt; mount $d /mnt\n\
          (cd /mnt; sha256sum --quiet -c /tmp/sums) && echo xfs same\n\
          umount /mnt; xfs_repair -n $d > /dev/null 2>&1 && echo xfs clean\n{LEAVE}",
@@ -121,6 +124,28 @@ fn linux_finds_a_target_again_that_was_killed_under_load() {
     let count: u32 = count.and_then(|count| count.parse().ok()).unwrap_or(0);
     assert!(count >= 3, "it has reconnected {count} times:\n{output}");
     progress(&format!("guest: killed 3 times under load, found again {count} times\n"));
+    network.stop(target);
+}
+
+// User-Mode Linux has one processor, and so one queue.
+#[test]
+fn linux_uses_four_queues() {
+    let Some(network) = Network::new("guest::queues") else { return };
+    if !network.emulates("guest::queues") {
+        return;
+    }
+    let disk = network.disk("queues", 64 << 20);
+    let target = network.serve(&disk);
+    let script = format!(
+        "modprobe nvme-tcp\n{}echo queues $(ls -d /sys/block/nvme0*/mq/* | wc -l)\n\
+         fio --name=queues --filename=$d --rw=randrw --bsrange=4k-1M --size=16M --numjobs=4 \
+         --offset_increment=16M --iodepth=8 --ioengine=io_uring --direct=1 --verify=crc32c \
+         --verify_fatal=1 --minimal > /dev/null && echo queues verified\n{LEAVE}",
+        connect("--nr-io-queues=4")
+    );
+    let output = Guest::emulate(&network, &script, 4).wait();
+    assert!(output.contains("queues 4\n"), "{output}");
+    assert!(output.contains("queues verified"), "{output}");
     network.stop(target);
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Launch, Running, open_scratch, skip};
+use crate::support::{Launch, Running, installed, open_scratch, skip};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 /// This end of the network, and the guest's.
@@ -80,11 +80,22 @@ impl Network {
 
     pub(crate) fn serve(&self, disk: &Disk) -> Running {
         let disk = format!("disk=file:{}", disk.0.display());
-        let address = format!("{HERE}:4420");
-        let words = [AFAR, "serve", &disk, "--nvme", &address];
+        // QEMU reaches it from within, by loopback.
+        let address = "0.0.0.0:4420";
+        let words = [AFAR, "serve", &disk, "--nvme", address];
         let mut target = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
         target.wait_for("nvme connect");
         target
+    }
+
+    /// Whether a machine can be emulated; says so if not.
+    pub(crate) fn emulates(&self, test: &str) -> bool {
+        let has_kernel =
+            ["vmlinuz", "initrd.cpio"].iter().all(|file| self.guests.join(file).exists());
+        if !has_kernel {
+            skip(test, &format!("{} has no kernel for QEMU", self.guests.display()));
+        }
+        has_kernel && installed(&["qemu-system-x86_64"], test)
     }
 
     pub(crate) fn stop(&self, target: Running) {
@@ -111,27 +122,53 @@ impl Drop for Disk {
     }
 }
 
+// A directory that the guest sees, with its script.
+fn prepare(network: &Network, script: &str) -> PathBuf {
+    let directory = open_scratch(&format!("{}-run", network.name));
+    let _old = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+    fs::write(directory.join("cmd.sh"), script).expect("it can be written to");
+    fs::write(directory.join("out"), "").expect("it can be written to");
+    directory
+}
+
 impl Guest {
     /// Begins to run a script as root in a guest of its own.
     pub(crate) fn boot(network: &Network, script: &str) -> Self {
-        let directory = open_scratch(&format!("{}-run", network.name));
-        let _old = fs::remove_dir_all(&directory);
-        fs::create_dir_all(&directory).expect("the scratch directory can be written to");
-        fs::write(directory.join("cmd.sh"), script).expect("it can be written to");
-        fs::write(directory.join("out"), "").expect("it can be written to");
+        let directory = prepare(network, script);
         let (run, guests) = (directory.display(), network.guests.display());
-        let words = [
-            format!("{guests}/linux-uml"),
-            "mem=1024M".to_owned(),
-            format!("ubd0={run}/cow,{guests}/root.ext4"),
-            "root=/dev/ubda rw rootfstype=ext4 init=/run-guest/init".to_owned(),
-            "con=null con0=null,fd:1 console=tty0 loglevel=4 quiet random.trust_cpu=on".to_owned(),
-            format!("rundir={run} umid=guest uml_dir={run}"),
-            "vec0:transport=tap,ifname=tap0,depth=128,gro=1,mtu=1500".to_owned(),
-            format!("addr={THERE} gw={HERE}"),
-        ];
-        let words = words.iter().flat_map(|word| word.split(' '));
-        let launch = Launch::new(network.inside().into_iter().chain(words));
+        let words = format!(
+            "{guests}/linux-uml mem=1024M ubd0={run}/cow,{guests}/root.ext4 root=/dev/ubda rw \
+             rootfstype=ext4 init=/run-guest/init con=null con0=null,fd:1 console=tty0 loglevel=4 \
+             quiet random.trust_cpu=on rundir={run} umid=guest uml_dir={run} \
+             vec0:transport=tap,ifname=tap0,depth=128,gro=1,mtu=1500 addr={THERE} gw={HERE}"
+        );
+        Self::start(network, words.split_whitespace().map(str::to_owned).collect(), directory)
+    }
+
+    /// As [`Guest::boot`], on an emulated machine with so many processors, which takes longer.
+    pub(crate) fn emulate(network: &Network, script: &str, processors: u32) -> Self {
+        // The console is the machine's, not a file.
+        let script = format!("exec > /run-guest/io/out 2>&1\n{script}");
+        let directory = prepare(network, &script);
+        let (run, guests) = (directory.display(), network.guests.display());
+        let words = format!(
+            "qemu-system-x86_64 -M q35,usb=off -accel tcg,thread=multi -cpu max -m 1024 \
+             -smp {processors} -nodefaults -no-user-config -display none -no-reboot \
+             -kernel {guests}/vmlinuz -initrd {guests}/initrd.cpio \
+             -drive file={guests}/root.ext4,format=raw,if=virtio,snapshot=on,cache=unsafe \
+             -netdev user,id=n0 -device virtio-net-pci,netdev=n0,romfile= \
+             -fsdev local,id=run,path={run},security_model=none \
+             -device virtio-9p-pci,fsdev=run,mount_tag=run -device virtio-rng-pci -append"
+        );
+        let kernel = "quiet loglevel=4 panic=-1 mitigations=off nowatchdog random.trust_cpu=on";
+        let words = words.split_whitespace().chain([kernel]).map(str::to_owned).collect();
+        Self::start(network, words, directory)
+    }
+
+    fn start(network: &Network, words: Vec<String>, directory: PathBuf) -> Self {
+        let inside = network.inside().map(str::to_owned);
+        let launch = Launch::new(inside.into_iter().chain(words));
         let running = launch.env("TMPDIR", &directory).limit(LIMIT).start();
         Self { running, directory }
     }
