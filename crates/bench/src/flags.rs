@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Isolation(CommonFlags),
     /// Throughput of `afar load kv` against redis-benchmark and memcaslap
     Load(CommonFlags),
+    /// Disks over the network against a bare echo, tgt, and the disk itself
+    Flash(FlashFlags),
     /// Faults and time of each eviction policy, Redis and CPython at 25 % local
     Policies(CommonFlags),
     /// The swap engine: by how much a delay moves a swap-in
@@ -89,6 +91,27 @@ pub(crate) enum Part {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct FlashFlags {
+    #[command(flatten)]
+    pub(crate) common: CommonFlags,
+
+    /// Which parts [default: all]
+    #[arg(value_name = "PART", value_enum)]
+    pub(crate) parts: Vec<FlashPart>,
+}
+
+/// A part of the benchmark `flash`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlashPart {
+    /// One read at a time against an echo
+    Latency,
+    /// Many reads at a time, and what they cost; tgt beside
+    Throughput,
+    /// This machine's disk, remote against local
+    Disk,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TouchFlags {
     /// Touched in turn
     #[arg(long)]
@@ -131,6 +154,13 @@ swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
 load       throughput of afar load kv against redis-benchmark and memcaslap, same server
            bound: at least theirs
+flash      latency     4 KiB reads of afar serve one at a time against a bare echo
+                       bounds: 16/13 of it asleep, 11/8 spinning
+           throughput  random reads and what they cost, tgt beside
+                       bounds: 420,000 and 650,000 I/O per second of the target's processor
+                       time 32 and 128 deep, 900,000 with a null device; 2.9 us a read here;
+                       64 connections within 15 % of one
+           disk        this machine's disk, remote against local; bound: 0.85 of it 32 deep
 
 Not available: a comparison with DiME itself (\"peer\"). Its kernel module needs Linux 4.9, which
 runs neither here nor with afar; its published figures are printed beside ours instead.

@@ -7,9 +7,9 @@
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
-//! load client is in the way. `process`, `far`, `server` and `store` run what is measured; `touch`
-//! and `python` are the programs, `random` the keys; `stats`, `report`, `chart` and `progress` tell
-//! it.
+//! load client is in the way, `flash` what a disk over the network costs. `process`, `far`, `server`
+//! and `store` run what is measured; `touch` and `python` are the programs, `random` the keys;
+//! `stats`, `report`, `chart` and `progress` tell it.
 //!
 //! Invariants:
 //! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its
@@ -26,6 +26,7 @@ mod delay;
 mod failure;
 mod far;
 mod flags;
+mod flash;
 mod isolation;
 mod law;
 mod load;
@@ -87,6 +88,9 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Law(flags) => benchmark(flags, law::run),
         Command::Isolation(flags) => benchmark(flags, isolation::run),
         Command::Load(flags) => benchmark(flags, load::run),
+        Command::Flash(flags) => {
+            benchmark(&flags.common, |context| flash::run(context, &flags.parts))
+        }
         Command::Policies(flags) => benchmark(flags, policies::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Touch(flags) => {

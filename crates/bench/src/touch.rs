@@ -62,7 +62,8 @@ impl Touches {
         let (samples, outcome) = self.sample(context, &place, "touch", &[])?;
         let fetched = outcome.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
         let touched = self.pages * self.rounds;
-        if fetched < touched {
+        // A page or two may come back by themselves: the kernel touches some on its own.
+        if fetched < touched - touched / 1000 {
             return Err(Failure::NotFetched { touched, fetched });
         }
         Ok((samples, outcome))

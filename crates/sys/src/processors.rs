@@ -1,4 +1,9 @@
-//! What became of the processors' time, from /proc/stat.
+//! What became of the processors' time, from /proc/stat, and which of them a thread uses.
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::Result;
+use crate::error::During;
 
 /// Time of all processors since the machine started, in ticks (1/100 s on every architecture).
 ///
@@ -30,6 +35,16 @@ impl ProcessorTime {
         let wanted = self.busy.saturating_sub(earlier.busy) + stolen;
         if wanted == 0 { 0.0 } else { stolen as f64 / wanted as f64 }
     }
+}
+
+/// Keeps the calling thread on one processor.
+///
+/// # Errors
+/// When there is no such processor, or this thread may not use it.
+pub fn pin(processor: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor);
+    sched_setaffinity(None, &set).during("keep a thread on one processor")
 }
 
 // proc_stat(5): user nice system idle iowait irq softirq steal; guest time is part of user.

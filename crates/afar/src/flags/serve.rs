@@ -35,7 +35,7 @@ pub(crate) struct ServeFlags {
     pub(crate) shards: Option<u16>,
 
     /// Look for the next request without sleeping for this long, where that has paid the last time
-    #[arg(long, value_name = "TIME", default_value = "0us")]
+    #[arg(long, value_name = "TIME", default_value = "20us")]
     pub(crate) busy_poll: Duration,
 
     /// Print nothing but errors

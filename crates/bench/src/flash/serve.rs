@@ -1,0 +1,227 @@
+//! Targets, and loads on them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::process::{Job, LONG, SHORT, find};
+
+use super::SPIN;
+
+const NQN: &str = "nqn.2026-11.local.afar:disk";
+const IQN: &str = "iqn.2026-11.example:disk";
+
+/// What is asked of a device.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    pub(super) depth: u16,
+    pub(super) jobs: u16,
+    pub(super) spins: bool,
+    pub(super) bytes: u32,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) iops: f64,
+    pub(super) p50_us: f64,
+    pub(super) target_us: f64,
+    pub(super) host_us: f64,
+}
+
+/// A target of ours, on the first processor.
+pub(super) struct Server {
+    job: Job,
+    uri: String,
+}
+
+fn words(words: &[&str]) -> Vec<OsString> {
+    words.iter().map(OsString::from).collect()
+}
+
+fn pinned(processor: &str) -> Result<Vec<OsString>, Failure> {
+    Ok(vec![find("taskset", "util-linux")?, "-c".into(), processor.into()])
+}
+
+fn free_port() -> Result<u16, Failure> {
+    let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    Ok(bound.map_err(Failure::file("bind", "127.0.0.1"))?.port())
+}
+
+// Until somebody listens.
+fn wait_for(job: &mut Job, port: u16) -> Result<(), Failure> {
+    let deadline = Instant::now() + SHORT;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if Instant::now() > deadline {
+            return Err(job.too_slow("answer", SHORT));
+        }
+        job.check()?;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+/// Processor time of a process so far, in microseconds.
+fn processor_us(pid: u32) -> Result<f64, Failure> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = std::fs::read_to_string(&path).map_err(Failure::file("read", &path))?;
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    // utime and stime, in hundredths of a second.
+    let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    Ok(ticks.sum::<f64>() * 10_000.0)
+}
+
+impl Server {
+    /// `busy_poll` is the target's, its default if `None`.
+    pub(super) fn start(
+        context: &Context,
+        device: &str,
+        busy_poll: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let port = free_port()?;
+        let mut command = pinned("0")?;
+        command.push(context.afar.clone().into());
+        let (disk, address) = (format!("disk={device}"), format!("127.0.0.1:{port}"));
+        command.extend(words(&["serve", &disk, "--nvme", &address, "--shards", "1", "--quiet"]));
+        if let Some(time) = busy_poll {
+            command.extend(words(&["--busy-poll", time]));
+        }
+        let mut job = Job::start(context, &command)?;
+        wait_for(&mut job, port)?;
+        Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
+    }
+
+    pub(super) fn load(&self, context: &Context, load: Load) -> Result<Run, Failure> {
+        let before = processor_us(self.job.pid())?;
+        let (mut run, count) = bench(context, &self.uri, load, true)?;
+        run.target_us = (processor_us(self.job.pid())? - before) / count;
+        Ok(run)
+    }
+}
+
+/// The same load on a device of the loading process, which may use every processor.
+pub(super) fn local(context: &Context, uri: &str, load: Load) -> Result<Run, Failure> {
+    bench(context, uri, load, false).map(|(run, _)| run)
+}
+
+fn bench(context: &Context, uri: &str, load: Load, is_pinned: bool) -> Result<(Run, f64), Failure> {
+    let mut command = if is_pinned { pinned("1")? } else { Vec::new() };
+    command.push(context.afar.clone().into());
+    let seconds = context.size("3s", "1s");
+    command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--runtime", seconds]));
+    let sizes = [
+        ("--iodepth", load.depth.to_string()),
+        ("--numjobs", load.jobs.to_string()),
+        ("--bs", load.bytes.to_string()),
+    ];
+    for (flag, value) in sizes {
+        command.extend([flag.into(), value.into()]);
+    }
+    if load.spins {
+        command.extend(words(&["--busy-poll", SPIN]));
+    }
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    let run = serde_json::from_str(&said).ok().and_then(|record: Value| {
+        let read = &record["jobs"][0]["read"];
+        let count = read["total_ios"].as_f64().filter(|count| *count > 0.0)?;
+        let run = Run {
+            iops: read["iops"].as_f64()?,
+            p50_us: read["lat_ns"]["percentile"]["50.000000"].as_f64()? / 1e3,
+            target_us: 0.0,
+            host_us: record["afar"]["processor_ns"].as_f64()? / 1e3 / count,
+        };
+        Some((run, count))
+    });
+    run.ok_or(Failure::Unreadable { program: "afar bench", wanted: "reads", said })
+}
+
+/// Debian's tgt over a file in memory, on the first processor.
+pub(super) struct Tgt {
+    job: Job,
+    port: u16,
+    control: String,
+    file: std::path::PathBuf,
+}
+
+impl Tgt {
+    pub(super) fn start(context: &Context) -> Result<Self, Failure> {
+        let port = free_port()?;
+        let file = Path::new("/dev/shm").join(format!("afar-bench-tgt-{}", std::process::id()));
+        fill(&file, 1 << 30)?;
+        // A number up to 32767 that no other tgtd has; its socket has it in its name.
+        let control = (port % 32_768).to_string();
+        let mut command = pinned("0")?;
+        command.push(find("tgtd", "tgt")?);
+        let portal = format!("portal=127.0.0.1:{port}");
+        command.extend(words(&["-f", "-C", &control, "--iscsi", &portal]));
+        let mut job = Job::start(context, &command)?;
+        wait_for(&mut job, port)?;
+        let tgt = Self { job, port, control: control.clone(), file };
+        let path = tgt.file.display().to_string();
+        for rest in [
+            &["--op", "new", "--mode", "target", "--tid", "1", "-T", IQN][..],
+            &["--op", "new", "--mode", "logicalunit", "--tid", "1", "--lun", "1", "-b", &path],
+            &["--op", "bind", "--mode", "target", "--tid", "1", "-I", "ALL"],
+        ] {
+            let mut command = vec![find("tgtadm", "tgt")?];
+            command.extend(words(&["-C", &control, "--lld", "iscsi"]));
+            command.extend(words(rest));
+            Job::start(context, &command)?.finish(SHORT)?;
+        }
+        Ok(tgt)
+    }
+
+    /// Loads it with iscsi-perf, which ends by itself after a time only when it is told to.
+    pub(super) fn load(&self, context: &Context, depth: u16) -> Result<Run, Failure> {
+        let before = processor_us(self.job.pid())?;
+        let mut command = pinned("1")?;
+        let uri = format!("iscsi://127.0.0.1:{}/{IQN}/1", self.port);
+        command.push(find("timeout", "coreutils")?);
+        let seconds = context.size("4", "2");
+        command.extend(words(&["--preserve-status", "-s", "INT", seconds]));
+        command.push(find("iscsi-perf", "libiscsi-bin")?);
+        command.extend(words(&["-m", &depth.to_string(), "-b", "8", "-r", &uri]));
+        let said = Job::start(context, &command)?.finish(LONG)?;
+        let seconds: f64 = seconds.parse().unwrap_or(1.0);
+        // "iops average 31093 (121 MB/s)", the last of those.
+        let iops = said.rsplit("iops average ").next().and_then(|rest| rest.split(' ').next());
+        let iops = iops.and_then(|iops| iops.parse::<f64>().ok()).filter(|iops| *iops > 0.0);
+        let wanted = "iops average";
+        let iops = iops.ok_or(Failure::Unreadable { program: "iscsi-perf", wanted, said })?;
+        let target_us = (processor_us(self.job.pid())? - before) / (iops * seconds);
+        Ok(Run { iops, p50_us: 0.0, target_us, host_us: 0.0 })
+    }
+}
+
+impl Drop for Tgt {
+    fn drop(&mut self) {
+        let _absent = std::fs::remove_file(&self.file);
+        let socket = format!("/var/run/tgtd/socket.{}", self.control);
+        for path in [socket.clone(), socket + ".lock"] {
+            let _absent = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Makes a file of bytes that do not compress and are really there.
+pub(super) fn fill(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let failed = || Failure::file("write", path);
+    let mut file = File::create(path).map_err(failed())?;
+    let mut state = 1_u64;
+    let mut piece = vec![0; 1 << 20];
+    for _ in 0..bytes >> 20 {
+        for word in piece.chunks_exact_mut(8) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            word.copy_from_slice(&state.to_le_bytes());
+        }
+        file.write_all(&piece).map_err(failed())?;
+    }
+    file.sync_all().map_err(failed())
+}
