@@ -7,9 +7,9 @@
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
-//! load client is in the way, `flash` what a disk over the network costs. `process`, `far`, `server`
-//! and `store` run what is measured; `touch` and `python` are the programs, `random` the keys;
-//! `stats`, `report`, `chart` and `progress` tell it.
+//! load client is in the way, `flash` what a disk over the network costs. `process`, `far`,
+//! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
+//! keys; `stats`, `report`, `chart` and `progress` tell it.
 //!
 //! Invariants:
 //! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its

@@ -3,6 +3,7 @@
 //! The target has the first processor and the load the second.
 
 mod echo;
+mod network;
 mod serve;
 
 use serde_json::{Map, Value, json};
@@ -57,7 +58,7 @@ const LARGE: Case = Case {
 /// # Errors
 /// When a program is missing or fails.
 pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Failure> {
-    let all = [FlashPart::Latency, FlashPart::Throughput, FlashPart::Disk];
+    let all = [FlashPart::Latency, FlashPart::Throughput, FlashPart::Disk, FlashPart::Network];
     let parts = if parts.is_empty() { &all[..] } else { parts };
     let (mut text, mut results, mut verdicts) = (String::new(), Map::new(), Vec::new());
     for part in parts {
@@ -65,6 +66,7 @@ pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Fail
             FlashPart::Latency => ("latency", latency(context)?),
             FlashPart::Throughput => ("throughput", throughput(context)?),
             FlashPart::Disk => ("disk", disk(context)?),
+            FlashPart::Network => ("network", network::run(context)?),
         };
         text += &part.text;
         text.push('\n');
@@ -80,10 +82,10 @@ pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Fail
     })
 }
 
-struct Part {
-    text: String,
-    results: Value,
-    verdicts: Vec<Verdict>,
+pub(super) struct Part {
+    pub(super) text: String,
+    pub(super) results: Value,
+    pub(super) verdicts: Vec<Verdict>,
 }
 
 // One read at a time against one message of the same size and its echo.

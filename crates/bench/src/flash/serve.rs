@@ -50,6 +50,12 @@ fn pinned(processor: &str) -> Result<Vec<OsString>, Failure> {
     Ok(vec![find("taskset", "util-linux")?, "-c".into(), processor.into()])
 }
 
+fn inside(network: &str) -> Result<Vec<OsString>, Failure> {
+    let mut command = vec![find("ip", "iproute2")?];
+    command.extend(words(&["netns", "exec", network]));
+    Ok(command)
+}
+
 fn free_port() -> Result<u16, Failure> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     Ok(bound.map_err(Failure::file("bind", "127.0.0.1"))?.port())
@@ -98,9 +104,35 @@ impl Server {
         Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
     }
 
+    /// In a network namespace, at an address that it has there.
+    pub(super) fn start_in(
+        context: &Context,
+        network: &str,
+        device: &str,
+        address: &str,
+    ) -> Result<Self, Failure> {
+        let mut command = inside(network)?;
+        command.extend(pinned("0")?);
+        command.push(context.afar.clone().into());
+        let disk = format!("disk={device}");
+        command.extend(words(&["serve", &disk, "--nvme", address, "--shards", "1", "--quiet"]));
+        let job = Job::start(context, &command)?;
+        Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
+    }
+
+    /// Loads it from another network namespace; only what it says of latency is meant.
+    pub(super) fn load_from(
+        &self,
+        context: &Context,
+        network: &str,
+        load: Load,
+    ) -> Result<Run, Failure> {
+        bench(context, &self.uri, load, inside(network)?).map(|(run, _)| run)
+    }
+
     pub(super) fn load(&self, context: &Context, load: Load) -> Result<Run, Failure> {
         let before = processor_us(self.job.pid())?;
-        let (mut run, count) = bench(context, &self.uri, load, true)?;
+        let (mut run, count) = bench(context, &self.uri, load, pinned("1")?)?;
         run.target_us = (processor_us(self.job.pid())? - before) / count;
         Ok(run)
     }
@@ -108,11 +140,17 @@ impl Server {
 
 /// The same load on a device of the loading process, which may use every processor.
 pub(super) fn local(context: &Context, uri: &str, load: Load) -> Result<Run, Failure> {
-    bench(context, uri, load, false).map(|(run, _)| run)
+    bench(context, uri, load, Vec::new()).map(|(run, _)| run)
 }
 
-fn bench(context: &Context, uri: &str, load: Load, is_pinned: bool) -> Result<(Run, f64), Failure> {
-    let mut command = if is_pinned { pinned("1")? } else { Vec::new() };
+// `prefix` is what begins the command: where it runs.
+fn bench(
+    context: &Context,
+    uri: &str,
+    load: Load,
+    prefix: Vec<OsString>,
+) -> Result<(Run, f64), Failure> {
+    let mut command = prefix;
     command.push(context.afar.clone().into());
     let seconds = context.size("3s", "1s");
     command.extend(words(&["bench", uri, "--json", "-", "--quiet", "--runtime", seconds]));
