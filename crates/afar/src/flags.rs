@@ -22,7 +22,7 @@ pub(crate) use workload::{
     WorkloadCommand, WorkloadFlags,
 };
 
-/// Run any Linux program with part of its memory far away.
+/// Run programs with part of their memory far away, and serve and load flash over the network.
 #[derive(Debug, Parser)]
 #[command(name = "afar", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Each command explains itself: afar run --help")]

@@ -31,6 +31,7 @@ pub(super) fn all() -> (Vec<Check>, bool) {
         zram(),
         control_groups(),
         swap_engine(),
+        request_ring(),
     ]);
     (checks, usable)
 }
@@ -62,6 +63,16 @@ fn kernel() -> Check {
             .needed_for("everything");
     }
     Check::ok(name, release)
+}
+
+fn request_ring() -> Check {
+    let name = "io_uring";
+    match sys::ring::Ring::new(8) {
+        Ok(_) => Check::ok(name, "available"),
+        Err(error) => Check::no(name, error.to_string())
+            .needed_for("afar serve and afar bench")
+            .fix("needs Linux 6.1 and: sysctl kernel.io_uring_disabled=0"),
+    }
 }
 
 fn processors() -> Check {

@@ -4,8 +4,10 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 15] = [
+    let commands: [&[&str]; 17] = [
         &[],
+        &["serve"],
+        &["bench"],
         &["run"],
         &["ctl"],
         &["doctor"],
@@ -36,7 +38,7 @@ fn help_of_every_command() {
 #[test]
 fn help_shows_what_users_need_and_hides_the_rest() {
     let help = stdout(&afar(["--help"]));
-    for shown in ["run", "workload", "ctl", "doctor"] {
+    for shown in ["run", "serve", "bench", "workload", "ctl", "doctor"] {
         assert!(help.contains(&format!("\n  {shown} ")), "{help}");
     }
     for hidden in ["probe", "completions"] {
@@ -81,11 +83,13 @@ fn man_pages_for_every_command() {
     assert_eq!(
         names,
         [
+            "afar-bench.1",
             "afar-ctl.1",
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
             "afar-run.1",
+            "afar-serve.1",
             "afar-sweep.1",
             "afar-workload-als.1",
             "afar-workload-kv.1",
