@@ -140,12 +140,16 @@ fn linux_uses_four_queues() {
         "modprobe nvme-tcp\n{}echo queues $(ls -d /sys/block/nvme0*/mq/* | wc -l)\n\
          fio --name=queues --filename=$d --rw=randrw --bsrange=4k-1M --size=16M --numjobs=4 \
          --offset_increment=16M --iodepth=8 --ioengine=io_uring --direct=1 --verify=crc32c \
-         --verify_fatal=1 --minimal > /dev/null && echo queues verified\n{LEAVE}",
+         --verify_fatal=1 --minimal > /dev/null && echo queues verified\n\
+         head -c 1M /dev/urandom > /tmp/a; nvme write $d -s 0 -c 2047 -z 1048576 -d /tmp/a\n\
+         nvme read $d -s 0 -c 2047 -z 1048576 -d /tmp/b; cmp /tmp/a /tmp/b && echo large same\n\
+         {LEAVE}",
         connect("--nr-io-queues=4")
     );
     let output = Guest::emulate(&network, &script, 4).wait();
     assert!(output.contains("queues 4\n"), "{output}");
     assert!(output.contains("queues verified"), "{output}");
+    assert!(output.contains("large same"), "{output}");
     network.stop(target);
 }
 
