@@ -15,6 +15,7 @@
 //! identify what a controller says of itself              Base 5.1.13
 //! log      log pages                                     Base 5.1.12
 //! connect  what a host says of itself                     Base 6.3
+//! reservation  which hosts may read and write            Base 8.1.22
 //! ```
 
 mod command;
@@ -28,6 +29,7 @@ pub mod log;
 mod pdu;
 mod property;
 mod queue;
+mod reservation;
 mod slots;
 mod status;
 
@@ -48,4 +50,5 @@ pub use pdu::{
 };
 pub use property::{Change, Properties};
 pub use queue::{Arrival, ConnectRequest, Queue, QueueLimits, Slot};
+pub use reservation::{Access, REGISTRANTS_MAX, Registrant, ReservationKind, Reservations, access};
 pub use status::Status;
