@@ -138,11 +138,8 @@ fn hosts(names: &[String]) -> Result<Option<BTreeSet<Nqn>>, ServeError> {
 }
 
 fn subsystem(disk: &Disk, hosts: Option<BTreeSet<Nqn>>) -> Subsystem {
-    let namespace = Namespace {
-        id: 1,
-        backend: Arc::clone(&disk.backend),
-        identity: format!("{}/1", disk.nqn.as_str()),
-    };
+    let identity = format!("{}/1", disk.nqn.as_str());
+    let namespace = Namespace::new(1, Arc::clone(&disk.backend), identity);
     Subsystem::new(disk.nqn.clone(), hosts, vec![namespace])
 }
 

@@ -12,11 +12,18 @@ pub(crate) struct Idle {
     look_ns: u64,
     /// Looking would have found something the last time.
     pays: bool,
+    /// How long it has looked in all.
+    looked_ns: u64,
 }
 
 impl Idle {
     pub(crate) const fn new(look_ns: u64) -> Self {
-        Self { look_ns, pays: true }
+        Self { look_ns, pays: true, looked_ns: 0 }
+    }
+
+    /// How long it has looked and found nothing yet, in nanoseconds.
+    pub(crate) const fn looked_ns(&self) -> u64 {
+        self.looked_ns
     }
 
     /// Waits for something to end or for a time; whether it has slept.
@@ -33,9 +40,14 @@ impl Idle {
         let most = timeout.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
         let until_ns = began_ns + self.look_ns.min(most);
         if self.pays {
+            // The first look also hands the kernel what it is to do, which is work.
+            let mut first_ns = None;
             loop {
                 ring.poll()?;
-                if ring.has_ended() || monotonic_ns() >= until_ns {
+                let now_ns = monotonic_ns();
+                let first_ns = *first_ns.get_or_insert(now_ns);
+                if ring.has_ended() || now_ns >= until_ns {
+                    self.looked_ns += now_ns - first_ns;
                     break;
                 }
                 std::hint::spin_loop();

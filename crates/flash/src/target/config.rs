@@ -29,6 +29,9 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+/// Shards of a target at most.
+pub const SHARDS_MAX: usize = 64;
+
 /// See the module's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetConfig {

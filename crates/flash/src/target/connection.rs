@@ -24,6 +24,7 @@ use super::config::Limits;
 use super::control::{Connected, Control};
 use super::counters::{Counters, add};
 use super::io::IoSession;
+use super::ledger::Ledger;
 
 /// What a job is for.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,9 @@ pub(crate) struct Site<'a> {
     /// On the first shard.
     pub(crate) control: Option<&'a mut Control>,
     pub(crate) counters: &'a Counters,
+    pub(crate) ledger: &'a mut Ledger,
+    /// Which shard it is.
+    pub(crate) shard: u16,
     pub(crate) now_ns: u64,
     /// Of the connection that is driven.
     pub(crate) connection: u32,
@@ -354,10 +358,10 @@ impl Connection {
         }
     }
 
-    /// Gives back memory that commands hold.
-    pub(crate) fn release(&mut self, pool: &mut Pool) {
+    /// Gives back memory that commands hold to a shard.
+    pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         if let Role::Io(session) = &mut self.role {
-            session.release(pool);
+            session.release(shard, pool);
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use proto::nvme::log::{AnaGroup, DiscoveryEntry, Health};
 use proto::nvme::{
@@ -14,6 +15,7 @@ use proto::nvme::{
 };
 
 use super::config::Limits;
+use super::meter::Kind;
 use super::subsystem::{NAMESPACES_MAX, Subsystem, find};
 
 /// A controller and whom it is for.
@@ -261,7 +263,19 @@ impl View for Look<'_> {
     }
 
     fn health(&self) -> Health {
-        Health::default()
+        let mut health = Health::default();
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        for namespace in namespaces.iter().flat_map(|all| all.iter()) {
+            for (_, counters) in namespace.counters() {
+                let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
+                let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+                health.reads += value(&reads.commands);
+                health.writes += value(&writes.commands);
+                health.bytes_read += value(&reads.bytes);
+                health.bytes_written += value(&writes.bytes);
+            }
+        }
+        health
     }
 
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {

@@ -21,6 +21,9 @@ pub struct Counters {
     pub violations: AtomicU64,
     /// Times that the shard has slept.
     pub sleeps: AtomicU64,
+    /// Processor time of the shard in nanoseconds, what the kernel did for it included, without the
+    /// time that it looked for work and found none; up to 10 ms of work old.
+    pub busy_ns: AtomicU64,
 }
 
 /// Adds to a counter that nobody else writes.

@@ -11,13 +11,15 @@ use std::sync::Arc;
 use proto::nvme::{Command, Data, Fused, Io, Queue, Slot, Status, Submission, data_digest};
 use sys::block::Block;
 
-use crate::backend::{Backend, Failure, Operation, Work};
+use crate::backend::{Failure, Operation, Work};
 use crate::jobs::{Ended, Job};
 use crate::pool::Pool;
 
 use super::admin::is_disconnect;
 use super::connection::{Site, Tag};
 use super::counters::add;
+use super::ledger::Answered;
+use super::meter::Kind;
 use super::plan::{Plan, Step, failed, plan, steps};
 use super::subsystem::{Namespace, Subsystem, find};
 
@@ -26,8 +28,9 @@ const ALL_NAMESPACES: u32 = u32::MAX;
 
 /// A command that is under way.
 struct Pending {
-    backend: Arc<dyn Backend>,
+    namespace: Arc<Namespace>,
     plan: Plan,
+    taken_ns: u64,
     /// Its data: from the host, or for it.
     block: Option<Block>,
     /// Requests that are still to be made, the next last.
@@ -98,26 +101,42 @@ impl IoSession {
         }
         match self.prepare(submission) {
             Err(status) => {
-                add(&site.counters.failures, 1);
+                self.refuse(submission, site);
                 wire.queue.complete(slot, status, 0, wire.out);
                 0
             }
-            Ok((backend, plan)) => {
-                let is_read = matches!(plan.first, Operation::Read) && plan.answers;
-                if is_read && backend.is_immediate() {
-                    read_at_once(slot, &*backend, &plan, &mut wire, site);
+            Ok((namespace, plan)) => {
+                if kind_of(&plan) == Kind::Read && namespace.backend.is_immediate() {
+                    read_at_once(slot, namespace, &plan, &mut wire, site);
                     return 0;
                 }
-                let steps = Vec::new();
-                let pending = Pending { backend, plan, block: None, steps };
+                namespace.meter.shard(site.shard).begin();
+                let (taken_ns, steps) = (site.now_ns, Vec::new());
+                let pending = Pending { namespace, plan, taken_ns, block: None, steps };
                 self.pending[usize::from(slot.number())] = Some(pending);
                 self.begin(slot, &mut wire, site)
             }
         }
     }
 
+    // Counts a command that cannot be done, for its namespace if it has one.
+    fn refuse(&self, submission: &Submission, site: &mut Site<'_>) {
+        add(&site.counters.failures, 1);
+        let kind = match submission.command {
+            Command::Io(Io::Read(_)) => Kind::Read,
+            Command::Io(Io::Write(_)) => Kind::Write,
+            _ => Kind::Other,
+        };
+        if let Some(namespace) = find(&self.namespaces, submission.nsid) {
+            let namespace = Arc::clone(namespace);
+            let (bytes, has_failed) = (0, true);
+            let (taken_ns, was_begun) = (site.now_ns, false);
+            site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        }
+    }
+
     // What it is about, and what that takes.
-    fn prepare(&self, submission: &Submission) -> Result<(Arc<dyn Backend>, Plan), Status> {
+    fn prepare(&self, submission: &Submission) -> Result<(Arc<Namespace>, Plan), Status> {
         let Command::Io(io) = submission.command else {
             return Err(Status::INVALID_OPCODE.do_not_retry());
         };
@@ -131,7 +150,7 @@ impl IoSession {
         };
         let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
         let plan = plan(io, submission.data, namespace.backend.geometry())?;
-        Ok((Arc::clone(&namespace.backend), Plan { all, ..plan }))
+        Ok((Arc::clone(namespace), Plan { all, ..plan }))
     }
 
     // Finds memory for a command, and asks for its data or begins its work.
@@ -221,7 +240,7 @@ impl IoSession {
                 self.answer(slot, Status::SUCCESS, wire, site);
                 return 0;
             };
-            let backend = other.unwrap_or_else(|| Arc::clone(&pending.backend));
+            let backend = other.unwrap_or_else(|| Arc::clone(&pending.namespace.backend));
             let block = match (pending.plan.compares, request.operation) {
                 // What is read is compared with what is held.
                 (true, _) => Some(site.pool.lend_anyway(pending.plan.bytes as usize)),
@@ -287,21 +306,20 @@ impl IoSession {
     fn answer(&mut self, slot: Slot, status: Status, wire: &mut Wire<'_>, site: &mut Site<'_>) {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(pending) = place.and_then(Option::take) else { return };
-        let bytes = u64::from(pending.plan.bytes);
-        if !status.is_success() {
+        let has_failed = !status.is_success();
+        if has_failed {
             add(&site.counters.failures, 1);
         } else if pending.plan.answers {
             let length = pending.plan.bytes as usize;
             let data = pending.block.as_deref().and_then(|block| block.get(..length));
             send_data(slot, data.unwrap_or_default(), wire);
-            add(&site.counters.reads, 1);
-            add(&site.counters.read_bytes, bytes);
-        } else if matches!(pending.plan.first, Operation::Write { .. }) {
-            add(&site.counters.writes, 1);
-            add(&site.counters.write_bytes, bytes);
         }
         wire.queue.complete(slot, status, 0, wire.out);
-        pending.block.into_iter().for_each(|block| site.pool.give(block));
+        let Pending { namespace, plan, taken_ns, block, .. } = pending;
+        block.into_iter().for_each(|block| site.pool.give(block));
+        let (kind, bytes) = counted(&plan);
+        let was_begun = true;
+        site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 
     /// Tries again what waits for memory; how many jobs that has begun.
@@ -326,21 +344,40 @@ impl IoSession {
         jobs
     }
 
-    /// Gives back memory that commands hold.
-    pub(crate) fn release(&mut self, pool: &mut Pool) {
-        let held = self.pending.drain(..).flatten().filter_map(|pending| pending.block);
-        held.for_each(|block| pool.give(block));
+    /// Gives back memory that commands hold to a shard, and no longer counts them.
+    pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
+        for pending in self.pending.drain(..).flatten() {
+            pending.namespace.meter.shard(shard).end();
+            pending.block.into_iter().for_each(|block| pool.give(block));
+        }
+    }
+}
+
+const fn kind_of(plan: &Plan) -> Kind {
+    match plan.first {
+        Operation::Read if plan.answers => Kind::Read,
+        Operation::Write { .. } => Kind::Write,
+        _ => Kind::Other,
+    }
+}
+
+// What a command is counted as, and its bytes.
+const fn counted(plan: &Plan) -> (Kind, u32) {
+    match kind_of(plan) {
+        Kind::Other => (Kind::Other, 0),
+        kind => (kind, plan.bytes),
     }
 }
 
 // Where the device answers at once, straight into what is sent.
 fn read_at_once(
     slot: Slot,
-    backend: &dyn Backend,
+    namespace: Arc<Namespace>,
     plan: &Plan,
     wire: &mut Wire<'_>,
-    site: &Site<'_>,
+    site: &mut Site<'_>,
 ) {
+    let backend = &namespace.backend;
     let before = wire.out.len();
     wire.queue.data_header(slot, 0, plan.bytes, true, wire.out);
     let from = wire.out.len();
@@ -351,14 +388,14 @@ fn read_at_once(
         Work::Done(result) => result,
         Work::Kernel(_) => Err(Failure::Medium),
     };
-    match backend.end(&request, result, site.now_ns) {
+    let result = backend.end(&request, result, site.now_ns);
+    let has_failed = result.is_err();
+    match result {
         Ok(()) => {
             if wire.queue.digests().data {
                 let digest = data_digest(&wire.out[from..]);
                 wire.out.extend_from_slice(&digest);
             }
-            add(&site.counters.reads, 1);
-            add(&site.counters.read_bytes, u64::from(plan.bytes));
             wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
         }
         Err(failure) => {
@@ -367,6 +404,9 @@ fn read_at_once(
             wire.queue.complete(slot, failed(failure, request.operation), 0, wire.out);
         }
     }
+    let (kind, bytes) = counted(plan);
+    let (taken_ns, was_begun) = (site.now_ns, false);
+    site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
 }
 
 fn send_data(slot: Slot, data: &[u8], wire: &mut Wire<'_>) {

@@ -7,6 +7,7 @@
 //! shard        a thread: ring, connections, jobs; mail between them
 //! connection   one socket
 //! admin, io    the commands of its queue; plan: what one takes
+//! meter        what has been done with a namespace; ledger: what is still to be counted
 //! ```
 
 mod admin;
@@ -15,7 +16,9 @@ mod connection;
 mod control;
 mod counters;
 mod io;
+mod ledger;
 mod mail;
+mod meter;
 mod plan;
 mod shard;
 mod subsystem;
@@ -32,8 +35,9 @@ use proto::nvme::Notice;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Waker};
 
-pub use config::{Limits, TargetConfig};
+pub use config::{Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
+pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
@@ -64,8 +68,13 @@ impl Target {
     /// Listens and begins to serve.
     ///
     /// # Errors
-    /// When an address is in use or not ours, or the kernel has no io_uring for this user.
+    /// When an address is in use or not ours, the kernel has no io_uring for this user, or the
+    /// number of shards is not 1 to [`SHARDS_MAX`].
     pub fn start(config: &TargetConfig, subsystems: Vec<Subsystem>) -> sys::Result<Self> {
+        if !(1..=SHARDS_MAX).contains(&usize::from(config.shards)) {
+            let reason = format!("{} shards: 1 to {SHARDS_MAX}", config.shards);
+            return Err(sys::Error::new("start a target", std::io::Error::other(reason)));
+        }
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();

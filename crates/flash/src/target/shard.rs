@@ -7,11 +7,12 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use sys::block::Block;
-use sys::clock::monotonic_ns;
+use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::{Completed, Held, Ring};
 
 use crate::idle::Idle;
@@ -22,6 +23,7 @@ use super::config::{Limits, TargetConfig};
 use super::connection::{Connection, Order, Role, Site, Tag};
 use super::control::Control;
 use super::counters::{Counters, add, subtract};
+use super::ledger::Ledger;
 use super::mail::{Message, Peer};
 
 // What a token of the ring is for, beside a number.
@@ -60,6 +62,9 @@ pub(crate) struct Shard {
     /// Connections that something has happened to.
     touched: Vec<u32>,
     orders: Vec<Order>,
+    ledger: Ledger,
+    /// When its processor time was last looked at.
+    weighed_ns: u64,
     /// Since when it is to end.
     stopping_ns: Option<u64>,
     now_ns: u64,
@@ -101,6 +106,8 @@ impl Shard {
             pool: Pool::new(lends, POOL_KEEPS),
             touched: Vec::new(),
             orders: Vec::new(),
+            ledger: Ledger::default(),
+            weighed_ns: 0,
             stopping_ns: None,
             now_ns: monotonic_ns(),
             idle,
@@ -132,8 +139,22 @@ impl Shard {
                 self.look_at_times();
             }
             self.settle();
+            self.account();
         }
         Ok(())
+    }
+
+    // What was answered is not with its hosts before the ring is waited for.
+    fn account(&mut self) {
+        let counters = &self.seed.counters;
+        if !self.ledger.is_empty() {
+            self.ledger.count(self.seed.index, counters, monotonic_ns());
+        }
+        if self.now_ns >= self.weighed_ns + LOOK_NS {
+            self.weighed_ns = self.now_ns;
+            let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
+            counters.busy_ns.store(busy_ns, Ordering::Relaxed);
+        }
     }
 
     fn has_stopped(&self) -> bool {
@@ -229,6 +250,8 @@ impl Shard {
             pool: &mut self.pool,
             control: self.seed.control.as_mut(),
             counters: &self.seed.counters,
+            ledger: &mut self.ledger,
+            shard: self.seed.index,
             now_ns: self.now_ns,
             connection: number,
             orders: &mut self.orders,
@@ -413,7 +436,7 @@ impl Shard {
         let Some(mut connection) = place.and_then(Option::take) else { return };
         self.free.push(number);
         subtract(&self.seed.counters.connections, 1);
-        connection.release(&mut self.pool);
+        connection.release(self.seed.index, &mut self.pool);
         match &connection.role {
             Role::New => {}
             Role::Admin(admin) => {

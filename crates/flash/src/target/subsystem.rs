@@ -9,6 +9,8 @@ use workload::fnv64;
 
 use crate::backend::Backend;
 
+use super::meter::{Meter, NamespaceCounters};
+
 /// A device as hosts see it.
 pub struct Namespace {
     /// NSID: 1 to 1024.
@@ -17,6 +19,7 @@ pub struct Namespace {
     pub backend: Arc<dyn Backend>,
     /// It is the same to hosts as long as this is.
     pub identity: String,
+    pub(super) meter: Meter,
 }
 
 /// A subsystem: namespaces that hosts reach together.
@@ -34,6 +37,17 @@ pub struct Subsystem {
 pub const NAMESPACES_MAX: u32 = 1024;
 
 impl Namespace {
+    /// A namespace with nothing done yet; `id` is 1 to [`NAMESPACES_MAX`].
+    #[must_use]
+    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: String) -> Self {
+        Self { id, backend, identity, meter: Meter::default() }
+    }
+
+    /// What has been done with it, by the number of each shard that has done something.
+    pub fn counters(&self) -> impl Iterator<Item = (u16, &NamespaceCounters)> {
+        self.meter.shards()
+    }
+
     /// What Identify says of it (NVM Command Set 4.1.5).
     #[must_use]
     pub fn data(&self) -> NamespaceData {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use flash::backend::{Backend, FileBackend, MemoryBackend};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri};
 use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
-use flash::target::{Limits, Namespace, Subsystem, Target, TargetConfig};
+use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::{Bytes, Duration};
 use proto::nvme::{Digests, Nqn, Status};
 
@@ -21,7 +22,7 @@ pub(crate) fn nqn(name: &str) -> Nqn {
 
 /// One subsystem with one namespace, on a port of its own.
 pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> Target {
-    let namespace = Namespace { id: 1, backend, identity: "test".to_owned() };
+    let namespace = Namespace::new(1, backend, "test".to_owned());
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
     let busy_poll = Duration::from_us(0);
@@ -120,7 +121,7 @@ fn little_memory_is_enough() {
 
 #[test]
 fn only_hosts_that_are_allowed_connect() {
-    let namespace = Namespace { id: 1, backend: memory(), identity: "test".to_owned() };
+    let namespace = Namespace::new(1, memory(), "test".to_owned());
     let allowed = BTreeSet::from([nqn("nqn.2026-11.example:other")]);
     let subsystem = Subsystem::new(nqn(NAME), Some(allowed), vec![namespace]);
     let config = TargetConfig {
@@ -174,4 +175,29 @@ fn two_targets_do_not_share_an_address() {
         limits: Limits::default(),
     };
     assert!(Target::start(&config, Vec::new()).is_err());
+}
+
+// One shard writes them; they are complete when the host has its answers.
+#[test]
+fn what_is_done_is_counted_by_namespace_and_shard() {
+    let target = serve(memory(), 2, Limits::default());
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    is_right(&load(&device, 4096, 2, 500), 1000, "it is not counted otherwise");
+    let namespaces = target.subsystems()[0].namespaces();
+    let mut total = 0;
+    for (shard, counters) in namespaces[0].counters() {
+        assert_eq!(counters.in_flight.load(Ordering::Relaxed), 0, "{shard}");
+        for kind in Kind::ALL {
+            let of = counters.of(kind);
+            let commands = of.commands.load(Ordering::Relaxed);
+            let bytes = if kind == Kind::Other { 0 } else { commands * 4096 };
+            assert_eq!(of.bytes.load(Ordering::Relaxed), bytes, "{shard} {kind:?}");
+            assert_eq!(of.failures.load(Ordering::Relaxed), 0, "{shard} {kind:?}");
+            let counts = of.latency.counts();
+            assert_eq!(counts.iter().sum::<u64>(), commands, "{shard} {kind:?}");
+            assert_eq!(of.latency.sum_ns() > 0, commands > 0, "{shard} {kind:?}");
+            total += commands;
+        }
+    }
+    assert_eq!((total, namespaces[0].counters().count()), (1000, 2));
 }
