@@ -6,6 +6,7 @@
 
 mod flags;
 mod setting;
+mod toml_text;
 mod usage;
 
 mod experiment;

@@ -11,17 +11,18 @@ use crate::setting::socket_address;
 ///
 /// Each disk is a subsystem of its own with one namespace. Linux mounts it: nvme connect -t tcp. It
 /// serves until Ctrl-C, which ends what is under way first. SIGHUP looks at the sizes of files
-/// again and tells hosts.
+/// again, reads a FILE again, and tells hosts what is new, gone or of another size.
 #[derive(Debug, Args)]
+#[command(override_usage = "afar serve [OPTIONS] DISK...\n       afar serve [--quiet] FILE.toml")]
 #[command(after_help = NOTES)]
 pub(crate) struct ServeFlags {
     /// NAME=URI: the subsystem nqn.2026-11.local.afar:NAME (or NAME itself, if it begins with nqn.)
-    /// and file:PATH, memory:SIZE or null:
+    /// and file:PATH, memory:SIZE or null:; or one file that ends in .toml and says everything
     #[arg(value_name = "DISK", required = true)]
     pub(crate) disks: Vec<String>,
 
-    /// Where hosts connect; may be given several times
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4420")]
+    /// Where hosts connect; may be given several times [default: 127.0.0.1:4420]
+    #[arg(long, value_name = "ADDRESS:PORT")]
     #[arg(value_parser = socket_address)]
     pub(crate) nvme: Vec<SocketAddr>,
 
@@ -35,8 +36,14 @@ pub(crate) struct ServeFlags {
     pub(crate) shards: Option<u16>,
 
     /// Look for the next request without sleeping for this long, where that has paid the last time
-    #[arg(long, value_name = "TIME", default_value = "20us")]
-    pub(crate) busy_poll: Duration,
+    /// [default: 20us]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) busy_poll: Option<Duration>,
+
+    /// Where what has been done can be read, in Prometheus' format, at /metrics; afar top shows it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(value_parser = socket_address)]
+    pub(crate) metrics: Option<SocketAddr>,
 
     /// Print nothing but errors
     #[arg(long, short)]
@@ -46,6 +53,21 @@ pub(crate) struct ServeFlags {
 const NOTES: &str = "\
 file: takes ?size=SIZE to make the file if it is not there, and every kind ?block=4096 for blocks of
 another size than 512 bytes.
+
+A file has the flags' names at its top, and several namespaces where that is wanted:
+
+  nvme = [\"0.0.0.0:4420\"]
+  shards = 2
+  busy_poll = \"50us\"
+  metrics = \"127.0.0.1:9420\"
+  [[subsystem]]
+  name = \"disk\"
+  allow = [\"nqn.2014-08.org.example:host\"]
+  namespaces = [ { id = 1, uri = \"file:/data/disk.img?size=10GiB\" } ]
+
+After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
+subsystems, namespaces and, for new connections, who is allowed. A namespace with another uri is
+opened anew; a file that is there keeps the size it has.
 
 Not done: reservations, several paths with access states, authentication and TLS. Serve on networks
 you trust.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::flags::Engine;
 use crate::setting::{Bandwidth, delay};
+use crate::toml_text;
 
 /// The axes, in the order in which tables show them.
 pub(crate) const AXES: [&str; 8] =
@@ -186,12 +187,8 @@ impl Sweep {
     }
 
     fn parse(text: &str) -> Result<Self, Wrong> {
-        let sweep: Self = toml::from_str(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = text[..at].matches('\n').count() + 1;
-            let words: Vec<&str> = error.message().split_whitespace().collect();
-            Wrong::Syntax { line, message: words.join(" ") }
-        })?;
+        let sweep: Self = toml_text::parse(text)
+            .map_err(|toml_text::Wrong { line, message }| Wrong::Syntax { line, message })?;
         sweep.check().map_err(Wrong::Value)?;
         Ok(sweep)
     }

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use proto::nvme::log::{AnaGroup, DiscoveryEntry, Health};
 use proto::nvme::{
-    ConnectRequest, Controller, ControllerConfig, ControllerKind, NamespaceData, Nqn, Status, View,
+    ConnectRequest, Controller, ControllerConfig, ControllerKind, NamespaceData, Notice, Nqn, Slot,
+    Status, View,
 };
 
 use super::config::Limits;
@@ -50,6 +51,8 @@ pub(crate) struct Control {
     limits: Limits,
     subsystems: Vec<Arc<Subsystem>>,
     associations: BTreeMap<u16, Association>,
+    /// Counts changes of what can be discovered, from 1.
+    generation: u64,
     last_id: u16,
 }
 
@@ -73,7 +76,33 @@ const fn invalid(field: u32) -> Refusal {
 
 impl Control {
     pub(crate) const fn new(limits: Limits, subsystems: Vec<Arc<Subsystem>>) -> Self {
-        Self { limits, subsystems, associations: BTreeMap::new(), last_id: 0 }
+        Self { limits, subsystems, associations: BTreeMap::new(), generation: 1, last_id: 0 }
+    }
+
+    /// Serves these from now on; admin connections of controllers that lose theirs.
+    pub(crate) fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) -> Vec<u32> {
+        self.subsystems = subsystems;
+        self.generation += 1;
+        let served = |own: &Arc<Subsystem>| self.subsystems.iter().any(|all| Arc::ptr_eq(all, own));
+        let is_lost = |one: &&Association| one.subsystem.as_ref().is_some_and(|own| !served(own));
+        self.associations.values().filter(is_lost).map(|one| one.connection).collect()
+    }
+
+    /// Notes that something has happened to a subsystem, or to discovery; which admin connections
+    /// are to be told what.
+    pub(crate) fn notify(
+        &mut self,
+        subsystem: Option<&Arc<Subsystem>>,
+        notices: &[Notice],
+    ) -> Vec<(u32, (Slot, u64))> {
+        let mut events = Vec::new();
+        for one in self.associations.values_mut() {
+            if one.subsystem.as_ref().map(Arc::as_ptr) == subsystem.map(Arc::as_ptr) {
+                let told = notices.iter().filter_map(|notice| one.controller.notify(*notice));
+                events.extend(told.map(|event| (one.connection, event)));
+            }
+        }
+        events
     }
 
     /// Answers Connect (Base 6.3).
@@ -201,6 +230,7 @@ impl Control {
         let look = Look {
             subsystem: subsystem.as_deref(),
             subsystems: &self.subsystems,
+            generation: self.generation,
             host,
             local: *local,
         };
@@ -217,10 +247,6 @@ impl Control {
         if let Some(association) = self.associations.get_mut(&id) {
             association.queues.remove(&queue);
         }
-    }
-
-    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut Association> {
-        self.associations.values_mut()
     }
 
     /// Controllers whose hosts have been silent for too long (Base 3.9).
@@ -247,6 +273,7 @@ fn serial(nqn: &Nqn) -> String {
 pub(crate) struct Look<'a> {
     subsystem: Option<&'a Subsystem>,
     subsystems: &'a [Arc<Subsystem>],
+    generation: u64,
     host: &'a Nqn,
     local: SocketAddr,
 }
@@ -291,6 +318,160 @@ impl View for Look<'_> {
             port: 1,
             is_this_discovery: false,
         });
-        (entries.collect(), 1)
+        (entries.collect(), self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::nvme::{
+        Admin, Arrival, Change, Command, ConnectData, Data, Digests, Direction, Fabrics, Fused,
+        HostQueue, Property, Queue, QueueLimits, Reply, Submission, Transfer,
+    };
+
+    use super::*;
+
+    fn subsystem(name: &str) -> Arc<Subsystem> {
+        Arc::new(Subsystem::new(Nqn::new(name).expect("it is one"), None, Vec::new()))
+    }
+
+    fn control(subsystems: &[&Arc<Subsystem>]) -> Control {
+        let subsystems = subsystems.iter().map(|one| Arc::clone(one)).collect();
+        Control::new(Limits::default(), subsystems)
+    }
+
+    // Slots are those of a queue: what comes when a host connects, and in which.
+    fn arrived(name: &str) -> (Slot, ConnectRequest) {
+        let mut queue = Queue::new(QueueLimits {
+            capsule_data_bytes: 8192,
+            maxh2cdata: 8192,
+            transfer_bytes: 8192,
+            entries: 32,
+        });
+        let [mut sent, mut answered] = [Vec::new(), Vec::new()];
+        let mut host = HostQueue::begin(32, Digests { header: false, data: false }, &mut sent);
+        assert!(queue.receive(&mut &sent[..], &mut answered).expect("it is right").is_none());
+        host.receive(&mut &answered[..]).expect("it is right");
+        let data = ConnectData {
+            host_id: [1; 16],
+            controller_id: ANY,
+            subsystem: Nqn::new(name).expect("it is one"),
+            host: Nqn::new("nqn.host").expect("it is one"),
+        };
+        let data = data.write();
+        let length = u32::try_from(data.len()).expect("it is short");
+        let connect =
+            Fabrics::Connect { format: 0, queue: 0, size: 31, attributes: 0, keep_alive_ms: 0 };
+        let submission = Submission {
+            cid: 0,
+            fused: Fused::No,
+            nsid: 0,
+            data: Data::InCapsule { offset: 0, length },
+            direction: Direction::ToController,
+            command: Command::Fabrics(connect),
+        };
+        sent.clear();
+        host.submit(submission.write(), &data, Transfer::None, &mut sent).expect("there is room");
+        match queue.receive(&mut &sent[..], &mut answered) {
+            Ok(Some(Arrival::Connect(slot, request))) => (slot, request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn connect(control: &mut Control, name: &str, connection: u32) -> Option<u16> {
+        let (_, request) = arrived(name);
+        let local = "10.0.0.1:4420".parse().expect("it is one");
+        match control.connect(&request, connection, local, 0) {
+            Ok(Connected::Admin(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn ask(control: &mut Control, id: u16, command: Command, length: u32) -> Reply {
+        let (controller, look) = control.with_view(id).expect("it is there");
+        let (data, direction) = match length {
+            0 => (Data::None, Direction::None),
+            _ => (Data::Transport { length }, Direction::ToHost),
+        };
+        let submission = Submission { cid: 1, fused: Fused::No, nsid: 0, data, direction, command };
+        controller.handle(arrived("nqn.any").0, &submission, &look, 0)
+    }
+
+    // A discovery controller that wants to know, and what it finds.
+    fn watch(control: &mut Control, connection: u32) -> u16 {
+        let id = connect(control, Nqn::DISCOVERY, connection).expect("anybody may");
+        let property = Property { offset: 0x14, is_wide: false };
+        let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
+        let enabled = ask(control, id, Command::Fabrics(enable), 0);
+        assert_eq!(enabled, Reply::Changed(Change::Enabled));
+        let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: 1 << 31 };
+        ask(control, id, Command::Admin(want), 0);
+        assert_eq!(ask(control, id, Command::Admin(Admin::AsyncEventRequest), 0), Reply::Held);
+        id
+    }
+
+    fn found(control: &mut Control, id: u16) -> [u8; 2] {
+        let page = Admin::GetLogPage {
+            page: 0x70,
+            specific: 0,
+            retains_event: false,
+            length: 1024,
+            offset: 0,
+            is_index: false,
+        };
+        match ask(control, id, Command::Admin(page), 1024) {
+            Reply::Data(data) => [data[0], data[8]],
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn subsystems_come_and_go_while_hosts_are_there() {
+        let [one, two, three] = ["nqn.one", "nqn.two", "nqn.three"].map(subsystem);
+        let mut control = control(&[&one, &two]);
+        assert!(connect(&mut control, "nqn.one", 10).is_some());
+        assert!(connect(&mut control, "nqn.two", 20).is_some());
+        assert_eq!(connect(&mut control, "nqn.three", 30), None, "it is not there yet");
+        let watcher = watch(&mut control, 40);
+        assert_eq!(found(&mut control, watcher), [1, 2]);
+        let lost = control.serve(vec![Arc::clone(&one), Arc::clone(&three)]);
+        assert_eq!(lost, [20]);
+        let events = control.notify(None, &[Notice::Discovery]);
+        assert_eq!(events, [(40, (arrived("nqn.any").0, 0x70_f0_02))]);
+        assert_eq!(found(&mut control, watcher), [2, 2]);
+        assert_eq!(connect(&mut control, "nqn.two", 50), None, "it is gone");
+        assert!(connect(&mut control, "nqn.three", 60).is_some());
+        // One of the same name is another; nobody has said yet that the connection of 20 is gone.
+        assert_eq!(control.serve(vec![subsystem("nqn.one"), three]), [10, 20]);
+    }
+
+    #[test]
+    fn hosts_that_may_not_connect_do_not_find_it() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        let watcher = watch(&mut control, 40);
+        assert_eq!(found(&mut control, watcher), [1, 1]);
+        one.admit(Some(BTreeSet::new()));
+        let lost = control.serve(vec![Arc::clone(&one)]);
+        assert!(lost.is_empty(), "those that are there stay: {lost:?}");
+        assert_eq!(found(&mut control, watcher), [2, 0]);
+        assert_eq!(connect(&mut control, "nqn.one", 10), None);
+    }
+
+    #[test]
+    fn only_hosts_of_a_subsystem_hear_of_its_namespaces() {
+        let [one, two] = ["nqn.one", "nqn.two"].map(subsystem);
+        let mut control = control(&[&one, &two]);
+        for (name, connection) in [("nqn.one", 10), ("nqn.two", 20)] {
+            let id = connect(&mut control, name, connection).expect("it is there");
+            let property = Property { offset: 0x14, is_wide: false };
+            let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
+            ask(&mut control, id, Command::Fabrics(enable), 0);
+            let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: 1 << 8 };
+            ask(&mut control, id, Command::Admin(want), 0);
+            ask(&mut control, id, Command::Admin(Admin::AsyncEventRequest), 0);
+        }
+        let events = control.notify(Some(&two), &[Notice::Namespace(7)]);
+        assert_eq!(events, [(20, (arrived("nqn.any").0, 0x04_00_02))]);
     }
 }

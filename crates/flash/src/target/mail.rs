@@ -1,11 +1,13 @@
 //! What shards tell one another.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use proto::nvme::Notice;
 use sys::event::Waker;
 
 use super::connection::Connection;
+use super::subsystem::Subsystem;
 
 /// Something for a shard to know or do.
 pub(crate) enum Message {
@@ -15,8 +17,10 @@ pub(crate) enum Message {
     EndController(u16),
     /// For the first shard: this queue of this controller is gone.
     QueueEnded { controller: u16, queue: u16 },
-    /// Namespaces have changed; the first shard also tells hosts.
-    Changed(Vec<Notice>),
+    /// Namespaces of a subsystem have changed; the first shard also tells hosts.
+    Changed(Arc<Subsystem>, Vec<Notice>),
+    /// For the first shard: these are served now.
+    Serve(Vec<Arc<Subsystem>>),
     /// End what is under way and go.
     Stop,
 }

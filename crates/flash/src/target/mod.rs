@@ -8,6 +8,7 @@
 //! connection   one socket
 //! admin, io    the commands of its queue; plan: what one takes
 //! meter        what has been done with a namespace; ledger: what is still to be counted
+//! observer     what others may look at meanwhile
 //! ```
 
 mod admin;
@@ -19,6 +20,7 @@ mod io;
 mod ledger;
 mod mail;
 mod meter;
+mod observer;
 mod plan;
 mod shard;
 mod subsystem;
@@ -38,6 +40,7 @@ use sys::event::{Poll, Waker};
 pub use config::{Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
 pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
+pub use observer::Observer;
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
@@ -49,8 +52,7 @@ pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<JoinHandle<sys::Result<()>>>,
     addresses: Vec<SocketAddr>,
-    counters: Vec<Arc<Counters>>,
-    subsystems: Vec<Arc<Subsystem>>,
+    observer: Observer,
     /// Readable when a shard has ended.
     ended: Waker,
 }
@@ -92,23 +94,23 @@ impl Target {
             mails.push(mail);
         }
         let peers: Arc<[Peer]> = peers.into();
-        let counters: Vec<_> = mails.iter().map(|_| Arc::new(Counters::default())).collect();
+        let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
+        let control = Control::new(config.limits, subsystems.clone());
         let mut target = Self {
             peers,
             threads: Vec::new(),
             addresses,
-            counters,
-            subsystems,
+            observer: Observer::new(counters, subsystems),
             ended: Waker::new()?,
         };
-        let mut control = Some(Control::new(config.limits, target.subsystems.clone()));
+        let mut control = Some(control);
         for (index, mail) in (0..config.shards).zip(mails) {
             let seed = Seed {
                 index,
                 config: config.clone(),
                 mail,
                 peers: Arc::clone(&target.peers),
-                counters: Arc::clone(&target.counters[usize::from(index)]),
+                counters: Arc::clone(&target.counters()[usize::from(index)]),
                 control: control.take(),
                 listeners: std::mem::take(&mut listeners),
             };
@@ -154,20 +156,33 @@ impl Target {
     /// What each shard has done.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
-        &self.counters
+        self.observer.counters()
     }
 
-    /// What it serves.
+    /// What it serves now.
     #[must_use]
-    pub fn subsystems(&self) -> &[Arc<Subsystem>] {
-        &self.subsystems
+    pub fn subsystems(&self) -> Arc<[Arc<Subsystem>]> {
+        self.observer.subsystems()
     }
 
-    /// Tells hosts that namespaces are others or of another size.
-    pub fn changed(&self, namespaces: &[u32]) {
+    /// What others may look at while it works.
+    #[must_use]
+    pub const fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    /// Serves these subsystems, whose names differ, in place of those it has served. Controllers of
+    /// those that are gone end; hosts that wait for it hear that there is something else to find.
+    pub fn serve(&self, subsystems: Vec<Arc<Subsystem>>) {
+        self.observer.serve(subsystems.clone());
+        self.peers[0].tell(Message::Serve(subsystems));
+    }
+
+    /// Tells hosts of a subsystem that namespaces of it are others or of another size.
+    pub fn changed(&self, subsystem: &Arc<Subsystem>, namespaces: &[u32]) {
         let notices: Vec<_> = namespaces.iter().map(|id| Notice::Namespace(*id)).collect();
         for peer in &*self.peers {
-            peer.tell(Message::Changed(notices.clone()));
+            peer.tell(Message::Changed(Arc::clone(subsystem), notices.clone()));
         }
     }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use proto::nvme::Notice;
 use sys::block::Block;
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::{Completed, Held, Ring};
@@ -25,6 +26,7 @@ use super::control::Control;
 use super::counters::{Counters, add, subtract};
 use super::ledger::Ledger;
 use super::mail::{Message, Peer};
+use super::subsystem::Subsystem;
 
 // What a token of the ring is for, beside a number.
 const KIND: u64 = 0xff << 56;
@@ -213,7 +215,11 @@ impl Shard {
         self.adopt(Box::new(connection));
     }
 
-    fn adopt(&mut self, connection: Box<Connection>) {
+    fn adopt(&mut self, mut connection: Box<Connection>) {
+        // It may have been on its way when its namespaces changed.
+        if let Role::Io(session) = &mut connection.role {
+            session.refresh();
+        }
         let number = self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
             u32::try_from(self.connections.len() - 1).expect("connections are bounded")
@@ -272,27 +278,38 @@ impl Shard {
                     control.end_queue(controller, queue);
                 }
             }
-            Message::Changed(notices) => self.changed(&notices),
+            Message::Changed(subsystem, notices) => {
+                self.refresh();
+                self.notify(Some(&subsystem), &notices);
+            }
+            Message::Serve(subsystems) => self.serve(subsystems),
             Message::Stop => self.stop(),
         }
     }
 
-    fn changed(&mut self, notices: &[proto::nvme::Notice]) {
+    // Namespaces have changed.
+    fn refresh(&mut self) {
         for connection in self.connections.iter_mut().flatten() {
             if let Role::Io(session) = &mut connection.role {
                 session.refresh();
             }
         }
-        let mut events = Vec::new();
-        if let Some(control) = &mut self.seed.control {
-            for association in control.all() {
-                let told = notices.iter().filter_map(|n| association.controller.notify(*n));
-                events.extend(told.map(|event| (association.connection, event)));
-            }
-        }
-        for (connection, (slot, result)) in events {
+    }
+
+    fn notify(&mut self, subsystem: Option<&Arc<Subsystem>>, notices: &[Notice]) {
+        let control = self.seed.control.as_mut();
+        let events = control.map(|control| control.notify(subsystem, notices));
+        for (connection, (slot, result)) in events.unwrap_or_default() {
             self.with(connection, |connection, _| connection.event(slot, result));
         }
+    }
+
+    fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
+        let lost = self.seed.control.as_mut().map(|control| control.serve(subsystems));
+        for connection in lost.unwrap_or_default() {
+            self.with(connection, |connection, _| connection.close());
+        }
+        self.notify(None, &[Notice::Discovery]);
     }
 
     fn stop(&mut self) {

@@ -26,8 +26,7 @@ pub struct Namespace {
 pub struct Subsystem {
     /// What hosts connect to.
     pub nqn: Nqn,
-    /// Who may; anybody if `None`.
-    pub hosts: Option<BTreeSet<Nqn>>,
+    hosts: RwLock<Option<BTreeSet<Nqn>>>,
     namespaces: RwLock<Arc<[Arc<Namespace>]>>,
     /// Counts changes of the namespaces.
     generation: AtomicU64,
@@ -92,14 +91,15 @@ impl Namespace {
 }
 
 impl Subsystem {
-    /// A subsystem with these namespaces, whose identifiers differ.
+    /// A subsystem with these namespaces, whose identifiers differ, for these hosts; for anybody if
+    /// `None`.
     #[must_use]
     pub fn new(nqn: Nqn, hosts: Option<BTreeSet<Nqn>>, namespaces: Vec<Namespace>) -> Self {
         let mut namespaces: Vec<_> = namespaces.into_iter().map(Arc::new).collect();
         namespaces.sort_by_key(|namespace| namespace.id);
         Self {
             nqn,
-            hosts,
+            hosts: RwLock::new(hosts),
             namespaces: RwLock::new(namespaces.into()),
             generation: AtomicU64::new(1),
         }
@@ -111,8 +111,9 @@ impl Subsystem {
         Arc::clone(&self.namespaces.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts other namespaces in place of those it has.
-    pub fn replace(&self, namespaces: Vec<Arc<Namespace>>) {
+    /// Puts other namespaces in place of those it has; [`super::Target::changed`] then tells hosts.
+    pub fn replace(&self, mut namespaces: Vec<Arc<Namespace>>) {
+        namespaces.sort_by_key(|namespace| namespace.id);
         *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = namespaces.into();
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
@@ -126,7 +127,13 @@ impl Subsystem {
     /// Whether a host may connect.
     #[must_use]
     pub fn admits(&self, host: &Nqn) -> bool {
-        self.hosts.as_ref().is_none_or(|hosts| hosts.contains(host))
+        let hosts = self.hosts.read().unwrap_or_else(PoisonError::into_inner);
+        hosts.as_ref().is_none_or(|hosts| hosts.contains(host))
+    }
+
+    /// From now on these hosts may connect, anybody if `None`; those that have stay.
+    pub fn admit(&self, hosts: Option<BTreeSet<Nqn>>) {
+        *self.hosts.write().unwrap_or_else(PoisonError::into_inner) = hosts;
     }
 }
 

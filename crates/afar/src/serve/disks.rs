@@ -1,0 +1,200 @@
+//! The disks of a running target: opened from a plan, and made to be as another plan says.
+//!
+//! Invariants:
+//! - A plan that cannot be followed changes nothing: everything new is opened before the first
+//!   change is made.
+//! - A namespace whose device is still called the same is the same, with its counters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flash::backend::BackendUri;
+use flash::target::{Namespace, Subsystem, Target};
+use measure::Bytes;
+use proto::nvme::Nqn;
+
+use super::ServeError;
+use super::plan::{NamespacePlan, Plan, SubsystemPlan};
+
+/// See the module's description.
+pub(crate) struct Disks {
+    plan: Plan,
+    served: Vec<Served>,
+}
+
+/// A subsystem that is served, and what its namespaces were opened as.
+struct Served {
+    subsystem: Arc<Subsystem>,
+    uris: BTreeMap<u32, BackendUri>,
+}
+
+/// What a subsystem is to be.
+struct Next {
+    served: Served,
+    is_new: bool,
+    /// Its namespaces, if others than it has.
+    namespaces: Option<Vec<Arc<Namespace>>>,
+    /// Identifiers of those that are others, and what is to be said of them.
+    changed: Vec<u32>,
+    lines: Vec<String>,
+}
+
+/// Opens what a plan names.
+///
+/// # Errors
+/// When a device cannot be opened.
+pub(crate) fn open(plan: &Plan) -> Result<Vec<Subsystem>, ServeError> {
+    plan.subsystems.iter().map(open_subsystem).collect()
+}
+
+fn open_subsystem(plan: &SubsystemPlan) -> Result<Subsystem, ServeError> {
+    let namespaces = plan.namespaces.iter().map(|one| open_namespace(&plan.nqn, one));
+    let namespaces = namespaces.collect::<Result<_, _>>()?;
+    Ok(Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces))
+}
+
+fn open_namespace(nqn: &Nqn, plan: &NamespacePlan) -> Result<Namespace, ServeError> {
+    let opened = plan.uri.open();
+    let backend = opened.map_err(|source| ServeError::Open {
+        name: format!("{} ({})", nqn.as_str(), plan.text),
+        source,
+    })?;
+    Ok(Namespace::new(plan.id, backend, format!("{}/{}", nqn.as_str(), plan.id)))
+}
+
+fn uris(plan: &SubsystemPlan) -> BTreeMap<u32, BackendUri> {
+    plan.namespaces.iter().map(|one| (one.id, one.uri.clone())).collect()
+}
+
+/// How a namespace is called where people read it.
+pub(crate) fn title(nqn: &Nqn, id: u32) -> String {
+    match id {
+        1 => nqn.as_str().to_owned(),
+        _ => format!("{} namespace {id}", nqn.as_str()),
+    }
+}
+
+impl Disks {
+    /// What a target serves that was started with what [`open`] has made of a plan.
+    pub(crate) fn new(plan: Plan, target: &Target) -> Self {
+        let subsystems = target.subsystems();
+        let served = plan
+            .subsystems
+            .iter()
+            .zip(subsystems.iter())
+            .map(|(plan, subsystem)| Served { subsystem: Arc::clone(subsystem), uris: uris(plan) });
+        let served = served.collect();
+        Self { plan, served }
+    }
+
+    /// What is served.
+    pub(crate) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Looks at the sizes of what is served, and serves another plan; what has changed, by line.
+    ///
+    /// # Errors
+    /// When a device cannot be opened. Nothing has changed then.
+    pub(crate) fn follow(
+        &mut self,
+        plan: Plan,
+        target: &Target,
+    ) -> Result<Vec<String>, ServeError> {
+        let next: Vec<Next> =
+            plan.subsystems.iter().map(|one| self.next(one)).collect::<Result<_, _>>()?;
+        let mut lines = Vec::new();
+        let fixed = self.plan.fixed.differences(&plan.fixed);
+        if !fixed.is_empty() {
+            let names = fixed.join(", ");
+            lines.push(format!("{names} cannot change while it runs, and stays as it was"));
+        }
+        let mut can_find_other = false;
+        let is_left = |served: &Served| {
+            next.iter().all(|next| !Arc::ptr_eq(&next.served.subsystem, &served.subsystem))
+        };
+        for Served { subsystem, .. } in self.served.iter().filter(|served| is_left(served)) {
+            can_find_other = true;
+            lines.push(format!("{} is gone", subsystem.nqn.as_str()));
+        }
+        let mut served = Vec::new();
+        for (mut one, plan) in next.into_iter().zip(&plan.subsystems) {
+            let before = self.plan.subsystems.iter().find(|before| before.nqn == plan.nqn);
+            if !one.is_new && before.is_some_and(|before| before.allow != plan.allow) {
+                can_find_other = true;
+                one.served.subsystem.admit(plan.allow.clone());
+                lines.push(format!("{} is for other hosts", plan.nqn.as_str()));
+            }
+            can_find_other |= one.is_new;
+            lines.append(&mut one.lines);
+            lines.append(&mut one.change(target));
+            served.push(one.served);
+        }
+        if can_find_other {
+            target.serve(served.iter().map(|one| Arc::clone(&one.subsystem)).collect());
+        }
+        self.served = served;
+        // What cannot change has not.
+        self.plan = Plan { fixed: self.plan.fixed.clone(), ..plan };
+        Ok(lines)
+    }
+
+    // Opens what a subsystem does not have yet.
+    fn next(&self, plan: &SubsystemPlan) -> Result<Next, ServeError> {
+        let nqn = &plan.nqn;
+        let uris = uris(plan);
+        let Some(before) = self.served.iter().find(|one| one.subsystem.nqn == *nqn) else {
+            let subsystem = Arc::new(open_subsystem(plan)?);
+            let count = plan.namespaces.len();
+            let served = Served { subsystem, uris };
+            let lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
+            return Ok(Next { served, is_new: true, namespaces: None, changed: Vec::new(), lines });
+        };
+        let (mut changed, mut lines) = (Vec::new(), Vec::new());
+        let mut namespaces = Vec::new();
+        let had = before.subsystem.namespaces();
+        for one in &plan.namespaces {
+            let same = had.iter().find(|had| had.id == one.id);
+            match same.filter(|_| before.uris.get(&one.id) == Some(&one.uri)) {
+                Some(same) => namespaces.push(Arc::clone(same)),
+                None => {
+                    namespaces.push(Arc::new(open_namespace(nqn, one)?));
+                    changed.push(one.id);
+                    lines.push(format!("{} is {} now", title(nqn, one.id), one.text));
+                }
+            }
+        }
+        for id in before.uris.keys().filter(|id| !uris.contains_key(id)) {
+            changed.push(*id);
+            lines.push(format!("{} is gone", title(nqn, *id)));
+        }
+        let served = Served { subsystem: Arc::clone(&before.subsystem), uris };
+        let namespaces = (!changed.is_empty()).then_some(namespaces);
+        Ok(Next { served, is_new: false, namespaces, changed, lines })
+    }
+}
+
+impl Next {
+    // Puts it into effect; also what has another size.
+    fn change(&mut self, target: &Target) -> Vec<String> {
+        let subsystem = &self.served.subsystem;
+        let mut lines = Vec::new();
+        for namespace in &*subsystem.namespaces() {
+            let before = namespace.backend.geometry();
+            namespace.backend.refresh();
+            let after = namespace.backend.geometry();
+            if before != after && !self.changed.contains(&namespace.id) {
+                self.changed.push(namespace.id);
+                let title = title(&subsystem.nqn, namespace.id);
+                lines.push(format!("{title} has {} now", Bytes::new(after.bytes())));
+            }
+        }
+        if let Some(namespaces) = self.namespaces.take() {
+            subsystem.replace(namespaces);
+        }
+        if !self.changed.is_empty() {
+            target.changed(subsystem, &self.changed);
+        }
+        lines
+    }
+}

@@ -1,0 +1,201 @@
+//! A file that says what is to be served: TOML into a plan.
+
+use std::path::{Path, PathBuf};
+
+use measure::Duration;
+use serde::Deserialize;
+
+use crate::setting::socket_address;
+use crate::toml_text;
+
+use super::plan::{Fixed, NamespacePlan, Plan, SubsystemPlan, hosts, is_id, nqn};
+
+/// Why a file says nothing that can be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("{}: {source}; give a file that can be read", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{}: {what}", path.display())]
+    Value { path: PathBuf, what: String },
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default = "loopback")]
+    nvme: Vec<String>,
+    shards: Option<u16>,
+    #[serde(default = "none")]
+    busy_poll: String,
+    metrics: Option<String>,
+    #[serde(default)]
+    subsystem: Vec<SubsystemTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubsystemTable {
+    name: String,
+    allow: Option<Vec<String>>,
+    namespaces: Vec<NamespaceTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NamespaceTable {
+    id: u32,
+    uri: String,
+}
+
+fn loopback() -> Vec<String> {
+    vec!["127.0.0.1:4420".to_owned()]
+}
+
+fn none() -> String {
+    "0us".to_owned()
+}
+
+/// Reads and checks a file.
+///
+/// # Errors
+/// The first thing in it that cannot be, with its line where it has one.
+pub(crate) fn read(path: &Path) -> Result<Plan, FileError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+    parse(&text).map_err(|what| FileError::Value { path: path.to_owned(), what })
+}
+
+fn parse(text: &str) -> Result<Plan, String> {
+    let document: Document = toml_text::parse(text)
+        .map_err(|toml_text::Wrong { line, message }| format!("line {line}: {message}"))?;
+    let address = |name: &'static str| {
+        move |text: &String| socket_address(text).map_err(|error| format!("{name}: {error}"))
+    };
+    if document.nvme.is_empty() {
+        return Err("nvme is empty; leave it out for 127.0.0.1:4420".to_owned());
+    }
+    let busy_poll = document.busy_poll.parse::<Duration>();
+    let fixed = Fixed {
+        nvme: document.nvme.iter().map(address("nvme")).collect::<Result<_, _>>()?,
+        shards: document.shards,
+        busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
+        metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
+    };
+    fixed.check()?;
+    if document.subsystem.is_empty() {
+        return Err("there is no [[subsystem]]; give one a name and namespaces".to_owned());
+    }
+    let mut subsystems: Vec<SubsystemPlan> = Vec::new();
+    for table in &document.subsystem {
+        let name = &table.name;
+        let plan = subsystem(table).map_err(|what| format!("subsystem {name:?}: {what}"))?;
+        if subsystems.iter().any(|other| other.nqn == plan.nqn) {
+            return Err(format!("subsystem {name:?} is there twice; give one another name"));
+        }
+        subsystems.push(plan);
+    }
+    Ok(Plan { fixed, subsystems })
+}
+
+fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
+    let nqn = nqn(&table.name).ok_or(
+        "a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes; take another",
+    )?;
+    let allow = match &table.allow {
+        Some(names) if names.is_empty() => {
+            return Err("allow is empty; leave it out to let anybody connect".to_owned());
+        }
+        Some(names) => Some(hosts(names)?),
+        None => None,
+    };
+    let mut namespaces: Vec<NamespacePlan> = Vec::new();
+    for NamespaceTable { id, uri: text } in &table.namespaces {
+        if !is_id(*id) {
+            return Err(format!("namespace {id}: identifiers are 1 to 1024; take another"));
+        }
+        if namespaces.iter().any(|other| other.id == *id) {
+            return Err(format!("namespace {id} is there twice; give one another id"));
+        }
+        let uri = text.parse().map_err(|error| format!("namespace {id}: {error}"))?;
+        namespaces.push(NamespacePlan { id: *id, text: text.clone(), uri });
+    }
+    Ok(SubsystemPlan { nqn, allow, namespaces })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DISK: &str =
+        "[[subsystem]]\nname = \"disk\"\nnamespaces = [ { id = 1, uri = \"null:\" } ]\n";
+
+    fn refused(text: &str) -> String {
+        parse(text).expect_err("it cannot be")
+    }
+
+    #[test]
+    fn least_is_a_subsystem() {
+        let plan = parse(DISK).expect("it is enough");
+        assert_eq!(plan.fixed.nvme, ["127.0.0.1:4420".parse().expect("it is one")]);
+        assert_eq!((plan.fixed.shards, plan.fixed.metrics), (None, None));
+        assert_eq!(plan.subsystems[0].nqn.as_str(), "nqn.2026-11.local.afar:disk");
+        assert_eq!(plan.subsystems[0].allow, None);
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let plan = parse(
+            "nvme = [\"0.0.0.0:4420\", \"[::1]:4420\"]\nshards = 2\nbusy_poll = \"50us\"\n\
+             metrics = \"127.0.0.1:9420\"\n[[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
+             allow = [\"nqn.a\", \"nqn.b\"]\nnamespaces = [ { id = 7, uri = \"memory:1MiB\" }, \
+             { id = 1, uri = \"null:\" } ]\n[[subsystem]]\nname = \"empty\"\nnamespaces = []\n",
+        );
+        let plan = plan.expect("it can be");
+        assert_eq!((plan.fixed.nvme.len(), plan.fixed.shards), (2, Some(2)));
+        assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
+        let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
+        assert_eq!(first.allow.as_ref().map(std::collections::BTreeSet::len), Some(2));
+        let ids: Vec<_> = first.namespaces.iter().map(|one| (one.id, &*one.text)).collect();
+        assert_eq!(ids, [(7, "memory:1MiB"), (1, "null:")]);
+        assert!(second.namespaces.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let unknown = refused(&format!("shard = 2\n{DISK}"));
+        assert!(unknown.starts_with("line 1: unknown field `shard`, expected one of"), "{unknown}");
+        assert!(unknown.contains("`shards`"), "{unknown}");
+        let unknown =
+            refused("[[subsystem]]\nname = \"a\"\nnamespaces = [ { id = 1, url = \"\" } ]");
+        assert!(unknown.contains("unknown field `url`, expected `id` or `uri`"), "{unknown}");
+        let of = |namespaces: &str| {
+            refused(&format!("[[subsystem]]\nname = \"a\"\nnamespaces = [ {namespaces} ]"))
+        };
+        let twice = of("{ id = 1, uri = \"null:\" }, { id = 1, uri = \"null:\" }");
+        assert_eq!(twice, "subsystem \"a\": namespace 1 is there twice; give one another id");
+        for id in [0, 1025] {
+            assert!(of(&format!("{{ id = {id}, uri = \"null:\" }}")).contains("1 to 1024"));
+        }
+        assert!(of("{ id = 1, uri = \"disk:x\" }").contains("no device is called"));
+        assert!(of("{ id = -1, uri = \"null:\" }").starts_with("line 3: "));
+        assert!(refused(&format!("{DISK}{DISK}")).contains("is there twice"));
+        assert!(refused("shards = 2").contains("no [[subsystem]]"));
+        for (line, reason) in [
+            ("shards = 0", "shards 0: 1 to 64"),
+            ("shards = 65", "shards 65: 1 to 64"),
+            ("busy_poll = \"2ms\"", "at most 1ms"),
+            ("busy_poll = \"soon\"", "busy_poll: "),
+            ("nvme = []", "nvme is empty"),
+            ("nvme = [\"here\"]", "nvme: \"here\" is no place to listen"),
+            ("metrics = \"here\"", "metrics: \"here\" is no place"),
+            ("shards = ", "line 1: "),
+        ] {
+            let error = refused(&format!("{line}\n{DISK}"));
+            assert!(error.contains(reason), "{line}: {error}");
+        }
+        let nobody = refused(&DISK.replace("namespaces", "allow = []\nnamespaces"));
+        assert!(nobody.contains("allow is empty"), "{nobody}");
+        let name = refused(&DISK.replace("disk", "a b"));
+        assert!(name.starts_with("subsystem \"a b\": a name has letters"), "{name}");
+    }
+}

@@ -1,0 +1,203 @@
+//! `afar serve`: from flags or a file to a target at work, until it is told to end.
+//!
+//! ```text
+//! flags, file ─► plan ─► disks ─► Target ─► (SIGHUP: the plan again) ─► look
+//!                                   └─► metrics ─► http
+//! ```
+
+mod disks;
+mod file;
+mod http;
+mod look;
+mod metrics;
+mod plan;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use flash::backend::{Geometry, OpenError, UriError};
+use flash::target::{Target, TargetConfig};
+use measure::Bytes;
+use sys::clock::monotonic_ns;
+use sys::event::{Poll, Signals};
+
+use crate::failure::Failure;
+use crate::flags::ServeFlags;
+use crate::live::Line;
+use crate::terminal;
+
+use disks::{Disks, title};
+use file::FileError;
+use look::{Look, summary};
+use plan::{Fixed, Plan};
+
+/// What cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServeError {
+    #[error("{0}: write NAME=URI, e.g. disk=file:/data/disk.img, or a file that ends in .toml")]
+    Disk(String),
+    #[error("{file} says everything: {flag} cannot be beside it; write it in the file")]
+    Beside { file: String, flag: &'static str },
+    #[error("{name}: a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes")]
+    Name { name: String },
+    #[error("{name}: two disks have this name")]
+    Twice { name: String },
+    #[error("{name}: {source}")]
+    Uri { name: String, source: UriError },
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("{name}: {source}; check the path and its permissions")]
+    Open { name: String, source: OpenError },
+    #[error("{0}")]
+    Flag(String),
+    #[error("{source}; is another target at {addresses}?")]
+    Listen { addresses: String, source: sys::Error },
+    #[error("listen for metrics at {address}: {source}; give another address")]
+    Metrics { address: SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl ServeError {
+    /// Whether it is about what was asked, not about this machine.
+    pub(crate) const fn is_usage(&self) -> bool {
+        !matches!(
+            self,
+            Self::Open { .. } | Self::Listen { .. } | Self::Metrics { .. } | Self::System(_)
+        )
+    }
+}
+
+/// A target and what is to be done about it.
+struct Service<'a> {
+    flags: &'a ServeFlags,
+    file: Option<PathBuf>,
+    target: Target,
+    disks: Disks,
+}
+
+const SIGHUP: i32 = 1;
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Runs `afar serve`.
+///
+/// # Errors
+/// When a file, a disk or an address cannot be used.
+pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
+    // Before any thread is started, so that none of them is interrupted.
+    let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::from)?;
+    let file = plan::file_of(flags)?;
+    let plan = Plan::read(flags, file.as_deref())?;
+    let began_ns = monotonic_ns();
+    let target = start(&plan)?;
+    let metrics = plan.fixed.metrics.map(|address| expose(&target, address, began_ns));
+    let metrics = metrics.transpose()?;
+    let disks = Disks::new(plan, &target);
+    if !flags.quiet {
+        let text = welcome(&target, disks.plan(), metrics);
+        terminal::answer(&text).map_err(Failure::Stdout)?;
+    }
+    let mut line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut service = Service { flags, file, target, disks };
+    service.watch(&signals, &mut line)?;
+    drop(line);
+    let counters = service.target.counters().to_vec();
+    service.target.stop().map_err(ServeError::from)?;
+    if !flags.quiet {
+        terminal::say(&summary(&counters));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(plan: &Plan) -> Result<Target, ServeError> {
+    let Fixed { nvme, shards, busy_poll, .. } = &plan.fixed;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let config = TargetConfig {
+        nvme: nvme.clone(),
+        shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
+        busy_poll: *busy_poll,
+        limits: flash::target::Limits::default(),
+    };
+    Target::start(&config, disks::open(plan)?).map_err(|source| ServeError::Listen {
+        addresses: nvme.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        source,
+    })
+}
+
+fn expose(target: &Target, address: SocketAddr, began_ns: u64) -> Result<SocketAddr, ServeError> {
+    let observer = target.observer().clone();
+    http::start(address, move || metrics::render(&observer, began_ns))
+        .map_err(|source| ServeError::Metrics { address, source })
+}
+
+fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String {
+    let mut text = String::new();
+    for (plan, subsystem) in plan.subsystems.iter().zip(&*target.subsystems()) {
+        for namespace in &*subsystem.namespaces() {
+            let Geometry { block_count, block_shift, .. } = namespace.backend.geometry();
+            let bytes = Bytes::new(block_count << block_shift);
+            let uri = plan.namespaces.iter().find(|one| one.id == namespace.id);
+            let uri = uri.map_or("", |one| &one.text);
+            let (title, block) = (title(&plan.nqn, namespace.id), 1_u32 << block_shift);
+            text += &format!("afar: {title} is {uri}: {bytes} in blocks of {block}\n");
+        }
+    }
+    if let Some(address) = metrics {
+        text += &format!("afar: metrics at http://{address}/metrics, for afar top {address} too\n");
+    }
+    let first = plan.subsystems.first().map_or("", |subsystem| subsystem.nqn.as_str());
+    for address in target.addresses() {
+        let (ip, port) = (address.ip(), address.port());
+        let ip = if ip.is_unspecified() { "THIS-MACHINE".to_owned() } else { ip.to_string() };
+        text += &format!("afar: serving at {address} until Ctrl-C; a Linux host mounts it with\n");
+        text += &format!("      nvme connect -t tcp -a {ip} -s {port} -n {first}\n");
+    }
+    text
+}
+
+impl Service<'_> {
+    // Until a signal says that it is over.
+    fn watch(&mut self, signals: &Signals, line: &mut Option<Line>) -> Result<(), ServeError> {
+        let mut poll = Poll::new()?;
+        poll.add(signals, 0)?;
+        poll.add(self.target.ended().descriptor(), 1)?;
+        let mut ready = Vec::new();
+        let mut last = Look::at(self.target.counters());
+        loop {
+            poll.wait(line.is_some().then_some(PERIOD), &mut ready)?;
+            // A shard that has failed says why when the target is stopped.
+            if ready.iter().any(|one| one.token == 1) {
+                return Ok(());
+            }
+            while let Some(signal) = signals.next() {
+                if signal != SIGHUP {
+                    return Ok(());
+                }
+                self.look_again();
+            }
+            if let Some(line) = line {
+                let look = Look::at(self.target.counters());
+                line.draw(&look.since(&last));
+                last = look;
+            }
+        }
+    }
+
+    // Files may have grown, and the one that says what is served may say something else.
+    fn look_again(&mut self) {
+        let plan = Plan::read(self.flags, self.file.as_deref());
+        let followed = plan.and_then(|plan| self.disks.follow(plan, &self.target));
+        match followed {
+            Err(error) => {
+                terminal::say(&format!("afar serve: {error}; everything stays as it was\n"));
+            }
+            Ok(_) if self.flags.quiet => {}
+            Ok(lines) if lines.is_empty() => terminal::say("afar: nothing has changed\n"),
+            Ok(lines) => lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n"))),
+        }
+    }
+}

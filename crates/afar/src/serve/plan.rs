@@ -1,0 +1,234 @@
+//! What is to be served, checked, before anything of it is opened.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use flash::backend::BackendUri;
+use flash::target::{NAMESPACES_MAX, SHARDS_MAX};
+use measure::Duration;
+use proto::nvme::Nqn;
+
+use crate::flags::ServeFlags;
+
+use super::{ServeError, file};
+
+/// See the module's description.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) fixed: Fixed,
+    pub(crate) subsystems: Vec<SubsystemPlan>,
+}
+
+/// What stays as it is while a target runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fixed {
+    pub(crate) nvme: Vec<SocketAddr>,
+    /// As many as processors if `None`.
+    pub(crate) shards: Option<u16>,
+    pub(crate) busy_poll: Duration,
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SubsystemPlan {
+    pub(crate) nqn: Nqn,
+    /// Who may connect; anybody if `None`.
+    pub(crate) allow: Option<BTreeSet<Nqn>>,
+    /// Their identifiers differ.
+    pub(crate) namespaces: Vec<NamespacePlan>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NamespacePlan {
+    pub(crate) id: u32,
+    /// As it was written, and what that means.
+    pub(crate) text: String,
+    pub(crate) uri: BackendUri,
+}
+
+/// In front of a name that is no NQN. The domain is nobody's (RFC 6762).
+const PREFIX: &str = "nqn.2026-11.local.afar:";
+const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
+const NVME: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4420);
+
+/// The file that the words name, if that is what they are.
+///
+/// # Errors
+/// When other disks or flags are beside it.
+pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError> {
+    let is_file = |word: &&String| !word.contains('=') && word.ends_with(".toml");
+    let Some(file) = flags.disks.iter().find(is_file) else { return Ok(None) };
+    let beside = [
+        (flags.disks.len() > 1, "another DISK"),
+        (!flags.nvme.is_empty(), "--nvme"),
+        (!flags.allow.is_empty(), "--allow"),
+        (flags.shards.is_some(), "--shards"),
+        (flags.busy_poll.is_some(), "--busy-poll"),
+        (flags.metrics.is_some(), "--metrics"),
+    ];
+    match beside.iter().find(|(is_there, _)| *is_there) {
+        Some((_, flag)) => Err(ServeError::Beside { file: file.clone(), flag }),
+        None => Ok(Some(file.into())),
+    }
+}
+
+impl Plan {
+    /// What a file says, or flags where there is none.
+    ///
+    /// # Errors
+    /// The first thing that cannot be.
+    pub(crate) fn read(flags: &ServeFlags, file: Option<&Path>) -> Result<Self, ServeError> {
+        let plan = match file {
+            Some(path) => file::read(path)?,
+            None => Self::of_flags(flags)?,
+        };
+        Ok(plan)
+    }
+
+    fn of_flags(flags: &ServeFlags) -> Result<Self, ServeError> {
+        let fixed = Fixed {
+            nvme: if flags.nvme.is_empty() { vec![NVME] } else { flags.nvme.clone() },
+            shards: flags.shards,
+            busy_poll: flags.busy_poll.unwrap_or(Duration::ZERO),
+            metrics: flags.metrics,
+        };
+        fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
+        let allow = hosts(&flags.allow).map_err(|what| ServeError::Flag(format!("--{what}")))?;
+        let allow = (!allow.is_empty()).then_some(allow);
+        let mut subsystems: Vec<SubsystemPlan> = Vec::new();
+        for word in &flags.disks {
+            // An NQN has no '=', and a URI may.
+            let split = word.split_once('=');
+            let (name, uri) = split.ok_or_else(|| ServeError::Disk(word.clone()))?;
+            let nqn = nqn(name).ok_or_else(|| ServeError::Name { name: name.to_owned() })?;
+            if subsystems.iter().any(|other| other.nqn == nqn) {
+                return Err(ServeError::Twice { name: name.to_owned() });
+            }
+            let parsed = uri.parse();
+            let parsed =
+                parsed.map_err(|source| ServeError::Uri { name: name.to_owned(), source })?;
+            let namespaces = vec![NamespacePlan { id: 1, text: uri.to_owned(), uri: parsed }];
+            subsystems.push(SubsystemPlan { nqn, allow: allow.clone(), namespaces });
+        }
+        Ok(Self { fixed, subsystems })
+    }
+}
+
+impl Fixed {
+    /// The first value that cannot be, with its name.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.busy_poll > BUSY_POLL_MOST {
+            return Err(format!(
+                "busy-poll {}: at most 1ms; longer is better slept",
+                self.busy_poll
+            ));
+        }
+        match self.shards {
+            Some(shards) if !(1..=SHARDS_MAX).contains(&usize::from(shards)) => {
+                Err(format!("shards {shards}: 1 to {SHARDS_MAX}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of what is not alike.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let alike = [
+            ("nvme", self.nvme == other.nvme),
+            ("shards", self.shards == other.shards),
+            ("busy_poll", self.busy_poll == other.busy_poll),
+            ("metrics", self.metrics == other.metrics),
+        ];
+        alike.into_iter().filter(|(_, is_alike)| !is_alike).map(|(name, _)| name).collect()
+    }
+}
+
+/// The NQN that a name stands for.
+pub(crate) fn nqn(name: &str) -> Option<Nqn> {
+    if name.starts_with("nqn.") {
+        return Nqn::new(name).filter(|nqn| nqn.as_str() != Nqn::DISCOVERY);
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let fits = (1..=64).contains(&name.len()) && name.chars().all(is_plain);
+    fits.then(|| Nqn::new(&format!("{PREFIX}{name}"))).flatten()
+}
+
+/// Names of hosts.
+pub(crate) fn hosts(names: &[String]) -> Result<BTreeSet<Nqn>, String> {
+    let nqn = |name: &String| {
+        Nqn::new(name).ok_or_else(|| format!("allow {name:?}: an NQN has 1 to 223 bytes"))
+    };
+    names.iter().map(nqn).collect()
+}
+
+/// Whether a namespace can have this identifier.
+pub(crate) const fn is_id(id: u32) -> bool {
+    matches!(id, 1..=NAMESPACES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(words: &[&str]) -> ServeFlags {
+        use clap::Parser;
+        let words = ["afar", "serve"].iter().chain(words);
+        match crate::flags::Cli::try_parse_from(words).expect("flags are right").command {
+            crate::flags::Command::Serve(flags) => flags,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_become_nqns() {
+        let text = |name: &str| nqn(name).map(|nqn| nqn.as_str().to_owned());
+        assert_eq!(text("disk").as_deref(), Some("nqn.2026-11.local.afar:disk"));
+        assert_eq!(text("nqn.2014-08.org:x").as_deref(), Some("nqn.2014-08.org:x"));
+        for wrong in ["", "a b", "a/b", "ä", Nqn::DISCOVERY] {
+            assert_eq!(text(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn disks_are_named_once() {
+        let plan = |words: &[&str]| {
+            let plan = Plan::read(&flags(words), None);
+            plan.map(|plan| plan.subsystems.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(plan(&["a=null:", "b=memory:1MiB"]), Ok(2));
+        for (wrong, reason) in [
+            (&["null:"][..], "write NAME=URI"),
+            (&["a=null:", "a=null:"], "two disks have this name"),
+            (&["a=disk:"], "no device is called"),
+            (&["a=null:", "--busy-poll", "2ms"], "--busy-poll 2.0 ms: at most 1ms"),
+        ] {
+            let error = plan(wrong).expect_err("it cannot be");
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_says_everything() {
+        let file = |words: &[&str]| file_of(&flags(words)).map_err(|error| error.to_string());
+        assert_eq!(file(&["a=file:/x.toml"]), Ok(None));
+        assert_eq!(file(&["flash.toml", "--quiet"]), Ok(Some("flash.toml".into())));
+        for words in [
+            &["flash.toml", "a=null:"][..],
+            &["flash.toml", "--shards", "2"],
+            &["flash.toml", "--nvme", "4420"],
+        ] {
+            let error = file(words).expect_err("it cannot be");
+            assert!(error.contains("write it in the file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_differs_has_a_name() {
+        let plan = |words: &[&str]| Plan::read(&flags(words), None).expect("it can be").fixed;
+        let one = plan(&["a=null:"]);
+        assert!(one.differences(&plan(&["b=null:"])).is_empty());
+        let other = plan(&["a=null:", "--shards", "2", "--nvme", "1"]);
+        assert_eq!(one.differences(&other), ["nvme", "shards"]);
+    }
+}

@@ -1,0 +1,24 @@
+//! TOML into values, with what is wrong in one line.
+
+use serde::de::DeserializeOwned;
+
+/// What is wrong in a text, and where.
+#[derive(Debug)]
+pub(crate) struct Wrong {
+    /// From 1.
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// The first thing in it that cannot be; of a key that is not known, those that are.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start).min(text.len());
+        let line = text[..at].matches('\n').count() + 1;
+        let words: Vec<&str> = error.message().split_whitespace().collect();
+        Wrong { line, message: words.join(" ") }
+    })
+}
