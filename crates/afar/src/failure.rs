@@ -16,6 +16,7 @@ use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::serve::ServeError;
 use crate::sweep::SweepError;
+use crate::top::TopError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
 use crate::workload::WorkloadError;
@@ -43,6 +44,8 @@ pub(crate) enum Failure {
     Load(#[from] ::load::LoadError),
     #[error(transparent)]
     Serve(#[from] ServeError),
+    #[error(transparent)]
+    Top(#[from] TopError),
     #[error(transparent)]
     Bench(#[from] BenchError),
     #[error(transparent)]
@@ -91,6 +94,8 @@ impl Failure {
             }
             Self::Serve(error) if error.is_usage() => USAGE,
             Self::Bench(error) if error.is_usage() => USAGE,
+            Self::Top(TopError::Interval(_)) => USAGE,
+            Self::Top(_) => FAILED,
             Self::Serve(_) | Self::Bench(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {

@@ -5,6 +5,7 @@ mod load;
 mod run;
 mod serve;
 mod sweep;
+mod top;
 mod workload;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
 pub(crate) use sweep::SweepFlags;
+pub(crate) use top::TopFlags;
 pub(crate) use workload::{
     AlsFlags, JobFlags, PagerankFlags, Query, ServerFlags, ServerKind, SqlFlags, Variant,
     WorkloadCommand, WorkloadFlags,
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     Sweep(SweepFlags),
     Load(LoadFlags),
     Serve(ServeFlags),
+    Top(TopFlags),
     Bench(Box<BenchFlags>),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),

@@ -34,6 +34,7 @@ mod bench;
 mod load;
 mod serve;
 mod sweep;
+mod top;
 mod workload;
 
 mod ctl;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Sweep(flags) => ("sweep", sweep::sweep(flags)),
         Command::Load(flags) => ("load", load::load(flags)),
         Command::Serve(flags) => ("serve", serve::serve(flags)),
+        Command::Top(flags) => ("top", top::top(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),

@@ -96,6 +96,20 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
     address.map_err(|_| SettingError::Address(text.to_owned()))
 }
 
+/// Adds a port to a name or address that has none.
+pub(crate) fn with_port(text: &str, port: u16) -> String {
+    let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
+    let has_port = match text.rsplit_once(':') {
+        Some((host, port)) => !is_bare_v6 && !host.is_empty() && port.parse::<u16>().is_ok(),
+        None => false,
+    };
+    match (has_port, is_bare_v6) {
+        (true, _) => text.to_owned(),
+        (false, true) => format!("[{text}]:{port}"),
+        (false, false) => format!("{text}:{port}"),
+    }
+}
+
 impl FromStr for Bandwidth {
     type Err = ParseError;
 

@@ -1,0 +1,199 @@
+//! What a target had done at some time, from the text of its metrics.
+
+use std::collections::BTreeMap;
+
+/// See the module's description.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Sample {
+    /// Since the target was started, in seconds.
+    pub(super) uptime: f64,
+    /// By subsystem and identifier.
+    pub(super) namespaces: BTreeMap<(String, u32), NamespaceSample>,
+    /// By number.
+    pub(super) shards: BTreeMap<u32, ShardSample>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct NamespaceSample {
+    pub(super) size_bytes: f64,
+    pub(super) in_flight: f64,
+    pub(super) failures: f64,
+    pub(super) read: OperationSample,
+    pub(super) write: OperationSample,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct OperationSample {
+    pub(super) commands: f64,
+    pub(super) bytes: f64,
+    /// Ends of buckets in seconds, ascending, and how many took no longer.
+    pub(super) buckets: Vec<(f64, f64)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct ShardSample {
+    pub(super) busy_seconds: f64,
+    pub(super) connections: f64,
+}
+
+/// A line of the text.
+#[derive(Debug, PartialEq)]
+struct Line {
+    name: String,
+    labels: BTreeMap<String, String>,
+    value: f64,
+}
+
+impl Sample {
+    /// Reads the text; what it does not know it leaves out.
+    ///
+    /// # Errors
+    /// When a line is none of the format, or it is not of an afar target.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let mut sample = Self::default();
+        let mut is_ours = false;
+        let lines = text.lines().map(str::trim);
+        for (number, line) in (1..).zip(lines) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let line = Line::read(line).ok_or_else(|| format!("line {number} is no metric"))?;
+            is_ours |= line.name == "afar_uptime_seconds";
+            sample.take(&line);
+        }
+        if is_ours { Ok(sample) } else { Err("there are no metrics of afar".to_owned()) }
+    }
+
+    fn take(&mut self, line: &Line) {
+        let Line { name, value, .. } = line;
+        if name == "afar_uptime_seconds" {
+            self.uptime = *value;
+        } else if let Some(name) = name.strip_prefix("afar_namespace_") {
+            self.take_namespace(name, line);
+        } else if let Some(name) = name.strip_prefix("afar_shard_")
+            && let Some(shard) = line.number("shard")
+        {
+            let shard = self.shards.entry(shard).or_default();
+            match name {
+                "busy_seconds_total" => shard.busy_seconds = *value,
+                "connections" => shard.connections = *value,
+                _ => {}
+            }
+        }
+    }
+
+    fn take_namespace(&mut self, name: &str, line: &Line) {
+        let value = line.value;
+        let Some(subsystem) = line.labels.get("subsystem") else { return };
+        let Some(id) = line.number("namespace") else { return };
+        let namespace = self.namespaces.entry((subsystem.clone(), id)).or_default();
+        match name {
+            "size_bytes" => namespace.size_bytes = value,
+            "in_flight_commands" => namespace.in_flight += value,
+            "failures_total" => namespace.failures += value,
+            _ => {}
+        }
+        let operation = match line.labels.get("operation").map(String::as_str) {
+            Some("read") => &mut namespace.read,
+            Some("write") => &mut namespace.write,
+            _ => return,
+        };
+        match name {
+            "commands_total" => operation.commands += value,
+            "transferred_bytes_total" => operation.bytes += value,
+            "latency_seconds_bucket" => {
+                if let Some(end) = line.labels.get("le").and_then(|end| number(end)) {
+                    operation.buckets.push((end, value));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    match text {
+        "+Inf" => Some(f64::INFINITY),
+        _ => text.parse().ok().filter(|number: &f64| number.is_finite()),
+    }
+}
+
+impl Line {
+    // name{label="value",...} number
+    fn read(line: &str) -> Option<Self> {
+        let end = line.find(|c: char| c != '_' && c != ':' && !c.is_ascii_alphanumeric())?;
+        let (name, mut rest) = line.split_at(end);
+        let mut labels = BTreeMap::new();
+        if let Some(inside) = rest.strip_prefix('{') {
+            rest = inside;
+            while !rest.starts_with('}') {
+                let (label, quoted) = rest.split_once("=\"")?;
+                let (value, after) = quoted_text(quoted)?;
+                labels.insert(label.trim().to_owned(), value);
+                rest = after.strip_prefix(',').unwrap_or(after);
+            }
+            rest = &rest[1..];
+        }
+        let value = number(rest.split_whitespace().next()?)?;
+        (!name.is_empty()).then(|| Self { name: name.to_owned(), labels, value })
+    }
+
+    fn number(&self, label: &str) -> Option<u32> {
+        self.labels.get(label)?.parse().ok()
+    }
+}
+
+// Up to the quote that ends it, and what is behind that.
+fn quoted_text(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_names_labels_and_a_number() {
+        let line =
+            Line::read("a_b{x=\"1\",y=\"q\\\"\\\\\\n}\"} 2.5 1700000000").expect("it is one");
+        assert_eq!((line.name.as_str(), line.value), ("a_b", 2.5));
+        assert_eq!(line.labels["y"], "q\"\\\n}");
+        assert_eq!(Line::read("a 1").map(|line| line.value), Some(1.0));
+        assert_eq!(Line::read("a{} +Inf").map(|line| line.value), Some(f64::INFINITY));
+        for wrong in ["a", "a b", "{x=\"1\"} 1", "a{x=1} 1", "a{x=\"1} 1", "a{x=\"1\" 1", "a{"] {
+            assert_eq!(Line::read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shards_of_a_namespace_are_summed() {
+        let commands = "afar_namespace_commands_total{subsystem=\"s\",namespace=\"2\"";
+        let latency = "afar_namespace_latency_seconds_bucket{subsystem=\"s\",namespace=\"2\"";
+        let text = format!(
+            "# HELP x\nafar_uptime_seconds 3\n\
+             {commands},operation=\"read\",shard=\"0\"}} 5\n\
+             {commands},operation=\"read\",shard=\"1\"}} 7\n\
+             {latency},operation=\"read\",le=\"+Inf\"}} 12\n\
+             afar_shard_connections{{shard=\"1\"}} 4\nother 1\n"
+        );
+        let sample = Sample::read(&text).expect("it is one");
+        let namespace = &sample.namespaces[&("s".to_owned(), 2)];
+        assert_eq!(namespace.read.commands, 12.0);
+        assert_eq!(namespace.read.buckets, [(f64::INFINITY, 12.0)]);
+        assert_eq!((sample.uptime, sample.shards[&1].connections), (3.0, 4.0));
+        assert!(Sample::read("other 1\n").expect_err("it is not").contains("no metrics of afar"));
+        assert!(Sample::read("<html>\n").expect_err("it is not").contains("line 1"));
+    }
+}

@@ -1,0 +1,62 @@
+//! The terminal while it shows something live; as it was when dropped.
+
+use std::fmt::Write;
+use std::io::{self, IsTerminal};
+
+use crate::terminal;
+
+/// Another screen, no cursor, no wrapping (xterm's private modes, DEC STD 070); and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
+const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+const HOME: &str = "\x1b[H";
+const ERASE_LINE: &str = "\x1b[K\r\n";
+const ERASE_BELOW: &str = "\x1b[J";
+/// Where the terminal does not say.
+const ROWS: usize = 24;
+
+/// See the module's description.
+pub(super) struct Screen(());
+
+impl Screen {
+    /// The terminal, if standard output is one that can be drawn on.
+    pub(super) fn enter() -> Option<Self> {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        if is_dumb || !io::stdout().is_terminal() {
+            return None;
+        }
+        terminal::show(ENTER).ok().map(|_| Self(()))
+    }
+
+    /// Shows as much of a text as there is room for; whether there is still somebody to see it.
+    pub(super) fn draw(&self, text: &str) -> io::Result<bool> {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let rows = size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
+        terminal::show(&frame(text, rows.unwrap_or(ROWS)))
+    }
+}
+
+// The last row stays free: a new line there would scroll.
+fn frame(text: &str, rows: usize) -> String {
+    let mut frame = HOME.to_owned();
+    for line in text.lines().take(rows.saturating_sub(1)) {
+        let _infallible = write!(frame, "{line}{ERASE_LINE}");
+    }
+    frame + ERASE_BELOW
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _gone = terminal::show(LEAVE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_fits_the_terminal() {
+        let frame = frame("a\nb\nc\n", 3);
+        assert_eq!(frame, "\x1b[Ha\x1b[K\r\nb\x1b[K\r\n\x1b[J");
+    }
+}

@@ -1,0 +1,258 @@
+//! What a target has done between two looks, as a table and as JSON.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::sample::{NamespaceSample, OperationSample, Sample};
+
+/// See the module's description.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    /// By the target's clock, in seconds.
+    interval_s: f64,
+    namespaces: Vec<NamespaceView>,
+    shards: Vec<ShardView>,
+}
+
+#[derive(Debug, Serialize)]
+struct NamespaceView {
+    subsystem: String,
+    namespace: u32,
+    size_bytes: f64,
+    read: OperationView,
+    write: OperationView,
+    /// Of both together.
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+    failures_per_s: f64,
+    in_flight: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct OperationView {
+    commands: f64,
+    iops: f64,
+    mb_per_s: f64,
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShardView {
+    shard: u32,
+    /// Share of the interval that it has worked.
+    utilisation: f64,
+    connections: f64,
+}
+
+/// Ends of buckets in seconds, and how many ended no later.
+type Buckets = Vec<(f64, f64)>;
+
+impl View {
+    /// What has been done since `last`. What was not there then, or has begun anew since, has been
+    /// done since.
+    pub(super) fn between(last: &Sample, now: &Sample) -> Self {
+        let none = Sample::default();
+        let last = if now.uptime < last.uptime { &none } else { last };
+        let interval_s = (now.uptime - last.uptime).max(1e-9);
+        let namespaces = now.namespaces.iter().map(|((subsystem, namespace), now)| {
+            let before = last.namespaces.get(&(subsystem.clone(), *namespace));
+            NamespaceView::between(subsystem, *namespace, [before, Some(now)], interval_s)
+        });
+        let shards = now.shards.iter().map(|(shard, now)| {
+            let before = last.shards.get(shard).map_or(0.0, |one| one.busy_seconds);
+            let utilisation = (now.busy_seconds - before).max(0.0) / interval_s;
+            ShardView { shard: *shard, utilisation, connections: now.connections }
+        });
+        Self { interval_s, namespaces: namespaces.collect(), shards: shards.collect() }
+    }
+
+    /// A line.
+    pub(super) fn to_json(&self) -> String {
+        let mut text = serde_json::to_string(self).expect("plain data has a JSON form");
+        text.push('\n');
+        text
+    }
+
+    /// A table of namespaces and one of shards.
+    pub(super) fn to_table(&self) -> String {
+        let names = self.namespaces.iter().map(|one| one.subsystem.chars().count());
+        let wide = names.max().unwrap_or(0).max(9);
+        let mut text = String::new();
+        let _infallible = writeln!(
+            text,
+            "{:<wide$} {:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "SUBSYSTEM",
+            "NS",
+            "READ/s",
+            "WRITE/s",
+            "READ MB",
+            "WRITE MB",
+            "P50 µs",
+            "P99 µs",
+            "IN FLIGHT"
+        );
+        for one in &self.namespaces {
+            let _infallible = writeln!(
+                text,
+                "{:<wide$} {:>4} {:>9.0} {:>9.0} {:>9.1} {:>9.1} {:>9} {:>9} {:>9.0}",
+                plain(&one.subsystem),
+                one.namespace,
+                one.read.iops,
+                one.write.iops,
+                one.read.mb_per_s,
+                one.write.mb_per_s,
+                micros(one.p50_us),
+                micros(one.p99_us),
+                one.in_flight,
+            );
+        }
+        let _infallible = writeln!(text, "\nSHARD   BUSY  CONNECTIONS");
+        for one in &self.shards {
+            let percent = one.utilisation * 100.0;
+            let _infallible =
+                writeln!(text, "{:<5} {percent:>5.1}% {:>12.0}", one.shard, one.connections);
+        }
+        text
+    }
+}
+
+// Terminals act on other characters.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+fn micros(time: Option<f64>) -> String {
+    time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"))
+}
+
+impl NamespaceView {
+    fn between(
+        subsystem: &str,
+        namespace: u32,
+        [before, now]: [Option<&NamespaceSample>; 2],
+        interval_s: f64,
+    ) -> Self {
+        let none = NamespaceSample::default();
+        let [before, now] = [before.unwrap_or(&none), now.unwrap_or(&none)];
+        // Another disk under the same identifier counts from the beginning.
+        let is_anew = now.read.commands < before.read.commands
+            || now.write.commands < before.write.commands
+            || now.failures < before.failures;
+        let before = if is_anew { &none } else { before };
+        let reads = since(&before.read.buckets, &now.read.buckets);
+        let writes = since(&before.write.buckets, &now.write.buckets);
+        let both: Buckets = match (reads.is_empty(), writes.is_empty()) {
+            (true, _) => writes.clone(),
+            (_, true) => reads.clone(),
+            _ => reads.iter().zip(&writes).map(|(one, two)| (one.0, one.1 + two.1)).collect(),
+        };
+        Self {
+            subsystem: subsystem.to_owned(),
+            namespace,
+            size_bytes: now.size_bytes,
+            read: OperationView::between(&before.read, &now.read, &reads, interval_s),
+            write: OperationView::between(&before.write, &now.write, &writes, interval_s),
+            p50_us: quantile_us(&both, 0.5),
+            p99_us: quantile_us(&both, 0.99),
+            failures_per_s: (now.failures - before.failures) / interval_s,
+            in_flight: now.in_flight,
+        }
+    }
+}
+
+impl OperationView {
+    fn between(
+        before: &OperationSample,
+        now: &OperationSample,
+        buckets: &Buckets,
+        interval_s: f64,
+    ) -> Self {
+        let commands = now.commands - before.commands;
+        Self {
+            commands,
+            iops: commands / interval_s,
+            mb_per_s: (now.bytes - before.bytes) / 1e6 / interval_s,
+            p50_us: quantile_us(buckets, 0.5),
+            p99_us: quantile_us(buckets, 0.99),
+        }
+    }
+}
+
+fn since(before: &Buckets, now: &Buckets) -> Buckets {
+    let count = |place: usize| before.get(place).map_or(0.0, |(_, count)| *count);
+    now.iter().enumerate().map(|(place, (end, below))| (*end, below - count(place))).collect()
+}
+
+// The time that a share of what is counted does not exceed, in microseconds: between the ends of
+// its bucket, as if those in it were spread evenly.
+fn quantile_us(buckets: &Buckets, share: f64) -> Option<f64> {
+    let total = buckets.last().map(|(_, count)| *count).filter(|count| *count > 0.0)?;
+    let rank = total * share;
+    let mut last = (0.0, 0.0);
+    for &(end, below) in buckets {
+        if below >= rank && below > last.1 {
+            if end.is_infinite() {
+                return Some(last.0 * 1e6);
+            }
+            let into = (rank - last.1).max(0.0) / (below - last.1);
+            return Some((last.0 + (end - last.0) * into) * 1e6);
+        }
+        last = (end, below);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(uptime: f64, reads: f64, in_time: f64) -> Sample {
+        let buckets = vec![(0.0001, in_time), (0.0002, reads), (f64::INFINITY, reads)];
+        let read = OperationSample { commands: reads, bytes: reads * 4096.0, buckets };
+        let namespace = NamespaceSample { in_flight: 3.0, read, ..NamespaceSample::default() };
+        let mut sample = Sample { uptime, ..Sample::default() };
+        sample.namespaces.insert(("nqn.x".to_owned(), 1), namespace);
+        let shard = sample.shards.entry(0).or_default();
+        (shard.busy_seconds, shard.connections) = (uptime / 4.0, 2.0);
+        sample
+    }
+
+    #[test]
+    fn rates_are_of_the_interval() {
+        let view = View::between(&sample(10.0, 1000.0, 0.0), &sample(12.0, 3000.0, 1000.0));
+        let one = &view.namespaces[0];
+        assert_eq!((one.read.iops, one.read.commands, one.write.iops), (1000.0, 2000.0, 0.0));
+        assert!((one.read.mb_per_s - 4.096).abs() < 1e-9);
+        // Half took 100 µs or less.
+        assert!((one.p50_us.expect("there is one") - 100.0).abs() < 1e-6, "{one:?}");
+        assert!((one.p99_us.expect("there is one") - 198.0).abs() < 1e-6, "{one:?}");
+        assert_eq!(one.write.p50_us, None);
+        assert!((view.shards[0].utilisation - 0.25).abs() < 1e-9);
+        let table = view.to_table();
+        assert!(table.contains("nqn.x        1      1000         0       4.1       0.0     100.0"));
+        assert!(table.contains("0      25.0%            2"), "{table}");
+        let json: serde_json::Value = serde_json::from_str(&view.to_json()).expect("it is JSON");
+        assert_eq!(json["namespaces"][0]["read"]["commands"], 2000.0);
+    }
+
+    #[test]
+    fn what_begins_anew_counts_from_nothing() {
+        // The target, or the namespace alone.
+        for uptime in [1.0, 12.0] {
+            let view = View::between(&sample(10.0, 1000.0, 0.0), &sample(uptime, 30.0, 30.0));
+            assert_eq!(view.namespaces[0].read.commands, 30.0);
+        }
+        let view = View::between(&Sample::default(), &sample(1.0, 30.0, 30.0));
+        assert_eq!(view.namespaces[0].read.iops, 30.0);
+    }
+
+    #[test]
+    fn quantiles_of_nothing_and_of_what_took_longest() {
+        assert_eq!(quantile_us(&Vec::new(), 0.5), None);
+        assert_eq!(quantile_us(&vec![(1.0, 0.0), (f64::INFINITY, 0.0)], 0.5), None);
+        let long = vec![(1.0, 0.0), (f64::INFINITY, 9.0)];
+        assert_eq!(quantile_us(&long, 0.5), Some(1e6), "at least the last end");
+    }
+}
