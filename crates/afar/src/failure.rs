@@ -10,6 +10,7 @@ use records::RecordError;
 use crate::bench::BenchError;
 use crate::calibrate::CalibrationError;
 use crate::ctl::CtlError;
+use crate::discover::DiscoverError;
 use crate::experiment::UsageError;
 use crate::load::LoadUsage;
 use crate::probe::ProbeError;
@@ -46,6 +47,8 @@ pub(crate) enum Failure {
     Serve(#[from] ServeError),
     #[error(transparent)]
     Top(#[from] TopError),
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
     #[error(transparent)]
     Bench(#[from] BenchError),
     #[error(transparent)]
@@ -94,8 +97,8 @@ impl Failure {
             }
             Self::Serve(error) if error.is_usage() => USAGE,
             Self::Bench(error) if error.is_usage() => USAGE,
-            Self::Top(TopError::Interval(_)) => USAGE,
-            Self::Top(_) => FAILED,
+            Self::Top(TopError::Interval(_)) | Self::Discover(DiscoverError::Host(_)) => USAGE,
+            Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Bench(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {

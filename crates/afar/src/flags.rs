@@ -1,6 +1,7 @@
 //! The command line, as clap sees it: help, man pages and completions all come from here.
 
 mod bench;
+mod discover;
 mod load;
 mod run;
 mod serve;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use bench::{BenchFlags, Pattern};
+pub(crate) use discover::DiscoverFlags;
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
@@ -40,6 +42,7 @@ pub(crate) enum Command {
     Load(LoadFlags),
     Serve(ServeFlags),
     Top(TopFlags),
+    Discover(DiscoverFlags),
     Bench(Box<BenchFlags>),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),

@@ -31,6 +31,7 @@ mod output;
 mod summary;
 
 mod bench;
+mod discover;
 mod load;
 mod serve;
 mod sweep;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Command::Load(flags) => ("load", load::load(flags)),
         Command::Serve(flags) => ("serve", serve::serve(flags)),
         Command::Top(flags) => ("top", top::top(flags)),
+        Command::Discover(flags) => ("discover", discover::discover(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),

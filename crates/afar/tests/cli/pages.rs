@@ -4,11 +4,13 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 17] = [
+    let commands: [&[&str]; 19] = [
         &[],
+        &["run"],
         &["serve"],
         &["bench"],
-        &["run"],
+        &["top"],
+        &["discover"],
         &["ctl"],
         &["doctor"],
         &["probe"],
@@ -38,7 +40,7 @@ fn help_of_every_command() {
 #[test]
 fn help_shows_what_users_need_and_hides_the_rest() {
     let help = stdout(&afar(["--help"]));
-    for shown in ["run", "serve", "bench", "workload", "ctl", "doctor"] {
+    for shown in ["run", "serve", "bench", "top", "discover", "workload", "ctl", "doctor"] {
         assert!(help.contains(&format!("\n  {shown} ")), "{help}");
     }
     for hidden in ["probe", "completions"] {
@@ -85,12 +87,14 @@ fn man_pages_for_every_command() {
         [
             "afar-bench.1",
             "afar-ctl.1",
+            "afar-discover.1",
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
             "afar-run.1",
             "afar-serve.1",
             "afar-sweep.1",
+            "afar-top.1",
             "afar-workload-als.1",
             "afar-workload-kv.1",
             "afar-workload-list.1",

@@ -62,15 +62,15 @@ struct Live {
 
 const CC: Property = Property { offset: 0x14, is_wide: false };
 /// Enabled; entries of 64 and 16 bytes (Base 3.1.4.5).
-const ENABLED: u64 = 0x0046_0001;
+pub(super) const ENABLED: u64 = 0x0046_0001;
 /// The same, and a normal shutdown.
-const LEAVING: u64 = ENABLED | 1 << 14;
+pub(super) const LEAVING: u64 = ENABLED | 1 << 14;
 /// Entries of the admin queue.
-const ADMIN_ENTRIES: u16 = 32;
+pub(super) const ADMIN_ENTRIES: u16 = 32;
 /// MDTS of 0: as much as fits anything here.
 const TRANSFER_MOST: u32 = 8 << 20;
 
-fn submission(command: Command, nsid: u32, data: Data) -> Submission {
+pub(super) fn submission(command: Command, nsid: u32, data: Data) -> Submission {
     let direction = match data {
         Data::None => Direction::None,
         Data::InCapsule { .. } => Direction::ToController,
@@ -199,7 +199,7 @@ impl Drop for Controller {
     }
 }
 
-fn connect_queue(
+pub(super) fn connect_queue(
     wire: &mut Wire,
     uri: &NvmeUri,
     config: &HostConfig,
@@ -227,7 +227,11 @@ fn connect_queue(
     Ok(u16::try_from(id & 0xffff).unwrap_or(u16::MAX))
 }
 
-fn set_property(wire: &mut Wire, operation: &'static str, value: u64) -> Result<(), HostError> {
+pub(super) fn set_property(
+    wire: &mut Wire,
+    operation: &'static str,
+    value: u64,
+) -> Result<(), HostError> {
     let set = Fabrics::PropertySet { property: CC, value };
     let set = submission(Command::Fabrics(set), 0, Data::None);
     wire.ask(operation, &set, &[], Transfer::None).map(|_| ())

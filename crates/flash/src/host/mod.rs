@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► IoQueue ─► Ended
+//! discover: what can be connected to at an address
 //! ```
 
 mod controller;
+mod discovery;
 mod queue;
 mod uri;
 mod wire;
 
 pub use controller::{Controller, HostConfig};
+pub use discovery::discover;
 pub use queue::IoQueue;
 pub use uri::{NvmeUri, NvmeUriError};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use flash::backend::{Backend, FileBackend, MemoryBackend};
-use flash::host::{Controller, HostConfig, HostError, NvmeUri};
+use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
 use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::{Bytes, Duration};
@@ -200,4 +200,30 @@ fn what_is_done_is_counted_by_namespace_and_shard() {
         }
     }
     assert_eq!((total, namespaces[0].counters().count()), (1000, 2));
+}
+
+#[test]
+fn what_is_served_can_be_discovered() {
+    let target = serve(memory(), 2, Limits::default());
+    let address = target.addresses()[0];
+    let find = || discover(&address.to_string(), &host(PLAIN)).expect("it answers");
+    let page = find();
+    assert_eq!((page.generation, page.entries.len()), (1, 1));
+    let [entry] = &page.entries[..] else { panic!("{page:?}") };
+    assert_eq!((&*entry.subsystem, &*entry.address), (NAME, "127.0.0.1"));
+    assert_eq!(entry.service, address.port().to_string());
+    // More than fits what is sent at once.
+    let more = (0..20).map(|number| {
+        let nqn = nqn(&format!("nqn.2026-11.example:{number}"));
+        Arc::new(Subsystem::new(nqn, None, Vec::new()))
+    });
+    target.serve(more.collect());
+    let began = std::time::Instant::now();
+    let mut page = find();
+    while page.generation < 2 {
+        assert!(began.elapsed() < StdDuration::from_secs(10), "{page:?}");
+        page = find();
+    }
+    assert_eq!(page.entries.len(), 20);
+    assert_eq!(page.entries[19].subsystem, "nqn.2026-11.example:19");
 }

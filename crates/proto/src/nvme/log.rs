@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use crate::wire::put;
+use crate::wire::{put, u16_at, u64_at};
 
 use super::connect::Nqn;
 
@@ -67,6 +67,35 @@ pub struct DiscoveryEntry {
     pub port: u16,
     /// It is this discovery subsystem itself.
     pub is_this_discovery: bool,
+}
+
+/// The discovery page as a host reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscoveryPage {
+    /// GENCTR: another when something else can be found.
+    pub generation: u64,
+    /// NUMREC: how many records the whole page has, whatever of it was read.
+    pub record_count: u64,
+    /// Those that were.
+    pub entries: Vec<FoundEntry>,
+}
+
+/// Something that can be connected to, as a host reads it: over any transport, under any name. What
+/// is no printable text has been replaced in its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundEntry {
+    /// TRTYPE.
+    pub transport: u8,
+    /// SUBTYPE.
+    pub kind: u8,
+    /// PORTID.
+    pub port: u16,
+    /// SUBNQN.
+    pub subsystem: String,
+    /// TRADDR.
+    pub address: String,
+    /// TRSVCID; of TCP, the number of the port.
+    pub service: String,
 }
 
 /// 01h: no errors are kept.
@@ -176,6 +205,58 @@ pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
     page
 }
 
+/// Reads 70h, or the first part of it: as many whole entries as are there and as it counts; `None`
+/// if there is not even its header.
+#[must_use]
+pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
+    let header = page.get(..DISCOVERY_BYTES)?;
+    let (generation, record_count) = (u64_at(header, 0), u64_at(header, 8));
+    let counted = usize::try_from(record_count).unwrap_or(usize::MAX);
+    let places = page[DISCOVERY_BYTES..].chunks_exact(DISCOVERY_BYTES).take(counted);
+    let entries = places.map(|place| FoundEntry {
+        transport: place[0],
+        kind: place[2],
+        port: u16_at(place, 4),
+        subsystem: text(&place[256..512]),
+        address: text(&place[512..768]),
+        service: text(&place[32..64]),
+    });
+    Some(DiscoveryPage { generation, record_count, entries: entries.collect() })
+}
+
+// Of a field that a NUL or spaces end.
+fn text(field: &[u8]) -> String {
+    let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
+    let text = String::from_utf8_lossy(&field[..end]);
+    let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    text.trim_end_matches(' ').chars().map(printable).collect()
+}
+
+impl FoundEntry {
+    /// What TRTYPE means (Base 5.1.12.3.1).
+    #[must_use]
+    pub const fn transport_name(&self) -> &'static str {
+        match self.transport {
+            1 => "rdma",
+            2 => "fc",
+            3 => "tcp",
+            254 => "loop",
+            _ => "unknown",
+        }
+    }
+
+    /// What SUBTYPE means.
+    #[must_use]
+    pub const fn kind_name(&self) -> &'static str {
+        match self.kind {
+            1 => "another discovery subsystem",
+            2 => "nvm subsystem",
+            3 => "this discovery subsystem",
+            _ => "unknown",
+        }
+    }
+}
+
 /// The part of a page from `offset` on, `length` bytes, zeros behind its end; `None` if it begins
 /// behind the end. `length` is bounded by what a command may move.
 #[must_use]
@@ -248,6 +329,52 @@ mod tests {
         assert_eq!((&first[6..8], &first[32..37]), (&[255, 255][..], &b"4420 "[..]));
         assert_eq!((&first[256..262], &first[512..521]), (&b"nqn.x\0"[..], &b"10.0.2.2 "[..]));
         assert_eq!((&second[32..37], &second[512..516]), (&b"8009 "[..], &b"::1 "[..]));
+    }
+
+    #[test]
+    fn discovery_is_read_as_it_was_written() {
+        let entries: Vec<DiscoveryEntry> = (0..5)
+            .map(|number| DiscoveryEntry {
+                subsystem: Nqn::new(&format!("nqn.2026-11.x:{number}")).expect("it can be one"),
+                address: SocketAddr::from(([10, 0, 0, number], 4420 + u16::from(number))),
+                port: u16::from(number),
+                is_this_discovery: number == 4,
+            })
+            .collect();
+        let bytes = write_discovery(9, &entries);
+        let page = read_discovery(&bytes).expect("it has a header");
+        assert_eq!((page.generation, page.record_count, page.entries.len()), (9, 5, 5));
+        for (written, found) in entries.iter().zip(&page.entries) {
+            assert_eq!(found.subsystem, written.subsystem.as_str());
+            assert_eq!(found.address, written.address.ip().to_string());
+            assert_eq!(found.service, written.address.port().to_string());
+            assert_eq!((found.port, found.transport_name()), (written.port, "tcp"));
+            assert_eq!(found.kind == 3, written.is_this_discovery);
+        }
+        // As much as has come.
+        let part = read_discovery(&bytes[..3 * 1024 - 1]).expect("it has a header");
+        assert_eq!((part.record_count, part.entries.len()), (5, 1));
+        assert_eq!(read_discovery(&bytes[..1023]), None);
+    }
+
+    #[test]
+    fn any_bytes_are_a_page_with_printable_text() {
+        let mut state = 7_u64;
+        let mut bytes = vec![0; 4 * 1024 + 500];
+        for round in 0..200 {
+            for byte in &mut bytes {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = state.to_le_bytes()[7];
+            }
+            let page = read_discovery(&bytes).expect("it has a header");
+            assert!(page.entries.len() <= 3, "{round}");
+            for entry in &page.entries {
+                let texts = [&entry.subsystem, &entry.address, &entry.service];
+                assert!(!texts.iter().any(|text| text.chars().any(char::is_control)), "{entry:?}");
+            }
+        }
+        bytes[8..16].fill(0);
+        assert!(read_discovery(&bytes).expect("it has a header").entries.is_empty());
     }
 
     #[test]

@@ -1,0 +1,136 @@
+//! `afar discover`: what can be connected to at an address.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use flash::host::{HostConfig, HostError, discover as ask};
+use proto::nvme::log::DiscoveryPage;
+use proto::nvme::{Digests, Nqn};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::flags::DiscoverFlags;
+use crate::setting::with_port;
+use crate::terminal;
+
+/// What cannot be found out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiscoverError {
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error("{address}: {source}; check the address, and that a target listens there")]
+    Target { address: String, source: HostError },
+}
+
+/// NVMe/TCP's port of I/O controllers, where targets of afar answer discovery too (TCP 3.1.1).
+const PORT: u16 = 4420;
+
+/// Runs `afar discover`.
+///
+/// # Errors
+/// When nobody answers.
+pub(crate) fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    let nobody = || DiscoverError::Host(flags.host.clone());
+    let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
+    let digest = host.as_str().bytes().fold(0, |all, byte| workload::fnv64(all ^ u64::from(byte)));
+    let mut host_id = [0; 16];
+    host_id[..8].copy_from_slice(&digest.to_be_bytes());
+    host_id[8..].copy_from_slice(&workload::fnv64(digest).to_be_bytes());
+    let digests = Digests { header: false, data: false };
+    let config = HostConfig { host, host_id, keep_alive_ms: 0, digests };
+    let address = with_port(&flags.address, PORT);
+    let page = ask(&address, &config)
+        .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
+    let text = if flags.json { to_json(&page) } else { to_table(&page) };
+    terminal::answer(&text).map_err(Failure::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_json(page: &DiscoveryPage) -> String {
+    let entries: Vec<_> = page
+        .entries
+        .iter()
+        .map(|entry| {
+            json!({
+                "subsystem": entry.subsystem,
+                "kind": entry.kind_name(),
+                "transport": entry.transport_name(),
+                "address": entry.address,
+                "port": entry.service,
+            })
+        })
+        .collect();
+    let all = json!({
+        "generation": page.generation,
+        "record_count": page.record_count,
+        "entries": entries,
+    });
+    format!("{all:#}\n")
+}
+
+fn to_table(page: &DiscoveryPage) -> String {
+    let name = |text: &str| text.chars().count();
+    let names = page.entries.iter().map(|entry| name(&entry.subsystem));
+    let addresses = page.entries.iter().map(|entry| name(&entry.address));
+    let wide = [names.max().unwrap_or(0).max(9), addresses.max().unwrap_or(0).max(7)];
+    let mut text = String::new();
+    let mut row = |cells: [&str; 4]| {
+        let [subsystem, address, port, transport] = cells;
+        let [first, second] = wide;
+        let _infallible =
+            writeln!(text, "{subsystem:<first$}  {address:<second$}  {port:<5}  {transport}");
+    };
+    row(["SUBSYSTEM", "ADDRESS", "PORT", "TRANSPORT"]);
+    for entry in &page.entries {
+        row([&entry.subsystem, &entry.address, &entry.service, entry.transport_name()]);
+    }
+    let told = page.entries.len() as u64;
+    if told < page.record_count {
+        let _infallible = writeln!(text, "and {} more", page.record_count - told);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::nvme::log::FoundEntry;
+
+    use super::*;
+
+    #[test]
+    fn tables_have_columns_and_json_has_names() {
+        let entry = FoundEntry {
+            transport: 3,
+            kind: 2,
+            port: 1,
+            subsystem: "nqn.2026-11.local.afar:disk".to_owned(),
+            address: "10.0.0.2".to_owned(),
+            service: "4420".to_owned(),
+        };
+        let page = DiscoveryPage { generation: 7, record_count: 3, entries: vec![entry] };
+        assert_eq!(
+            to_table(&page),
+            "SUBSYSTEM                    ADDRESS   PORT   TRANSPORT\n\
+             nqn.2026-11.local.afar:disk  10.0.0.2  4420   tcp\n\
+             and 2 more\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&to_json(&page)).expect("it is JSON");
+        assert_eq!(json["generation"], 7);
+        assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
+        assert_eq!(json["entries"][0]["port"], "4420");
+    }
+
+    #[test]
+    fn ports_are_added_where_there_is_none() {
+        for (text, whole) in [
+            ("disk", "disk:4420"),
+            ("disk:1", "disk:1"),
+            ("10.0.0.2", "10.0.0.2:4420"),
+            ("::1", "[::1]:4420"),
+            ("[::1]", "[::1]:4420"),
+            ("[::1]:9", "[::1]:9"),
+        ] {
+            assert_eq!(with_port(text, PORT), whole);
+        }
+    }
+}

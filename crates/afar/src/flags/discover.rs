@@ -1,0 +1,25 @@
+//! Flags of `afar discover`.
+
+use clap::Args;
+
+/// List the subsystems that can be connected to at an address, over NVMe/TCP
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct DiscoverFlags {
+    /// Where to ask; the port is 4420 if not given
+    #[arg(value_name = "ADDRESS[:PORT]")]
+    pub(crate) address: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Who this host says it is: it is told of what it may connect to
+    #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:discover")]
+    pub(crate) host: String,
+}
+
+const NOTES: &str = "\
+Exit status: 0 there was an answer; 1 there was none; 2 bad usage.
+
+Example: afar discover 10.0.0.2";
