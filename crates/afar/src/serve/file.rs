@@ -52,7 +52,7 @@ fn loopback() -> Vec<String> {
 }
 
 fn none() -> String {
-    "0us".to_owned()
+    "20us".to_owned()
 }
 
 /// Reads and checks a file.

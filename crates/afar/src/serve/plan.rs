@@ -49,6 +49,8 @@ pub(crate) struct NamespacePlan {
 
 /// In front of a name that is no NQN. The domain is nobody's (RFC 6762).
 const PREFIX: &str = "nqn.2026-11.local.afar:";
+/// Several times what a wake-up costs.
+const BUSY_POLL: Duration = Duration::from_us(20);
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 const NVME: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4420);
 
@@ -90,7 +92,7 @@ impl Plan {
         let fixed = Fixed {
             nvme: if flags.nvme.is_empty() { vec![NVME] } else { flags.nvme.clone() },
             shards: flags.shards,
-            busy_poll: flags.busy_poll.unwrap_or(Duration::ZERO),
+            busy_poll: flags.busy_poll.unwrap_or(BUSY_POLL),
             metrics: flags.metrics,
         };
         fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
