@@ -9,7 +9,7 @@
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
 //! load client is in the way, `flash` what a disk over the network costs. `process`, `far`,
 //! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
-//! keys; `stats`, `report`, `chart` and `progress` tell it.
+//! keys; `stats`, `report` and `progress` tell it.
 //!
 //! Invariants:
 //! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its
@@ -20,7 +20,6 @@
 //!   processor time; how often that was is said.
 //! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
 
-mod chart;
 mod context;
 mod delay;
 mod failure;

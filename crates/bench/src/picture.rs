@@ -1,8 +1,8 @@
 //! The figure of `delay`: requested against measured delay, and the error large enough to see.
 
+use chart::{Anchor, BLUE, ORANGE, Panel, Scale, Svg, Tick};
 use measure::Host;
 
-use crate::chart::{Anchor, BLUE, ORANGE, Panel, Scale, Svg, Tick};
 use crate::delay::{DIME_ERROR_NS, Figure, Point};
 use crate::stats::float;
 

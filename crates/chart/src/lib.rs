@@ -1,38 +1,51 @@
-//! Pieces of a chart as SVG: scales, panels with axes, marks.
+//! Pieces of a chart as SVG: scales, panels with axes, marks. Lengths are in the units of the
+//! drawing, from its upper left corner.
 
 use std::fmt::Write;
 
 /// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
-pub(crate) const BLUE: &str = "#0072B2";
-pub(crate) const ORANGE: &str = "#D55E00";
+pub const BLUE: &str = "#0072B2";
+/// See [`BLUE`].
+pub const ORANGE: &str = "#D55E00";
+/// See [`BLUE`].
+pub const GREEN: &str = "#009E73";
 const INK: &str = "#222222";
-const GREY: &str = "#666666";
+/// What explains and is not data.
+pub const GREY: &str = "#666666";
 const GRID: &str = "#e4e4e4";
 
 /// From a value to a share of an axis.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scale {
+pub enum Scale {
+    /// Between two values that differ.
     Linear(f64, f64),
+    /// Between two values above 0 that differ.
     Logarithmic(f64, f64),
 }
 
 /// A rectangle with two axes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Panel {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) x: Scale,
-    pub(crate) y: Scale,
+pub struct Panel {
+    /// Of its upper left corner.
+    pub left: f64,
+    /// See `left`.
+    pub top: f64,
+    /// Its extent.
+    pub width: f64,
+    /// See `width`.
+    pub height: f64,
+    /// From left to right.
+    pub x: Scale,
+    /// From the bottom to the top.
+    pub y: Scale,
 }
 
 /// A mark on an axis: where, and what it says.
-pub(crate) type Tick = (f64, String);
+pub type Tick = (f64, String);
 
 /// A drawing that grows by marks.
 #[derive(Debug)]
-pub(crate) struct Svg {
+pub struct Svg {
     body: String,
     width: f64,
     height: f64,
@@ -40,9 +53,12 @@ pub(crate) struct Svg {
 
 /// Where a text stands relative to its point.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// It begins there.
     Start,
+    /// Its middle is there.
     Middle,
+    /// It ends there.
     End,
 }
 
@@ -62,7 +78,9 @@ impl Scale {
 }
 
 impl Panel {
-    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    /// The place of a value of each axis.
+    #[must_use]
+    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let right = self.left + self.x.share(x) * self.width;
         let down = self.top + (1.0 - self.y.share(y)) * self.height;
         (right, down)
@@ -75,12 +93,13 @@ impl Panel {
 
 impl Svg {
     /// An empty drawing on white.
-    pub(crate) fn new(width: f64, height: f64) -> Self {
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
         Self { body: String::new(), width, height }
     }
 
     /// Grid, ticks and titles of a panel; a title may be empty.
-    pub(crate) fn axes(&mut self, panel: &Panel, x: (&str, &[Tick]), y: (&str, &[Tick])) {
+    pub fn axes(&mut self, panel: &Panel, x: (&str, &[Tick]), y: (&str, &[Tick])) {
         let (x_low, x_high) = panel.x.ends();
         let (y_low, y_high) = panel.y.ends();
         for (value, label) in y.1 {
@@ -103,36 +122,50 @@ impl Svg {
     }
 
     /// The frame, drawn last so that nothing covers it.
-    pub(crate) fn frame(&mut self, panel: &Panel) {
+    pub fn frame(&mut self, panel: &Panel) {
         let corner = (panel.left, panel.top);
         let style = format!("fill=\"none\" stroke=\"{GREY}\"");
         self.rectangle(corner, (panel.width, panel.height), &style);
     }
 
-    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, style: &str) {
+    /// A line; `style` is further attributes.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str, style: &str) {
         let ends = [("x1", from.0), ("y1", from.1), ("x2", to.0), ("y2", to.1)];
         self.shape("line", &ends, &format!("stroke=\"{colour}\" {style}"));
     }
 
+    /// Lines from point to point; `style` is further attributes.
+    pub fn path(&mut self, points: &[(f64, f64)], colour: &str, style: &str) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let style =
+            format!("points=\"{}\" fill=\"none\" stroke=\"{colour}\" {style}", points.join(" "));
+        self.shape("polyline", &[], &style);
+    }
+
+    /// A filled rectangle between two corners.
+    pub fn bar(&mut self, one: (f64, f64), other: (f64, f64), colour: &str) {
+        self.area(one, other, &format!("fill=\"{colour}\""));
+    }
+
     /// A pale rectangle between two corners.
-    pub(crate) fn band(&mut self, one: (f64, f64), other: (f64, f64), colour: &str) {
-        let corner = (one.0.min(other.0), one.1.min(other.1));
-        let size = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
-        self.rectangle(corner, size, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
+    pub fn band(&mut self, one: (f64, f64), other: (f64, f64), colour: &str) {
+        self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 
     /// A dot; hollow ones stand apart without colour.
-    pub(crate) fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
+    pub fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
         let fill = if hollow { "#ffffff" } else { colour };
         let style = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.6\"");
         self.shape("circle", &[("cx", at.0), ("cy", at.1), ("r", 4.0)], &style);
     }
 
-    pub(crate) fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor) {
+    /// A text in the colour of text.
+    pub fn text(&mut self, at: (f64, f64), text: &str, anchor: Anchor) {
         self.tinted(at, text, anchor, INK);
     }
 
-    pub(crate) fn tinted(&mut self, at: (f64, f64), text: &str, anchor: Anchor, colour: &str) {
+    /// A text in a colour.
+    pub fn tinted(&mut self, at: (f64, f64), text: &str, anchor: Anchor, colour: &str) {
         self.label(at, text, anchor, &format!("fill=\"{colour}\""));
     }
 
@@ -149,6 +182,12 @@ impl Svg {
         );
     }
 
+    fn area(&mut self, one: (f64, f64), other: (f64, f64), style: &str) {
+        let corner = (one.0.min(other.0), one.1.min(other.1));
+        let size = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
+        self.rectangle(corner, size, style);
+    }
+
     fn rectangle(&mut self, corner: (f64, f64), size: (f64, f64), style: &str) {
         let place = [("x", corner.0), ("y", corner.1), ("width", size.0), ("height", size.1)];
         self.shape("rect", &place, style);
@@ -161,7 +200,8 @@ impl Svg {
     }
 
     /// The whole file; `title` is for those who cannot see it.
-    pub(crate) fn finish(self, title: &str) -> String {
+    #[must_use]
+    pub fn finish(self, title: &str) -> String {
         let (width, height) = (self.width, self.height);
         let title = escape(title);
         let body = self.body;
