@@ -39,9 +39,22 @@ pub struct Ended<T> {
     pub tag: T,
 }
 
+/// Sums over jobs that have read or written and ended: where their time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JobTimes {
+    /// Jobs.
+    pub count: u64,
+    /// From their starts to the times that their devices named, or to their ends if those named
+    /// none; in nanoseconds.
+    pub device_ns: u64,
+    /// From the times that their devices named until they were found to have ended; in nanoseconds.
+    pub late_ns: u64,
+}
+
 /// What a job waits for.
 struct Waiting<T> {
     job: Job<T>,
+    started_ns: u64,
     not_before_ns: u64,
     /// What the kernel does for it, and how many bytes that has moved.
     call: Option<Call>,
@@ -59,6 +72,7 @@ pub struct Jobs<T> {
     /// Set in the tokens of the ring, beside the place.
     token: u64,
     zeros: Option<Block>,
+    times: Option<JobTimes>,
 }
 
 /// Bytes of zeros that are written at once where a stretch cannot be cleared.
@@ -68,7 +82,25 @@ impl<T> Jobs<T> {
     /// No jobs; the ring's tokens are this number with a place in its lower 32 bits.
     #[must_use]
     pub const fn new(token: u64) -> Self {
-        Self { places: Vec::new(), free: Vec::new(), due: BinaryHeap::new(), token, zeros: None }
+        Self {
+            places: Vec::new(),
+            free: Vec::new(),
+            due: BinaryHeap::new(),
+            token,
+            zeros: None,
+            times: None,
+        }
+    }
+
+    /// Keeps sums of where the time of jobs goes, from now on.
+    pub const fn trace(&mut self) {
+        self.times = Some(JobTimes { count: 0, device_ns: 0, late_ns: 0 });
+    }
+
+    /// The sums, if they are kept.
+    #[must_use]
+    pub const fn times(&self) -> Option<JobTimes> {
+        self.times
     }
 
     /// Jobs that have not ended.
@@ -98,9 +130,18 @@ impl<T> Jobs<T> {
         let data = job.block.as_deref_mut().map_or(&mut [][..], |block| &mut block[..length]);
         let start = job.backend.start(&job.request, data, now_ns);
         let not_before_ns = start.not_before_ns;
-        let waiting = Waiting { job, not_before_ns, call: None, moved: 0, result: Ok(()) };
+        let waiting = Waiting {
+            job,
+            started_ns: now_ns,
+            not_before_ns,
+            call: None,
+            moved: 0,
+            result: Ok(()),
+        };
         match start.work {
-            Work::Done(result) if not_before_ns <= now_ns => Some(end(waiting.job, result, now_ns)),
+            Work::Done(result) if not_before_ns <= now_ns => {
+                Some(self.end(waiting, result, now_ns))
+            }
             Work::Done(result) => {
                 let place = self.keep(Waiting { result, ..waiting });
                 self.due.push(Reverse((not_before_ns, place)));
@@ -148,7 +189,8 @@ impl<T> Jobs<T> {
         }
         let Reverse((_, place)) = self.due.pop()?;
         let waiting = self.release(place)?;
-        Some(end(waiting.job, waiting.result, now_ns))
+        let result = waiting.result;
+        Some(self.end(waiting, result, now_ns))
     }
 
     fn keep(&mut self, waiting: Waiting<T>) -> u32 {
@@ -174,7 +216,19 @@ impl<T> Jobs<T> {
             self.due.push(Reverse((waiting.not_before_ns, place)));
             return None;
         }
-        self.release(place).map(|waiting| end(waiting.job, result, now_ns))
+        let waiting = self.release(place)?;
+        Some(self.end(waiting, result, now_ns))
+    }
+
+    fn end(&mut self, waiting: Waiting<T>, result: Result<(), Failure>, now_ns: u64) -> Ended<T> {
+        let moves =
+            matches!(waiting.job.request.operation, Operation::Read | Operation::Write { .. });
+        if let Some(times) = self.times.as_mut().filter(|_| moves) {
+            times.add(waiting.started_ns, waiting.not_before_ns, now_ns);
+        }
+        let Job { backend, request, block, tag } = waiting.job;
+        let result = backend.end(&request, result, now_ns);
+        Ended { request, result, block, tag }
     }
 
     // Asks the kernel for what is left of a job.
@@ -241,13 +295,38 @@ impl<T> Waiting<T> {
     }
 }
 
-fn end<T>(job: Job<T>, result: Result<(), Failure>, now_ns: u64) -> Ended<T> {
-    let Job { backend, request, block, tag } = job;
-    let result = backend.end(&request, result, now_ns);
-    Ended { request, result, block, tag }
+impl JobTimes {
+    pub(crate) const fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.device_ns += other.device_ns;
+        self.late_ns += other.late_ns;
+    }
+
+    const fn add(&mut self, started_ns: u64, named_ns: u64, now_ns: u64) {
+        self.count += 1;
+        if named_ns > started_ns {
+            self.device_ns += named_ns - started_ns;
+            self.late_ns += now_ns.saturating_sub(named_ns);
+        } else {
+            self.device_ns += now_ns.saturating_sub(started_ns);
+        }
+    }
 }
 
 // Lengths of requests are those of memory, or of places.
 fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_apart() {
+        let mut times = JobTimes::default();
+        times.add(100, 150, 157);
+        times.add(200, 0, 230);
+        assert_eq!(times, JobTimes { count: 2, device_ns: 80, late_ns: 7 });
+    }
 }

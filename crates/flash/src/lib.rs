@@ -20,4 +20,4 @@ pub mod load;
 mod pool;
 pub mod target;
 
-pub use jobs::{Ended, Job, Jobs};
+pub use jobs::{Ended, Job, JobTimes, Jobs};

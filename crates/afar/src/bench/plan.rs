@@ -152,6 +152,7 @@ impl<'a> Plan<'a> {
             busy_poll: flags.busy_poll,
             forced: flags.fua,
             verifies: flags.verify,
+            traces: false,
             nonce: sys::clock::unix_ns(),
             seed: flags.seed,
         })

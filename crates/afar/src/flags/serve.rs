@@ -45,6 +45,10 @@ pub(crate) struct ServeFlags {
     #[arg(value_parser = socket_address)]
     pub(crate) metrics: Option<SocketAddr>,
 
+    /// Say in the end where the time of commands went, as JSON
+    #[arg(long, hide = true)]
+    pub(crate) trace: bool,
+
     /// Print nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

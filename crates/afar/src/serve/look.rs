@@ -40,6 +40,20 @@ impl Look {
     }
 }
 
+/// In front of where the time of commands went.
+pub(crate) const TRACE: &str = "afar: trace ";
+
+/// Where that was, as JSON.
+pub(crate) fn trace(counters: &[Arc<Counters>]) -> String {
+    let record = serde_json::json!({
+        "count": sum(counters, |c| &c.traced),
+        "device_ns": sum(counters, |c| &c.device_ns),
+        "late_ns": sum(counters, |c| &c.late_ns),
+        "answer_ns": sum(counters, |c| &c.answer_ns),
+    });
+    format!("{TRACE}{record}\n")
+}
+
 /// What has been done in all.
 pub(crate) fn summary(counters: &[Arc<Counters>]) -> String {
     let [reads, writes] = [sum(counters, |c| &c.reads), sum(counters, |c| &c.writes)];

@@ -30,7 +30,8 @@ use crate::terminal;
 
 use disks::{Disks, title};
 use file::FileError;
-use look::{Look, summary};
+pub(crate) use look::TRACE;
+use look::{Look, summary, trace};
 use plan::{Fixed, Plan};
 
 /// What cannot be served.
@@ -93,7 +94,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let file = plan::file_of(flags)?;
     let plan = Plan::read(flags, file.as_deref())?;
     let began_ns = monotonic_ns();
-    let target = start(&plan)?;
+    let target = start(&plan, flags.trace)?;
     let metrics = plan.fixed.metrics.map(|address| expose(&target, address, began_ns));
     let metrics = metrics.transpose()?;
     let disks = Disks::new(plan, &target);
@@ -107,19 +108,23 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     drop(line);
     let counters = service.target.counters().to_vec();
     service.target.stop().map_err(ServeError::from)?;
+    if flags.trace {
+        terminal::answer(&trace(&counters)).map_err(Failure::Stdout)?;
+    }
     if !flags.quiet {
         terminal::say(&summary(&counters));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(plan: &Plan) -> Result<Target, ServeError> {
+fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
     let Fixed { nvme, shards, busy_poll, .. } = &plan.fixed;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
         nvme: nvme.clone(),
         shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
         busy_poll: *busy_poll,
+        traces,
         limits: flash::target::Limits::default(),
     };
     Target::start(&config, disks::open(plan)?).map_err(|source| ServeError::Listen {

@@ -57,6 +57,8 @@ pub struct LoadConfig {
     pub forced: bool,
     /// Blocks say where and when they were written, and are checked when they are read.
     pub verifies: bool,
+    /// Keeps [`Tally::times`](super::Tally).
+    pub traces: bool,
     /// Unlike that of any other load: tells its blocks from those that were there.
     pub nonce: u64,
     /// Of every draw.

@@ -23,7 +23,7 @@ use crate::backend::{Backend, Geometry};
 use crate::host::{Controller, HostError};
 
 pub use config::{LoadConfig, Order, Pace};
-pub use tally::{OperationTally, Tally};
+pub use tally::{LoadTimes, OperationTally, Tally};
 
 use way::Way;
 use worker::Worker;

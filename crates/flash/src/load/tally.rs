@@ -2,6 +2,8 @@
 
 use measure::{Duration, Histogram};
 
+use crate::jobs::JobTimes;
+
 use super::stamp::Wrong;
 
 /// Of reads, or of writes.
@@ -13,6 +15,18 @@ pub struct OperationTally {
     pub bytes: u64,
     /// Requests that failed.
     pub failure_count: u64,
+}
+
+/// Sums over all requests, also those of the ramp: where their time went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoadTimes {
+    /// Requests that were made.
+    pub made: u64,
+    /// From when they were made until the kernel had them, in nanoseconds. In a closed loop with
+    /// one request under way, the answer before is taken apart then.
+    pub host_ns: u64,
+    /// Of a device of this process: its part.
+    pub jobs: JobTimes,
 }
 
 /// Of all requests after the ramp.
@@ -30,6 +44,8 @@ pub struct Tally {
     pub elapsed: Duration,
     /// Processor time of the jobs then.
     pub processor_time: Duration,
+    /// Where the time went, if the load traces; all zero if not.
+    pub times: LoadTimes,
     /// Requests that ended in each second.
     pub seconds: Vec<u64>,
     /// Reads that brought what had never been written, or nothing where something had been.
@@ -56,6 +72,7 @@ impl Tally {
             reconnect_count: 0,
             elapsed: Duration::from_ps(0),
             processor_time: Duration::from_ps(0),
+            times: LoadTimes::default(),
             seconds: Vec::new(),
             lost_count: 0,
             misdirected_count: 0,
@@ -116,6 +133,9 @@ impl Tally {
         self.reconnect_count += other.reconnect_count;
         self.elapsed = self.elapsed.max(other.elapsed);
         self.processor_time = self.processor_time.saturating_add(other.processor_time);
+        self.times.made += other.times.made;
+        self.times.host_ns += other.times.host_ns;
+        self.times.jobs.merge(&other.times.jobs);
         self.seconds.resize(self.seconds.len().max(other.seconds.len()), 0);
         for (own, its) in self.seconds.iter_mut().zip(&other.seconds) {
             *own += its;

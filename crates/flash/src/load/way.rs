@@ -7,7 +7,7 @@ use sys::ring::{Completed, Ring};
 
 use crate::backend::{Backend, Request};
 use crate::host::{Controller, IoQueue};
-use crate::jobs::{Ended, Job, Jobs};
+use crate::jobs::{Ended, Job, JobTimes, Jobs};
 
 use super::{Device, LoadError};
 
@@ -45,6 +45,20 @@ impl<T> Way<T> {
                 Self::Remote { controller, generation, queue, ended: Vec::new() }
             }
         })
+    }
+
+    /// Keeps sums of where the time of jobs goes.
+    pub(super) const fn trace(&mut self) {
+        if let Self::Local { jobs, .. } = self {
+            jobs.trace();
+        }
+    }
+
+    pub(super) fn times(&self) -> JobTimes {
+        match self {
+            Self::Local { jobs, .. } => jobs.times().unwrap_or_default(),
+            Self::Remote { .. } => JobTimes::default(),
+        }
     }
 
     pub(super) fn submit(

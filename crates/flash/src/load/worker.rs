@@ -60,7 +60,7 @@ impl<'a> Worker<'a> {
     pub(super) fn new(
         config: &'a LoadConfig,
         geometry: Geometry,
-        way: Way<Began>,
+        mut way: Way<Began>,
         job: u16,
         progress: &'a Progress,
     ) -> Result<Self, LoadError> {
@@ -76,6 +76,9 @@ impl<'a> Worker<'a> {
                 Some(Arrivals::new(spacing, mean, Instant::from_ns(began_ns), seed))
             }
         };
+        if config.traces {
+            way.trace();
+        }
         let seed = config.seed;
         let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), config.nonce));
         Ok(Self {
@@ -116,6 +119,9 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.way.flush(&mut self.ring);
+            if self.config.traces {
+                self.trace(now_ns);
+            }
             if !self.way.has_ended() {
                 let timeout = self.timeout(now_ns);
                 self.idle.sleeps(&mut self.ring, Some(timeout))?;
@@ -133,8 +139,19 @@ impl<'a> Worker<'a> {
             }
         }
         self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
+        self.tally.times.jobs = self.way.times();
         self.tally.processor_time = Duration::from_ns(thread_ns() - processor_from);
         Ok(self.tally)
+    }
+
+    // Requests made at this time go to the kernel now.
+    fn trace(&mut self, now_ns: u64) {
+        let times = &mut self.tally.times;
+        let made = self.made - times.made;
+        if made > 0 {
+            times.host_ns += (monotonic_ns() - now_ns) * made;
+            times.made = self.made;
+        }
     }
 
     fn is_over(&self, now_ns: u64) -> bool {

@@ -41,6 +41,8 @@ pub struct TargetConfig {
     pub shards: u16,
     /// How long a shard looks for the next request before it sleeps, where that has paid.
     pub busy_poll: Duration,
+    /// Counters say where the time of commands goes: `traced` and what follows it.
+    pub traces: bool,
     /// Bounds.
     pub limits: Limits,
 }

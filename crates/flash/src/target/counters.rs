@@ -24,6 +24,14 @@ pub struct Counters {
     /// Processor time of the shard in nanoseconds, what the kernel did for it included, without the
     /// time that it looked for work and found none; up to 10 ms of work old.
     pub busy_ns: AtomicU64,
+    /// Reads and writes in the sums below, all zero if the target does not trace.
+    pub traced: AtomicU64,
+    /// From when a command was taken up to when its device is done, in nanoseconds.
+    pub device_ns: AtomicU64,
+    /// From then until the shard has noticed, in nanoseconds.
+    pub late_ns: AtomicU64,
+    /// From then until the kernel has the answer, in nanoseconds.
+    pub answer_ns: AtomicU64,
 }
 
 /// Adds to a counter that nobody else writes.

@@ -24,6 +24,7 @@ mod observer;
 mod plan;
 mod shard;
 mod subsystem;
+mod times;
 
 use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};

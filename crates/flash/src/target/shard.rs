@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use super::counters::{Counters, add, subtract};
 use super::ledger::Ledger;
 use super::mail::{Message, Peer};
 use super::subsystem::Subsystem;
+use super::times::{LOOK_NS, Times};
 
 // What a token of the ring is for, beside a number.
 const KIND: u64 = 0xff << 56;
@@ -78,19 +79,6 @@ pub(crate) struct Shard {
     resting: Vec<u32>,
 }
 
-/// When connections and hosts are to be looked at because nothing has happened to them.
-#[derive(Debug, Clone, Copy, Default)]
-struct Times {
-    looked_ns: u64,
-    /// The first that was known then.
-    deadline_ns: Option<u64>,
-    /// Something has happened since; none of what can begin is due sooner than `LOOK_NS`.
-    is_stale: bool,
-}
-
-/// Time between two looks.
-const LOOK_NS: u64 = 10_000_000;
-
 impl Shard {
     /// A shard for the calling thread.
     pub(crate) fn new(seed: Seed) -> sys::Result<Self> {
@@ -118,6 +106,9 @@ impl Shard {
             resting: Vec::new(),
             seed,
         };
+        if shard.seed.config.traces {
+            shard.jobs.trace();
+        }
         shard.read_mail(Block::new(1));
         Ok(shard)
     }
@@ -125,6 +116,7 @@ impl Shard {
     /// Works until it is told to stop and has nothing left to do.
     pub(crate) fn run(mut self) -> sys::Result<()> {
         while !self.has_stopped() {
+            self.trace();
             let timeout = self.timeout();
             if self.idle.sleeps(&mut self.ring, timeout)? {
                 add(&self.seed.counters.sleeps, 1);
@@ -156,6 +148,20 @@ impl Shard {
             self.weighed_ns = self.now_ns;
             let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
             counters.busy_ns.store(busy_ns, Ordering::Relaxed);
+        }
+    }
+
+    // Answers of this turn go to the kernel now.
+    fn trace(&self) {
+        let Some(times) = self.jobs.times() else { return };
+        let counters = &self.seed.counters;
+        let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
+        let ended = times.count - counters.traced.load(Ordering::Relaxed);
+        if ended > 0 {
+            add(&counters.answer_ns, (monotonic_ns() - self.now_ns) * ended);
+            set(&counters.device_ns, times.device_ns);
+            set(&counters.late_ns, times.late_ns);
+            set(&counters.traced, times.count);
         }
     }
 
@@ -478,12 +484,5 @@ impl Shard {
                 self.with(number, Connection::feed);
             }
         }
-    }
-}
-
-impl Times {
-    fn next_ns(&self) -> Option<u64> {
-        let soon = self.is_stale.then_some(self.looked_ns + LOOK_NS);
-        [self.deadline_ns, soon].into_iter().flatten().min()
     }
 }

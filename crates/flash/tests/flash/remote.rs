@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, FileBackend, MemoryBackend};
+use flash::backend::{Backend, BackendUri, FileBackend, MemoryBackend};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
 use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
@@ -26,7 +26,7 @@ pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> T
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
     let busy_poll = Duration::from_us(0);
-    let config = TargetConfig { nvme, shards, busy_poll, limits };
+    let config = TargetConfig { nvme, shards, busy_poll, traces: false, limits };
     Target::start(&config, vec![subsystem]).expect("it can listen")
 }
 
@@ -68,6 +68,7 @@ fn load(device: &Device, request_bytes: u32, jobs: u16, requests: u64) -> Tally 
         busy_poll: Duration::from_us(0),
         forced: false,
         verifies: true,
+        traces: true,
         nonce: sys::clock::unix_ns(),
         seed: 3,
     };
@@ -128,6 +129,7 @@ fn only_hosts_that_are_allowed_connect() {
         nvme: vec!["127.0.0.1:0".parse().expect("an address")],
         shards: 1,
         busy_poll: Duration::from_us(0),
+        traces: false,
         limits: Limits::default(),
     };
     let target = Target::start(&config, vec![subsystem]).expect("it can listen");
@@ -172,6 +174,7 @@ fn two_targets_do_not_share_an_address() {
         nvme: target.addresses().to_vec(),
         shards: 1,
         busy_poll: Duration::from_us(0),
+        traces: false,
         limits: Limits::default(),
     };
     assert!(Target::start(&config, Vec::new()).is_err());
@@ -226,4 +229,30 @@ fn what_is_served_can_be_discovered() {
     }
     assert_eq!(page.entries.len(), 20);
     assert_eq!(page.entries[19].subsystem, "nqn.2026-11.example:19");
+}
+
+// The device of the model names its time, so that is told from what comes after it.
+#[test]
+fn a_target_that_traces_says_where_the_time_went() {
+    let uri: BackendUri = "model:pm1725:memory:1MiB".parse().expect("it is one");
+    let backend = uri.open().expect("it can be opened");
+    let namespace = Namespace { id: 1, backend, identity: "test".to_owned() };
+    let config = TargetConfig {
+        nvme: vec!["127.0.0.1:0".parse().expect("an address")],
+        shards: 1,
+        busy_poll: Duration::from_us(0),
+        traces: true,
+        limits: Limits::default(),
+    };
+    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+    let target = Target::start(&config, vec![subsystem]).expect("it can listen");
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it answers")));
+    let tally = load(&device, 4096, 1, 200);
+    let counters = target.counters()[0].clone();
+    target.stop().expect("it ends well");
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert_eq!((read(&counters.traced), tally.times.made), (200, 200));
+    assert!(read(&counters.device_ns) >= 200 * 20_000, "the model's fastest is 20 us");
+    assert!(read(&counters.late_ns) > 0 && read(&counters.answer_ns) > 0);
+    assert!(tally.times.host_ns > 0);
 }
