@@ -15,6 +15,7 @@ use crate::experiment::UsageError;
 use crate::load::LoadUsage;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
+use crate::reproduce::ReproduceError;
 use crate::serve::ServeError;
 use crate::sweep::SweepError;
 use crate::top::TopError;
@@ -51,6 +52,8 @@ pub(crate) enum Failure {
     Discover(#[from] DiscoverError),
     #[error(transparent)]
     Bench(#[from] BenchError),
+    #[error(transparent)]
+    Reproduce(#[from] ReproduceError),
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error(transparent)]
@@ -98,8 +101,9 @@ impl Failure {
             Self::Serve(error) if error.is_usage() => USAGE,
             Self::Bench(error) if error.is_usage() => USAGE,
             Self::Top(TopError::Interval(_)) | Self::Discover(DiscoverError::Host(_)) => USAGE,
+            Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
-            Self::Serve(_) | Self::Bench(_) => FAILED,
+            Self::Serve(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

@@ -3,6 +3,7 @@
 mod bench;
 mod discover;
 mod load;
+mod reproduce;
 mod run;
 mod serve;
 mod sweep;
@@ -17,6 +18,7 @@ use clap_complete::Shell;
 pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
+pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
 pub(crate) use sweep::SweepFlags;
@@ -44,6 +46,7 @@ pub(crate) enum Command {
     Top(TopFlags),
     Discover(DiscoverFlags),
     Bench(Box<BenchFlags>),
+    Reproduce(ReproduceFlags),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),

@@ -33,6 +33,7 @@ mod summary;
 mod bench;
 mod discover;
 mod load;
+mod reproduce;
 mod serve;
 mod sweep;
 mod top;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Top(flags) => ("top", top::top(flags)),
         Command::Discover(flags) => ("discover", discover::discover(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
+        Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),

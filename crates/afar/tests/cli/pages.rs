@@ -91,6 +91,7 @@ fn man_pages_for_every_command() {
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
+            "afar-reproduce.1",
             "afar-run.1",
             "afar-serve.1",
             "afar-sweep.1",

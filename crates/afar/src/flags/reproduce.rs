@@ -1,0 +1,78 @@
+//! Flags of `afar reproduce`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use measure::{Duration, Fraction};
+
+/// Measure a figure of a paper on this machine, beside the paper's numbers
+///
+/// The drive of the paper is emulated, with as large a share of its throughput as this machine can
+/// serve. It is loaded in this process (local), and through a target on a loopback port that the
+/// command starts and ends itself (NVMe/TCP).
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct ReproduceFlags {
+    /// The figure
+    #[arg(value_name = "FIGURE", value_enum)]
+    pub(crate) figure: FigureName,
+
+    /// Within two minutes: one short repetition of everything in place of three
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Directory of the picture and the record; created if missing
+    #[arg(long, short, value_name = "DIR", default_value = "afar-reproduce")]
+    pub(crate) output: PathBuf,
+
+    /// Write the record here, too; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Share of the drive's throughput that is emulated [default: half of what this machine can
+    /// serve, by a short run]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) scale: Option<Fraction>,
+
+    /// Host and target look for what has ended for this long before they sleep: nearer to the
+    /// paper's machines, which save no power, if nothing else runs here
+    #[arg(long, value_name = "TIME", default_value = "0us")]
+    pub(crate) busy_poll: Duration,
+
+    /// How long each load runs
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub(crate) runtime: Option<Duration>,
+
+    /// No live line, no table; the files are written
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const NOTES: &str = "\
+Ctrl-C ends it with what was measured until then.
+
+Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it failed; 2 bad usage;
+130 interrupted.
+
+Example: afar reproduce guz-fig7 --quick";
+
+/// A figure of a paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FigureName {
+    /// Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes
+    GuzFig2,
+    /// Guz et al. 2017, Fig. 5: throughput and processor time with fewer processors at the target
+    GuzFig5,
+    /// Guz et al. 2017, Fig. 6: latency against load
+    GuzFig6,
+    /// Guz et al. 2017, Fig. 7 and 8: distributions of latency, and what an unloaded read consists
+    /// of
+    GuzFig7,
+}
+
+impl FigureName {
+    /// As it is written.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}

@@ -1,0 +1,255 @@
+//! Fig. 6: average and 95th percentile of read latency against load.
+
+use chart::{BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use flash::load::Tally;
+use serde::Serialize;
+use serde_json::json;
+
+use super::super::ReproduceError;
+use super::super::bed::{Bed, iops};
+use super::super::report::{NONE, Report, Verdict, decades, kilo, median, row, table};
+use super::{key, paper};
+
+/// A load, and what was measured in each repetition.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+struct Point {
+    /// Of what local access reaches.
+    load: f64,
+    offered_iops: f64,
+    local: Vec<Latency>,
+    remote: Vec<Latency>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+struct Latency {
+    iops: f64,
+    mean_us: f64,
+    p95_us: f64,
+}
+
+const LOADS: [f64; 9] = [paper::FIRST_LOAD, 0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+
+/// Measures it; `None` if nothing was before an interruption.
+///
+/// # Errors
+/// When the drive cannot be loaded, or a request fails.
+pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceError> {
+    let pair = bed.open(None)?;
+    bed.session.expect(1 + LOADS.len() * 2 * bed.repetitions);
+    let full = bed.full(100);
+    let Some(most) = bed.session.run("all it can, local", &pair.local, &full)? else {
+        return Ok(None);
+    };
+    let most = iops(&most);
+    let mut points: Vec<Point> =
+        LOADS.map(|load| Point { load, offered_iops: most * load, ..Point::default() }).into();
+    for repetition in 0..bed.repetitions {
+        for point in &mut points {
+            let load = bed.arriving(point.offered_iops);
+            let what = format!("{:.0} % load", point.load * 100.0);
+            let Some([local, remote]) = bed.pair(repetition, &what, &pair, &load)? else { break };
+            point.local.push(Latency::of(&local));
+            point.remote.push(Latency::of(&remote));
+        }
+    }
+    points.retain(|point| !point.local.is_empty());
+    Ok((!points.is_empty()).then(|| report(&points)))
+}
+
+impl Latency {
+    fn of(tally: &Tally) -> Self {
+        let latency = &tally.reads.latency;
+        Self {
+            iops: iops(tally),
+            mean_us: latency.mean().as_ns_f64() / 1e3,
+            p95_us: latency.quantile(0.95).as_ns_f64() / 1e3,
+        }
+    }
+
+    // Each figure by itself.
+    fn median(all: &[Self]) -> Self {
+        let of = |figure: fn(&Self) -> f64| median(all.iter().map(figure));
+        Self {
+            iops: of(|one| one.iops),
+            mean_us: of(|one| one.mean_us),
+            p95_us: of(|one| one.p95_us),
+        }
+    }
+}
+
+impl Point {
+    fn local(&self) -> Latency {
+        Latency::median(&self.local)
+    }
+
+    fn remote(&self) -> Latency {
+        Latency::median(&self.remote)
+    }
+
+    /// How much longer the average is remotely, as a share.
+    fn above(&self) -> f64 {
+        self.remote().mean_us / self.local().mean_us.max(1e-9) - 1.0
+    }
+}
+
+fn report(points: &[Point]) -> Report {
+    Report {
+        title: format!("{} 6: latency of reads against load", paper::SOURCE),
+        table: rows(points),
+        verdicts: verdicts(points),
+        picture: picture(points),
+        points: json!(points),
+        paper: json!({
+            "average_above_max": paper::AVERAGE_ABOVE_MAX,
+            "p95_bound_us": paper::P95_BOUND_US,
+            "iscsi_p95_load": paper::ISCSI_P95_LOAD,
+            "iscsi_half_us": paper::ISCSI_HALF_US,
+        }),
+    }
+}
+
+fn rows(points: &[Point]) -> String {
+    let mut rows = vec![
+        row(["load", "offered", "local µs", "NVMe/TCP µs", "average", "paper", "iSCSI µs"]),
+        row(["", "IOPS", "average / p95", "average / p95", "above", "NVMf", "paper"]),
+    ];
+    for point in points {
+        let (local, remote) = (point.local(), point.remote());
+        let pair = |one: Latency| format!("{:.0} / {:.0}", one.mean_us, one.p95_us);
+        let within = match point.load > paper::FIRST_LOAD {
+            true => format!("<= {:.1} %", paper::AVERAGE_ABOVE_MAX * 100.0),
+            false => NONE.to_owned(),
+        };
+        let iscsi = match point.load == 0.5 {
+            true => format!("{:.0}", paper::ISCSI_HALF_US),
+            false => NONE.to_owned(),
+        };
+        rows.push(row([
+            &format!("{:.0} %", point.load * 100.0),
+            &kilo(point.offered_iops),
+            &pair(local),
+            &pair(remote),
+            &format!("{:.1} %", point.above() * 100.0),
+            &within,
+            &iscsi,
+        ]));
+    }
+    table(&rows)
+}
+
+fn verdicts(points: &[Point]) -> Vec<Verdict> {
+    let later = points.iter().filter(|point| point.load > paper::FIRST_LOAD);
+    let mut verdicts = Vec::new();
+    if let Some(worst) = later.max_by(|a, b| a.above().total_cmp(&b.above())) {
+        verdicts.push(Verdict::new(
+            worst.above() <= paper::AVERAGE_ABOVE_MAX,
+            format!(
+                "remote's average is at most {:.1} % ({:.0} µs) above local's, at {:.0} % load; \
+                 the paper's NVMf 3.5 % at every load but the first",
+                worst.above() * 100.0,
+                worst.remote().mean_us - worst.local().mean_us,
+                worst.load * 100.0
+            ),
+        ));
+    }
+    let bounded = |point: &&Point| point.remote().p95_us < paper::P95_BOUND_US;
+    let up_to = points.iter().take_while(bounded).last().map_or(0.0, |point| point.load);
+    let last = points.last().map_or(0.0, |point| point.load);
+    verdicts.push(Verdict::new(
+        up_to >= last && last > 0.0,
+        format!(
+            "remote's 95th percentile stays below 2 ms up to {:.0} % load, of {:.0} % measured; \
+             in the paper NVMf's over the whole range, iSCSI's to {:.0} %",
+            up_to * 100.0,
+            last * 100.0,
+            paper::ISCSI_P95_LOAD * 100.0
+        ),
+    ));
+    verdicts
+}
+
+const SIZE: (f64, f64) = (640.0, 420.0);
+const DASHED: &str = "stroke-width=\"2\" stroke-dasharray=\"6 4\"";
+const SOLID: &str = "stroke-width=\"2\"";
+
+fn picture(points: &[Point]) -> String {
+    let mut svg = Svg::new(SIZE.0, SIZE.1);
+    let both = |point: &Point| [point.local(), point.remote()];
+    let latencies = points.iter().flat_map(both).flat_map(|one| [one.mean_us, one.p95_us]);
+    let (low, high) = latencies
+        .fold((80.0, 2_500.0), |(low, high): (f64, f64), us| (low.min(us), high.max(us * 1.1)));
+    let panel = Panel {
+        left: 76.0,
+        top: 52.0,
+        width: SIZE.0 - 96.0,
+        height: 300.0,
+        x: Scale::Linear(0.0, 1.0),
+        y: Scale::Logarithmic(low, high),
+    };
+    let loads: Vec<Tick> =
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|at| (at, format!("{:.0} %", at * 100.0))).into();
+    let title = "load, of what local access reaches";
+    svg.axes(&panel, (title, &loads), ("latency of a read, µs", &decades(low, high)));
+    let bound = [panel.at(0.0, paper::P95_BOUND_US), panel.at(1.0, paper::P95_BOUND_US)];
+    svg.line(bound[0], bound[1], GREY, "stroke-width=\"1\" stroke-dasharray=\"2 3\"");
+    type Figure = fn(&Latency) -> f64;
+    let figures: [(Figure, &str); 2] = [(|one| one.mean_us, SOLID), (|one| one.p95_us, DASHED)];
+    for (figure, style) in figures {
+        for (way, colour) in [(0, BLUE), (1, ORANGE)] {
+            let at = |point: &Point| panel.at(point.load, figure(&both(point)[way]));
+            let line: Vec<(f64, f64)> = points.iter().map(at).collect();
+            svg.path(&line, colour, style);
+            line.iter().for_each(|&at| svg.dot(at, colour, style == DASHED));
+        }
+    }
+    svg.frame(&panel);
+    key(&mut svg, (76.0, 20.0), &[("local", BLUE), ("NVMe/TCP", ORANGE)]);
+    let note = "filled: average; hollow: 95th percentile; dotted: 2 ms, the paper's bound";
+    svg.tinted((76.0, 40.0), note, chart::Anchor::Start, GREY);
+    svg.finish("Average and 95th percentile of read latency against load, local and remote")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(load: f64, local_us: f64, remote_us: f64) -> Point {
+        let one = |mean_us| Latency { iops: 1.0, mean_us, p95_us: mean_us * 2.0 };
+        Point {
+            load,
+            offered_iops: load * 1e4,
+            local: vec![one(local_us)],
+            remote: vec![one(remote_us), one(remote_us), one(9e9)],
+        }
+    }
+
+    #[test]
+    fn the_first_load_is_left_out_as_in_the_paper() {
+        let points = [point(0.02, 84.0, 120.0), point(0.5, 100.0, 103.0), point(0.9, 400.0, 410.0)];
+        let judged = verdicts(&points);
+        assert!(judged.iter().all(|verdict| verdict.holds), "{judged:?}");
+        assert!(judged[0].claim.contains("at most 3.0 % (3 µs) above local's, at 50 % load"));
+    }
+
+    #[test]
+    fn what_is_slower_does_not_hold() {
+        let points = [point(0.5, 100.0, 150.0), point(0.8, 400.0, 1_100.0), point(0.9, 1.0, 1.0)];
+        let judged = verdicts(&points);
+        assert!(!judged[0].holds && !judged[1].holds);
+        assert!(judged[1].claim.contains("up to 50 % load, of 90 % measured"), "{judged:?}");
+    }
+
+    #[test]
+    fn a_figure_has_a_median_of_its_own() {
+        let one = |mean_us, p95_us| Latency { iops: 1.0, mean_us, p95_us };
+        let middle = Latency::median(&[one(1.0, 9.0), one(2.0, 7.0), one(3.0, 8.0)]);
+        assert_eq!(middle, one(2.0, 8.0));
+    }
+
+    #[test]
+    fn picture_has_four_lines() {
+        let drawn = picture(&[point(0.02, 84.0, 120.0), point(0.9, 400.0, 410.0)]);
+        assert_eq!(drawn.matches("<polyline").count(), 4);
+        assert_eq!(drawn.matches("<circle").count(), 8);
+    }
+}

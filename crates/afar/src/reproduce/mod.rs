@@ -1,0 +1,156 @@
+//! `afar reproduce`: figures of papers, measured here beside what the papers print.
+//!
+//! ```text
+//! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, local and remote) ─► guz::figN
+//!                            table, verdicts, picture, record ◄─ Report ◄── points ──┘
+//! ```
+//!
+//! A figure measures points and then computes everything else from them, so that tests can do the
+//! latter with points of their own.
+
+mod bed;
+mod guz;
+mod report;
+mod session;
+mod target;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use flash::backend::OpenError;
+use flash::host::HostError;
+use flash::load::LoadError;
+use measure::Duration;
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::flags::{FigureName, ReproduceFlags};
+use crate::output::Output;
+use crate::{host, terminal};
+
+use bed::Bed;
+use report::Report;
+use session::Session;
+
+/// Why a figure was not measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReproduceError {
+    #[error("start the target: {0}; check that afar may start processes")]
+    Start(#[source] io::Error),
+    #[error("start the target: it ended before it served: {0}")]
+    Target(String),
+    #[error("connect to the target: {0}; try again, or look at the firewall of the loopback")]
+    Connect(#[source] HostError),
+    #[error("make the emulated drive: {0}; free 256 MiB of memory")]
+    Open(#[from] OpenError),
+    #[error("load the drive: {0}")]
+    Load(#[source] LoadError),
+    #[error("{what}: {count} requests failed: {first}; try again with a smaller --scale")]
+    Failed { what: String, count: u64, first: String },
+    #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
+    BusyPoll(Duration),
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl ReproduceError {
+    /// Whether it is about what was asked, not about this machine.
+    pub(crate) const fn is_usage(&self) -> bool {
+        matches!(self, Self::BusyPoll(_))
+    }
+}
+
+const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
+
+/// As a shell says it of a program that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Runs `afar reproduce`.
+///
+/// # Errors
+/// When the drive, the target or the files cannot be made, or a request fails.
+pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
+    if flags.busy_poll > BUSY_POLL_MOST {
+        return Err(ReproduceError::BusyPoll(flags.busy_poll).into());
+    }
+    let directory = &flags.output;
+    fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
+    let name = flags.figure.name();
+    let paths = ["svg", "json"].map(|ending| directory.join(format!("{name}.{ending}")));
+    let [picture, record] = paths.each_ref().map(|path| Output::open(path));
+    let (picture, record) = (picture?, record?);
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    // Before any thread is started, so that none of them is interrupted.
+    let session = Session::new(name.clone(), flags.quiet)?;
+    let bed = Bed::new(session, flags)?;
+    let Some(mut bed) = bed else { return Ok(nothing(&name)) };
+    let report = match flags.figure {
+        FigureName::GuzFig2 => guz::fig2::run(&mut bed),
+        FigureName::GuzFig5 => guz::fig5::run(&mut bed),
+        FigureName::GuzFig6 => guz::fig6::run(&mut bed),
+        FigureName::GuzFig7 => guz::fig7::run(&mut bed),
+    }?;
+    bed.session.end_line();
+    let Some(report) = report else { return Ok(nothing(&name)) };
+    let text = serde_json::to_string_pretty(&whole(&name, &bed, &report));
+    let text = text.expect("plain data has a JSON form") + "\n";
+    picture.write(&report.picture)?;
+    record.write(&text)?;
+    let has_table = flags.json.as_deref() != Some(Path::new("-")) && !flags.quiet;
+    if let Some(json) = json {
+        json.write(&text)?;
+    }
+    if has_table {
+        terminal::answer(&told(&bed, &report, &paths[0])).map_err(Failure::Stdout)?;
+    }
+    if bed.session.is_interrupted() {
+        terminal::say(&format!("afar reproduce: {name}: interrupted; this is what was measured\n"));
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nothing(name: &str) -> ExitCode {
+    terminal::say(&format!("afar reproduce: {name}: interrupted before anything was measured\n"));
+    ExitCode::from(INTERRUPTED)
+}
+
+fn told(bed: &Bed, report: &Report, picture: &Path) -> String {
+    let mut text = format!("\n{}\n{}\n{NO_ISCSI}\n\n", report.title, bed.describe());
+    text += &report.table;
+    text.push('\n');
+    for verdict in &report.verdicts {
+        text += &format!("{}\n", verdict.text());
+    }
+    text + &format!("picture: {}\n", picture.display())
+}
+
+/// What the columns of iSCSI mean.
+const NO_ISCSI: &str = "iSCSI is not served yet: only the paper's figures of it are shown.";
+
+fn whole(name: &str, bed: &Bed, report: &Report) -> Value {
+    let verdicts: Vec<Value> = report
+        .verdicts
+        .iter()
+        .map(|verdict| json!({"holds": verdict.holds, "text": verdict.claim}))
+        .collect();
+    json!({
+        "schema": "afar.reproduce/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "figure": name,
+        "title": report.title,
+        "command": std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>(),
+        "unix_ns": sys::clock::unix_ns(),
+        "host": host::describe(),
+        "bed": bed.record(),
+        "iscsi": NO_ISCSI,
+        "points": report.points,
+        "paper": report.paper,
+        "verdicts": verdicts,
+        "interrupted": bed.session.is_interrupted(),
+    })
+}

@@ -1,0 +1,182 @@
+//! A target of our own: `afar serve` as a child, on a free loopback port, gone with this process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+
+use flash::host::{Controller, HostConfig};
+use flash::load::Device;
+use measure::Duration;
+use proto::nvme::{Digests, Nqn};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::Deserialize;
+
+use super::ReproduceError;
+use crate::serve::TRACE;
+
+/// See the module's description. Dropping it ends it.
+pub(super) struct ServeChild {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    address: String,
+}
+
+/// Where the time of commands went, in sums over them; see the target's counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) struct TargetTrace {
+    pub(super) count: u64,
+    pub(super) device_ns: u64,
+    pub(super) late_ns: u64,
+    pub(super) answer_ns: u64,
+}
+
+const SUBSYSTEM: &str = "nqn.2026-11.local.afar:disk";
+const HOST: &str = "nqn.2026-11.local.afar:reproduce";
+const KEEP_ALIVE_MS: u32 = 10_000;
+const SIGTERM: i32 = 15;
+/// Processor time in /proc is counted in these (USER_HZ is 100 wherever Linux runs programs).
+const TICK: Duration = Duration::from_ms(10);
+/// Of /proc/PID/stat after the name: utime and stime (proc_pid_stat(5), fields 14 and 15).
+const TIME_FIELDS: [usize; 2] = [11, 12];
+
+impl ServeChild {
+    /// Starts one that serves this device on so many of our processors, all if `None`, and looks
+    /// for requests for so long before it sleeps.
+    ///
+    /// # Errors
+    /// When it cannot be started, or does not begin to serve.
+    pub(super) fn start(
+        uri: &str,
+        processors: Option<usize>,
+        busy_poll: Duration,
+        traces: bool,
+    ) -> Result<Self, ReproduceError> {
+        let program = std::env::current_exe().map_err(ReproduceError::Start)?;
+        let mut command = Command::new(program);
+        command.args(["serve", &format!("disk={uri}"), "--nvme", "127.0.0.1:0"]);
+        command.args(["--busy-poll", &format!("{}ns", busy_poll.as_ns())]);
+        command.args(traces.then_some("--trace"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C is for this process, which ends the target after the load.
+        command.process_group(0);
+        sys::process::die_with_caller(&mut command);
+        let started = on_processors(processors, || command.spawn());
+        let mut child = started.map_err(ReproduceError::Start)?;
+        let answers = BufReader::new(child.stdout.take().expect("it has a pipe"));
+        let mut target = Self { child, answers, address: String::new() };
+        target.address = target.welcome()?;
+        Ok(target)
+    }
+
+    // Where it listens, by its own words.
+    fn welcome(&mut self) -> Result<String, ReproduceError> {
+        let mut line = String::new();
+        while self.answers.read_line(&mut line).is_ok_and(|count| count > 0) {
+            if let Some((_, rest)) = line.split_once("serving at ") {
+                return Ok(rest.split(' ').next().unwrap_or_default().to_owned());
+            }
+            line.clear();
+        }
+        let mut why = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _partly = stderr.read_to_string(&mut why);
+        }
+        Err(ReproduceError::Target(why.trim().to_owned()))
+    }
+
+    /// Connects to it with so many queues.
+    ///
+    /// # Errors
+    /// When it does not answer as it should.
+    pub(super) fn connect(&self, jobs: u16) -> Result<Device, ReproduceError> {
+        let uri = format!("nvme+tcp://{}/{SUBSYSTEM}", self.address);
+        let uri = uri.parse().expect("it is made of an address and a name");
+        let host = Nqn::new(HOST).expect("it is one");
+        let digests = Digests { header: false, data: false };
+        let config = HostConfig { host, host_id: [1; 16], keep_alive_ms: KEEP_ALIVE_MS, digests };
+        let controller =
+            Controller::connect(&uri, &config, jobs).map_err(ReproduceError::Connect)?;
+        Ok(Device::Remote(Arc::new(controller)))
+    }
+
+    /// Processor time it has used, in steps of 10 ms; zero if it is gone.
+    pub(super) fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        Duration::from_ns(ticks(&stat.unwrap_or_default()) * TICK.as_ns())
+    }
+
+    /// Ends it; what it has traced, if it was to.
+    pub(super) fn stop(mut self) -> Option<TargetTrace> {
+        let _gone = sys::process::kill(self.child.id(), SIGTERM);
+        let mut rest = String::new();
+        let _partly = self.answers.read_to_string(&mut rest);
+        let _reaped = self.child.wait();
+        trace(&rest)
+    }
+}
+
+impl Drop for ServeChild {
+    fn drop(&mut self) {
+        // Nothing it serves outlives it, so there is nothing to be careful with.
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+fn ticks(stat: &str) -> u64 {
+    // A name may have spaces and brackets in it.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok());
+    TIME_FIELDS.into_iter().filter_map(field).sum()
+}
+
+fn trace(text: &str) -> Option<TargetTrace> {
+    let line = text.lines().find_map(|line| line.strip_prefix(TRACE))?;
+    serde_json::from_str(line).ok()
+}
+
+// A child begins on the processors of the thread that starts it.
+fn on_processors<T>(most: Option<usize>, start: impl FnOnce() -> T) -> T {
+    let own = most.zip(sched_getaffinity(None).ok());
+    if let Some((most, all)) = &own {
+        let mut some = CpuSet::new();
+        let first = (0..CpuSet::MAX_CPU).filter(|&number| all.is_set(number)).take(*most);
+        first.for_each(|number| some.set(number));
+        let _as_it_is = sched_setaffinity(None, &some);
+    }
+    let started = start();
+    if let Some((_, all)) = &own {
+        let _as_it_is = sched_setaffinity(None, all);
+    }
+    started
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_that_of_user_and_system() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 25 17 3 4 20 0 1 0 99 0 0";
+        assert_eq!(ticks(stat), 42);
+        assert_eq!(ticks(""), 0);
+    }
+
+    #[test]
+    fn a_trace_is_one_line_of_many() {
+        let text =
+            "afar: x\nafar: trace {\"count\":2,\"device_ns\":9,\"late_ns\":1,\"answer_ns\":3}\n";
+        let expected = TargetTrace { count: 2, device_ns: 9, late_ns: 1, answer_ns: 3 };
+        assert_eq!(trace(text), Some(expected));
+        assert_eq!(trace("afar: served\n"), None);
+    }
+
+    #[test]
+    fn processors_are_as_before_afterwards() {
+        let before = sched_getaffinity(None).expect("we have some");
+        let within = on_processors(Some(1), || sched_getaffinity(None).expect("we have some"));
+        assert_eq!(within.count(), 1);
+        assert_eq!(sched_getaffinity(None).expect("we have some"), before);
+    }
+}
