@@ -236,7 +236,7 @@ fn what_is_served_can_be_discovered() {
 fn a_target_that_traces_says_where_the_time_went() {
     let uri: BackendUri = "model:pm1725:memory:1MiB".parse().expect("it is one");
     let backend = uri.open().expect("it can be opened");
-    let namespace = Namespace { id: 1, backend, identity: "test".to_owned() };
+    let namespace = Namespace::new(1, backend, "test".to_owned());
     let config = TargetConfig {
         nvme: vec!["127.0.0.1:0".parse().expect("an address")],
         shards: 1,
