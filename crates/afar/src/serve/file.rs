@@ -143,6 +143,13 @@ mod tests {
     }
 
     #[test]
+    fn the_example_can_be_served() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/serve/flash.toml");
+        let plan = read(Path::new(example)).expect("it is one");
+        assert_eq!(plan.subsystems.len(), 2);
+    }
+
+    #[test]
     fn everything_can_be_said() {
         let plan = parse(
             "nvme = [\"0.0.0.0:4420\", \"[::1]:4420\"]\nshards = 2\nbusy_poll = \"50us\"\n\
