@@ -400,7 +400,8 @@ pub(crate) fn skip(test: &str, reason: &str) {
     println!("{line}");
     if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
         let log = OpenOptions::new().append(true).create(true).open(path);
-        let _told = log.and_then(|mut log| writeln!(log, "{line}"));
+        // In one piece: other tests write to it, too.
+        let _told = log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
     }
 }
 
