@@ -132,6 +132,16 @@ fn a_pause_of_the_target_is_in_the_latencies() {
 }
 
 #[test]
+fn a_subsystem_that_is_not_there_can_be_looked_for() {
+    let (target, address) = serve("disk=null:", "127.0.0.1:0");
+    let uri = format!("nvme+tcp://{address}/nqn.2026-11.local.afar:disc");
+    let ended = Launch::new([AFAR, "bench", &uri]).run().expect(1, "another name");
+    let remedy = format!("afar discover {address} lists");
+    assert!(ended.stderr.contains(&remedy), "{}", ended.stderr);
+    stop(target);
+}
+
+#[test]
 fn an_idle_target_does_nothing() {
     let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
     // It has been at work, and its host is still there.

@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flash::host::Controller;
+use flash::host::{Controller, HostError};
 use flash::load::{Device, LoadConfig, LoadError, Progress, Tally};
+use proto::nvme::Status;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
@@ -62,8 +63,14 @@ fn open(plan: &Plan) -> Result<Device, BenchError> {
         Source::Remote(uri, host) => {
             let connected = Controller::connect(uri, host, plan.jobs);
             let name = plan.target.clone();
-            let controller =
-                connected.map_err(|source| BenchError::Connect { name: name.clone(), source })?;
+            let controller = connected.map_err(|source| match source {
+                HostError::Refused { status, .. }
+                    if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
+                {
+                    BenchError::NoSubsystem { name: name.clone(), address: uri.address.clone() }
+                }
+                source => BenchError::Connect { name: name.clone(), source },
+            })?;
             if controller.io_queues() < plan.jobs {
                 let queues = controller.io_queues();
                 return Err(BenchError::Queues { name, jobs: plan.jobs, queues });

@@ -42,6 +42,8 @@ pub(crate) enum BenchError {
     Open { name: String, source: OpenError },
     #[error("{name}: {source}")]
     Connect { name: String, source: HostError },
+    #[error("{name}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { name: String, address: String },
     #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
     Queues { name: String, jobs: u16, queues: u16 },
     #[error(transparent)]

@@ -16,7 +16,8 @@ use crate::setting::seed;
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct BenchFlags {
-    /// nvme+tcp://HOST[:PORT]/NQN[/NSID], file:PATH, memory:SIZE or null:
+    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
+    /// file:PATH, memory:SIZE or null:
     #[arg(value_name = "URI")]
     pub(crate) target: String,
 
