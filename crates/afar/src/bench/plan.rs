@@ -55,7 +55,14 @@ pub(crate) enum BenchError {
 impl BenchError {
     /// Whether it is about what was asked, not about the disk or this machine.
     pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Open { .. } | Self::Connect { .. } | Self::Load(_) | Self::System(_))
+        !matches!(
+            self,
+            Self::Open { .. }
+                | Self::Connect { .. }
+                | Self::NoSubsystem { .. }
+                | Self::Load(_)
+                | Self::System(_)
+        )
     }
 }
 
