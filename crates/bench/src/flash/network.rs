@@ -1,5 +1,6 @@
 //! Reads of every size over a network of its own: none may wait for a timer of TCP.
 
+use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
 
@@ -7,70 +8,87 @@ use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::process::{Job, find};
 use crate::report::{Bound, Table, Verdict};
 use crate::stats::Spread;
 
 use super::Part;
-use super::serve::{Load, Server};
+use super::serve::{Load, Server, inside};
 
 const ADDRESS: &str = "10.9.0.1";
 /// A delayed acknowledgement is 40 ms.
 const STALL_US: f64 = 20_000.0;
 const SIZES: [u32; 7] = [512, 4096, 8192, 16 << 10, 64 << 10, 128 << 10, 1 << 20];
 
-/// Two network namespaces with a cable between them, gone when dropped.
+/// Two networks with a cable between them, gone with the processes that they are of.
 struct Cable {
-    ends: [String; 2],
-}
-
-fn ip(words: &[&str]) -> bool {
-    Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
+    ends: [Job; 2],
 }
 
 impl Cable {
-    fn new() -> Result<Self, Failure> {
-        let name = |end: &str| format!("afar-bench-{}-{end}", std::process::id());
-        let cable = Self { ends: ["a", "b"].map(name) };
-        let [a, b] = [cable.ends[0].as_str(), cable.ends[1].as_str()];
-        let address = format!("{ADDRESS}/24");
-        let is_made = ip(&["netns", "add", a])
-            && ip(&["netns", "add", b])
-            && ip(&["-n", a, "link", "add", "cable", "type", "veth", "peer", "cable", "netns", b])
-            && ip(&["-n", a, "addr", "add", &address, "dev", "cable"])
-            && ip(&["-n", b, "addr", "add", "10.9.0.2/24", "dev", "cable"]);
+    fn new(context: &Context) -> Result<Self, Failure> {
+        let unshare: Vec<OsString> = vec![find("unshare", "util-linux")?];
+        let holder: Vec<OsString> =
+            ["--net", "sleep", "infinity"].map(OsString::from).into_iter().collect();
+        let command = [unshare, holder].concat();
+        let ends = [Job::start(context, &command)?, Job::start(context, &command)?];
+        // Until both have networks of their own.
+        std::thread::sleep(Duration::from_millis(200));
+        let cable = Self { ends };
+        let [a, b] = cable.networks().map(|pid| pid.to_string());
+        let words = ["link", "add", "cable", "netns", &a, "type", "veth", "peer", "cable"];
+        let is_made = run_ip(&[&words[..], &["netns", &b]].concat())
+            && cable.ip(0, &["addr", "add", &format!("{ADDRESS}/24"), "dev", "cable"])
+            && cable.ip(1, &["addr", "add", "10.9.0.2/24", "dev", "cable"]);
         if !is_made {
             let refused = std::io::Error::other("it needs root, iproute2 and veth");
             return Err(Failure::file("make a network at", ADDRESS)(refused));
         }
-        cable.set(1500, true);
+        cable.set(1500, true)?;
         Ok(cable)
     }
 
-    fn set(&self, mtu: u32, offloads: bool) {
+    fn networks(&self) -> [u32; 2] {
+        [self.ends[0].pid(), self.ends[1].pid()]
+    }
+
+    // Runs a command in one of the networks.
+    fn run(&self, end: usize, words: &[&str]) -> bool {
+        let Ok(command) = inside(self.ends[end].pid()) else { return false };
+        let Some((program, rest)) = command.split_first() else { return false };
+        let output = Command::new(program).args(rest).args(words).output();
+        output.is_ok_and(|output| output.status.success())
+    }
+
+    fn ip(&self, end: usize, words: &[&str]) -> bool {
+        self.run(end, &[&["ip"], words].concat())
+    }
+
+    fn set(&self, mtu: u32, offloads: bool) -> Result<(), Failure> {
         let state = if offloads { "on" } else { "off" };
-        for end in &self.ends {
-            ip(&["-n", end, "link", "set", "cable", "mtu", &mtu.to_string(), "up"]);
-            let words =
-                ["netns", "exec", end, "ethtool", "-K", "cable", "tso", state, "gso", state];
-            ip(&words);
+        for end in 0..self.ends.len() {
+            let is_set = self.ip(end, &["link", "set", "cable", "mtu", &mtu.to_string(), "up"])
+                && self.run(end, &["ethtool", "-K", "cable", "tso", state, "gso", state]);
+            if !is_set {
+                let refused = std::io::Error::other("ip and ethtool refuse");
+                return Err(Failure::file("set MTU and offloads at", ADDRESS)(refused));
+            }
         }
+        Ok(())
     }
 }
 
-impl Drop for Cable {
-    fn drop(&mut self) {
-        for end in &self.ends {
-            ip(&["netns", "del", end]);
-        }
-    }
+fn run_ip(words: &[&str]) -> bool {
+    Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
 }
 
 /// # Errors
 /// When there can be no such network.
 pub(super) fn run(context: &Context) -> Result<Part, Failure> {
-    crate::process::find("ethtool", "ethtool")?;
-    let cable = Cable::new()?;
-    let [there, here] = &cable.ends;
+    find("ip", "iproute2")?;
+    find("ethtool", "ethtool")?;
+    let cable = Cable::new(context)?;
+    let [there, here] = cable.networks();
     let address = format!("{ADDRESS}:4420");
     let server = Server::start_in(context, there, "memory:1GiB", &address)?;
     std::thread::sleep(Duration::from_millis(300));
@@ -80,7 +98,7 @@ pub(super) fn run(context: &Context) -> Result<Part, Failure> {
     let mut table = Table::new(&header);
     let (mut results, mut worst) = (Map::new(), 0.0_f64);
     for (mtu, offloads) in [(1500, true), (1500, false), (9000, true), (9000, false)] {
-        cable.set(mtu, offloads);
+        cable.set(mtu, offloads)?;
         let name = format!("MTU {mtu}, {}", if offloads { "TSO" } else { "no TSO" });
         let runs = context.alternate(&name, &SIZES, |bytes| {
             let load = Load { depth: 1, jobs: 1, spins: false, bytes: *bytes };

@@ -50,9 +50,10 @@ fn pinned(processor: &str) -> Result<Vec<OsString>, Failure> {
     Ok(vec![find("taskset", "util-linux")?, "-c".into(), processor.into()])
 }
 
-fn inside(network: &str) -> Result<Vec<OsString>, Failure> {
-    let mut command = vec![find("ip", "iproute2")?];
-    command.extend(words(&["netns", "exec", network]));
+/// What begins a command in the network of a process.
+pub(super) fn inside(network: u32) -> Result<Vec<OsString>, Failure> {
+    let mut command = vec![find("nsenter", "util-linux")?];
+    command.extend(words(&["--net", "--target", &network.to_string()]));
     Ok(command)
 }
 
@@ -107,7 +108,7 @@ impl Server {
     /// In a network namespace, at an address that it has there.
     pub(super) fn start_in(
         context: &Context,
-        network: &str,
+        network: u32,
         device: &str,
         address: &str,
     ) -> Result<Self, Failure> {
@@ -124,7 +125,7 @@ impl Server {
     pub(super) fn load_from(
         &self,
         context: &Context,
-        network: &str,
+        network: u32,
         load: Load,
     ) -> Result<Run, Failure> {
         bench(context, &self.uri, load, inside(network)?).map(|(run, _)| run)
@@ -180,18 +181,18 @@ fn bench(
     run.ok_or(Failure::Unreadable { program: "afar bench", wanted: "reads", said })
 }
 
-/// Debian's tgt over a file in memory, on the first processor.
+/// Debian's tgt over a file in the page cache, on the first processor.
 pub(super) struct Tgt {
     job: Job,
     port: u16,
     control: String,
-    file: std::path::PathBuf,
 }
 
 impl Tgt {
     pub(super) fn start(context: &Context) -> Result<Self, Failure> {
         let port = free_port()?;
-        let file = Path::new("/dev/shm").join(format!("afar-bench-tgt-{}", std::process::id()));
+        // In the page cache once it is written; it goes with the benchmark's directory.
+        let file = context.fresh("img");
         fill(&file, 1 << 30)?;
         // A number up to 32767 that no other tgtd has; its socket has it in its name.
         let control = (port % 32_768).to_string();
@@ -201,8 +202,8 @@ impl Tgt {
         command.extend(words(&["-f", "-C", &control, "--iscsi", &portal]));
         let mut job = Job::start(context, &command)?;
         wait_for(&mut job, port)?;
-        let tgt = Self { job, port, control: control.clone(), file };
-        let path = tgt.file.display().to_string();
+        let tgt = Self { job, port, control: control.clone() };
+        let path = file.display().to_string();
         for rest in [
             &["--op", "new", "--mode", "target", "--tid", "1", "-T", IQN][..],
             &["--op", "new", "--mode", "logicalunit", "--tid", "1", "--lun", "1", "-b", &path],
@@ -240,7 +241,6 @@ impl Tgt {
 
 impl Drop for Tgt {
     fn drop(&mut self) {
-        let _absent = std::fs::remove_file(&self.file);
         let socket = format!("/var/run/tgtd/socket.{}", self.control);
         for path in [socket.clone(), socket + ".lock"] {
             let _absent = std::fs::remove_file(path);
