@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use proto::nvme::{
-    Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission, data_digest,
-};
+use proto::nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
 
 use crate::backend::{Backend, Operation, Request};
 use crate::jobs::{Ended, Job};
@@ -44,12 +42,7 @@ impl Admin {
         match controller.handle(slot, submission, &look, now_ms) {
             Reply::Done(status, result) => queue.complete(slot, status, result, out),
             Reply::Data(data) => {
-                let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-                queue.data_header(slot, 0, length, true, out);
-                out.extend_from_slice(&data);
-                if queue.digests().data {
-                    out.extend_from_slice(&data_digest(&data));
-                }
+                queue.send_data(slot, &data, out);
                 queue.complete(slot, Status::SUCCESS, 0, out);
             }
             Reply::Held => {}

@@ -312,7 +312,7 @@ impl IoSession {
         } else if pending.plan.answers {
             let length = pending.plan.bytes as usize;
             let data = pending.block.as_deref().and_then(|block| block.get(..length));
-            send_data(slot, data.unwrap_or_default(), wire);
+            wire.queue.send_data(slot, data.unwrap_or_default(), wire.out);
         }
         wire.queue.complete(slot, status, 0, wire.out);
         let Pending { namespace, plan, taken_ns, block, .. } = pending;
@@ -407,13 +407,4 @@ fn read_at_once(
     let (kind, bytes) = counted(plan);
     let (taken_ns, was_begun) = (site.now_ns, false);
     site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
-}
-
-fn send_data(slot: Slot, data: &[u8], wire: &mut Wire<'_>) {
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    wire.queue.data_header(slot, 0, length, true, wire.out);
-    wire.out.extend_from_slice(data);
-    if wire.queue.digests().data {
-        wire.out.extend_from_slice(&data_digest(data));
-    }
 }

@@ -12,7 +12,7 @@
 use super::command::{Command, Completion, Data, Direction, Fabrics, QueueKind, Submission};
 use super::connect::{CONNECT_DATA_BYTES, ConnectData};
 use super::decoder::{Decoder, End, Event, Fatal, Limits};
-use super::pdu::{Digests, FatalStatus, Header, IcReq, IcResp, Layout};
+use super::pdu::{Digests, FatalStatus, Header, IcReq, IcResp, Layout, data_digest};
 use super::slots::{Slots, Stage};
 use super::status::Status;
 
@@ -209,6 +209,16 @@ impl Queue {
         let cid = outstanding.submission.cid;
         let header = Header::C2hData { cid, offset, length, last, success: false };
         header.encode(self.layout, length as usize, out);
+    }
+
+    /// Appends all data of a command that has been read, with what goes around it.
+    pub fn send_data(&self, slot: Slot, data: &[u8], out: &mut Vec<u8>) {
+        let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        self.data_header(slot, 0, length, true, out);
+        out.extend_from_slice(data);
+        if self.layout.digests.data {
+            out.extend_from_slice(&data_digest(data));
+        }
     }
 
     /// Answers a command; its place is free. What is still to come of its capsule goes to nobody.
