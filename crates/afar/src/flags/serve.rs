@@ -1,6 +1,7 @@
 //! Flags of `afar serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
 use measure::Duration;
@@ -45,6 +46,11 @@ pub(crate) struct ServeFlags {
     #[arg(value_parser = socket_address)]
     pub(crate) metrics: Option<SocketAddr>,
 
+    /// Directory where reservations are kept that are to outlive this process [default: beside each
+    /// file that is served; none for other devices]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) state: Option<PathBuf>,
+
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
@@ -73,7 +79,7 @@ After SIGHUP it is followed anew, or not at all if anything in it cannot be: wha
 subsystems, namespaces and, for new connections, who is allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has.
 
-Not done: reservations, several paths with access states, authentication and TLS. Serve on networks
+Not done: several paths with access states, authentication and TLS. Serve on networks
 you trust.
 
 Exit status: 0 it was told to end; 1 it failed; 2 bad usage.

@@ -6,10 +6,11 @@
 //! - A namespace whose device is still called the same is the same, with its counters.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flash::backend::BackendUri;
-use flash::target::{Namespace, Subsystem, Target};
+use flash::target::{Namespace, Reserved, Subsystem, Target};
 use measure::Bytes;
 use proto::nvme::Nqn;
 
@@ -44,22 +45,47 @@ struct Next {
 /// # Errors
 /// When a device cannot be opened.
 pub(crate) fn open(plan: &Plan) -> Result<Vec<Subsystem>, ServeError> {
-    plan.subsystems.iter().map(open_subsystem).collect()
+    let state = plan.fixed.state.as_deref();
+    plan.subsystems.iter().map(|one| open_subsystem(one, state)).collect()
 }
 
-fn open_subsystem(plan: &SubsystemPlan) -> Result<Subsystem, ServeError> {
-    let namespaces = plan.namespaces.iter().map(|one| open_namespace(&plan.nqn, one));
+fn open_subsystem(plan: &SubsystemPlan, state: Option<&Path>) -> Result<Subsystem, ServeError> {
+    let namespaces = plan.namespaces.iter().map(|one| open_namespace(&plan.nqn, one, state));
     let namespaces = namespaces.collect::<Result<_, _>>()?;
     Ok(Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces))
 }
 
-fn open_namespace(nqn: &Nqn, plan: &NamespacePlan) -> Result<Namespace, ServeError> {
+fn open_namespace(
+    nqn: &Nqn,
+    plan: &NamespacePlan,
+    state: Option<&Path>,
+) -> Result<Namespace, ServeError> {
     let opened = plan.uri.open();
-    let backend = opened.map_err(|source| ServeError::Open {
-        name: format!("{} ({})", nqn.as_str(), plan.text),
-        source,
-    })?;
-    Ok(Namespace::new(plan.id, backend, format!("{}/{}", nqn.as_str(), plan.id)))
+    let name = || format!("{} ({})", nqn.as_str(), plan.text);
+    let backend = opened.map_err(|source| ServeError::Open { name: name(), source })?;
+    let mut namespace = Namespace::new(plan.id, backend, format!("{}/{}", nqn.as_str(), plan.id));
+    if let Some(file) = state_file(&namespace, plan.uri.file(), state) {
+        let kept = Reserved::kept(file);
+        namespace.reserved = kept.map_err(|source| ServeError::Kept { name: name(), source })?;
+    }
+    Ok(namespace)
+}
+
+// Where its reservations are kept: in the directory for that, or beside its file. Without one,
+// those of a device under /dev are not, nor of what is gone with the process anyway.
+fn state_file(
+    namespace: &Namespace,
+    file: Option<&Path>,
+    directory: Option<&Path>,
+) -> Option<PathBuf> {
+    let file = file?;
+    if let Some(directory) = directory {
+        let uuid = u128::from_be_bytes(namespace.data().uuid);
+        return Some(directory.join(format!("{uuid:032x}.reservations")));
+    }
+    let mut beside = file.is_file().then(|| file.as_os_str().to_owned())?;
+    beside.push(".reservations");
+    Some(beside.into())
 }
 
 fn uris(plan: &SubsystemPlan) -> BTreeMap<u32, BackendUri> {
@@ -143,8 +169,9 @@ impl Disks {
     fn next(&self, plan: &SubsystemPlan) -> Result<Next, ServeError> {
         let nqn = &plan.nqn;
         let uris = uris(plan);
+        let state = self.plan.fixed.state.as_deref();
         let Some(before) = self.served.iter().find(|one| one.subsystem.nqn == *nqn) else {
-            let subsystem = Arc::new(open_subsystem(plan)?);
+            let subsystem = Arc::new(open_subsystem(plan, state)?);
             let count = plan.namespaces.len();
             let served = Served { subsystem, uris };
             let lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
@@ -158,7 +185,7 @@ impl Disks {
             match same.filter(|_| before.uris.get(&one.id) == Some(&one.uri)) {
                 Some(same) => namespaces.push(Arc::clone(same)),
                 None => {
-                    namespaces.push(Arc::new(open_namespace(nqn, one)?));
+                    namespaces.push(Arc::new(open_namespace(nqn, one, state)?));
                     changed.push(one.id);
                     lines.push(format!("{} is {} now", title(nqn, one.id), one.text));
                 }

@@ -28,6 +28,7 @@ struct Document {
     #[serde(default = "none")]
     busy_poll: String,
     metrics: Option<String>,
+    state: Option<PathBuf>,
     #[serde(default)]
     subsystem: Vec<SubsystemTable>,
 }
@@ -80,6 +81,7 @@ fn parse(text: &str) -> Result<Plan, String> {
         shards: document.shards,
         busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
+        state: document.state,
     };
     fixed.check()?;
     if document.subsystem.is_empty() {
@@ -153,13 +155,15 @@ mod tests {
     fn everything_can_be_said() {
         let plan = parse(
             "nvme = [\"0.0.0.0:4420\", \"[::1]:4420\"]\nshards = 2\nbusy_poll = \"50us\"\n\
-             metrics = \"127.0.0.1:9420\"\n[[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
+             metrics = \"127.0.0.1:9420\"\nstate = \"/var/lib/afar\"\n\
+             [[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
              allow = [\"nqn.a\", \"nqn.b\"]\nnamespaces = [ { id = 7, uri = \"memory:1MiB\" }, \
              { id = 1, uri = \"null:\" } ]\n[[subsystem]]\nname = \"empty\"\nnamespaces = []\n",
         );
         let plan = plan.expect("it can be");
         assert_eq!((plan.fixed.nvme.len(), plan.fixed.shards), (2, Some(2)));
         assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
+        assert_eq!(plan.fixed.state.as_deref(), Some(Path::new("/var/lib/afar")));
         let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
         assert_eq!(first.allow.as_ref().map(std::collections::BTreeSet::len), Some(2));
         let ids: Vec<_> = first.namespaces.iter().map(|one| (one.id, &*one.text)).collect();

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use flash::backend::{Geometry, OpenError, UriError};
-use flash::target::{Target, TargetConfig};
+use flash::target::{ReservedError, Target, TargetConfig};
 use measure::Bytes;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
@@ -51,6 +51,8 @@ pub(crate) enum ServeError {
     File(#[from] FileError),
     #[error("{name}: {source}; check the path and its permissions")]
     Open { name: String, source: OpenError },
+    #[error("{name}: {source}")]
+    Kept { name: String, source: ReservedError },
     #[error("{0}")]
     Flag(String),
     #[error("{source}; is another target at {addresses}?")]
@@ -66,7 +68,11 @@ impl ServeError {
     pub(crate) const fn is_usage(&self) -> bool {
         !matches!(
             self,
-            Self::Open { .. } | Self::Listen { .. } | Self::Metrics { .. } | Self::System(_)
+            Self::Open { .. }
+                | Self::Kept { .. }
+                | Self::Listen { .. }
+                | Self::Metrics { .. }
+                | Self::System(_)
         )
     }
 }

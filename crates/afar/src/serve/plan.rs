@@ -28,6 +28,8 @@ pub(crate) struct Fixed {
     pub(crate) shards: Option<u16>,
     pub(crate) busy_poll: Duration,
     pub(crate) metrics: Option<SocketAddr>,
+    /// Directory for what is to outlive the process; beside each file if `None`.
+    pub(crate) state: Option<PathBuf>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -68,6 +70,7 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
         (flags.shards.is_some(), "--shards"),
         (flags.busy_poll.is_some(), "--busy-poll"),
         (flags.metrics.is_some(), "--metrics"),
+        (flags.state.is_some(), "--state"),
     ];
     match beside.iter().find(|(is_there, _)| *is_there) {
         Some((_, flag)) => Err(ServeError::Beside { file: file.clone(), flag }),
@@ -94,6 +97,7 @@ impl Plan {
             shards: flags.shards,
             busy_poll: flags.busy_poll.unwrap_or(BUSY_POLL),
             metrics: flags.metrics,
+            state: flags.state.clone(),
         };
         fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
         let allow = hosts(&flags.allow).map_err(|what| ServeError::Flag(format!("--{what}")))?;
@@ -141,6 +145,7 @@ impl Fixed {
             ("shards", self.shards == other.shards),
             ("busy_poll", self.busy_poll == other.busy_poll),
             ("metrics", self.metrics == other.metrics),
+            ("state", self.state == other.state),
         ];
         alike.into_iter().filter(|(_, is_alike)| !is_alike).map(|(name, _)| name).collect()
     }

@@ -153,6 +153,46 @@ fn linux_uses_four_queues() {
     network.stop(target);
 }
 
+// What Linux reserves, another host may read and not write, also after the target was killed.
+#[test]
+fn linux_reserves_a_disk() {
+    let Some(network) = Network::new("guest::reservations") else { return };
+    let disk = network.disk("reservations", 64 << 20);
+    let target = network.serve(&disk);
+    let until = |file: &str| {
+        format!("for i in $(seq 300); do [ -e /run-guest/io/{file} ] && break; sleep 0.1; done\n")
+    };
+    let script = format!(
+        "{}nvme resv-register $d -n 1 --nrkey=7 --rrega=0 --cptpl=3\n\
+         nvme resv-acquire $d -n 1 --crkey=7 --rtype=1 --racqa=0\n\
+         nvme resv-report $d -n 1 -e -o json > /tmp/report\n\
+         grep -q '\"regctl\" *: *1,' /tmp/report \
+         && grep -q '\"rtype\" *: *1,' /tmp/report && grep -q '\"ptpls\" *: *1' /tmp/report \
+         && echo reported || cat /tmp/report\n\
+         nvme get-feature $d -n 1 -f 0x83 | grep -q 'Current value:0x00000001' && echo persists\n\
+         echo reserved\n{}echo again > /tmp/text; dd if=/tmp/text of=$d conv=fsync 2> /dev/null \
+         && echo written again\nnvme resv-release $d -n 1 --crkey=7 --rtype=1 --rrela=0\n\
+         nvme resv-register $d -n 1 --crkey=7 --rrega=1\necho released\n{LEAVE}",
+        connect("--reconnect-delay=1 --ctrl-loss-tmo=60 --keep-alive-tmo=2"),
+        until("killed"),
+    );
+    let mut guest = Guest::boot(&network, &script);
+    guest.wait_for("reserved\n");
+    assert!(network.bench("read") && !network.bench("write"), "others read and do not write");
+    target.signal("KILL");
+    target.wait();
+    let target = network.serve(&disk);
+    assert!(network.bench("read") && !network.bench("write"), "as before it was killed");
+    guest.tell("killed");
+    guest.wait_for("released\n");
+    assert!(network.bench("write"), "it is nobody's any more");
+    let output = guest.wait();
+    for said in ["reported", "persists", "written again"] {
+        assert!(output.lines().any(|line| line == said), "no {said:?}:\n{output}");
+    }
+    network.stop(target);
+}
+
 #[test]
 fn linux_sees_a_disk_grow() {
     let Some(network) = Network::new("guest::resize") else { return };

@@ -88,6 +88,15 @@ impl Network {
         target
     }
 
+    /// Whether another host than the guest can read, or write, what is served.
+    pub(crate) fn bench(&self, rw: &str) -> bool {
+        let uri = format!("nvme+tcp://{HERE}:4420/{}", crate::NQN);
+        let way = format!("--rw={rw}");
+        let words = [AFAR, "bench", &uri, &way, "--bs=4k", "--number_ios=16", "--quiet"];
+        let bench = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
+        bench.wait().status == 0
+    }
+
     /// Whether a machine can be emulated; says so if not.
     pub(crate) fn emulates(&self, test: &str) -> bool {
         let has_kernel =
@@ -185,6 +194,11 @@ impl Guest {
             assert!(began.elapsed() < LIMIT, "no {text:?}:\n{}", self.output());
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Makes an empty file in the directory that the guest sees.
+    pub(crate) fn tell(&self, file: &str) {
+        fs::write(self.directory.join(file), "").expect("it can be written to");
     }
 
     /// Waits for the end of the script; what it printed.

@@ -233,8 +233,7 @@ impl Connection {
                 self.queue.accept(slot, request, controller, &mut self.out);
             }
             Ok(Connected::Io { controller, subsystem }) => {
-                let entries = request.size.saturating_add(1);
-                let session = IoSession::new(controller, request.queue, subsystem, entries);
+                let session = IoSession::new(controller, request, subsystem);
                 self.role = Role::Io(session);
                 self.queue.accept(slot, request, controller, &mut self.out);
                 self.is_placed = true;

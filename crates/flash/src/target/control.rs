@@ -145,7 +145,7 @@ impl Control {
             return Err((Status::CONNECT_CONTROLLER_BUSY, 0));
         }
         let id = self.next_id();
-        let config = self.config(id, subsystem.as_deref());
+        let config = self.config(id, subsystem.as_deref(), data.host_id);
         let association = Association {
             controller: Controller::new(config, request.keep_alive_ms, now_ms),
             subsystem,
@@ -195,7 +195,12 @@ impl Control {
         }
     }
 
-    fn config(&self, id: u16, subsystem: Option<&Subsystem>) -> ControllerConfig {
+    fn config(
+        &self,
+        id: u16,
+        subsystem: Option<&Subsystem>,
+        host_id: [u8; 16],
+    ) -> ControllerConfig {
         let kind = match subsystem {
             Some(_) => ControllerKind::Io,
             None => ControllerKind::Discovery,
@@ -205,6 +210,7 @@ impl Control {
         ControllerConfig {
             kind,
             id,
+            host_id,
             serial: serial(&nqn),
             subsystem: nqn,
             model: "afar".to_owned(),
@@ -214,7 +220,7 @@ impl Control {
             io_queues: self.limits.io_queues,
             namespaces_max: NAMESPACES_MAX,
             capsule_data_bytes: self.limits.capsule_bytes,
-            has_reservations: false,
+            has_reservations: kind == ControllerKind::Io,
             ana_groups: 0,
         }
     }
@@ -307,6 +313,18 @@ impl View for Look<'_> {
 
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
         (Vec::new(), 0)
+    }
+
+    fn persists(&self, nsid: u32) -> Option<bool> {
+        let namespaces = self.subsystem?.namespaces();
+        find(&namespaces, nsid).map(|namespace| namespace.reserved.persists())
+    }
+
+    fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        let namespace = namespaces.as_ref().and_then(|namespaces| find(namespaces, nsid));
+        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        namespace.reserved.persist(persists)
     }
 
     // What this host may connect to, at the address where it has reached us.

@@ -8,7 +8,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use proto::nvme::{Command, Data, Fused, Io, Queue, Slot, Status, Submission, data_digest};
+use proto::nvme::{
+    Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission, data_digest,
+};
 use sys::block::Block;
 
 use crate::backend::{Failure, Operation, Work};
@@ -48,6 +50,8 @@ pub(crate) struct IoSession {
     /// Whose queue it is, and which.
     pub(crate) controller: u16,
     pub(crate) queue: u16,
+    /// For which host.
+    host_id: [u8; 16],
     subsystem: Arc<Subsystem>,
     namespaces: Arc<[Arc<Namespace>]>,
     /// By slot.
@@ -58,16 +62,23 @@ pub(crate) struct IoSession {
 }
 
 impl IoSession {
+    /// Of a queue that has been connected so.
     pub(crate) fn new(
         controller: u16,
-        queue: u16,
+        request: &ConnectRequest,
         subsystem: Arc<Subsystem>,
-        entries: u16,
     ) -> Self {
-        let namespaces = subsystem.namespaces();
-        let pending = (0..entries).map(|_| None).collect();
-        let starving = VecDeque::new();
-        Self { controller, queue, subsystem, namespaces, pending, starving, has_left: false }
+        let entries = request.size.saturating_add(1);
+        Self {
+            controller,
+            queue: request.queue,
+            host_id: request.data.host_id,
+            namespaces: subsystem.namespaces(),
+            subsystem,
+            pending: (0..entries).map(|_| None).collect(),
+            starving: VecDeque::new(),
+            has_left: false,
+        }
     }
 
     /// Its host has ended the queue.
@@ -150,7 +161,19 @@ impl IoSession {
         };
         let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
         let plan = plan(io, submission.data, namespace.backend.geometry())?;
+        self.check(namespace, &plan)?;
         Ok((Arc::clone(namespace), Plan { all, ..plan }))
+    }
+
+    // Whether reservations let this host do it, also with what is flushed beside it.
+    fn check(&self, namespace: &Namespace, plan: &Plan) -> Result<(), Status> {
+        let admits = |one: &Namespace| one.reserved.admits(&self.host_id, plan.access);
+        let others = if plan.all { &self.namespaces[..] } else { &[] };
+        if admits(namespace) && others.iter().all(|other| admits(other)) {
+            Ok(())
+        } else {
+            Err(Status::RESERVATION_CONFLICT.do_not_retry())
+        }
     }
 
     // Finds memory for a command, and asks for its data or begins its work.
@@ -210,6 +233,41 @@ impl IoSession {
 
     // Everything is there that the command needs.
     fn start(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return 0 };
+        // Somebody else may have reserved it while data was on its way.
+        let may = match pending.plan.reserves {
+            Some(_) => self.reserve(slot).map(|()| true),
+            None => self.check(&pending.namespace, &pending.plan).map(|()| false),
+        };
+        match may {
+            Ok(false) => self.plan_steps(slot, wire, site),
+            Ok(true) => {
+                self.answer(slot, Status::SUCCESS, wire, site);
+                0
+            }
+            Err(status) => {
+                self.answer(slot, status, wire, site);
+                0
+            }
+        }
+    }
+
+    // Does a command about reservations; what a report says is then the command's data.
+    fn reserve(&mut self, slot: Slot) -> Result<(), Status> {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return Ok(()) };
+        let (Some(io), Some(block)) = (plan.reserves, block) else { return Ok(()) };
+        let data = block.get(..plan.bytes as usize).unwrap_or_default();
+        if let Some(report) = namespace.reserved.handle(self.host_id, io, data)? {
+            block.fill(0);
+            let length = report.len().min(plan.bytes as usize);
+            block[..length].copy_from_slice(&report[..length]);
+        }
+        Ok(())
+    }
+
+    fn plan_steps(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
         let others = match self.pending.get(usize::from(slot.number())) {
             Some(Some(pending)) if pending.plan.all => {
                 let namespaces = self.namespaces.iter().skip(1);

@@ -7,6 +7,7 @@
 //! shard        a thread: ring, connections, jobs; mail between them
 //! connection   one socket
 //! admin, io    the commands of its queue; plan: what one takes
+//! reserved     which hosts may do what with a namespace
 //! meter        what has been done with a namespace; ledger: what is still to be counted
 //! observer     what others may look at meanwhile
 //! ```
@@ -22,6 +23,7 @@ mod mail;
 mod meter;
 mod observer;
 mod plan;
+mod reserved;
 mod shard;
 mod subsystem;
 mod times;
@@ -42,6 +44,7 @@ pub use config::{Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
 pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
 pub use observer::Observer;
+pub use reserved::{Reserved, ReservedError};
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use proto::nvme::{Data, Io, Range, Status};
+use proto::nvme::{Access, Data, Io, Range, Status, access};
 
 use crate::backend::{Backend, Failure, Geometry, Operation, Request};
 
@@ -32,6 +32,10 @@ pub(crate) struct Plan {
     pub(crate) geometry: Geometry,
     /// It is for every namespace.
     pub(crate) all: bool,
+    /// What it does to its namespace, for reservations.
+    pub(crate) access: Access,
+    /// It is about reservations.
+    pub(crate) reserves: Option<Io>,
 }
 
 /// A request that is to be made.
@@ -62,6 +66,8 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         range_count: 0,
         geometry,
         all: false,
+        access: access(io),
+        reserves: None,
     };
     let over = |range: Range, first: Operation| {
         let place = geometry.range(range.first, u64::from(range.count));
@@ -95,10 +101,10 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
             let range_count = if deallocates { range_count } else { 0 };
             Ok(Plan { first, bytes, memory_bytes: bytes, range_count, ..nothing })
         }
+        Io::ReservationReport { .. } => reservation(io, Plan { answers: true, ..nothing }, 1 << 20),
         Io::ReservationRegister { .. }
-        | Io::ReservationReport { .. }
         | Io::ReservationAcquire { .. }
-        | Io::ReservationRelease { .. } => Err(Status::INVALID_OPCODE.do_not_retry()),
+        | Io::ReservationRelease { .. } => reservation(io, nothing, 4096),
     }
 }
 
@@ -116,6 +122,15 @@ fn with_data(plan: Plan) -> Result<Plan, Status> {
         return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
     }
     Ok(Plan { bytes, memory_bytes: bytes, ..plan })
+}
+
+// Its data is keys, which are looked at when they are there, or what the host has room for.
+fn reservation(io: Io, plan: Plan, most: u32) -> Result<Plan, Status> {
+    let bytes = length_of(plan.data);
+    if bytes == 0 || bytes > most {
+        return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
+    }
+    Ok(Plan { bytes, memory_bytes: bytes, reserves: Some(io), ..plan })
 }
 
 const fn length_of(data: Data) -> u32 {

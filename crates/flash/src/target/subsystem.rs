@@ -10,6 +10,7 @@ use workload::fnv64;
 use crate::backend::Backend;
 
 use super::meter::{Meter, NamespaceCounters};
+use super::reserved::Reserved;
 
 /// A device as hosts see it.
 pub struct Namespace {
@@ -19,6 +20,8 @@ pub struct Namespace {
     pub backend: Arc<dyn Backend>,
     /// It is the same to hosts as long as this is.
     pub identity: String,
+    /// Which hosts may do what with it.
+    pub reserved: Reserved,
     pub(super) meter: Meter,
 }
 
@@ -36,10 +39,12 @@ pub struct Subsystem {
 pub const NAMESPACES_MAX: u32 = 1024;
 
 impl Namespace {
-    /// A namespace with nothing done yet; `id` is 1 to [`NAMESPACES_MAX`].
+    /// A namespace with nothing done yet, that nobody has reserved; `id` is 1 to
+    /// [`NAMESPACES_MAX`].
     #[must_use]
     pub fn new(id: u32, backend: Arc<dyn Backend>, identity: String) -> Self {
-        Self { id, backend, identity, meter: Meter::default() }
+        let (reserved, meter) = (Reserved::default(), Meter::default());
+        Self { id, backend, identity, reserved, meter }
     }
 
     /// What has been done with it, by the number of each shard that has done something.
@@ -61,7 +66,7 @@ impl Namespace {
             atomic_blocks: blocks(geometry.atomic_bytes),
             optimal_write_blocks: blocks(geometry.optimal_bytes),
             discards_to_zero: true,
-            reservation_kinds: 0,
+            reservation_kinds: self.reserved.capabilities(),
             ana_group: 0,
             is_shared: true,
         }

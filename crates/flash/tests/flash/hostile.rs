@@ -16,13 +16,13 @@ use crate::remote::{NAME, connect, memory, nqn, serve};
 const PLAIN: Digests = Digests { header: false, data: false };
 const PATIENCE: StdDuration = StdDuration::from_secs(20);
 
-fn dial(target: &Target) -> TcpStream {
+pub(crate) fn dial(target: &Target) -> TcpStream {
     let stream = TcpStream::connect(target.addresses()[0]).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
     stream
 }
 
-fn ic_req() -> Vec<u8> {
+pub(crate) fn ic_req() -> Vec<u8> {
     let mut bytes = Vec::new();
     let request = IcReq { hpda: 0, digests: PLAIN, maxr2t: 0 };
     Header::IcReq(request).encode(Layout::default(), 0, &mut bytes);
@@ -68,7 +68,7 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-fn answer(stream: &mut TcpStream, bytes: usize) -> Vec<u8> {
+pub(crate) fn answer(stream: &mut TcpStream, bytes: usize) -> Vec<u8> {
     let mut answer = vec![0; bytes];
     stream.read_exact(&mut answer).expect("it answers");
     answer

@@ -3,6 +3,7 @@
 mod backends;
 mod hostile;
 mod remote;
+mod reservations;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

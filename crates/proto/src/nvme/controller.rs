@@ -25,6 +25,13 @@ pub trait View {
     fn health(&self) -> Health;
     /// Groups with access states, and how often any has changed.
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64);
+    /// Whether reservations of a namespace outlive the loss of power; `None` if there is none.
+    fn persists(&self, nsid: u32) -> Option<bool>;
+    /// Makes them outlive it, or not.
+    ///
+    /// # Errors
+    /// The status with which the command ends.
+    fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status>;
     /// What its host can connect to, and the generation of that.
     fn discovery(&self) -> (Vec<DiscoveryEntry>, u64);
 }
@@ -38,6 +45,8 @@ pub struct ControllerConfig {
     pub id: u16,
     /// Its subsystem.
     pub subsystem: Nqn,
+    /// HOSTID of the host that it is for.
+    pub host_id: [u8; 16],
     /// SN.
     pub serial: String,
     /// MN.
@@ -91,6 +100,8 @@ pub enum Reply {
     },
 }
 
+/// Feature 82h: registrations preempted, reservations released, reservations preempted.
+const UNTOLD: u32 = 7 << 1;
 /// Event requests that may be outstanding.
 const EVENT_REQUESTS: u8 = 4;
 
@@ -249,8 +260,20 @@ impl Controller {
             }
             Admin::Abort { queue, cid } => Reply::Abort { queue, cid },
             Admin::SetFeatures { saves: true, .. } => failed(Status::INVALID_FIELD),
+            Admin::SetFeatures { feature: 0x83, value, .. } if self.config.has_reservations => {
+                match view.persist(submission.nsid, value & 1 != 0) {
+                    Ok(()) => Reply::Done(Status::SUCCESS, 0),
+                    Err(status) => Reply::Done(status, 0),
+                }
+            }
             Admin::SetFeatures { feature, value, .. } => self.set_feature(feature, value),
-            Admin::GetFeatures { feature, select, .. } => self.feature(feature, select),
+            Admin::GetFeatures { feature: 0x81, select, value } => {
+                self.host_id(select, value & 1 != 0, room(submission))
+            }
+            Admin::GetFeatures { feature, select, .. } => {
+                let persists = view.persists(submission.nsid);
+                self.feature(feature, select, persists)
+            }
             Admin::AsyncEventRequest => {
                 if self.requests.len() == usize::from(EVENT_REQUESTS) {
                     return failed(Status::ASYNC_EVENT_LIMIT);
@@ -343,6 +366,8 @@ impl Controller {
                 let (groups, count) = view.ana_groups();
                 log::write_ana(&groups, count, specific & 1 != 0)
             }
+            // No notification (Base 5.1.12.1.32).
+            0x80 if is_io && self.config.has_reservations => vec![0; 64],
             0x70 if !is_io => {
                 let (entries, generation) = view.discovery();
                 log::write_discovery(generation, &entries)
@@ -380,24 +405,48 @@ impl Controller {
                 self.keep_alive_ms = value;
                 Reply::Done(Status::SUCCESS, 0)
             }
+            // Connect has said it (Base 5.1.25.1.28).
+            0x81 => failed(Status::SEQUENCE_ERROR),
+            // Nothing is said of reservations: all of it stays masked.
+            0x82 if self.config.has_reservations && value & UNTOLD == UNTOLD => {
+                Reply::Done(Status::SUCCESS, 0)
+            }
+            _ => failed(Status::INVALID_FIELD),
+        }
+    }
+
+    // 128 bits over fabrics (Base 5.1.25.1.28).
+    fn host_id(&self, select: u8, is_extended: bool, room: u32) -> Reply {
+        match select {
+            0..=2 if !is_extended => failed(Status::INVALID_FIELD),
+            0..=2 if room < 16 => failed(Status::SGL_LENGTH_INVALID),
+            0..=2 => Reply::Data(self.config.host_id.to_vec()),
+            3 => Reply::Done(Status::SUCCESS, 0),
             _ => failed(Status::INVALID_FIELD),
         }
     }
 
     // Base 5.1.11: the current value, the default, or what can be done.
-    fn feature(&self, feature: u8, select: u8) -> Reply {
-        let (current, default) = match feature {
-            0x06 => (1, 1),
-            0x07 => (self.queues(), self.queues()),
-            0x0b => (u64::from(self.wanted), 0),
-            0x0f => (u64::from(self.keep_alive_ms), 0),
+    fn feature(&self, feature: u8, select: u8, persists: Option<bool>) -> Reply {
+        let (current, default) = match (feature, persists) {
+            (0x06, _) => (1, 1),
+            (0x07, _) => (self.queues(), self.queues()),
+            (0x0b, _) => (u64::from(self.wanted), 0),
+            (0x0f, _) => (u64::from(self.keep_alive_ms), 0),
+            (0x82, _) if self.config.has_reservations => (u64::from(UNTOLD), u64::from(UNTOLD)),
+            (0x83, Some(persists)) if self.config.has_reservations => (u64::from(persists), 0),
+            (0x83, None) if self.config.has_reservations => {
+                return failed(Status::INVALID_NAMESPACE);
+            }
             _ => return failed(Status::INVALID_FIELD),
         };
         match select {
             0 => Reply::Done(Status::SUCCESS, current),
             1 | 2 => Reply::Done(Status::SUCCESS, default),
             // Changeable (bit 2), not saveable.
-            3 => Reply::Done(Status::SUCCESS, u64::from(matches!(feature, 0x0b | 0x0f)) << 2),
+            3 => {
+                Reply::Done(Status::SUCCESS, u64::from(matches!(feature, 0x0b | 0x0f | 0x83)) << 2)
+            }
             _ => failed(Status::INVALID_FIELD),
         }
     }
@@ -448,7 +497,10 @@ mod tests {
     use super::super::command::{Direction, Fused, Property};
     use super::*;
 
-    struct Disks;
+    #[derive(Default)]
+    struct Disks {
+        persists: std::cell::Cell<bool>,
+    }
 
     const SIZES: [(u32, u64); 2] = [(1, 1000), (7, 2000)];
 
@@ -481,6 +533,16 @@ mod tests {
             (Vec::new(), 0)
         }
 
+        fn persists(&self, nsid: u32) -> Option<bool> {
+            SIZES.iter().any(|(other, _)| *other == nsid).then(|| self.persists.get())
+        }
+
+        fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
+            self.persists(nsid).ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+            self.persists.set(persists);
+            Ok(())
+        }
+
         fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
             (Vec::new(), 1)
         }
@@ -491,6 +553,7 @@ mod tests {
             kind,
             id: 3,
             subsystem: Nqn::new("nqn.2026-11.example:disk").expect("it can be one"),
+            host_id: [6; 16],
             serial: "AFAR1".to_owned(),
             model: "afar".to_owned(),
             firmware: "0.1".to_owned(),
@@ -499,19 +562,29 @@ mod tests {
             io_queues: 4,
             namespaces_max: 32,
             capsule_data_bytes: 8192,
-            has_reservations: false,
+            has_reservations: true,
             ana_groups: 0,
         };
         Controller::new(config, 5000, 100)
     }
 
     fn ask_for(controller: &mut Controller, command: Command, nsid: u32, length: u32) -> Reply {
+        ask_of(controller, &Disks::default(), command, nsid, length)
+    }
+
+    fn ask_of(
+        controller: &mut Controller,
+        disks: &Disks,
+        command: Command,
+        nsid: u32,
+        length: u32,
+    ) -> Reply {
         let (data, direction) = match length {
             0 => (Data::None, Direction::None),
             _ => (Data::Transport { length }, Direction::ToHost),
         };
         let submission = Submission { cid: 9, fused: Fused::No, nsid, data, direction, command };
-        controller.handle(Slot(5), &submission, &Disks, 1000)
+        controller.handle(Slot(5), &submission, disks, 1000)
     }
 
     fn ask(controller: &mut Controller, command: Admin, nsid: u32, length: u32) -> Reply {
@@ -590,13 +663,40 @@ mod tests {
         }
         assert_eq!(ask(&mut controller, page(2, 512), 0, 508), invalid, "room for less");
         let unknown = failed(Status::INVALID_LOG_PAGE);
-        for number in [0x06, 0x0c, 0x70, 0x80, 0xff] {
+        for number in [0x06, 0x0c, 0x70, 0x81, 0xff] {
             assert_eq!(ask(&mut controller, page(number, 512), 0, 512), unknown, "{number:#x}");
         }
         let none = Admin::SetFeatures { feature: 7, saves: false, value: 0xffff };
         assert_eq!(ask(&mut controller, none, 0, 0), invalid);
         let saved = Admin::SetFeatures { feature: 0x0b, saves: true, value: 0 };
         assert_eq!(ask(&mut controller, saved, 0, 0), invalid);
+    }
+
+    #[test]
+    fn a_host_says_whether_reservations_persist() {
+        let mut controller = enabled(ControllerKind::Io);
+        let disks = Disks::default();
+        let mut ask =
+            |command, nsid| ask_of(&mut controller, &disks, Command::Admin(command), nsid, 0);
+        let set = |value| Admin::SetFeatures { feature: 0x83, saves: false, value };
+        let get = |select| Admin::GetFeatures { feature: 0x83, select, value: 0 };
+        let is = |value| Reply::Done(Status::SUCCESS, value);
+        assert_eq!(ask(get(0), 7), is(0));
+        assert_eq!(ask(set(1), 7), is(0));
+        assert_eq!(ask(get(0), 7), is(1));
+        assert_eq!((ask(get(1), 7), ask(get(3), 7)), (is(0), is(4)));
+        assert_eq!(ask(get(0), 2), failed(Status::INVALID_NAMESPACE));
+        assert_eq!(ask(set(1), 2), failed(Status::INVALID_NAMESPACE));
+        // What happens to reservations is not told.
+        let mask = |value| Admin::SetFeatures { feature: 0x82, saves: false, value };
+        assert_eq!(ask(mask(0xe), 7), is(0));
+        assert_eq!(ask(mask(0), 7), failed(Status::INVALID_FIELD));
+        let host_id = |value| Admin::GetFeatures { feature: 0x81, select: 0, value };
+        assert_eq!(ask(host_id(1), 0), failed(Status::SGL_LENGTH_INVALID));
+        let long = Command::Admin(host_id(1));
+        assert_eq!(ask_for(&mut controller, long, 0, 16), Reply::Data(vec![6; 16]));
+        let short = Command::Admin(host_id(0));
+        assert_eq!(ask_for(&mut controller, short, 0, 8), failed(Status::INVALID_FIELD));
     }
 
     #[test]

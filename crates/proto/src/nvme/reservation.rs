@@ -140,6 +140,25 @@ impl Reservations {
         self.persists
     }
 
+    /// Keeps them over a loss of power from now on, or not (feature 83h).
+    ///
+    /// # Errors
+    /// The status with which the command ends, where nothing would keep them.
+    pub const fn persist(&mut self, persists: bool) -> Result<(), Status> {
+        if persists && !self.can_persist {
+            return Err(INVALID);
+        }
+        self.persists = persists;
+        Ok(())
+    }
+
+    /// RESCAP: how a namespace can be reserved.
+    #[must_use]
+    pub const fn capabilities(can_persist: bool) -> u8 {
+        // Every kind; keys are ignored as the standard has it since version 1.3.
+        0xfe | can_persist as u8
+    }
+
     /// Whether a host may do this.
     #[must_use]
     pub fn admits(&self, host_id: &[u8; 16], access: Access) -> bool {

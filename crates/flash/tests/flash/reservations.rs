@@ -1,0 +1,182 @@
+//! Two hosts and one namespace: what one has reserved, the other may not do.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use flash::target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
+use measure::Duration;
+use proto::nvme::{
+    Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Property, Range,
+    Status, Submission,
+};
+
+use crate::Scratch;
+use crate::hostile::{answer, dial, ic_req};
+use crate::remote::{NAME, memory, nqn, serve};
+
+/// A host of a target, with one I/O queue.
+struct Raw {
+    io: TcpStream,
+    _admin: TcpStream,
+}
+
+const BLOCK: u32 = 512;
+const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
+const ONE: Range = Range { first: 0, count: 1, forced: false };
+/// The kind of PDU that asks for data.
+const R2T: u8 = 0x09;
+
+fn send(stream: &mut TcpStream, command: Command, data: Data, direction: Direction, bytes: &[u8]) {
+    let submission = Submission { cid: 0, fused: Fused::No, nsid: 1, data, direction, command };
+    let mut capsule = Vec::new();
+    Header::CapsuleCmd(submission.write()).encode(Layout::default(), bytes.len(), &mut capsule);
+    capsule.extend_from_slice(bytes);
+    stream.write_all(&capsule).expect("it takes it");
+}
+
+fn in_capsule(bytes: &[u8]) -> Data {
+    Data::InCapsule { offset: 0, length: u32::try_from(bytes.len()).expect("it is short") }
+}
+
+/// Status and first dword of the result.
+fn ended(stream: &mut TcpStream) -> (Status, u32) {
+    let capsule = answer(stream, 24);
+    let word = |at: usize| u32::from_le_bytes(capsule[at..at + 4].try_into().expect("four"));
+    (Status::from_bits(u16::from_le_bytes([capsule[22], capsule[23]]) >> 1), word(8))
+}
+
+fn queue(target: &Target, host_id: [u8; 16], number: u16, controller_id: u16) -> (TcpStream, u16) {
+    let mut stream = dial(target);
+    stream.write_all(&ic_req()).expect("it takes it");
+    answer(&mut stream, 128);
+    let connect =
+        Fabrics::Connect { format: 0, queue: number, size: 31, attributes: 0, keep_alive_ms: 0 };
+    let host = nqn("nqn.2026-11.example:raw");
+    let data = ConnectData { host_id, controller_id, subsystem: nqn(NAME), host }.write();
+    let command = Command::Fabrics(connect);
+    send(&mut stream, command, in_capsule(&data), Direction::ToController, &data);
+    let (status, id) = ended(&mut stream);
+    assert_eq!(status, Status::SUCCESS, "queue {number}");
+    (stream, u16::try_from(id & 0xffff).expect("it has 16 bits"))
+}
+
+impl Raw {
+    fn connect(target: &Target, host_id: [u8; 16]) -> Self {
+        let (mut admin, controller) = queue(target, host_id, 0, 0xffff);
+        let property = Property { offset: 0x14, is_wide: false };
+        let enable = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_0001 });
+        send(&mut admin, enable, Data::None, Direction::None, &[]);
+        assert_eq!(ended(&mut admin).0, Status::SUCCESS);
+        let (io, _) = queue(target, host_id, 1, controller);
+        Self { io, _admin: admin }
+    }
+
+    fn command(&mut self, io: Io, bytes: &[u8]) -> Status {
+        send(&mut self.io, Command::Io(io), in_capsule(bytes), Direction::ToController, bytes);
+        ended(&mut self.io).0
+    }
+
+    fn write(&mut self) -> Status {
+        self.command(Io::Write(ONE), &[7; BLOCK as usize])
+    }
+
+    fn asks(&mut self, io: Io, length: u32) -> Result<Vec<u8>, Status> {
+        let data = Data::Transport { length };
+        send(&mut self.io, Command::Io(io), data, Direction::ToHost, &[]);
+        let mut first = [0; 24];
+        self.io.read_exact(&mut first).expect("it answers");
+        if first[0] == 0x05 {
+            return Err(Status::from_bits(u16::from_le_bytes([first[22], first[23]]) >> 1));
+        }
+        let bytes = answer(&mut self.io, length as usize);
+        match ended(&mut self.io).0 {
+            Status::SUCCESS => Ok(bytes),
+            status => Err(status),
+        }
+    }
+
+    fn register(&mut self, key: u64, persistence: u8) -> Status {
+        let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence };
+        self.command(io, &keys(0, key))
+    }
+
+    fn acquire(&mut self, [key, other]: [u64; 2], action: u8) -> Status {
+        let io = Io::ReservationAcquire { action, ignores_key: false, kind: 1 };
+        self.command(io, &keys(key, other))
+    }
+}
+
+fn keys(current: u64, other: u64) -> Vec<u8> {
+    [current, other].iter().flat_map(|key| key.to_le_bytes()).collect()
+}
+
+#[test]
+fn one_host_reserves_and_the_other_only_reads() {
+    let target = serve(memory(), 2, Limits::default());
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    assert_eq!((a.register(7, 0), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
+    assert_eq!((a.write(), b.write()), (Status::SUCCESS, CONFLICT));
+    assert_eq!(b.asks(Io::Read(ONE), BLOCK), Ok(vec![7; BLOCK as usize]));
+    assert_eq!(
+        b.command(Io::ReservationRelease { action: 0, ignores_key: false, kind: 1 }, &[0; 8]),
+        CONFLICT
+    );
+    let report = b.asks(Io::ReservationReport { length: 128, is_extended: true }, 128);
+    let report = report.expect("anybody may ask");
+    assert_eq!((report[4], report[5], report[64 + 2]), (1, 1, 1));
+    assert_eq!(report[64 + 16..64 + 32], [1; 16], "A holds it");
+    // Nothing is kept of memory; keys are 16 bytes.
+    assert_eq!(b.register(8, 3), Status::INVALID_FIELD.do_not_retry());
+    let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence: 0 };
+    assert_eq!(b.command(io, &[0; 12]), Status::SGL_LENGTH_INVALID.do_not_retry());
+    target.stop().expect("it has not failed");
+}
+
+// A host that is fenced off while its data is on its way does not write it any more.
+#[test]
+fn data_that_comes_too_late_is_not_written() {
+    let target = serve(memory(), 2, Limits::default());
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    assert_eq!((a.register(7, 0), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
+    assert_eq!(b.register(8, 0), Status::SUCCESS);
+    let data = Data::Transport { length: BLOCK };
+    send(&mut a.io, Command::Io(Io::Write(ONE)), data, Direction::ToController, &[]);
+    let asked = answer(&mut a.io, 24);
+    assert_eq!(asked[0], R2T, "the holder may write");
+    assert_eq!(b.acquire([8, 7], 1), Status::SUCCESS, "it knows A's key");
+    let mut late = Vec::new();
+    let ttag = u16::from_le_bytes([asked[10], asked[11]]);
+    let header = Header::H2cData { cid: 0, ttag, offset: 0, length: BLOCK, last: true };
+    header.encode(Layout::default(), BLOCK as usize, &mut late);
+    late.extend_from_slice(&[9; BLOCK as usize]);
+    a.io.write_all(&late).expect("it takes it");
+    assert_eq!(ended(&mut a.io).0, CONFLICT);
+    assert_eq!(b.asks(Io::Read(ONE), BLOCK), Ok(vec![0; BLOCK as usize]));
+    target.stop().expect("it has not failed");
+}
+
+#[test]
+fn what_persists_is_reserved_by_the_next_target() {
+    let kept = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    let start = || {
+        let mut namespace = Namespace::new(1, memory(), "test".to_owned());
+        namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
+        let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+        let config = TargetConfig {
+            nvme: vec!["127.0.0.1:0".parse().expect("an address")],
+            shards: 1,
+            busy_poll: Duration::from_us(0),
+            traces: false,
+            limits: Limits::default(),
+        };
+        Target::start(&config, vec![subsystem]).expect("it can listen")
+    };
+    let target = start();
+    let mut a = Raw::connect(&target, [1; 16]);
+    assert_eq!((a.register(7, 3), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
+    drop((a, target));
+    let target = start();
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    assert_eq!((a.write(), b.write()), (Status::SUCCESS, CONFLICT));
+    drop(target);
+}
