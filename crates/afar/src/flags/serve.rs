@@ -66,7 +66,7 @@ another size than 512 bytes.
 
 A file has the flags' names at its top, and several namespaces where that is wanted:
 
-  nvme = [\"0.0.0.0:4420\"]
+  nvme = [\"0.0.0.0:4420\", { address = \"0.0.0.0:4421\", ana = \"non-optimized\" }]
   shards = 2
   busy_poll = \"50us\"
   metrics = \"127.0.0.1:9420\"
@@ -76,10 +76,12 @@ A file has the flags' names at its top, and several namespaces where that is wan
   namespaces = [ { id = 1, uri = \"file:/data/disk.img?size=10GiB\" } ]
 
 After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
-subsystems, namespaces and, for new connections, who is allowed. A namespace with another uri is
+subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss
+or change; hosts are told where there is more than one address) and, for new connections, who is
+allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has.
 
-Not done: several paths with access states, authentication and TLS. Serve on networks
+Not done: authentication and TLS. Serve on networks
 you trust.
 
 Exit status: 0 it was told to end; 1 it failed; 2 bad usage.

@@ -15,6 +15,7 @@ use measure::Bytes;
 use proto::nvme::Nqn;
 
 use super::ServeError;
+use super::file::STATES;
 use super::plan::{NamespacePlan, Plan, SubsystemPlan};
 
 /// See the module's description.
@@ -135,6 +136,7 @@ impl Disks {
             let names = fixed.join(", ");
             lines.push(format!("{names} cannot change while it runs, and stays as it was"));
         }
+        lines.append(&mut self.reach(&plan, target));
         let mut can_find_other = false;
         let is_left = |served: &Served| {
             next.iter().all(|next| !Arc::ptr_eq(&next.served.subsystem, &served.subsystem))
@@ -163,6 +165,20 @@ impl Disks {
         // What cannot change has not.
         self.plan = Plan { fixed: self.plan.fixed.clone(), ..plan };
         Ok(lines)
+    }
+
+    // Makes addresses that have stayed reach namespaces as a plan says.
+    fn reach(&self, plan: &Plan, target: &Target) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, address) in self.plan.fixed.nvme.iter().enumerate() {
+            let place = plan.fixed.nvme.iter().position(|other| other == address);
+            let Some(state) = place.and_then(|place| plan.ana.get(place)) else { continue };
+            if target.reach(index, *state) {
+                let name = STATES.iter().find(|(_, known)| known == state).map(|(name, _)| name);
+                lines.push(format!("{address} is {} now", name.unwrap_or(&"")));
+            }
+        }
+        lines
     }
 
     // Opens what a subsystem does not have yet.

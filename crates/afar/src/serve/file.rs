@@ -1,8 +1,10 @@
 //! A file that says what is to be served: TOML into a plan.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use measure::Duration;
+use proto::nvme::log::AnaState;
 use serde::Deserialize;
 
 use crate::setting::socket_address;
@@ -23,7 +25,7 @@ pub(crate) enum FileError {
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default = "loopback")]
-    nvme: Vec<String>,
+    nvme: Vec<PortalEntry>,
     shards: Option<u16>,
     #[serde(default = "none")]
     busy_poll: String,
@@ -31,6 +33,25 @@ struct Document {
     state: Option<PathBuf>,
     #[serde(default)]
     subsystem: Vec<SubsystemTable>,
+}
+
+/// An address, and how namespaces are reached from there if not as well as anywhere.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected \"ADDRESS:PORT\" or { address = \"ADDRESS:PORT\", ana = \
+    \"non-optimized\" }"
+)]
+enum PortalEntry {
+    Address(String),
+    Table(PortalTable),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PortalTable {
+    address: String,
+    ana: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,9 +69,18 @@ struct NamespaceTable {
     uri: String,
 }
 
-fn loopback() -> Vec<String> {
-    vec!["127.0.0.1:4420".to_owned()]
+fn loopback() -> Vec<PortalEntry> {
+    vec![PortalEntry::Address("127.0.0.1:4420".to_owned())]
 }
+
+/// How namespaces are reached, in words of nvme-cli.
+pub(crate) const STATES: [(&str, AnaState); 5] = [
+    ("optimized", AnaState::Optimized),
+    ("non-optimized", AnaState::NonOptimized),
+    ("inaccessible", AnaState::Inaccessible),
+    ("persistent-loss", AnaState::PersistentLoss),
+    ("change", AnaState::Change),
+];
 
 fn none() -> String {
     "20us".to_owned()
@@ -76,8 +106,10 @@ fn parse(text: &str) -> Result<Plan, String> {
         return Err("nvme is empty; leave it out for 127.0.0.1:4420".to_owned());
     }
     let busy_poll = document.busy_poll.parse::<Duration>();
+    let portals = document.nvme.iter().map(portal).collect::<Result<Vec<_>, _>>()?;
+    let (nvme, ana) = portals.into_iter().unzip();
     let fixed = Fixed {
-        nvme: document.nvme.iter().map(address("nvme")).collect::<Result<_, _>>()?,
+        nvme,
         shards: document.shards,
         busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
@@ -96,7 +128,20 @@ fn parse(text: &str) -> Result<Plan, String> {
         }
         subsystems.push(plan);
     }
-    Ok(Plan { fixed, subsystems })
+    Ok(Plan { fixed, ana, subsystems })
+}
+
+fn portal(entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
+    let (address, ana) = match entry {
+        PortalEntry::Address(address) => (address, AnaState::Optimized),
+        PortalEntry::Table(PortalTable { address, ana }) => {
+            let state = STATES.iter().find(|(name, _)| name == ana).map(|(_, state)| *state);
+            let names = || STATES.map(|(name, _)| name).join(", ");
+            (address, state.ok_or_else(|| format!("ana {ana:?}: write one of {}", names()))?)
+        }
+    };
+    let address = socket_address(address).map_err(|error| format!("nvme: {error}"))?;
+    Ok((address, ana))
 }
 
 fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
@@ -154,7 +199,8 @@ mod tests {
     #[test]
     fn everything_can_be_said() {
         let plan = parse(
-            "nvme = [\"0.0.0.0:4420\", \"[::1]:4420\"]\nshards = 2\nbusy_poll = \"50us\"\n\
+            "nvme = [\"0.0.0.0:4420\", { address = \"[::1]:4420\", ana = \"inaccessible\" }]\n\
+             shards = 2\nbusy_poll = \"50us\"\n\
              metrics = \"127.0.0.1:9420\"\nstate = \"/var/lib/afar\"\n\
              [[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
              allow = [\"nqn.a\", \"nqn.b\"]\nnamespaces = [ { id = 7, uri = \"memory:1MiB\" }, \
@@ -162,6 +208,7 @@ mod tests {
         );
         let plan = plan.expect("it can be");
         assert_eq!((plan.fixed.nvme.len(), plan.fixed.shards), (2, Some(2)));
+        assert_eq!(plan.ana, [AnaState::Optimized, AnaState::Inaccessible]);
         assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
         assert_eq!(plan.fixed.state.as_deref(), Some(Path::new("/var/lib/afar")));
         let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
@@ -199,6 +246,11 @@ mod tests {
             ("nvme = []", "nvme is empty"),
             ("nvme = [\"here\"]", "nvme: \"here\" is no place to listen"),
             ("metrics = \"here\"", "metrics: \"here\" is no place"),
+            (
+                "nvme = [{ address = \"0.0.0.0:1\", ana = \"good\" }]",
+                "write one of optimized, non-",
+            ),
+            ("nvme = [{ address = \"0.0.0.0:1\" }]", "expected \"ADDRESS:PORT\" or { address ="),
             ("shards = ", "line 1: "),
         ] {
             let error = refused(&format!("{line}\n{DISK}"));

@@ -101,6 +101,9 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let plan = Plan::read(flags, file.as_deref())?;
     let began_ns = monotonic_ns();
     let target = start(&plan, flags.trace)?;
+    for (index, state) in plan.ana.iter().enumerate() {
+        target.reach(index, *state);
+    }
     let metrics = plan.fixed.metrics.map(|address| expose(&target, address, began_ns));
     let metrics = metrics.transpose()?;
     let disks = Disks::new(plan, &target);

@@ -8,6 +8,7 @@ use flash::backend::BackendUri;
 use flash::target::{NAMESPACES_MAX, SHARDS_MAX};
 use measure::Duration;
 use proto::nvme::Nqn;
+use proto::nvme::log::AnaState;
 
 use crate::flags::ServeFlags;
 
@@ -17,6 +18,8 @@ use super::{ServeError, file};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) fixed: Fixed,
+    /// How namespaces are reached from each address.
+    pub(crate) ana: Vec<AnaState>,
     pub(crate) subsystems: Vec<SubsystemPlan>,
 }
 
@@ -117,7 +120,8 @@ impl Plan {
             let namespaces = vec![NamespacePlan { id: 1, text: uri.to_owned(), uri: parsed }];
             subsystems.push(SubsystemPlan { nqn, allow: allow.clone(), namespaces });
         }
-        Ok(Self { fixed, subsystems })
+        let ana = vec![AnaState::Optimized; fixed.nvme.len()];
+        Ok(Self { fixed, ana, subsystems })
     }
 }
 

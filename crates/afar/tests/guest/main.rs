@@ -193,6 +193,55 @@ fn linux_reserves_a_disk() {
     network.stop(target);
 }
 
+// Two ways to one disk: Linux takes the one that it is told to take, under load.
+#[test]
+fn linux_goes_another_way() {
+    let Some(network) = Network::new("guest::multipath") else { return };
+    let disk = network.disk("multipath", 64 << 20);
+    let file = network.file("multipath.toml");
+    let states = |first: &str, second: &str| {
+        let path = disk.path().display();
+        let text = format!(
+            "nvme = [{{ address = \"0.0.0.0:4420\", ana = \"{first}\" }}, \
+             {{ address = \"0.0.0.0:4421\", ana = \"{second}\" }}]\n\
+             [[subsystem]]\nname = \"disk\"\nnamespaces = [{{ id = 1, uri = \"file:{path}\" }}]\n"
+        );
+        std::fs::write(file.path(), text).expect("it can be written to");
+    };
+    states("optimized", "non-optimized");
+    let target = network.serve_as(&file.path().display().to_string(), &[]);
+    let reads = "cat /sys/block/nvme0c0n1/ana_state /sys/block/nvme0c1n1/ana_state | xargs";
+    let wait = |states: &str| {
+        format!(
+            "for i in $(seq 100); do [ \"$({reads})\" = '{states}' ] && echo saw {states} && \
+             break; sleep 0.1; done\n"
+        )
+    };
+    let script = format!(
+        "{}nvme connect -t tcp -a $HOST -s 4421 -n {NQN}\n{}{{ {}; }} &\nsleep 1; echo running\n\
+         {}{}wait\nnvme discover -t tcp -a $HOST -s 4420 | grep -c trsvcid | sed 's/^/found /'\n\
+         {LEAVE}",
+        connect(""),
+        wait("optimized non-optimized"),
+        verified("multipath", "").trim_end(),
+        wait("inaccessible optimized"),
+        wait("optimized persistent-loss"),
+    );
+    let mut guest = Guest::boot(&network, &script);
+    guest.wait_for("running");
+    states("inaccessible", "optimized");
+    target.signal("HUP");
+    guest.wait_for("saw inaccessible");
+    states("optimized", "persistent-loss");
+    target.signal("HUP");
+    let output = guest.wait();
+    for said in ["saw optimized non-optimized", "saw optimized persistent-loss", "found 2"] {
+        assert!(output.contains(said), "no {said:?}:\n{output}");
+    }
+    assert!(output.contains("multipath verified"), "{output}");
+    network.stop(target);
+}
+
 #[test]
 fn linux_sees_a_disk_grow() {
     let Some(network) = Network::new("guest::resize") else { return };

@@ -78,11 +78,19 @@ impl Network {
         Disk(path)
     }
 
+    /// A file that is not there yet.
+    pub(crate) fn file(&self, name: &str) -> Disk {
+        Disk(open_scratch(&format!("{}-{name}", self.name)))
+    }
+
     pub(crate) fn serve(&self, disk: &Disk) -> Running {
-        let disk = format!("disk=file:{}", disk.0.display());
         // QEMU reaches it from within, by loopback.
-        let address = "0.0.0.0:4420";
-        let words = [AFAR, "serve", &disk, "--nvme", address];
+        self.serve_as(&format!("disk=file:{}", disk.0.display()), &["--nvme", "0.0.0.0:4420"])
+    }
+
+    /// Serves what these words name.
+    pub(crate) fn serve_as(&self, disk: &str, flags: &[&str]) -> Running {
+        let words = [&[AFAR, "serve", disk], flags].concat();
         let mut target = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
         target.wait_for("nvme connect");
         target

@@ -9,7 +9,6 @@
 //!   job of it.
 //! - It reads no further while it has much to send, or while it ends.
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -25,6 +24,7 @@ use super::control::{Connected, Control};
 use super::counters::{Counters, add};
 use super::io::IoSession;
 use super::ledger::Ledger;
+use super::portal::Entrance;
 
 /// What a job is for.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ pub(crate) struct Connection {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) role: Role,
     queue: Queue,
-    local: SocketAddr,
+    entrance: Entrance,
     since_ns: u64,
     state: State,
     /// Bytes received: those between the two places have not been read.
@@ -115,7 +115,7 @@ const TERMINATION_NS: u64 = 5_000_000_000;
 impl Connection {
     pub(crate) fn new(
         socket: Arc<OwnedFd>,
-        local: SocketAddr,
+        entrance: Entrance,
         limits: &Limits,
         now_ns: u64,
     ) -> Self {
@@ -129,7 +129,7 @@ impl Connection {
             socket,
             role: Role::New,
             queue,
-            local,
+            entrance,
             since_ns: now_ns,
             state: State::Open,
             input: Vec::new(),
@@ -227,13 +227,14 @@ impl Connection {
             return self.queue.complete(slot, Status::INTERNAL_ERROR, 0, &mut self.out);
         };
         let now_ms = site.now_ns / 1_000_000;
-        match control.connect(request, site.connection, self.local, now_ms) {
+        match control.connect(request, site.connection, &self.entrance, now_ms) {
             Ok(Connected::Admin(controller)) => {
                 self.role = Role::Admin(Admin::new(controller));
                 self.queue.accept(slot, request, controller, &mut self.out);
             }
             Ok(Connected::Io { controller, subsystem }) => {
-                let session = IoSession::new(controller, request, subsystem);
+                let portal = Arc::clone(&self.entrance.portal);
+                let session = IoSession::new(controller, request, subsystem, portal);
                 self.role = Role::Io(session);
                 self.queue.accept(slot, request, controller, &mut self.out);
                 self.is_placed = true;

@@ -5,7 +5,6 @@
 //! - A queue of a controller is on one connection.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +16,7 @@ use proto::nvme::{
 
 use super::config::Limits;
 use super::meter::Kind;
+use super::portal::{Entrance, Portal};
 use super::subsystem::{NAMESPACES_MAX, Subsystem, find};
 
 /// A controller and whom it is for.
@@ -28,8 +28,8 @@ pub(crate) struct Association {
     host_id: [u8; 16],
     /// Its admin connection on the first shard.
     pub(crate) connection: u32,
-    /// Where that came in.
-    local: SocketAddr,
+    /// How that came in.
+    entrance: Entrance,
     queues: BTreeSet<u16>,
 }
 
@@ -50,6 +50,8 @@ pub(crate) enum Connected {
 pub(crate) struct Control {
     limits: Limits,
     subsystems: Vec<Arc<Subsystem>>,
+    /// More than one have access states.
+    portals: Arc<[Arc<Portal>]>,
     associations: BTreeMap<u16, Association>,
     /// Counts changes of what can be discovered, from 1.
     generation: u64,
@@ -75,8 +77,13 @@ const fn invalid(field: u32) -> Refusal {
 }
 
 impl Control {
-    pub(crate) const fn new(limits: Limits, subsystems: Vec<Arc<Subsystem>>) -> Self {
-        Self { limits, subsystems, associations: BTreeMap::new(), generation: 1, last_id: 0 }
+    pub(crate) const fn new(
+        limits: Limits,
+        subsystems: Vec<Arc<Subsystem>>,
+        portals: Arc<[Arc<Portal>]>,
+    ) -> Self {
+        let associations = BTreeMap::new();
+        Self { limits, subsystems, portals, associations, generation: 1, last_id: 0 }
     }
 
     /// Serves these from now on; admin connections of controllers that lose theirs.
@@ -105,16 +112,29 @@ impl Control {
         events
     }
 
+    /// Namespaces are reached otherwise from this portal: which admin connections are told.
+    pub(crate) fn reached(&mut self, portal: u16) -> Vec<(u32, (Slot, u64))> {
+        let here = self
+            .associations
+            .values_mut()
+            .filter(|one| one.entrance.portal.number == portal && one.subsystem.is_some());
+        let told = here.filter_map(|one| {
+            let event = one.controller.notify(Notice::AnaChange)?;
+            Some((one.connection, event))
+        });
+        told.collect()
+    }
+
     /// Answers Connect (Base 6.3).
     pub(crate) fn connect(
         &mut self,
         request: &ConnectRequest,
         connection: u32,
-        local: SocketAddr,
+        entrance: &Entrance,
         now_ms: u64,
     ) -> Result<Connected, Refusal> {
         if request.queue == 0 {
-            self.connect_admin(request, connection, local, now_ms).map(Connected::Admin)
+            self.connect_admin(request, connection, entrance, now_ms).map(Connected::Admin)
         } else {
             self.connect_io(request)
         }
@@ -124,7 +144,7 @@ impl Control {
         &mut self,
         request: &ConnectRequest,
         connection: u32,
-        local: SocketAddr,
+        entrance: &Entrance,
         now_ms: u64,
     ) -> Result<u16, Refusal> {
         let data = &request.data;
@@ -152,7 +172,7 @@ impl Control {
             host: data.host.clone(),
             host_id: data.host_id,
             connection,
-            local,
+            entrance: entrance.clone(),
             queues: BTreeSet::new(),
         };
         self.associations.insert(id, association);
@@ -221,8 +241,13 @@ impl Control {
             namespaces_max: NAMESPACES_MAX,
             capsule_data_bytes: self.limits.capsule_bytes,
             has_reservations: kind == ControllerKind::Io,
-            ana_groups: 0,
+            ana_groups: if kind == ControllerKind::Io { self.ana_group() } else { 0 },
         }
+    }
+
+    // The group of every namespace, if hosts are to know of states.
+    fn ana_group(&self) -> u32 {
+        u32::from(self.portals.len() > 1)
     }
 
     pub(crate) fn get(&mut self, id: u16) -> Option<&mut Association> {
@@ -231,14 +256,17 @@ impl Control {
 
     /// A controller with what it may look at.
     pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
-        let Association { controller, subsystem, host, local, .. } =
+        let ana_group = self.ana_group();
+        let Association { controller, subsystem, host, entrance, .. } =
             self.associations.get_mut(&id)?;
         let look = Look {
             subsystem: subsystem.as_deref(),
             subsystems: &self.subsystems,
             generation: self.generation,
             host,
-            local: *local,
+            portals: &self.portals,
+            ana_group,
+            entrance,
         };
         Some((controller, look))
     }
@@ -281,7 +309,10 @@ pub(crate) struct Look<'a> {
     subsystems: &'a [Arc<Subsystem>],
     generation: u64,
     host: &'a Nqn,
-    local: SocketAddr,
+    portals: &'a [Arc<Portal>],
+    /// Of every namespace; 0 without states.
+    ana_group: u32,
+    entrance: &'a Entrance,
 }
 
 impl View for Look<'_> {
@@ -292,7 +323,8 @@ impl View for Look<'_> {
 
     fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
         let namespaces = self.subsystem?.namespaces();
-        find(&namespaces, nsid).map(|namespace| namespace.data())
+        let data = find(&namespaces, nsid)?.data();
+        Some(NamespaceData { ana_group: self.ana_group, ..data })
     }
 
     fn health(&self) -> Health {
@@ -312,7 +344,9 @@ impl View for Look<'_> {
     }
 
     fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
-        (Vec::new(), 0)
+        let (state, change_count) = self.entrance.portal.state();
+        let (id, namespaces) = (self.ana_group, self.namespaces());
+        (vec![AnaGroup { id, change_count, state, namespaces }], change_count)
     }
 
     fn persists(&self, nsid: u32) -> Option<bool> {
@@ -327,14 +361,19 @@ impl View for Look<'_> {
         namespace.reserved.persist(persists)
     }
 
-    // What this host may connect to, at the address where it has reached us.
+    // What this host may connect to, and at which addresses.
     fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
         let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
-        let entries = admitted.map(|subsystem| DiscoveryEntry {
-            subsystem: subsystem.nqn.clone(),
-            address: self.local,
-            port: 1,
-            is_this_discovery: false,
+        let entries = admitted.flat_map(|subsystem| {
+            let reached = |portal: &Arc<Portal>| {
+                Some(DiscoveryEntry {
+                    subsystem: subsystem.nqn.clone(),
+                    address: portal.reached(self.entrance.local)?,
+                    port: portal.number,
+                    is_this_discovery: false,
+                })
+            };
+            self.portals.iter().filter_map(reached)
         });
         (entries.collect(), self.generation)
     }
@@ -355,7 +394,8 @@ mod tests {
 
     fn control(subsystems: &[&Arc<Subsystem>]) -> Control {
         let subsystems = subsystems.iter().map(|one| Arc::clone(one)).collect();
-        Control::new(Limits::default(), subsystems)
+        let address = "10.0.0.1:4420".parse().expect("it is one");
+        Control::new(Limits::default(), subsystems, [Arc::new(Portal::new(1, address))].into())
     }
 
     // Slots are those of a queue: what comes when a host connects, and in which.
@@ -399,7 +439,8 @@ mod tests {
     fn connect(control: &mut Control, name: &str, connection: u32) -> Option<u16> {
         let (_, request) = arrived(name);
         let local = "10.0.0.1:4420".parse().expect("it is one");
-        match control.connect(&request, connection, local, 0) {
+        let entrance = Entrance { local, portal: Arc::clone(&control.portals[0]) };
+        match control.connect(&request, connection, &entrance, 0) {
             Ok(Connected::Admin(id)) => Some(id),
             _ => None,
         }

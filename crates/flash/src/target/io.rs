@@ -23,6 +23,7 @@ use super::counters::add;
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::plan::{Plan, Step, failed, plan, steps};
+use super::portal::Portal;
 use super::subsystem::{Namespace, Subsystem, find};
 
 /// Flush of every namespace (Base 7.2).
@@ -53,6 +54,7 @@ pub(crate) struct IoSession {
     /// For which host.
     host_id: [u8; 16],
     subsystem: Arc<Subsystem>,
+    portal: Arc<Portal>,
     namespaces: Arc<[Arc<Namespace>]>,
     /// By slot.
     pending: Vec<Option<Pending>>,
@@ -67,6 +69,7 @@ impl IoSession {
         controller: u16,
         request: &ConnectRequest,
         subsystem: Arc<Subsystem>,
+        portal: Arc<Portal>,
     ) -> Self {
         let entries = request.size.saturating_add(1);
         Self {
@@ -75,6 +78,7 @@ impl IoSession {
             host_id: request.data.host_id,
             namespaces: subsystem.namespaces(),
             subsystem,
+            portal,
             pending: (0..entries).map(|_| None).collect(),
             starving: VecDeque::new(),
             has_left: false,
@@ -165,8 +169,10 @@ impl IoSession {
         Ok((Arc::clone(namespace), Plan { all, ..plan }))
     }
 
-    // Whether reservations let this host do it, also with what is flushed beside it.
+    // Whether it can be done from here, and reservations let this host do it, also with what is
+    // flushed beside it.
     fn check(&self, namespace: &Namespace, plan: &Plan) -> Result<(), Status> {
+        self.portal.check()?;
         let admits = |one: &Namespace| one.reserved.admits(&self.host_id, plan.access);
         let others = if plan.all { &self.namespaces[..] } else { &[] };
         if admits(namespace) && others.iter().all(|other| admits(other)) {

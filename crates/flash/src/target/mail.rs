@@ -19,6 +19,8 @@ pub(crate) enum Message {
     QueueEnded { controller: u16, queue: u16 },
     /// Namespaces of a subsystem have changed; the first shard also tells hosts.
     Changed(Arc<Subsystem>, Vec<Notice>),
+    /// For the first shard: namespaces are reached otherwise from this portal.
+    Reached(u16),
     /// For the first shard: these are served now.
     Serve(Vec<Arc<Subsystem>>),
     /// End what is under way and go.

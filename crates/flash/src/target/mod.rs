@@ -3,6 +3,7 @@
 //! ```text
 //! config       what a target is made with
 //! subsystem    what hosts connect to, and its namespaces
+//! portal       where hosts connect
 //! control      the controllers, on the first shard
 //! shard        a thread: ring, connections, jobs; mail between them
 //! connection   one socket
@@ -23,6 +24,7 @@ mod mail;
 mod meter;
 mod observer;
 mod plan;
+mod portal;
 mod reserved;
 mod shard;
 mod subsystem;
@@ -37,6 +39,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use proto::nvme::Notice;
+use proto::nvme::log::AnaState;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Waker};
 
@@ -49,6 +52,7 @@ pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
 use mail::{Message, Peer};
+use portal::Portal;
 use shard::{Seed, Shard};
 
 /// A target at work.
@@ -56,6 +60,7 @@ pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<JoinHandle<sys::Result<()>>>,
     addresses: Vec<SocketAddr>,
+    portals: Arc<[Arc<Portal>]>,
     observer: Observer,
     /// Readable when a shard has ended.
     ended: Waker,
@@ -99,11 +104,16 @@ impl Target {
         }
         let peers: Arc<[Peer]> = peers.into();
         let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
-        let control = Control::new(config.limits, subsystems.clone());
+        let portals: Arc<[_]> = (1..)
+            .zip(&addresses)
+            .map(|(number, address)| Arc::new(Portal::new(number, *address)))
+            .collect();
+        let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
         let mut target = Self {
             peers,
             threads: Vec::new(),
             addresses,
+            portals,
             observer: Observer::new(counters, subsystems),
             ended: Waker::new()?,
         };
@@ -117,6 +127,7 @@ impl Target {
                 counters: Arc::clone(&target.counters()[usize::from(index)]),
                 control: control.take(),
                 listeners: std::mem::take(&mut listeners),
+                portals: Arc::clone(&target.portals),
             };
             target.spawn(seed)?;
         }
@@ -188,6 +199,18 @@ impl Target {
         for peer in &*self.peers {
             peer.tell(Message::Changed(Arc::clone(subsystem), notices.clone()));
         }
+    }
+
+    /// From now on namespaces are reached so from the `index`-th address, and hosts that are there
+    /// hear of it; whether it was otherwise before. With one address hosts know of no states, and
+    /// what cannot be reached is only refused.
+    pub fn reach(&self, index: usize, state: AnaState) -> bool {
+        let portal = self.portals.get(index);
+        let is_other = portal.is_some_and(|portal| portal.set(state));
+        if let Some(portal) = portal.filter(|_| is_other) {
+            self.peers[0].tell(Message::Reached(portal.number));
+        }
+        is_other
     }
 
     /// Answers what is under way, closes every connection and ends the shards.

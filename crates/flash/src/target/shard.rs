@@ -4,14 +4,13 @@
 //! wait ─► completions ─► drive, ended ─► orders ─► flush what was touched ─► wait
 //! ```
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use proto::nvme::Notice;
+use proto::nvme::{Notice, Slot};
 use sys::block::Block;
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::{Completed, Held, Ring};
@@ -26,6 +25,7 @@ use super::control::Control;
 use super::counters::{Counters, add, subtract};
 use super::ledger::Ledger;
 use super::mail::{Message, Peer};
+use super::portal::{Entrance, Portal};
 use super::subsystem::Subsystem;
 use super::times::{LOOK_NS, Times};
 
@@ -52,6 +52,7 @@ pub(crate) struct Seed {
     /// For the first shard.
     pub(crate) control: Option<Control>,
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
+    pub(crate) portals: Arc<[Arc<Portal>]>,
 }
 
 /// See the module's description.
@@ -203,8 +204,10 @@ impl Shard {
             && self.connections.len() - self.free.len() < self.most_connections()
             && sys::stream::send_at_once(&socket).is_ok()
             && let Ok(local) = sys::stream::local_address(&socket)
+            && let Some(portal) = self.seed.portals.get(number as usize)
         {
-            self.add_connection(socket, local);
+            let entrance = Entrance { local, portal: Arc::clone(portal) };
+            self.add_connection(socket, entrance);
         }
         if !completed.has_more && !is_stopping {
             self.resting.push(number);
@@ -215,9 +218,9 @@ impl Shard {
         self.seed.config.limits.connections as usize
     }
 
-    fn add_connection(&mut self, socket: OwnedFd, local: SocketAddr) {
+    fn add_connection(&mut self, socket: OwnedFd, entrance: Entrance) {
         let limits = &self.seed.config.limits;
-        let connection = Connection::new(Arc::new(socket), local, limits, self.now_ns);
+        let connection = Connection::new(Arc::new(socket), entrance, limits, self.now_ns);
         self.adopt(Box::new(connection));
     }
 
@@ -286,7 +289,14 @@ impl Shard {
             }
             Message::Changed(subsystem, notices) => {
                 self.refresh();
-                self.notify(Some(&subsystem), &notices);
+                let control = self.seed.control.as_mut();
+                let events = control.map(|control| control.notify(Some(&subsystem), &notices));
+                self.tell(events.unwrap_or_default());
+            }
+            Message::Reached(portal) => {
+                let control = self.seed.control.as_mut();
+                let events = control.map(|control| control.reached(portal));
+                self.tell(events.unwrap_or_default());
             }
             Message::Serve(subsystems) => self.serve(subsystems),
             Message::Stop => self.stop(),
@@ -302,20 +312,20 @@ impl Shard {
         }
     }
 
-    fn notify(&mut self, subsystem: Option<&Arc<Subsystem>>, notices: &[Notice]) {
-        let control = self.seed.control.as_mut();
-        let events = control.map(|control| control.notify(subsystem, notices));
-        for (connection, (slot, result)) in events.unwrap_or_default() {
+    fn tell(&mut self, events: Vec<(u32, (Slot, u64))>) {
+        for (connection, (slot, result)) in events {
             self.with(connection, |connection, _| connection.event(slot, result));
         }
     }
 
     fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
-        let lost = self.seed.control.as_mut().map(|control| control.serve(subsystems));
-        for connection in lost.unwrap_or_default() {
+        let Some(control) = self.seed.control.as_mut() else { return };
+        let lost = control.serve(subsystems);
+        let events = control.notify(None, &[Notice::Discovery]);
+        for connection in lost {
             self.with(connection, |connection, _| connection.close());
         }
-        self.notify(None, &[Notice::Discovery]);
+        self.tell(events);
     }
 
     fn stop(&mut self) {

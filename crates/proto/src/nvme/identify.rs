@@ -105,11 +105,13 @@ impl ControllerData<'_> {
         // KAS: keep-alive times in steps of 100 ms.
         put(&mut data, 320, &1_u16.to_le_bytes());
         if has_ana {
-            // ANATT in seconds; ANACAP: optimized, inaccessible, persistent loss, change.
+            // ANATT in seconds; ANACAP: every state.
             data[342] = 10;
-            data[343] = 1 | 1 << 2 | 1 << 3 | 1 << 4;
+            data[343] = 0x1f;
             put(&mut data, 344, &self.ana_groups.to_le_bytes());
             put(&mut data, 348, &self.ana_groups.to_le_bytes());
+            // MNAN: Linux sizes the access state page by it, and refuses 0.
+            put(&mut data, 540, &self.namespaces_max.to_le_bytes());
         }
         // SQES, CQES: 64 and 16 bytes, least and most.
         (data[512], data[513]) = (0x66 * is_io, 0x44 * is_io);

@@ -56,6 +56,7 @@ fn access_states_are_announced_where_there_are_groups() {
     assert_eq!(data[76] & 8, 8, "CMIC");
     assert_eq!(number(&data, 344, 4), 2, "ANAGRPMAX");
     assert_eq!(number(&data, 348, 4), 2, "NANAGRPID");
+    assert_eq!((data[343], number(&data, 540, 4)), (0x1f, number(&data, 516, 4)), "ANACAP, MNAN");
     assert_eq!(number(&data, 92, 4), 1 << 8 | 1 << 11, "OAES");
     let kind = ControllerKind::Discovery;
     let discovery = ControllerData { kind, ..controller(&subsystem) }.write();
