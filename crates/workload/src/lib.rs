@@ -24,8 +24,8 @@ pub use arrivals::{Arrivals, Spacing};
 pub use draw::Draw;
 pub use popularity::{Popularity, PopularityKind};
 pub use record::{
-    KeyOrder, ValueError, check_value, fnv64, is_key, key_bytes, write_decimal, write_key,
-    write_value,
+    KeyOrder, ValueError, check_value, fnv64, fnv64_text, is_key, key_bytes, write_decimal,
+    write_key, write_value,
 };
 pub use requests::{Operation, Request, Requests};
 pub use ycsb::{Mix, PropertyError, Ycsb, YcsbName};

@@ -32,6 +32,12 @@ pub fn fnv64(number: u64) -> u64 {
     hash.cast_signed().unsigned_abs()
 }
 
+/// Hash of a text by [`fnv64`] of each of its bytes: the same on every machine.
+#[must_use]
+pub fn fnv64_text(text: &str) -> u64 {
+    text.bytes().fold(0, |state, byte| fnv64(state ^ u64::from(byte)))
+}
+
 /// Appends the name of record `number`.
 pub fn write_key(out: &mut Vec<u8>, number: u64, order: KeyOrder) {
     out.extend_from_slice(PREFIX);

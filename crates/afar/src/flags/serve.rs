@@ -75,6 +75,9 @@ A file has the flags' names at its top, and several namespaces where that is wan
   allow = [\"nqn.2014-08.org.example:host\"]
   namespaces = [ { id = 1, uri = \"file:/data/disk.img?size=10GiB\" } ]
 
+A subsystem may have an nqn in place of a name, and a namespace a uuid and an nguid, for disks that
+were served elsewhere before.
+
 After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
 subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss
 or change; hosts are told where there is more than one address) and, for new connections, who is

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flash::backend::BackendUri;
 use flash::target::{Namespace, Reserved, Subsystem, Target};
 use measure::Bytes;
 use proto::nvme::Nqn;
@@ -27,7 +26,7 @@ pub(crate) struct Disks {
 /// A subsystem that is served, and what its namespaces were opened as.
 struct Served {
     subsystem: Arc<Subsystem>,
-    uris: BTreeMap<u32, BackendUri>,
+    plans: BTreeMap<u32, NamespacePlan>,
 }
 
 /// What a subsystem is to be.
@@ -64,7 +63,9 @@ fn open_namespace(
     let opened = plan.uri.open();
     let name = || format!("{} ({})", nqn.as_str(), plan.text);
     let backend = opened.map_err(|source| ServeError::Open { name: name(), source })?;
-    let mut namespace = Namespace::new(plan.id, backend, format!("{}/{}", nqn.as_str(), plan.id));
+    let mut namespace = Namespace::new(plan.id, backend, &format!("{}/{}", nqn.as_str(), plan.id));
+    namespace.nguid = plan.nguid.unwrap_or(namespace.nguid);
+    namespace.uuid = plan.uuid.unwrap_or(namespace.uuid);
     if let Some(file) = state_file(&namespace, plan.uri.file(), state) {
         let kept = Reserved::kept(file);
         namespace.reserved = kept.map_err(|source| ServeError::Kept { name: name(), source })?;
@@ -81,7 +82,7 @@ fn state_file(
 ) -> Option<PathBuf> {
     let file = file?;
     if let Some(directory) = directory {
-        let uuid = u128::from_be_bytes(namespace.data().uuid);
+        let uuid = u128::from_be_bytes(namespace.uuid);
         return Some(directory.join(format!("{uuid:032x}.reservations")));
     }
     let mut beside = file.is_file().then(|| file.as_os_str().to_owned())?;
@@ -89,8 +90,8 @@ fn state_file(
     Some(beside.into())
 }
 
-fn uris(plan: &SubsystemPlan) -> BTreeMap<u32, BackendUri> {
-    plan.namespaces.iter().map(|one| (one.id, one.uri.clone())).collect()
+fn plans(plan: &SubsystemPlan) -> BTreeMap<u32, NamespacePlan> {
+    plan.namespaces.iter().map(|one| (one.id, one.clone())).collect()
 }
 
 /// How a namespace is called where people read it.
@@ -105,11 +106,9 @@ impl Disks {
     /// What a target serves that was started with what [`open`] has made of a plan.
     pub(crate) fn new(plan: Plan, target: &Target) -> Self {
         let subsystems = target.subsystems();
-        let served = plan
-            .subsystems
-            .iter()
-            .zip(subsystems.iter())
-            .map(|(plan, subsystem)| Served { subsystem: Arc::clone(subsystem), uris: uris(plan) });
+        let served = plan.subsystems.iter().zip(subsystems.iter()).map(|(plan, subsystem)| {
+            Served { subsystem: Arc::clone(subsystem), plans: plans(plan) }
+        });
         let served = served.collect();
         Self { plan, served }
     }
@@ -184,12 +183,12 @@ impl Disks {
     // Opens what a subsystem does not have yet.
     fn next(&self, plan: &SubsystemPlan) -> Result<Next, ServeError> {
         let nqn = &plan.nqn;
-        let uris = uris(plan);
+        let plans = plans(plan);
         let state = self.plan.fixed.state.as_deref();
         let Some(before) = self.served.iter().find(|one| one.subsystem.nqn == *nqn) else {
             let subsystem = Arc::new(open_subsystem(plan, state)?);
             let count = plan.namespaces.len();
-            let served = Served { subsystem, uris };
+            let served = Served { subsystem, plans };
             let lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
             return Ok(Next { served, is_new: true, namespaces: None, changed: Vec::new(), lines });
         };
@@ -198,7 +197,7 @@ impl Disks {
         let had = before.subsystem.namespaces();
         for one in &plan.namespaces {
             let same = had.iter().find(|had| had.id == one.id);
-            match same.filter(|_| before.uris.get(&one.id) == Some(&one.uri)) {
+            match same.filter(|_| before.plans.get(&one.id).is_some_and(|old| old.is_like(one))) {
                 Some(same) => namespaces.push(Arc::clone(same)),
                 None => {
                     namespaces.push(Arc::new(open_namespace(nqn, one, state)?));
@@ -207,11 +206,11 @@ impl Disks {
                 }
             }
         }
-        for id in before.uris.keys().filter(|id| !uris.contains_key(id)) {
+        for id in before.plans.keys().filter(|id| !plans.contains_key(id)) {
             changed.push(*id);
             lines.push(format!("{} is gone", title(nqn, *id)));
         }
-        let served = Served { subsystem: Arc::clone(&before.subsystem), uris };
+        let served = Served { subsystem: Arc::clone(&before.subsystem), plans };
         let namespaces = (!changed.is_empty()).then_some(namespaces);
         Ok(Next { served, is_new: false, namespaces, changed, lines })
     }

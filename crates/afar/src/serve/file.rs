@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use measure::Duration;
+use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
 use serde::Deserialize;
 
@@ -57,7 +58,8 @@ struct PortalTable {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SubsystemTable {
-    name: String,
+    name: Option<String>,
+    nqn: Option<String>,
     allow: Option<Vec<String>>,
     namespaces: Vec<NamespaceTable>,
 }
@@ -67,6 +69,8 @@ struct SubsystemTable {
 struct NamespaceTable {
     id: u32,
     uri: String,
+    nguid: Option<String>,
+    uuid: Option<String>,
 }
 
 fn loopback() -> Vec<PortalEntry> {
@@ -121,7 +125,7 @@ fn parse(text: &str) -> Result<Plan, String> {
     }
     let mut subsystems: Vec<SubsystemPlan> = Vec::new();
     for table in &document.subsystem {
-        let name = &table.name;
+        let name = table.name.as_ref().or(table.nqn.as_ref()).map_or("", |name| name);
         let plan = subsystem(table).map_err(|what| format!("subsystem {name:?}: {what}"))?;
         if subsystems.iter().any(|other| other.nqn == plan.nqn) {
             return Err(format!("subsystem {name:?} is there twice; give one another name"));
@@ -144,10 +148,25 @@ fn portal(entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
     Ok((address, ana))
 }
 
+// 128 bits, with hyphens anywhere between them.
+fn identifier(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    let is_hex = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u128::from_str_radix(&digits, 16).ok().filter(|number| is_hex && *number > 0)?;
+    Some(number.to_be_bytes())
+}
+
 fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
-    let nqn = nqn(&table.name).ok_or(
-        "a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes; take another",
-    )?;
+    let nqn = match (&table.name, &table.nqn) {
+        (Some(name), None) => nqn(name).ok_or(
+            "a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes; take another",
+        )?,
+        // As it is, whatever it begins with.
+        (None, Some(nqn)) => Nqn::new(nqn)
+            .filter(|nqn| nqn.as_str() != Nqn::DISCOVERY)
+            .ok_or("an NQN has 1 to 223 bytes and is not that of discovery; take another")?,
+        _ => return Err("give it a name or an nqn, one of them".to_owned()),
+    };
     let allow = match &table.allow {
         Some(names) if names.is_empty() => {
             return Err("allow is empty; leave it out to let anybody connect".to_owned());
@@ -156,7 +175,7 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
         None => None,
     };
     let mut namespaces: Vec<NamespacePlan> = Vec::new();
-    for NamespaceTable { id, uri: text } in &table.namespaces {
+    for NamespaceTable { id, uri: text, nguid, uuid } in &table.namespaces {
         if !is_id(*id) {
             return Err(format!("namespace {id}: identifiers are 1 to 1024; take another"));
         }
@@ -164,7 +183,14 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
             return Err(format!("namespace {id} is there twice; give one another id"));
         }
         let uri = text.parse().map_err(|error| format!("namespace {id}: {error}"))?;
-        namespaces.push(NamespacePlan { id: *id, text: text.clone(), uri });
+        let number = |name: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => identifier(text).map(Some).ok_or_else(|| {
+                format!("namespace {id}: {name} {text:?}: write 32 hexadecimal digits, not all 0")
+            }),
+        };
+        let (nguid, uuid) = (number("nguid", nguid)?, number("uuid", uuid)?);
+        namespaces.push(NamespacePlan { id: *id, text: text.clone(), uri, nguid, uuid });
     }
     Ok(SubsystemPlan { nqn, allow, namespaces })
 }
@@ -219,13 +245,29 @@ mod tests {
     }
 
     #[test]
+    fn disks_keep_the_names_they_had_elsewhere() {
+        let plan = parse(
+            "[[subsystem]]\nnqn = \"blktests-subsystem-1\"\nnamespaces = [ { id = 1, \
+             uri = \"null:\", uuid = \"91fdba0d-f87b-4c25-b80f-db7be1418b9e\" } ]\n",
+        );
+        let plan = plan.expect("it can be");
+        let [subsystem] = &plan.subsystems[..] else { panic!("{plan:?}") };
+        assert_eq!(subsystem.nqn.as_str(), "blktests-subsystem-1");
+        let uuid = 0x91fd_ba0d_f87b_4c25_b80f_db7b_e141_8b9e_u128.to_be_bytes();
+        assert_eq!(
+            (subsystem.namespaces[0].uuid, subsystem.namespaces[0].nguid),
+            (Some(uuid), None)
+        );
+    }
+
+    #[test]
     fn what_cannot_be_is_named() {
         let unknown = refused(&format!("shard = 2\n{DISK}"));
         assert!(unknown.starts_with("line 1: unknown field `shard`, expected one of"), "{unknown}");
         assert!(unknown.contains("`shards`"), "{unknown}");
         let unknown =
             refused("[[subsystem]]\nname = \"a\"\nnamespaces = [ { id = 1, url = \"\" } ]");
-        assert!(unknown.contains("unknown field `url`, expected `id` or `uri`"), "{unknown}");
+        assert!(unknown.contains("unknown field `url`, expected one of `id`, `uri`"), "{unknown}");
         let of = |namespaces: &str| {
             refused(&format!("[[subsystem]]\nname = \"a\"\nnamespaces = [ {namespaces} ]"))
         };
@@ -235,6 +277,9 @@ mod tests {
             assert!(of(&format!("{{ id = {id}, uri = \"null:\" }}")).contains("1 to 1024"));
         }
         assert!(of("{ id = 1, uri = \"disk:x\" }").contains("no device is called"));
+        let uuid = of("{ id = 1, uri = \"null:\", uuid = \"91fdba0d\" }");
+        assert!(uuid.contains("uuid \"91fdba0d\": write 32 hexadecimal"), "{uuid}");
+        assert!(refused("[[subsystem]]\nnamespaces = []").contains("a name or an nqn"));
         assert!(of("{ id = -1, uri = \"null:\" }").starts_with("line 3: "));
         assert!(refused(&format!("{DISK}{DISK}")).contains("is there twice"));
         assert!(refused("shards = 2").contains("no [[subsystem]]"));

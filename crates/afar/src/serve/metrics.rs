@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_histogram_is_cumulative_and_ends_with_all() {
         let backend = Arc::new(NullBackend::new(1 << 20, 9));
-        let namespace = Namespace::new(7, backend, "test".to_owned());
+        let namespace = Namespace::new(7, backend, "test");
         let row = Row::new("subsystem=\"x\",namespace=\"7\"", &namespace, 2);
         let mut page = Page::default();
         page.namespaces(&[row]);

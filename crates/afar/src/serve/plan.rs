@@ -44,12 +44,22 @@ pub(crate) struct SubsystemPlan {
     pub(crate) namespaces: Vec<NamespacePlan>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamespacePlan {
     pub(crate) id: u32,
     /// As it was written, and what that means.
     pub(crate) text: String,
     pub(crate) uri: BackendUri,
+    /// Its identifiers, if others than those made of its name.
+    pub(crate) nguid: Option<[u8; 16]>,
+    pub(crate) uuid: Option<[u8; 16]>,
+}
+
+impl NamespacePlan {
+    /// Whether it is the same disk, however that is written.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self == &Self { text: self.text.clone(), ..other.clone() }
+    }
 }
 
 /// In front of a name that is no NQN. The domain is nobody's (RFC 6762).
@@ -117,7 +127,13 @@ impl Plan {
             let parsed = uri.parse();
             let parsed =
                 parsed.map_err(|source| ServeError::Uri { name: name.to_owned(), source })?;
-            let namespaces = vec![NamespacePlan { id: 1, text: uri.to_owned(), uri: parsed }];
+            let namespaces = vec![NamespacePlan {
+                id: 1,
+                text: uri.to_owned(),
+                uri: parsed,
+                nguid: None,
+                uuid: None,
+            }];
             subsystems.push(SubsystemPlan { nqn, allow: allow.clone(), namespaces });
         }
         let ana = vec![AnaState::Optimized; fixed.nvme.len()];

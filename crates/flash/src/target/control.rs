@@ -298,9 +298,7 @@ impl Control {
 
 // SN: alike for all controllers of a subsystem, as long as it has its name.
 fn serial(nqn: &Nqn) -> String {
-    let bytes = nqn.as_str().bytes();
-    let digest = bytes.fold(0, |state, byte| workload::fnv64(state ^ u64::from(byte)));
-    format!("{digest:016X}")
+    format!("{:016X}", workload::fnv64_text(nqn.as_str()))
 }
 
 /// What a controller may look at.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use proto::nvme::{NamespaceData, Nqn};
-use workload::fnv64;
+use workload::fnv64_text;
 
 use crate::backend::Backend;
 
@@ -18,8 +18,10 @@ pub struct Namespace {
     pub id: u32,
     /// What holds its bytes.
     pub backend: Arc<dyn Backend>,
-    /// It is the same to hosts as long as this is.
-    pub identity: String,
+    /// It is the same to hosts as long as these are: NGUID and UUID.
+    pub nguid: [u8; 16],
+    /// See above.
+    pub uuid: [u8; 16],
     /// Which hosts may do what with it.
     pub reserved: Reserved,
     pub(super) meter: Meter,
@@ -40,11 +42,17 @@ pub const NAMESPACES_MAX: u32 = 1024;
 
 impl Namespace {
     /// A namespace with nothing done yet, that nobody has reserved; `id` is 1 to
-    /// [`NAMESPACES_MAX`].
+    /// [`NAMESPACES_MAX`]. Its identifiers are made of `identity`, what it is known by, so that
+    /// they outlive the process.
     #[must_use]
-    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: String) -> Self {
+    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: &str) -> Self {
+        // RFC 9562, version 8: a hash.
+        let mut uuid = hash("uuid", identity);
+        uuid[6] = uuid[6] & 0x0f | 0x80;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        let nguid = hash("nguid", identity);
         let (reserved, meter) = (Reserved::default(), Meter::default());
-        Self { id, backend, identity, reserved, meter }
+        Self { id, backend, nguid, uuid, reserved, meter }
     }
 
     /// What has been done with it, by the number of each shard that has done something.
@@ -61,8 +69,8 @@ impl Namespace {
         NamespaceData {
             block_count: geometry.block_count,
             block_shift: geometry.block_shift,
-            nguid: self.nguid(),
-            uuid: self.uuid(),
+            nguid: self.nguid,
+            uuid: self.uuid,
             atomic_blocks: blocks(geometry.atomic_bytes),
             optimal_write_blocks: blocks(geometry.optimal_bytes),
             discards_to_zero: true,
@@ -71,28 +79,15 @@ impl Namespace {
             is_shared: true,
         }
     }
+}
 
-    fn nguid(&self) -> [u8; 16] {
-        self.hash("nguid")
+fn hash(purpose: &str, identity: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (half, part) in bytes.chunks_exact_mut(8).zip(["a", "b"]) {
+        let digest = fnv64_text(&format!("{purpose}/{part}/{identity}"));
+        half.copy_from_slice(&digest.to_be_bytes());
     }
-
-    // RFC 9562, version 8: a hash of what it is known by, so that it outlives the process.
-    fn uuid(&self) -> [u8; 16] {
-        let mut bytes = self.hash("uuid");
-        bytes[6] = bytes[6] & 0x0f | 0x80;
-        bytes[8] = bytes[8] & 0x3f | 0x80;
-        bytes
-    }
-
-    fn hash(&self, purpose: &str) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        for (half, part) in bytes.chunks_exact_mut(8).zip(["a", "b"]) {
-            let text = format!("{purpose}/{part}/{}", self.identity);
-            let digest = text.bytes().fold(0, |state, byte| fnv64(state ^ u64::from(byte)));
-            half.copy_from_slice(&digest.to_be_bytes());
-        }
-        bytes
-    }
+    bytes
 }
 
 impl Subsystem {

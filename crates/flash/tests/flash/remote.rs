@@ -22,7 +22,7 @@ pub(crate) fn nqn(name: &str) -> Nqn {
 
 /// One subsystem with one namespace, on a port of its own.
 pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> Target {
-    let namespace = Namespace::new(1, backend, "test".to_owned());
+    let namespace = Namespace::new(1, backend, "test");
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
     let busy_poll = Duration::from_us(0);
@@ -122,7 +122,7 @@ fn little_memory_is_enough() {
 
 #[test]
 fn only_hosts_that_are_allowed_connect() {
-    let namespace = Namespace::new(1, memory(), "test".to_owned());
+    let namespace = Namespace::new(1, memory(), "test");
     let allowed = BTreeSet::from([nqn("nqn.2026-11.example:other")]);
     let subsystem = Subsystem::new(nqn(NAME), Some(allowed), vec![namespace]);
     let config = TargetConfig {
@@ -236,7 +236,7 @@ fn what_is_served_can_be_discovered() {
 fn a_target_that_traces_says_where_the_time_went() {
     let uri: BackendUri = "model:pm1725:memory:1MiB".parse().expect("it is one");
     let backend = uri.open().expect("it can be opened");
-    let namespace = Namespace::new(1, backend, "test".to_owned());
+    let namespace = Namespace::new(1, backend, "test");
     let config = TargetConfig {
         nvme: vec!["127.0.0.1:0".parse().expect("an address")],
         shards: 1,
