@@ -68,10 +68,15 @@ pub struct Ring {
     ring: IoUring,
     requests: Vec<Option<InFlight>>,
     free: Vec<usize>,
+    /// Requests for files since the kernel last got any.
+    files: u32,
 }
 
 /// The user data of requests that nobody waits for.
 const UNHEARD: u64 = u64::MAX;
+
+/// Requests for files that wait for one another at most before the kernel gets them.
+const FILES_AT_ONCE: u32 = 8;
 
 /// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
 const ENTER_GETEVENTS: u32 = 1;
@@ -92,7 +97,7 @@ impl Ring {
             .setup_cqsize(entries * 4)
             .build(entries)
             .map_err(|source| Error::new("set up an io_uring", source))?;
-        Ok(Self { ring, requests: Vec::new(), free: Vec::new() })
+        Ok(Self { ring, requests: Vec::new(), free: Vec::new(), files: 0 })
     }
 
     /// Requests that have not ended.
@@ -141,6 +146,7 @@ impl Ring {
         let fd = types::Fd(file.as_raw_fd());
         let entry = opcode::Read::new(fd, room.as_mut_ptr(), length(room)).offset(offset).build();
         self.push(entry, token, Held::Block(block), Some(file), false);
+        self.hand_over();
     }
 
     /// Writes part of `block` to `offset` of a file; with `forced` it has ended when that is on the
@@ -163,6 +169,7 @@ impl Ring {
             .rw_flags(if forced { libc::RWF_DSYNC } else { 0 })
             .build();
         self.push(entry, token, Held::Block(block), Some(file), false);
+        self.hand_over();
     }
 
     /// Puts what has been written to a file on the medium.
@@ -199,6 +206,7 @@ impl Ring {
     /// # Errors
     /// When the kernel refuses the ring itself.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<()> {
+        self.files = 0;
         let submitted = match timeout {
             None => self.ring.submit_and_wait(1),
             Some(timeout) => {
@@ -222,6 +230,7 @@ impl Ring {
             return Ok(());
         }
         drop(queue);
+        self.files = 0;
         // SAFETY: no argument is passed that would have to be of a certain kind.
         let submitted =
             unsafe { self.ring.submitter().enter::<()>(count, 0, ENTER_GETEVENTS, None) };
@@ -278,6 +287,15 @@ impl Ring {
         });
         self.requests[index] = Some(request);
         self.submit(&entry.user_data(index as u64));
+    }
+
+    // A device begins with the first requests for it while the rest are still being made.
+    fn hand_over(&mut self) {
+        self.files += 1;
+        if self.files == FILES_AT_ONCE {
+            self.files = 0;
+            settle(self.ring.submit()).expect("a ring that was set up takes requests");
+        }
     }
 
     #[expect(unsafe_code, reason = "hands memory to the kernel")]

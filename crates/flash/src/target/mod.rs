@@ -5,7 +5,7 @@
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
 //! control      the controllers, on the first shard
-//! shard        a thread: ring, connections, jobs; mail between them
+//! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket
 //! admin, io    the commands of its queue; plan: what one takes
 //! reserved     which hosts may do what with a namespace
@@ -26,6 +26,7 @@ mod observer;
 mod plan;
 mod portal;
 mod reserved;
+mod seed;
 mod shard;
 mod subsystem;
 mod times;
@@ -53,7 +54,8 @@ pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 use control::Control;
 use mail::{Message, Peer};
 use portal::Portal;
-use shard::{Seed, Shard};
+use seed::Seed;
+use shard::Shard;
 
 /// A target at work.
 pub struct Target {

@@ -7,7 +7,6 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use proto::nvme::{Notice, Slot};
@@ -19,13 +18,14 @@ use crate::idle::Idle;
 use crate::jobs::{Ended, Jobs};
 use crate::pool::Pool;
 
-use super::config::{Limits, TargetConfig};
+use super::config::Limits;
 use super::connection::{Connection, Order, Role, Site, Tag};
 use super::control::Control;
-use super::counters::{Counters, add, subtract};
+use super::counters::{add, subtract};
 use super::ledger::Ledger;
-use super::mail::{Message, Peer};
-use super::portal::{Entrance, Portal};
+use super::mail::Message;
+use super::portal::Entrance;
+use super::seed::Seed;
 use super::subsystem::Subsystem;
 use super::times::{LOOK_NS, Times};
 
@@ -39,21 +39,10 @@ const ACCEPT: u64 = 5 << 56;
 
 /// Requests that are submitted at once.
 const RING_ENTRIES: u32 = 1024;
+/// Jobs that end before their hosts hear of any.
+const JOBS_AT_ONCE: u32 = 8;
 /// Memory of commands that is kept for the next.
 const POOL_KEEPS: usize = 4 << 20;
-
-/// What a shard is made with.
-pub(crate) struct Seed {
-    pub(crate) index: u16,
-    pub(crate) config: TargetConfig,
-    pub(crate) mail: Receiver<Message>,
-    pub(crate) peers: Arc<[Peer]>,
-    pub(crate) counters: Arc<Counters>,
-    /// For the first shard.
-    pub(crate) control: Option<Control>,
-    pub(crate) listeners: Vec<Arc<OwnedFd>>,
-    pub(crate) portals: Arc<[Arc<Portal>]>,
-}
 
 /// See the module's description.
 pub(crate) struct Shard {
@@ -123,8 +112,13 @@ impl Shard {
                 add(&self.seed.counters.sleeps, 1);
             }
             self.now_ns = monotonic_ns();
-            while let Some(completed) = self.ring.take_ended() {
+            // Answers of the first jobs are on their way while the rest are still being made.
+            let mut jobs = 0;
+            while jobs < JOBS_AT_ONCE
+                && let Some(completed) = self.ring.take_ended()
+            {
                 self.times.is_stale = true;
+                jobs += u32::from(completed.token & KIND == JOB);
                 self.complete(completed);
             }
             while let Some(ended) = self.jobs.next_due(self.now_ns) {

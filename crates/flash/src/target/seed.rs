@@ -1,0 +1,24 @@
+//! What a shard is made with.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::config::TargetConfig;
+use super::control::Control;
+use super::counters::Counters;
+use super::mail::{Message, Peer};
+use super::portal::Portal;
+
+/// See the module's description.
+pub(crate) struct Seed {
+    pub(crate) index: u16,
+    pub(crate) config: TargetConfig,
+    pub(crate) mail: Receiver<Message>,
+    pub(crate) peers: Arc<[Peer]>,
+    pub(crate) counters: Arc<Counters>,
+    /// For the first shard.
+    pub(crate) control: Option<Control>,
+    pub(crate) listeners: Vec<Arc<OwnedFd>>,
+    pub(crate) portals: Arc<[Arc<Portal>]>,
+}
