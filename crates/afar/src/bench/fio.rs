@@ -93,11 +93,8 @@ fn latency(histogram: &Histogram) -> Value {
         .iter()
         .map(|&p| (format!("{p:.6}"), histogram.quantile(p / 100.0).as_ns().into()))
         .collect();
-    let bins: Map<String, Value> = histogram
-        .bins()
-        .into_iter()
-        .map(|(ps, count)| ((ps / 1000).to_string(), count.into()))
-        .collect();
+    let bins: Map<String, Value> =
+        histogram.bins().into_iter().map(|(ns, count)| (ns.to_string(), count.into())).collect();
     json!({
         "min": histogram.min().as_ns(),
         "max": histogram.max().as_ns(),
