@@ -9,6 +9,7 @@
 //! act inside it                                   socket (to the preload library), ptrace
 //! wait for whatever comes next                    event, clock, processors
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
+//! see what processes cost, and who listens       usage, listener
 //! ```
 //!
 //! Invariants:
@@ -25,6 +26,7 @@ pub mod disk;
 mod error;
 pub mod event;
 pub mod group;
+pub mod listener;
 pub mod memory;
 pub mod pagemap;
 pub mod process;
@@ -37,6 +39,7 @@ pub mod shared;
 pub mod socket;
 pub mod stream;
 pub mod swap;
+pub mod usage;
 pub mod userfault;
 
 pub use error::{Error, Result};
