@@ -1,7 +1,7 @@
 //! What was measured, laid out as fio 3's JSON, so that what reads that reads this; what fio does
 //! not have is under `afar`.
 
-use flash::load::{LoadConfig, OperationTally, Tally};
+use flash::load::{Depths, LoadConfig, OperationTally, Tally};
 use measure::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,10 @@ const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
+/// What fio's shares of latencies are below, in each unit.
+const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+/// And beyond, in milliseconds.
+const LAST_BOUND: u64 = 2000;
 
 /// The whole record.
 pub(crate) fn record(
@@ -21,29 +25,12 @@ pub(crate) fn record(
     tally: &Tally,
     interrupted: bool,
 ) -> Value {
-    let elapsed_ns = tally.elapsed.as_ns().max(1);
-    let share = tally.processor_time.as_ns_f64() / elapsed_ns as f64 * 100.0;
-    let job = json!({
-        "jobname": "afar",
-        "error": i32::from(tally.failure_count() > 0),
-        "elapsed": elapsed_ns.div_ceil(1_000_000_000),
-        "job options": {
-            "rw": flags.rw.name(),
-            "bs": config.request_bytes.to_string(),
-            "iodepth": config.depth.to_string(),
-            "numjobs": config.jobs.to_string(),
-            "rwmixread": config.read_percent.to_string(),
-        },
-        "read": operation(&tally.reads, elapsed_ns),
-        "write": operation(&tally.writes, elapsed_ns),
-        "usr_cpu": share,
-        "total_err": tally.failure_count(),
-    });
     json!({
         "fio version": format!("afar-{}", env!("CARGO_PKG_VERSION")),
         "timestamp": sys::clock::unix_ns() / 1_000_000_000,
+        "timestamp_ms": sys::clock::unix_ns() / 1_000_000,
         "global options": { "filename": flags.target },
-        "jobs": [job],
+        "jobs": [job(flags, config, tally)],
         "afar": {
             "version": env!("CARGO_PKG_VERSION"),
             "command": std::env::args_os()
@@ -54,9 +41,10 @@ pub(crate) fn record(
             "offset_bytes": config.region[0],
             "size_bytes": config.region[1],
             "rate_iops": flags.rate_iops,
-            "processor_ns": tally.processor_time.as_ns(),
+            "processor_ns": tally.processor_time().as_ns(),
             "elapsed_ns": tally.elapsed.as_ns(),
-            "request_count_by_second": tally.seconds,
+            "request_count_by_second": by_second(tally),
+            "unmade_count": tally.unmade_count,
             "reconnect_count": tally.reconnect_count,
             "uncertain_count": tally.uncertain_count,
             "lost_count": tally.lost_count,
@@ -70,37 +58,211 @@ pub(crate) fn record(
     })
 }
 
-fn operation(of: &OperationTally, elapsed_ns: u64) -> Value {
+fn job(flags: &BenchFlags, config: &LoadConfig, tally: &Tally) -> Value {
+    let elapsed_ns = tally.elapsed.as_ns().max(1);
+    // Of all threads together, as fio has it for several jobs in one.
+    let runtime_ns = elapsed_ns as f64 * f64::from(config.jobs);
+    let share = |ns: u64| ns as f64 / runtime_ns * 100.0;
+    let nothing = OperationTally::default();
+    let mut completion = tally.reads.completion.clone();
+    completion.merge(&tally.writes.completion);
+    let mut job = json!({
+        "jobname": "afar",
+        "groupid": 0,
+        "error": i32::from(tally.failure_count() > 0),
+        "eta": 0,
+        "elapsed": elapsed_ns.div_ceil(1_000_000_000),
+        "job options": {
+            "rw": flags.rw.name(),
+            "bs": config.request_bytes.to_string(),
+            "iodepth": config.depth.to_string(),
+            "numjobs": config.jobs.to_string(),
+            "rwmixread": config.read_percent.to_string(),
+        },
+        "read": operation(&tally.reads, config, elapsed_ns),
+        "write": operation(&tally.writes, config, elapsed_ns),
+        "trim": operation(&nothing, config, elapsed_ns),
+        "sync": { "total_ios": 0, "lat_ns": latency(&nothing.latency) },
+        "job_runtime": u64::from(config.jobs) * (elapsed_ns / 1_000_000),
+        "usr_cpu": share(tally.usage.user_ns),
+        "sys_cpu": share(tally.usage.system_ns),
+        "ctx": tally.usage.switches(),
+        "majf": tally.usage.major_faults,
+        "minf": tally.usage.minor_faults,
+        "latency_depth": config.depth,
+        "latency_target": 0,
+        "latency_percentile": 100.0,
+        "latency_window": 0,
+        "total_err": tally.failure_count(),
+    });
+    for (name, value) in depths(&tally.depths).into_iter().chain(shares(&completion)) {
+        job[name] = value;
+    }
+    job
+}
+
+fn by_second(tally: &Tally) -> Vec<u64> {
+    let [reads, writes] = [&tally.reads.seconds, &tally.writes.seconds];
+    let at = |list: &[u64], second: usize| list.get(second).copied().unwrap_or(0);
+    let length = reads.len().max(writes.len());
+    (0..length).map(|second| at(reads, second) + at(writes, second)).collect()
+}
+
+fn operation(of: &OperationTally, config: &LoadConfig, elapsed_ns: u64) -> Value {
+    let count = of.latency.count();
     let seconds = elapsed_ns as f64 / 1e9;
-    let latency = latency(&of.latency);
-    json!({
+    let mut value = json!({
         "io_bytes": of.bytes,
         "io_kbytes": of.bytes / 1024,
         "bw_bytes": of.bytes as f64 / seconds,
         "bw": of.bytes as f64 / seconds / 1024.0,
-        "iops": of.latency.count() as f64 / seconds,
-        "runtime": elapsed_ns / 1_000_000,
-        "total_ios": of.latency.count(),
-        // Requests are handed over in batches: there is no submission of its own to time.
-        "slat_ns": { "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0 },
-        "clat_ns": latency,
-        "lat_ns": latency,
-    })
+        "iops": count as f64 / seconds,
+        "runtime": if count == 0 { 0 } else { elapsed_ns / 1_000_000 },
+        "total_ios": count,
+        "short_ios": 0,
+        "drop_ios": 0,
+        "slat_ns": latency(&of.submission),
+        "clat_ns": latency(&of.completion),
+        "lat_ns": latency(&of.latency),
+        "bw_agg": if count == 0 { 0.0 } else { 100.0 },
+    });
+    let whole = usize::try_from(elapsed_ns / 1_000_000_000).unwrap_or(usize::MAX);
+    let samples = Samples::of(&of.seconds[..whole.min(of.seconds.len())]);
+    let kib = f64::from(config.request_bytes) / 1024.0;
+    for (name, unit, deviation) in [("iops", 1.0, "stddev"), ("bw", kib, "dev")] {
+        value[format!("{name}_min")] = whole_number(samples.min * unit);
+        value[format!("{name}_max")] = whole_number(samples.max * unit);
+        value[format!("{name}_mean")] = (samples.mean * unit).into();
+        value[format!("{name}_{deviation}")] = (samples.deviation * unit).into();
+        value[format!("{name}_samples")] = samples.count.into();
+    }
+    value
+}
+
+/// Of the requests of each whole second.
+struct Samples {
+    count: usize,
+    min: f64,
+    max: f64,
+    mean: f64,
+    deviation: f64,
+}
+
+impl Samples {
+    fn of(seconds: &[u64]) -> Self {
+        let rates = || seconds.iter().map(|&count| count as f64);
+        let number = seconds.len().max(1) as f64;
+        let mean = rates().sum::<f64>() / number;
+        let deviation = (rates().map(|rate| (rate - mean).powi(2)).sum::<f64>() / number).sqrt();
+        let min = rates().reduce(f64::min).unwrap_or(0.0);
+        let max = rates().fold(0.0, f64::max);
+        Self { count: seconds.len(), min, max, mean, deviation }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
+fn whole_number(rate: f64) -> Value {
+    (rate.round() as u64).into()
 }
 
 fn latency(histogram: &Histogram) -> Value {
-    let percentiles: Map<String, Value> = PERCENTILES
-        .iter()
-        .map(|&p| (format!("{p:.6}"), histogram.quantile(p / 100.0).as_ns().into()))
-        .collect();
-    let bins: Map<String, Value> =
-        histogram.bins().into_iter().map(|(ns, count)| (ns.to_string(), count.into())).collect();
-    json!({
+    let mut value = json!({
         "min": histogram.min().as_ns(),
         "max": histogram.max().as_ns(),
         "mean": histogram.mean().as_ns_f64(),
+        "stddev": histogram.deviation().as_ns_f64(),
         "N": histogram.count(),
-        "percentile": percentiles,
-        "bins": bins,
-    })
+    });
+    if !histogram.is_empty() {
+        let percentiles: Map<String, Value> = PERCENTILES
+            .iter()
+            .map(|&p| (format!("{p:.6}"), histogram.quantile(p / 100.0).as_ns().into()))
+            .collect();
+        let bins = histogram.bins().into_iter();
+        let bins: Map<String, Value> =
+            bins.map(|(ns, count)| (ns.to_string(), count.into())).collect();
+        value["percentile"] = percentiles.into();
+        value["bins"] = bins.into();
+    }
+    value
+}
+
+// Percentages of requests by how many were under way, and of calls by how many they concerned.
+fn depths(depths: &Depths) -> [(&'static str, Value); 3] {
+    let spread = |names: [&str; 7], counts: &[u64; 7]| -> Value {
+        let sum = counts.iter().sum::<u64>().max(1) as f64;
+        let share = |&count: &u64| Value::from(count as f64 * 100.0 / sum);
+        let named = names.map(str::to_owned).into_iter().zip(counts.iter().map(share));
+        named.collect::<Map<_, _>>().into()
+    };
+    let levels = ["1", "2", "4", "8", "16", "32", ">=64"];
+    let calls = ["0", "4", "8", "16", "32", "64", ">=64"];
+    [
+        ("iodepth_level", spread(levels, &depths.level)),
+        ("iodepth_submit", spread(calls, &depths.submitted)),
+        ("iodepth_complete", spread(calls, &depths.completed)),
+    ]
+}
+
+// Percentages of latencies below each bound and not below the one before.
+fn shares(latency: &Histogram) -> [(&'static str, Value); 3] {
+    let bins = latency.bins();
+    let share = |from: u64, to: u64| {
+        let within = bins.iter().filter(|(ns, _)| (from..to).contains(ns));
+        let count: u64 = within.map(|(_, count)| count).sum();
+        count as f64 * 100.0 / latency.count().max(1) as f64
+    };
+    let of = |unit: u64, before: u64| {
+        let mut from = before;
+        let mut all = Map::new();
+        for bound in BOUNDS {
+            all.insert(bound.to_string(), share(from, bound * unit).into());
+            from = bound * unit;
+        }
+        all
+    };
+    let mut ms = of(1_000_000, 1_000_000);
+    let bound = 1_000_000 * LAST_BOUND;
+    ms.insert(LAST_BOUND.to_string(), share(1_000_000_000, bound).into());
+    ms.insert(format!(">={LAST_BOUND}"), share(bound, u64::MAX).into());
+    let us = of(1000, 1000);
+    [("latency_ns", of(1, 0).into()), ("latency_us", us.into()), ("latency_ms", ms.into())]
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_latency_has_one_share() {
+        let mut histogram = Histogram::new();
+        for ns in [0, 1, 2, 999, 1000, 1999, 2000, 50_000, 1_000_000, 999_000_000, 5_000_000_000] {
+            histogram.record(Duration::from_ns(ns));
+        }
+        let shares = shares(&histogram);
+        let sum = |value: &Value| -> f64 {
+            value.as_object().expect("shares").values().filter_map(Value::as_f64).sum()
+        };
+        let all: f64 = shares.iter().map(|(_, value)| sum(value)).sum();
+        assert!((all - 100.0).abs() < 1e-9, "{shares:?}");
+        let [(_, ns), (_, us), (_, ms)] = shares;
+        let each = 100.0 / 11.0;
+        let is = |value: &Value, count: f64| {
+            (value.as_f64().expect("a share") - count * each).abs() < 1e-9
+        };
+        assert!(is(&ns["2"], 2.0) && is(&ns["4"], 1.0) && is(&ns["1000"], 1.0), "{ns}");
+        assert!(is(&us["2"], 2.0) && is(&us["4"], 1.0) && is(&us["100"], 1.0), "{us}");
+        assert!(is(&ms["2"], 1.0) && is(&ms["1000"], 1.0) && is(&ms[">=2000"], 1.0), "{ms}");
+    }
+
+    #[test]
+    fn samples_are_of_whole_seconds() {
+        let samples = Samples::of(&[10, 20, 30]);
+        assert_eq!((samples.min, samples.max, samples.mean, samples.count), (10.0, 30.0, 20.0, 3));
+        assert!((samples.deviation - 8.164_965_809).abs() < 1e-6);
+        let none = Samples::of(&[]);
+        assert_eq!((none.min, none.max, none.mean, none.deviation), (0.0, 0.0, 0.0, 0.0));
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use flash::load::{LoadConfig, OperationTally, Tally};
+use flash::load::{LoadConfig, Tally};
+use measure::{Duration, Histogram};
 
 use crate::flags::BenchFlags;
 use crate::summary::count;
@@ -30,7 +31,7 @@ pub(crate) fn text(
     }
     row("counted", format!("{} requests in {}", count(tally.count()), tally.elapsed));
     if tally.count() > 0 {
-        let each = tally.processor_time.as_ns_f64() / tally.count() as f64 / 1e3;
+        let each = tally.processor_time().as_ns_f64() / tally.count() as f64 / 1e3;
         row("processor time", format!("{each:.2} µs a request, on this side"));
     }
     if tally.reconnect_count > 0 || tally.uncertain_count > 0 {
@@ -51,6 +52,9 @@ pub(crate) fn text(
     }
     if let Some(first) = &tally.first_failure {
         row("first", first.clone());
+    }
+    if tally.unmade_count > tally.count() / 1000 {
+        row("not made", format!("{} requests that were due", count(tally.unmade_count)));
     }
     if interrupted {
         row("interrupted", "these are the figures until then".to_owned());
@@ -79,17 +83,22 @@ fn latencies(tally: &Tally) -> String {
         let _infallible = write!(out, "{head:>12}");
     }
     out.push('\n');
-    let of = |name: &str, of: &OperationTally| {
-        let mut line = format!("{name:<NAME$}{:>12}", count(of.latency.count()));
+    let of = |name: &str, histogram: &Histogram| {
+        let mut line = format!("{name:<NAME$}{:>12}", count(histogram.count()));
         for quantile in [0.5, 0.95, 0.99, 0.999, 1.0] {
-            let ns = of.latency.quantile(quantile).as_ns_f64();
+            let ns = histogram.quantile(quantile).as_ns_f64();
             let _infallible = write!(line, "{:>12.1}", ns / 1000.0);
         }
         line + "\n"
     };
     for (name, one) in [("read", &tally.reads), ("write", &tally.writes)] {
         if one.latency.count() > 0 {
-            out += &of(name, one);
+            out += &of(name, &one.latency);
+            // Nothing is submitted to a device that answers at once.
+            if one.submission.max() > Duration::ZERO {
+                out += &of("  submission", &one.submission);
+                out += &of("  completion", &one.completion);
+            }
         }
     }
     out

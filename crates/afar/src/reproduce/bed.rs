@@ -138,7 +138,7 @@ impl Bed {
         let alone = self.session.run(what, &pair.remote, &alone)?;
         let (Some(many), Some(alone)) = (many, alone) else { return Ok(None) };
         let target = pair.target.processor_time().saturating_sub(begun);
-        let time = alone.processor_time.saturating_add(target);
+        let time = alone.processor_time().saturating_add(target);
         let alone_us = time.as_ns_f64() / 1e3 / alone.count() as f64;
         Ok(Some(Served { many_iops: many.each_ref().map(iops), alone_us }))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration as StdDuration;
 
-use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
+use flash::load::{Device, LoadConfig, Pace, Progress, Tally};
 use measure::Duration;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
@@ -42,7 +42,6 @@ const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const LOOK: StdDuration = StdDuration::from_millis(20);
 const PERIOD_NS: u64 = 500_000_000;
-const REQUEST_BYTES: u32 = 4096;
 
 impl Session {
     /// Of a figure; nothing is drawn if `quiet`.
@@ -148,23 +147,15 @@ impl Load {
             }
         };
         LoadConfig {
-            order: Order::Random,
             read_percent: self.read_percent,
-            request_bytes: REQUEST_BYTES,
-            region: [0, disk_bytes],
             depth: self.depth,
             jobs: self.jobs,
             pace,
             ramp: self.ramp,
             runtime: Some(self.runtime),
-            request_count: None,
-            reconnect: Duration::ZERO,
             busy_poll: self.busy_poll,
-            forced: false,
-            verifies: false,
             traces: self.traces,
-            nonce: sys::clock::unix_ns(),
-            seed: 1,
+            ..LoadConfig::reads(disk_bytes)
         }
     }
 }

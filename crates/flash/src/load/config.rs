@@ -64,3 +64,29 @@ pub struct LoadConfig {
     /// Of every draw.
     pub seed: u64,
 }
+
+impl LoadConfig {
+    /// Reads of 4 KiB anywhere in so many bytes, one at a time, until it is stopped.
+    #[must_use]
+    pub fn reads(device_bytes: u64) -> Self {
+        Self {
+            order: Order::Random,
+            read_percent: 100,
+            request_bytes: 4096,
+            region: [0, device_bytes / 4096 * 4096],
+            depth: 1,
+            jobs: 1,
+            pace: Pace::Closed,
+            ramp: Duration::ZERO,
+            runtime: None,
+            request_count: None,
+            reconnect: Duration::ZERO,
+            busy_poll: Duration::ZERO,
+            forced: false,
+            verifies: false,
+            traces: false,
+            nonce: sys::clock::unix_ns(),
+            seed: 1,
+        }
+    }
+}

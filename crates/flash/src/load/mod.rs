@@ -10,20 +10,22 @@
 mod config;
 mod pattern;
 mod stamp;
-mod tally;
+mod under_way;
 mod way;
 mod worker;
 
+mod depths;
+mod tally;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use sys::clock::monotonic_ns;
 
 use crate::backend::{Backend, Geometry};
 use crate::host::{Controller, HostError};
 
 pub use config::{LoadConfig, Order, Pace};
-pub use tally::{LoadTimes, OperationTally, Tally};
+pub use depths::Depths;
+pub use tally::{OperationTally, Tally};
 
 use way::Way;
 use worker::Worker;
@@ -97,7 +99,6 @@ impl Device {
 /// # Errors
 /// When a job cannot begin.
 pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<Tally, LoadError> {
-    let began_ns = monotonic_ns();
     let tallies: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
         let jobs: Vec<_> = (0..config.jobs)
             .map(|job| {
@@ -110,7 +111,7 @@ pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<
         let joined = jobs.into_iter().map(std::thread::ScopedJoinHandle::join);
         joined.map(|ended| ended.unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
     });
-    let mut all = Tally::new(began_ns);
+    let mut all = Tally::new();
     for tally in tallies {
         all.merge(&tally?);
     }

@@ -1,32 +1,31 @@
 //! What a load has measured.
 
 use measure::{Duration, Histogram};
+use sys::usage::Usage;
 
 use crate::jobs::JobTimes;
 
+use super::depths::Depths;
 use super::stamp::Wrong;
+use super::under_way::Times;
 
 /// Of reads, or of writes.
 #[derive(Debug, Clone, Default)]
 pub struct OperationTally {
+    /// From when a request was made until the kernel was given it, with all that were made at that
+    /// time. In a closed loop with one request under way, the answer before is taken apart then.
+    /// Nothing for those that were answered as they were made, by a device of this process.
+    pub submission: Histogram,
+    /// From then until it had ended.
+    pub completion: Histogram,
     /// From when a request was made, or was to be made, until it had ended.
     pub latency: Histogram,
     /// Bytes moved.
     pub bytes: u64,
     /// Requests that failed.
     pub failure_count: u64,
-}
-
-/// Sums over all requests, also those of the ramp: where their time went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LoadTimes {
-    /// Requests that were made.
-    pub made: u64,
-    /// From when they were made until the kernel had them, in nanoseconds. In a closed loop with
-    /// one request under way, the answer before is taken apart then.
-    pub host_ns: u64,
-    /// Of a device of this process: its part.
-    pub jobs: JobTimes,
+    /// Requests that ended in each second.
+    pub seconds: Vec<u64>,
 }
 
 /// Of all requests after the ramp.
@@ -40,14 +39,18 @@ pub struct Tally {
     pub uncertain_count: u64,
     /// Times that a connection was lost and found again.
     pub reconnect_count: u64,
+    /// Requests that were to be made and were not before time was over: in an open loop, what
+    /// the device was behind by.
+    pub unmade_count: u64,
     /// Time in which they were counted.
     pub elapsed: Duration,
-    /// Processor time of the jobs then.
-    pub processor_time: Duration,
-    /// Where the time went, if the load traces; all zero if not.
-    pub times: LoadTimes,
-    /// Requests that ended in each second.
-    pub seconds: Vec<u64>,
+    /// What the jobs' threads used then.
+    pub usage: Usage,
+    /// How many requests were under way then.
+    pub depths: Depths,
+    /// If the load traces, what a device of this process did with the time of all requests, also
+    /// those of the ramp; all zero if not.
+    pub times: JobTimes,
     /// Reads that brought what had never been written, or nothing where something had been.
     pub lost_count: u64,
     /// Reads that brought what belongs elsewhere.
@@ -58,28 +61,57 @@ pub struct Tally {
     pub stale_count: u64,
     /// The first failure, in words.
     pub first_failure: Option<String>,
-    pub(super) began_ns: u64,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+impl OperationTally {
+    /// Counts a request that ended well, so long after counting began.
+    pub(super) fn add(&mut self, times: &Times, bytes: u64, since_ns: u64) {
+        self.submission.record(times.submission);
+        self.completion.record(times.completion);
+        self.latency.record(times.latency);
+        self.bytes += bytes;
+        let second = usize::try_from(since_ns / SECOND_NS).unwrap_or(usize::MAX);
+        // A load of years would have no such list; nobody runs it.
+        if second >= self.seconds.len() && second < 1 << 24 {
+            self.seconds.resize(second + 1, 0);
+        }
+        if let Some(count) = self.seconds.get_mut(second) {
+            *count += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+        self.latency.merge(&other.latency);
+        self.bytes += other.bytes;
+        self.failure_count += other.failure_count;
+        self.seconds.resize(self.seconds.len().max(other.seconds.len()), 0);
+        for (own, its) in self.seconds.iter_mut().zip(&other.seconds) {
+            *own += its;
+        }
+    }
+}
+
 impl Tally {
-    pub(super) fn new(began_ns: u64) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             reads: OperationTally::default(),
             writes: OperationTally::default(),
             uncertain_count: 0,
             reconnect_count: 0,
-            elapsed: Duration::from_ps(0),
-            processor_time: Duration::from_ps(0),
-            times: LoadTimes::default(),
-            seconds: Vec::new(),
+            unmade_count: 0,
+            elapsed: Duration::ZERO,
+            usage: Usage::default(),
+            depths: Depths::default(),
+            times: JobTimes::default(),
             lost_count: 0,
             misdirected_count: 0,
             torn_count: 0,
             stale_count: 0,
             first_failure: None,
-            began_ns,
         }
     }
 
@@ -101,16 +133,10 @@ impl Tally {
         self.lost_count + self.misdirected_count + self.torn_count + self.stale_count
     }
 
-    pub(super) fn add_second(&mut self, now_ns: u64) {
-        let second = now_ns.saturating_sub(self.began_ns) / SECOND_NS;
-        let second = usize::try_from(second).unwrap_or(usize::MAX);
-        // A load of years would have no such list; nobody runs it.
-        if second >= self.seconds.len() && second < 1 << 24 {
-            self.seconds.resize(second + 1, 0);
-        }
-        if let Some(count) = self.seconds.get_mut(second) {
-            *count += 1;
-        }
+    /// Processor time of the jobs.
+    #[must_use]
+    pub const fn processor_time(&self) -> Duration {
+        Duration::from_ns(self.usage.processor_ns())
     }
 
     pub(super) const fn add_wrong(&mut self, wrong: Wrong) {
@@ -124,22 +150,15 @@ impl Tally {
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
-        for (own, its) in [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)] {
-            own.latency.merge(&its.latency);
-            own.bytes += its.bytes;
-            own.failure_count += its.failure_count;
-        }
+        self.reads.merge(&other.reads);
+        self.writes.merge(&other.writes);
         self.uncertain_count += other.uncertain_count;
         self.reconnect_count += other.reconnect_count;
+        self.unmade_count += other.unmade_count;
         self.elapsed = self.elapsed.max(other.elapsed);
-        self.processor_time = self.processor_time.saturating_add(other.processor_time);
-        self.times.made += other.times.made;
-        self.times.host_ns += other.times.host_ns;
-        self.times.jobs.merge(&other.times.jobs);
-        self.seconds.resize(self.seconds.len().max(other.seconds.len()), 0);
-        for (own, its) in self.seconds.iter_mut().zip(&other.seconds) {
-            *own += its;
-        }
+        self.usage = self.usage.plus(&other.usage);
+        self.depths.merge(&other.depths);
+        self.times.merge(&other.times);
         self.lost_count += other.lost_count;
         self.misdirected_count += other.misdirected_count;
         self.torn_count += other.torn_count;

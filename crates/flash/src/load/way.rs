@@ -61,6 +61,7 @@ impl<T> Way<T> {
         }
     }
 
+    /// Asks for something; whether it has ended already.
     pub(super) fn submit(
         &mut self,
         ring: &mut Ring,
@@ -68,17 +69,18 @@ impl<T> Way<T> {
         block: Block,
         tag: T,
         now_ns: u64,
-    ) {
-        match self {
+    ) -> bool {
+        let (over, ended) = match self {
             Self::Local { backend, jobs, ended } => {
                 let backend = Arc::clone(backend);
                 let job = Job { backend, request, block: Some(block), tag };
-                ended.extend(jobs.start(ring, job, now_ns));
+                (jobs.start(ring, job, now_ns), ended)
             }
-            Self::Remote { queue, ended, .. } => {
-                ended.extend(queue.submit(request, Some(block), tag))
-            }
-        }
+            Self::Remote { queue, ended, .. } => (queue.submit(request, Some(block), tag), ended),
+        };
+        let is_over = over.is_some();
+        ended.extend(over);
+        is_over
     }
 
     pub(super) fn flush(&mut self, ring: &mut Ring) {

@@ -6,8 +6,9 @@ use std::time::Duration as StdDuration;
 
 use measure::{Duration, Instant};
 use sys::block::Block;
-use sys::clock::{monotonic_ns, thread_ns};
+use sys::clock::monotonic_ns;
 use sys::ring::Ring;
+use sys::usage;
 use workload::Arrivals;
 
 use crate::backend::{Failure, Geometry, Operation, Request};
@@ -15,21 +16,20 @@ use crate::idle::Idle;
 use crate::jobs::Ended;
 
 use super::config::{LoadConfig, Pace};
+use super::depths::Depths;
 use super::pattern::Pattern;
 use super::stamp::Stamps;
 use super::tally::Tally;
+use super::under_way::{Made, UnderWay};
 use super::way::Way;
 use super::{LoadError, Progress};
-
-/// When a request was made, or was to be.
-type Began = u64;
 
 /// See the module's description.
 pub(super) struct Worker<'a> {
     config: &'a LoadConfig,
     job: u16,
     ring: Ring,
-    way: Way<Began>,
+    way: Way<Made>,
     pattern: Pattern,
     stamps: Option<Stamps>,
     arrivals: Option<Arrivals>,
@@ -43,7 +43,7 @@ pub(super) struct Worker<'a> {
     counted_from_ns: u64,
     until_ns: u64,
     made: u64,
-    under_way: u64,
+    under_way: UnderWay,
 }
 
 /// Requests that are made before answers are looked at.
@@ -60,7 +60,7 @@ impl<'a> Worker<'a> {
     pub(super) fn new(
         config: &'a LoadConfig,
         geometry: Geometry,
-        mut way: Way<Began>,
+        mut way: Way<Made>,
         job: u16,
         progress: &'a Progress,
     ) -> Result<Self, LoadError> {
@@ -90,13 +90,13 @@ impl<'a> Worker<'a> {
             late: VecDeque::new(),
             spare: (0..config.depth).map(|_| filled(bytes, seed)).collect(),
             progress,
-            tally: Tally::new(counted_from_ns),
+            tally: Tally::new(),
             idle: Idle::new(config.busy_poll.as_ns()),
             began_ns,
             counted_from_ns,
             until_ns,
             made: 0,
-            under_way: 0,
+            under_way: UnderWay::new(config.depth),
             job,
             config,
         })
@@ -105,23 +105,21 @@ impl<'a> Worker<'a> {
     /// Works until its time is over and every request has ended.
     pub(super) fn run(mut self) -> Result<Tally, LoadError> {
         let mut now_ns = self.began_ns;
-        let mut processor_from = thread_ns();
+        let mut used = usage::of_thread();
         let mut is_counting = self.config.ramp.is_zero();
         loop {
             let is_over = self.is_over(now_ns);
             if !is_over {
                 self.make(now_ns);
             }
-            if self.under_way == 0 && (is_over || self.is_lost_for_good()) {
+            if self.under_way.is_empty() && (is_over || self.is_lost_for_good()) {
                 break;
             }
-            if self.way.is_lost() && self.under_way == 0 && !self.find_again()? {
+            if self.way.is_lost() && self.under_way.is_empty() && !self.find_again()? {
                 break;
             }
             self.way.flush(&mut self.ring);
-            if self.config.traces {
-                self.trace(now_ns);
-            }
+            self.under_way.hand_over(monotonic_ns);
             if !self.way.has_ended() {
                 let timeout = self.timeout(now_ns);
                 self.idle.sleeps(&mut self.ring, Some(timeout))?;
@@ -129,28 +127,30 @@ impl<'a> Worker<'a> {
             now_ns = monotonic_ns();
             if !is_counting && now_ns >= self.counted_from_ns {
                 is_counting = true;
-                processor_from = thread_ns();
+                used = usage::of_thread();
+                self.tally.depths = Depths::default();
             }
-            while let Some(completed) = self.ring.take_ended() {
-                self.way.complete(&mut self.ring, completed, now_ns);
-            }
-            while let Some(ended) = self.way.ended(now_ns) {
-                self.take(ended, now_ns);
-            }
+            self.hear(now_ns);
         }
+        self.tally.unmade_count = self.unmade(now_ns);
         self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
-        self.tally.times.jobs = self.way.times();
-        self.tally.processor_time = Duration::from_ns(thread_ns() - processor_from);
+        self.tally.times = self.way.times();
+        self.tally.usage = usage::of_thread().since(&used);
         Ok(self.tally)
     }
 
-    // Requests made at this time go to the kernel now.
-    fn trace(&mut self, now_ns: u64) {
-        let times = &mut self.tally.times;
-        let made = self.made - times.made;
-        if made > 0 {
-            times.host_ns += (monotonic_ns() - now_ns) * made;
-            times.made = self.made;
+    // Takes what has ended.
+    fn hear(&mut self, now_ns: u64) {
+        while let Some(completed) = self.ring.take_ended() {
+            self.way.complete(&mut self.ring, completed, now_ns);
+        }
+        let mut count = 0;
+        while let Some(ended) = self.way.ended(now_ns) {
+            self.take(ended, now_ns);
+            count += 1;
+        }
+        if count > 0 {
+            self.tally.depths.add_completed(count);
         }
     }
 
@@ -200,6 +200,7 @@ impl<'a> Worker<'a> {
             }
         }
         let most = self.config.request_count.unwrap_or(u64::MAX);
+        let before = self.made;
         while self.made < most && !self.spare.is_empty() && !self.way.is_lost() {
             let began = match self.arrivals {
                 None => now_ns,
@@ -215,18 +216,38 @@ impl<'a> Worker<'a> {
                 break;
             }
         }
+        let made = usize::try_from(self.made - before).unwrap_or(usize::MAX);
+        if made > 0 {
+            self.tally.depths.add_submitted(made);
+        }
+    }
+
+    // Requests that are late for ever. Those that a count does not allow were not to be made.
+    fn unmade(&mut self, now_ns: u64) -> u64 {
+        let Some(arrivals) = &mut self.arrivals else { return 0 };
+        let until_ns = self.until_ns.min(now_ns);
+        let mut count = self.late.len() as u64;
+        while arrivals.peek().as_ns() < until_ns {
+            arrivals.advance();
+            count += 1;
+        }
+        let most = self.config.request_count.unwrap_or(u64::MAX);
+        count.min(most.saturating_sub(self.made))
     }
 
     // Whether there was a place for it.
-    fn make_one(&mut self, began: Began, now_ns: u64) -> bool {
+    fn make_one(&mut self, began_ns: u64, now_ns: u64) -> bool {
         let Some(request) = self.place() else { return false };
         let Some(mut block) = self.spare.pop() else { return false };
         if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
             stamps.write(request.offset, &mut block[..self.config.request_bytes as usize]);
         }
+        let made = self.under_way.make(began_ns, now_ns).expect("it has as much room as blocks");
         self.made += 1;
-        self.under_way += 1;
-        self.way.submit(&mut self.ring, request, block, began, now_ns);
+        self.tally.depths.add_level(self.under_way.len());
+        if self.way.submit(&mut self.ring, request, block, made, now_ns) {
+            self.under_way.ended_at_once();
+        }
         true
     }
 
@@ -238,9 +259,9 @@ impl<'a> Worker<'a> {
         tries.find(|request| stamps.take(request.offset))
     }
 
-    fn take(&mut self, ended: Ended<Began>, now_ns: u64) {
-        let Ended { request, result, block, tag: began } = ended;
-        self.under_way -= 1;
+    fn take(&mut self, ended: Ended<Made>, now_ns: u64) {
+        let Ended { request, result, block, tag: made } = ended;
+        let times = self.under_way.end(made, now_ns);
         self.progress.ended.fetch_add(1, Ordering::Relaxed);
         let is_read = request.operation == Operation::Read;
         if let Some(stamps) = &mut self.stamps {
@@ -263,9 +284,7 @@ impl<'a> Worker<'a> {
         let of = if is_read { &mut self.tally.reads } else { &mut self.tally.writes };
         match result {
             Ok(()) if now_ns >= self.counted_from_ns => {
-                of.latency.record(Duration::from_ns(now_ns.saturating_sub(began)));
-                of.bytes += request.length;
-                self.tally.add_second(now_ns);
+                of.add(&times, request.length, now_ns - self.counted_from_ns);
             }
             Ok(()) => {}
             Err(Failure::Lost) if !self.config.reconnect.is_zero() => {

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 
 use flash::backend::{Backend, BackendUri, FileBackend, MemoryBackend};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
-use flash::load::{Device, LoadConfig, Order, Pace, Progress, Tally};
+use flash::load::{Device, LoadConfig, Progress, Tally};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::{Bytes, Duration};
 use proto::nvme::{Digests, Nqn, Status};
@@ -54,23 +54,17 @@ pub(crate) fn connect(target: &Target, digests: Digests) -> Result<Controller, H
 fn load(device: &Device, request_bytes: u32, jobs: u16, requests: u64) -> Tally {
     let length = device.geometry().bytes() / u64::from(request_bytes) * u64::from(request_bytes);
     let config = LoadConfig {
-        order: Order::Random,
         read_percent: 50,
         request_bytes,
         region: [0, length],
         depth: 8,
         jobs,
-        pace: Pace::Closed,
-        ramp: Duration::from_us(0),
         runtime: Some(Duration::from_ms(60_000)),
         request_count: Some(requests),
-        reconnect: Duration::from_us(0),
-        busy_poll: Duration::from_us(0),
-        forced: false,
         verifies: true,
         traces: true,
-        nonce: sys::clock::unix_ns(),
         seed: 3,
+        ..LoadConfig::reads(0)
     };
     flash::load::run(&config, device, &Progress::default()).expect("it can be loaded")
 }
@@ -251,8 +245,32 @@ fn a_target_that_traces_says_where_the_time_went() {
     let counters = target.counters()[0].clone();
     target.stop().expect("it ends well");
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!((read(&counters.traced), tally.times.made), (200, 200));
+    assert_eq!((read(&counters.traced), tally.count()), (200, 200));
     assert!(read(&counters.device_ns) >= 200 * 20_000, "the model's fastest is 20 us");
     assert!(read(&counters.late_ns) > 0 && read(&counters.answer_ns) > 0);
-    assert!(tally.times.host_ns > 0);
+    assert!(tally.reads.submission.min() > Duration::ZERO);
+}
+
+// In a closed loop a request is made when there is room for it.
+#[test]
+fn a_latency_is_submission_and_completion() {
+    let target = serve(memory(), 1, Limits::default());
+    let remote = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    for (device, is_local) in [(remote, false), (Device::Local(memory()), true)] {
+        let tally = load(&device, 4096, 2, 500);
+        let depths = tally.depths;
+        assert_eq!(depths.level.iter().sum::<u64>(), 1000, "{depths:?}");
+        assert!(depths.level[4..] == [0; 3], "8 at a time: {depths:?}");
+        assert_eq!((depths.submitted[0], depths.completed[0]), (0, 0), "{depths:?}");
+        for of in [&tally.reads, &tally.writes] {
+            let count = of.latency.count();
+            assert_eq!((of.submission.count(), of.completion.count()), (count, count));
+            assert_eq!(of.seconds.iter().sum::<u64>(), count);
+            let sum = of.submission.mean().as_ns() + of.completion.mean().as_ns();
+            assert!(sum.abs_diff(of.latency.mean().as_ns()) <= 1, "rounded means");
+            assert_eq!(of.submission.max() == Duration::ZERO, is_local, "answered at once");
+        }
+        assert!(tally.processor_time() > Duration::ZERO);
+    }
+    target.stop().expect("it ends well");
 }

@@ -109,8 +109,8 @@ impl Point {
         let each = |time: Duration, tally: &Tally| time.as_ns_f64() / 1e3 / tally.count() as f64;
         self.local_iops.push(iops(local));
         self.remote_iops.push(iops(remote));
-        self.local_host_us.push(each(local.processor_time, local));
-        self.remote_host_us.push(each(remote.processor_time, remote));
+        self.local_host_us.push(each(local.processor_time(), local));
+        self.remote_host_us.push(each(remote.processor_time(), remote));
         self.target_us.push(each(*target, remote));
     }
 

@@ -74,7 +74,7 @@ fn trace(bed: &mut Bed) -> Result<Option<Stages>, ReproduceError> {
 }
 
 fn local_read(tally: &Tally) -> Read {
-    let jobs = tally.times.jobs;
+    let jobs = tally.times;
     let each = |ns: u64| ns as f64 / 1e3 / jobs.count.max(1) as f64;
     Read::local(mean_us(&tally.reads.latency), each(jobs.device_ns), each(jobs.late_ns))
 }
@@ -84,7 +84,7 @@ fn remote_read(tally: &Tally, traced: &TargetTrace) -> Read {
     let target = |ns: u64| each(ns, traced.count);
     Read {
         mean_us: mean_us(&tally.reads.latency),
-        host_us: each(tally.times.host_ns, tally.times.made),
+        host_us: mean_us(&tally.reads.submission),
         device_us: target(traced.device_ns),
         late_us: target(traced.late_ns),
         answer_us: target(traced.answer_ns),
