@@ -23,6 +23,7 @@ mod control;
 mod live;
 mod record;
 mod run;
+mod session;
 mod setup;
 mod watch;
 

@@ -5,6 +5,7 @@ use flash::load::{Depths, LoadConfig, OperationTally, Tally};
 use measure::Histogram;
 use serde_json::{Map, Value, json};
 
+use super::processors::Processors;
 use crate::flags::BenchFlags;
 use crate::host;
 
@@ -23,6 +24,7 @@ pub(crate) fn record(
     flags: &BenchFlags,
     config: &LoadConfig,
     tally: &Tally,
+    processors: &Processors,
     interrupted: bool,
 ) -> Value {
     json!({
@@ -42,6 +44,7 @@ pub(crate) fn record(
             "size_bytes": config.region[1],
             "rate_iops": flags.rate_iops,
             "processor_ns": tally.processor_time().as_ns(),
+            "processors": processors.record(),
             "elapsed_ns": tally.elapsed.as_ns(),
             "request_count_by_second": by_second(tally),
             "unmade_count": tally.unmade_count,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use flash::load::{LoadConfig, Tally};
 use measure::{Duration, Histogram};
 
+use super::processors::Processors;
 use crate::flags::BenchFlags;
 use crate::summary::count;
 
@@ -15,6 +16,7 @@ pub(crate) fn text(
     flags: &BenchFlags,
     config: &LoadConfig,
     tally: &Tally,
+    processors: &Processors,
     interrupted: bool,
 ) -> String {
     let mut out = format!("\nafar: {}: {}\n\n", flags.target, how(flags, config));
@@ -30,9 +32,8 @@ pub(crate) fn text(
         }
     }
     row("counted", format!("{} requests in {}", count(tally.count()), tally.elapsed));
-    if tally.count() > 0 {
-        let each = tally.processor_time().as_ns_f64() / tally.count() as f64 / 1e3;
-        row("processor time", format!("{each:.2} µs a request, on this side"));
+    for (name, text) in processors.lines() {
+        row(name, text);
     }
     if tally.reconnect_count > 0 || tally.uncertain_count > 0 {
         let (found, lost) = (count(tally.reconnect_count), count(tally.uncertain_count));

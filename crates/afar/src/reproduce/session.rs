@@ -1,25 +1,20 @@
-//! Loads one after another: a live line, and Ctrl-C ends the one that runs and all that follow.
+//! Loads of one figure, one after another.
 
 use std::time::Duration as StdDuration;
 
-use flash::load::{Device, LoadConfig, Pace, Progress, Tally};
+use flash::load::{Device, LoadConfig, Pace, Tally};
 use measure::Duration;
-use sys::clock::monotonic_ns;
-use sys::event::{Poll, Signals};
 use workload::Spacing;
 
 use super::ReproduceError;
-use crate::live::Line;
+use crate::session::{self, Watch};
 
 /// See the module's description.
 pub(super) struct Session {
-    signals: Signals,
-    poll: Poll,
-    line: Option<Line>,
+    inner: session::Session,
     figure: String,
     done: usize,
     all: usize,
-    interrupted: bool,
 }
 
 /// A load of requests of 4 KiB at random.
@@ -38,22 +33,13 @@ pub(super) struct Load {
     pub(super) traces: bool,
 }
 
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
-const LOOK: StdDuration = StdDuration::from_millis(20);
-const PERIOD_NS: u64 = 500_000_000;
-
 impl Session {
     /// Of a figure; nothing is drawn if `quiet`.
     ///
     /// # Errors
     /// When the kernel is out of descriptors.
     pub(super) fn new(figure: String, quiet: bool) -> Result<Self, ReproduceError> {
-        let signals = Signals::receive(&[SIGINT, SIGTERM])?;
-        let poll = Poll::new()?;
-        poll.add(&signals, 0)?;
-        let line = if quiet { None } else { Line::on_terminal() };
-        Ok(Self { signals, poll, line, figure, done: 0, all: 0, interrupted: false })
+        Ok(Self { inner: session::Session::new(quiet)?, figure, done: 0, all: 0 })
     }
 
     /// How many loads there will be.
@@ -62,12 +48,12 @@ impl Session {
     }
 
     pub(super) const fn is_interrupted(&self) -> bool {
-        self.interrupted
+        self.inner.is_interrupted()
     }
 
     /// Erases the line.
     pub(super) fn end_line(&mut self) {
-        self.line = None;
+        self.inner.end_line();
     }
 
     /// Runs a load; `None` if it was interrupted, or one before it.
@@ -80,21 +66,15 @@ impl Session {
         device: &Device,
         load: &Load,
     ) -> Result<Option<Tally>, ReproduceError> {
-        if self.interrupted {
+        if self.is_interrupted() {
             return Ok(None);
         }
         self.done += 1;
         let config = load.config(device.geometry().bytes());
-        let progress = Progress::default();
-        let tally = std::thread::scope(|scope| {
-            let worker = scope.spawn(|| flash::load::run(&config, device, &progress));
-            let watched = self.watch(what, &progress, || worker.is_finished());
-            progress.stop();
-            let tally = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            watched?;
-            tally.map_err(ReproduceError::Load)
-        })?;
-        if self.interrupted {
+        let mut line = Line(format!("{}  load {} of {}: {what}", self.figure, self.done, self.all));
+        let tallies = self.inner.run(&[(config, device.clone())], &mut line);
+        let tally = tallies.map_err(ReproduceError::Load)?.remove(0);
+        if self.is_interrupted() {
             return Ok(None);
         }
         if tally.failure_count() > 0 || tally.count() == 0 {
@@ -104,34 +84,14 @@ impl Session {
         }
         Ok(Some(tally))
     }
+}
 
-    fn watch(
-        &mut self,
-        what: &str,
-        progress: &Progress,
-        has_ended: impl Fn() -> bool,
-    ) -> Result<(), ReproduceError> {
-        let (mut last_ns, mut last) = (monotonic_ns(), 0);
-        let mut ready = Vec::new();
-        while !has_ended() {
-            self.poll.wait(Some(LOOK), &mut ready)?;
-            if self.signals.next().is_some() {
-                self.interrupted = true;
-                progress.stop();
-            }
-            let now_ns = monotonic_ns();
-            let period = now_ns - last_ns;
-            if let Some(line) = &mut self.line
-                && period >= PERIOD_NS
-            {
-                let ended = progress.ended();
-                let rate = u128::from(ended - last) * 1_000_000_000 / u128::from(period);
-                let (figure, done, all) = (&self.figure, self.done, self.all);
-                line.draw(&format!("afar  {figure}  load {done} of {all}: {what}  {rate} IOPS"));
-                (last_ns, last) = (now_ns, ended);
-            }
-        }
-        Ok(())
+/// Which load it is.
+struct Line(String);
+
+impl Watch for Line {
+    fn line(&mut self, _ended: u64, per_second: u64) -> String {
+        format!("afar  {}  {per_second} IOPS", self.0)
     }
 }
 

@@ -35,10 +35,6 @@ const SUBSYSTEM: &str = "nqn.2026-11.local.afar:disk";
 const HOST: &str = "nqn.2026-11.local.afar:reproduce";
 const KEEP_ALIVE_MS: u32 = 10_000;
 const SIGTERM: i32 = 15;
-/// Processor time in /proc is counted in these (USER_HZ is 100 wherever Linux runs programs).
-const TICK: Duration = Duration::from_ms(10);
-/// Of /proc/PID/stat after the name: utime and stime (proc_pid_stat(5), fields 14 and 15).
-const TIME_FIELDS: [usize; 2] = [11, 12];
 
 impl ServeChild {
     /// Starts one that serves this device on so many of our processors, all if `None`, and looks
@@ -100,10 +96,10 @@ impl ServeChild {
         Ok(Device::Remote(Arc::new(controller)))
     }
 
-    /// Processor time it has used, in steps of 10 ms; zero if it is gone.
+    /// Processor time it has used; zero if it is gone.
     pub(super) fn processor_time(&self) -> Duration {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        Duration::from_ns(ticks(&stat.unwrap_or_default()) * TICK.as_ns())
+        let usage = sys::usage::of_process(self.child.id());
+        Duration::from_ns(usage.map_or(0, |usage| usage.processor_ns()))
     }
 
     /// Ends it; what it has traced, if it was to.
@@ -122,13 +118,6 @@ impl Drop for ServeChild {
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
     }
-}
-
-fn ticks(stat: &str) -> u64 {
-    // A name may have spaces and brackets in it.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok());
-    TIME_FIELDS.into_iter().filter_map(field).sum()
 }
 
 fn trace(text: &str) -> Option<TargetTrace> {
@@ -155,13 +144,6 @@ fn on_processors<T>(most: Option<usize>, start: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn processor_time_is_that_of_user_and_system() {
-        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 25 17 3 4 20 0 1 0 99 0 0";
-        assert_eq!(ticks(stat), 42);
-        assert_eq!(ticks(""), 0);
-    }
 
     #[test]
     fn a_trace_is_one_line_of_many() {

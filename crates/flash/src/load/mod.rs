@@ -97,14 +97,17 @@ impl Device {
 /// Loads a device until its time is over, its requests are made, or it is told to stop.
 ///
 /// # Errors
-/// When a job cannot begin.
+/// When a job cannot begin; then the others, and whatever else shows its progress there, stop.
 pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<Tally, LoadError> {
     let tallies: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
         let jobs: Vec<_> = (0..config.jobs)
             .map(|job| {
                 scope.spawn(move || {
-                    let way = Way::open(device, job, config.depth)?;
-                    Worker::new(config, device.geometry(), way, job, progress)?.run()
+                    let tally = work(config, device, job, progress);
+                    if tally.is_err() {
+                        progress.stop();
+                    }
+                    tally
                 })
             })
             .collect();
@@ -116,4 +119,14 @@ pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<
         all.merge(&tally?);
     }
     Ok(all)
+}
+
+fn work(
+    config: &LoadConfig,
+    device: &Device,
+    job: u16,
+    progress: &Progress,
+) -> Result<Tally, LoadError> {
+    let way = Way::open(device, job, config.depth)?;
+    Worker::new(config, device.geometry(), way, job, progress)?.run()
 }
