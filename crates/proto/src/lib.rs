@@ -11,6 +11,8 @@
 //! - The same code runs over a socket and over a simulated network.
 //! - What a peer sends can end its connection, never the process: no input panics.
 
+mod reservation;
 mod wire;
 
 pub mod nvme;
+pub mod scsi;

@@ -1,4 +1,4 @@
-//! Little-endian fields at fixed places, as NVMe has them.
+//! Fields at fixed places: little-endian as NVMe has them, big-endian (`be`) as SCSI and iSCSI do.
 
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array(bytes, at))
@@ -10,6 +10,23 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(bytes, at))
+}
+
+pub(crate) fn be16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes(array(bytes, at))
+}
+
+/// Three bytes.
+pub(crate) fn be24_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([0, bytes[at], bytes[at + 1], bytes[at + 2]])
+}
+
+pub(crate) fn be32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(array(bytes, at))
+}
+
+pub(crate) fn be64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(array(bytes, at))
 }
 
 /// Copies `field` to where it belongs.

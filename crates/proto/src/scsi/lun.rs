@@ -1,0 +1,107 @@
+//! Which logical unit is meant (SAM-5 4.7), and which there are (SPC-4 6.33).
+
+use super::sense::Sense;
+
+/// Logical units that a target may have: what flat addressing can name.
+pub const LUNS_MAX: u16 = 1 << 14;
+
+/// The number of a logical unit, below [`LUNS_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Lun(u16);
+
+impl Lun {
+    /// A number; `None` if it is too large.
+    #[must_use]
+    pub fn new(number: u16) -> Option<Self> {
+        (number < LUNS_MAX).then_some(Self(number))
+    }
+
+    /// It as a number.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Reads the eight bytes of a LUN field; `None` for what no logical unit here has.
+    #[must_use]
+    pub fn read(field: [u8; 8]) -> Option<Self> {
+        let [high, low, rest @ ..] = field;
+        if rest != [0; 6] {
+            return None;
+        }
+        match high >> 6 {
+            // Peripheral addressing, on bus 0 (SAM-5 4.7.7.2).
+            0 if high == 0 => Some(Self(u16::from(low))),
+            // Flat addressing (SAM-5 4.7.7.3).
+            1 => Some(Self(u16::from(high & 0x3f) << 8 | u16::from(low))),
+            _ => None,
+        }
+    }
+
+    /// As it stands in a LUN field: peripheral addressing up to 255, as initiators expect.
+    #[must_use]
+    pub fn write(self) -> [u8; 8] {
+        let [high, low] = self.0.to_be_bytes();
+        let method = if high == 0 { 0 } else { 0x40 };
+        [method | high, low, 0, 0, 0, 0, 0, 0]
+    }
+}
+
+/// The data of REPORT LUNS, as much of it as was asked for.
+///
+/// # Errors
+/// When there is no room for the list's header, or SELECT REPORT asks for what there is not.
+pub fn report_luns(
+    luns: impl IntoIterator<Item = Lun>,
+    select: u8,
+    allocation: u32,
+) -> Result<Vec<u8>, Sense> {
+    // SPC-4 6.33: ALLOCATION LENGTH is at least 16.
+    if allocation < 16 {
+        return Err(Sense::in_cdb(6, None));
+    }
+    let mut list = vec![0; 8];
+    match select {
+        // Those that are not well known; all of them.
+        0 | 2 => list.extend(luns.into_iter().flat_map(Lun::write)),
+        // Well known ones only.
+        1 => {}
+        _ => return Err(Sense::in_cdb(2, None)),
+    }
+    let length = u32::try_from(list.len() - 8).unwrap_or(u32::MAX);
+    list[..4].copy_from_slice(&length.to_be_bytes());
+    list.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn luns_are_read_in_both_addressings() {
+        for number in [0, 1, 255, 256, 0x3fff] {
+            let lun = Lun::new(number).expect("it is small enough");
+            assert_eq!(Lun::read(lun.write()), Some(lun));
+        }
+        assert_eq!(Lun::read([0x40, 7, 0, 0, 0, 0, 0, 0]), Lun::new(7));
+        assert_eq!(Lun::new(0x4000), None);
+        // A bus, logical unit addressing, extended addressing, a second level.
+        for field in [[1, 0, 0], [0x80, 0, 0], [0xc1, 1, 0], [0, 1, 1]] {
+            let [a, b, c] = field;
+            assert_eq!(Lun::read([a, b, c, 0, 0, 0, 0, 0]), None, "{field:x?}");
+        }
+    }
+
+    #[test]
+    fn a_list_says_how_long_it_would_be() {
+        let luns = || [0, 5].into_iter().filter_map(Lun::new);
+        let all = report_luns(luns(), 2, 4096).expect("it may");
+        assert_eq!(all[..8], [0, 0, 0, 16, 0, 0, 0, 0]);
+        assert_eq!(all[16..18], [0, 5]);
+        assert_eq!(report_luns(luns(), 0, 16).expect("it may"), all[..16]);
+        assert_eq!(report_luns(luns(), 1, 16).expect("it may"), [0; 8]);
+        assert_eq!(report_luns(luns(), 0, 15), Err(Sense::in_cdb(6, None)));
+        assert_eq!(report_luns(luns(), 3, 16), Err(Sense::in_cdb(2, None)));
+    }
+}

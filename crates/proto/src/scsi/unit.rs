@@ -1,0 +1,496 @@
+//! One logical unit: what it makes of a command.
+//!
+//! ```text
+//! begin ─► reserved? ─► attention? ─► a command? ─► answer, parameters, or what a device does
+//! ```
+//!
+//! Invariants:
+//! - A command that is not carried out has changed nothing, but for the attention it has told.
+//! - An initiator is told of an attention once, and before any of its commands is carried out.
+
+use std::collections::BTreeMap;
+
+use crate::reservation::Access;
+
+use super::attention::{Attention, Attentions};
+use super::cdb::Command;
+use super::inquiry::{self, UnitData, UnitPort};
+use super::mode::{self, Asked, ModeState};
+use super::opcodes;
+use super::plan::{self, Operation, Plan, Transfer, UnmapRange, unmap_ranges};
+use super::reservation::{self, Out, PARAMETER_BYTES, PersistentReservations, TransportId};
+use super::sense::{Sense, Status};
+
+/// An initiator and the way it has come, as whoever owns the target numbers them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nexus(pub u64);
+
+/// How a command ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Its status.
+    pub status: Status,
+    /// What happened, if the status says to look.
+    pub sense: Option<Sense>,
+    /// Data for the initiator, not more than it has room for.
+    pub data: Vec<u8>,
+    /// Bytes that the command was about, for the residual.
+    pub about_bytes: u64,
+}
+
+/// What is to be done for a command.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing more.
+    Answer(Outcome),
+    /// To say which logical units there are: [`super::report_luns`].
+    ReportLuns {
+        /// SELECT REPORT.
+        select: u8,
+        /// Bytes that there is room for.
+        allocation: u32,
+    },
+    /// To hand in so many bytes that come with the command: [`LogicalUnit::parameters`].
+    Parameters(Command, u32),
+    /// To have a device do something.
+    Device(Plan),
+    /// To give room back.
+    Unmap(Vec<UnmapRange>),
+    /// To end all commands of these initiators, then answer.
+    Abort(Vec<Nexus>, Outcome),
+}
+
+/// How a logical unit was reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetKind {
+    /// As after power on.
+    PowerOn,
+    /// At an initiator's wish.
+    Wish,
+}
+
+/// An initiator that can be heard.
+#[derive(Debug)]
+struct Seen {
+    id: TransportId,
+    attentions: Attentions,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct LogicalUnit {
+    data: UnitData,
+    mode: ModeState,
+    reservations: PersistentReservations,
+    /// Reservations have changed and are to be kept.
+    is_unsaved: bool,
+    /// Who has reserved it with RESERVE(6).
+    reserved: Option<Nexus>,
+    seen: BTreeMap<Nexus, Seen>,
+}
+
+impl Outcome {
+    /// It was done and has this data.
+    #[must_use]
+    pub fn data(data: Vec<u8>) -> Self {
+        let about_bytes = data.len() as u64;
+        Self { data, about_bytes, ..Self::default() }
+    }
+
+    /// It was done, and was about so many bytes.
+    #[must_use]
+    pub fn good(about_bytes: u64) -> Self {
+        Self { about_bytes, ..Self::default() }
+    }
+
+    /// It was not done, for this reason.
+    #[must_use]
+    pub fn check(sense: Sense) -> Self {
+        Self { status: Status::CheckCondition, sense: Some(sense), ..Self::default() }
+    }
+
+    /// Another has reserved it.
+    #[must_use]
+    pub fn conflict() -> Self {
+        Self { status: Status::ReservationConflict, ..Self::default() }
+    }
+}
+
+/// What an initiator gets from a logical unit that is not there (SPC-4 5.5, SAM-5 5.11).
+#[must_use]
+pub fn absent(cdb: &[u8; 16]) -> Step {
+    let room = usize::from(cdb[3]) << 8 | usize::from(cdb[4]);
+    let cut = |mut data: Vec<u8>, room| {
+        data.truncate(room);
+        Step::Answer(Outcome::data(data))
+    };
+    match cdb[0] {
+        0x12 if cdb[1] & 1 == 0 => cut(inquiry::absent(), room),
+        0x03 => {
+            let sense = Sense::LOGICAL_UNIT_NOT_SUPPORTED.write(cdb[1] & 1 != 0);
+            cut(sense, usize::from(cdb[4]))
+        }
+        0xa0 => {
+            let allocation = u32::from_be_bytes([cdb[6], cdb[7], cdb[8], cdb[9]]);
+            Step::ReportLuns { select: cdb[2], allocation }
+        }
+        _ => Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED)),
+    }
+}
+
+impl LogicalUnit {
+    /// A logical unit with what was kept of its reservations.
+    #[must_use]
+    pub const fn new(data: UnitData, reservations: PersistentReservations) -> Self {
+        Self {
+            data,
+            mode: ModeState { has_descriptors: false, is_write_protected: false },
+            reservations,
+            is_unsaved: false,
+            reserved: None,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn unit_data(&self) -> &UnitData {
+        &self.data
+    }
+
+    /// Whether sense data has descriptors: the format that [`Sense::write`] is to use.
+    #[must_use]
+    pub const fn has_descriptors(&self) -> bool {
+        self.mode.has_descriptors
+    }
+
+    /// Its reservations as text, if they have changed and are to be kept: the command that has
+    /// changed them is answered when they are.
+    pub fn unsaved(&mut self) -> Option<String> {
+        std::mem::take(&mut self.is_unsaved).then(|| self.reservations.write())
+    }
+
+    /// An initiator can be heard from now on; it is told that the logical unit is new to it.
+    pub fn attach(&mut self, nexus: Nexus, id: TransportId) {
+        let mut attentions = Attentions::default();
+        attentions.raise(Attention::PowerOn);
+        self.seen.insert(nexus, Seen { id, attentions });
+    }
+
+    /// An initiator is gone: what it had reserved for as long as it is there is free (SPC-2 5.5.1).
+    pub fn detach(&mut self, nexus: Nexus) {
+        self.seen.remove(&nexus);
+        if self.reserved == Some(nexus) {
+            self.reserved = None;
+        }
+    }
+
+    /// As after power on, or reset by an initiator; persistent reservations stay (SAM-5 6.3.3).
+    pub fn reset(&mut self, kind: ResetKind) {
+        self.mode = ModeState::default();
+        self.reserved = None;
+        self.raise_all(match kind {
+            ResetKind::PowerOn => Attention::PowerOn,
+            ResetKind::Wish => Attention::Reset,
+        });
+    }
+
+    /// Has another size from now on.
+    pub fn resize(&mut self, block_count: u64) {
+        if self.data.block_count != block_count {
+            self.data.block_count = block_count;
+            self.raise_all(Attention::CapacityChanged);
+        }
+    }
+
+    /// All that others had asked for was ended by `nexus` (SAM-5 7.4: CLEAR TASK SET).
+    pub fn commands_cleared(&mut self, nexus: Nexus) {
+        self.raise_others(nexus, Attention::CommandsCleared);
+    }
+
+    /// There are other logical units than before.
+    pub fn luns_changed(&mut self) {
+        self.raise_all(Attention::LunsChanged);
+    }
+
+    fn raise_all(&mut self, attention: Attention) {
+        self.seen.values_mut().for_each(|one| one.attentions.raise(attention));
+    }
+
+    fn raise_others(&mut self, nexus: Nexus, attention: Attention) {
+        let others = self.seen.iter_mut().filter(|(other, _)| **other != nexus);
+        others.for_each(|(_, one)| one.attentions.raise(attention));
+    }
+
+    /// What is to be done for a command, with which `sent_bytes` come as its initiator says.
+    pub fn begin(
+        &mut self,
+        nexus: Nexus,
+        cdb: &[u8; 16],
+        sent_bytes: u32,
+        port: UnitPort<'_>,
+    ) -> Step {
+        let command = Command::read(cdb, &self.data);
+        if command.is_ok_and(|command| self.is_in_conflict(nexus, &command)) {
+            return Step::Answer(Outcome::conflict());
+        }
+        // SAM-5 5.14.1: these are carried out all the same.
+        let is_told = !matches!(cdb[0], 0x03 | 0x12 | 0xa0);
+        let attention = match self.seen.get_mut(&nexus) {
+            Some(seen) if is_told => seen.attentions.take(),
+            Some(_) => None,
+            None => return Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED)),
+        };
+        if let Some(attention) = attention {
+            return Step::Answer(Outcome::check(attention.sense()));
+        }
+        let step = command.and_then(|command| self.carry_out(nexus, command, cdb, port));
+        match step {
+            Ok(step) => enough(step, sent_bytes),
+            Err(sense) => Step::Answer(Outcome::check(sense)),
+        }
+    }
+
+    // SPC-4 5.13.1 and its table of commands, SBC-3 4.18; SPC-2 5.5.1 for RESERVE(6).
+    fn is_in_conflict(&self, nexus: Nexus, command: &Command) -> bool {
+        let is_always = matches!(
+            command,
+            Command::Inquiry { .. } | Command::ReportLuns { .. } | Command::RequestSense { .. }
+        );
+        let is_old = matches!(command, Command::Reserve | Command::Release);
+        if is_always {
+            return false;
+        }
+        // RESERVE(6) and registrants exclude one another (SPC-4 5.13.3: CRH is 0).
+        if is_old && self.reservations.has_registrants() {
+            return true;
+        }
+        if self.reserved.is_some_and(|by| by != nexus) {
+            return !matches!(command, Command::Release);
+        }
+        if self.reservations.is_free() {
+            return false;
+        }
+        let Some(seen) = self.seen.get(&nexus) else { return false };
+        access(command).is_some_and(|access| !self.reservations.admits(&seen.id, access))
+    }
+
+    fn carry_out(
+        &mut self,
+        nexus: Nexus,
+        command: Command,
+        cdb: &[u8; 16],
+        port: UnitPort<'_>,
+    ) -> Result<Step, Sense> {
+        let data = match command {
+            Command::TestUnitReady
+            | Command::SendDiagnostic
+            | Command::StartStopUnit { starts: true } => Vec::new(),
+            // It cannot be stopped for one initiator alone.
+            Command::StartStopUnit { starts: false } => return Err(Sense::in_cdb(4, Some(0))),
+            Command::RequestSense { is_descriptor, allocation } => {
+                let attention = self.seen.get_mut(&nexus).and_then(|one| one.attentions.take());
+                let sense = attention.map_or(Sense::NONE, Attention::sense);
+                cut(sense.write(is_descriptor), allocation)
+            }
+            Command::Inquiry { page: None, allocation } => cut(self.data.inquiry(), allocation),
+            Command::Inquiry { page: Some(page), allocation } => {
+                cut(self.data.page(page, port)?, allocation)
+            }
+            Command::ModeSense { is_long, without_blocks, control, page, subpage, allocation } => {
+                let asked = Asked { is_long, without_blocks, control, page, subpage };
+                cut(mode::sense(self.mode, &self.data, asked)?, allocation)
+            }
+            Command::ReadCapacity => self.data.capacity().to_vec(),
+            Command::ReadCapacityLong { allocation } => {
+                cut(self.data.capacity_long().to_vec(), allocation)
+            }
+            Command::GetLbaStatus { first, allocation } => {
+                cut(self.data.lba_status(first)?.to_vec(), allocation)
+            }
+            Command::ReportOpcodes { asked, has_timeouts, allocation } => {
+                cut(opcodes::report(&self.data, asked, has_timeouts)?, allocation)
+            }
+            // Abort task, abort task set, clear task set, logical unit reset, target reset.
+            Command::ReportManagementFunctions { is_long, allocation } => {
+                let mut data = vec![0; if is_long { 16 } else { 4 }];
+                (data[0], data[3]) = (0xda, if is_long { 12 } else { 0 });
+                cut(data, allocation)
+            }
+            Command::ReservationIn { action, allocation } => {
+                cut(self.reservations.report(action, port.relative), allocation)
+            }
+            Command::Reserve => {
+                self.reserved = Some(nexus);
+                Vec::new()
+            }
+            Command::Release => {
+                self.reserved = self.reserved.filter(|by| *by != nexus);
+                Vec::new()
+            }
+            Command::ReportLuns { select, allocation } => {
+                if let Some(seen) = self.seen.get_mut(&nexus) {
+                    seen.attentions.clear(Attention::LunsChanged);
+                }
+                return Ok(Step::ReportLuns { select, allocation });
+            }
+            Command::ModeSelect { .. } | Command::ReservationOut { .. } | Command::Unmap { .. } => {
+                return self.wants_parameters(command);
+            }
+            _ => return self.block(command, cdb),
+        };
+        Ok(Step::Answer(Outcome::data(data)))
+    }
+
+    fn wants_parameters(&self, command: Command) -> Result<Step, Sense> {
+        let length = match command {
+            // Vendor's own pages, or pages that are kept (SPC-4 6.9).
+            Command::ModeSelect { has_pages: false, .. } => return Err(Sense::in_cdb(1, Some(4))),
+            Command::ModeSelect { saves: true, .. } => return Err(Sense::in_cdb(1, Some(0))),
+            Command::ModeSelect { length, .. } => length,
+            Command::ReservationOut { length, .. } if length != PARAMETER_BYTES => {
+                return Err(Sense::PARAMETER_LIST_LENGTH);
+            }
+            Command::ReservationOut { length, .. } => length,
+            Command::Unmap { length } => {
+                self.is_writable()?;
+                length
+            }
+            _ => 0,
+        };
+        Ok(Step::Parameters(command, length))
+    }
+
+    /// Goes on with what has come for a command.
+    pub fn parameters(&mut self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
+        let length = data.len() as u64;
+        match *command {
+            Command::ModeSelect { is_long, .. } => {
+                match mode::select(self.mode, &self.data, is_long, data) {
+                    Ok(state) => {
+                        if state != self.mode {
+                            self.mode = state;
+                            self.raise_others(nexus, Attention::ModeChanged);
+                        }
+                        Step::Answer(Outcome::good(length))
+                    }
+                    Err(sense) => Step::Answer(Outcome::check(sense)),
+                }
+            }
+            Command::Unmap { .. } => match unmap_ranges(data, &self.data) {
+                Ok(ranges) if ranges.is_empty() => Step::Answer(Outcome::good(length)),
+                Ok(ranges) => Step::Unmap(ranges),
+                Err(sense) => Step::Answer(Outcome::check(sense)),
+            },
+            Command::ReservationOut { action, scope, kind, .. } => {
+                self.reserve(nexus, Out { action, scope, kind }, data)
+            }
+            _ => Step::Answer(Outcome::good(length)),
+        }
+    }
+
+    fn reserve(&mut self, nexus: Nexus, out: Out, data: &[u8]) -> Step {
+        let Some(seen) = self.seen.get(&nexus) else { return Step::Answer(Outcome::conflict()) };
+        // It may have been reserved while its parameters came.
+        if self.reserved.is_some_and(|by| by != nexus) {
+            return Step::Answer(Outcome::conflict());
+        }
+        let id = seen.id.clone();
+        let was_kept = self.reservations.persists();
+        let changes = match self.reservations.change(&id, out, data) {
+            Ok(changes) => changes,
+            Err(outcome) => return Step::Answer(outcome),
+        };
+        self.is_unsaved |= was_kept || self.reservations.persists();
+        let mut aborted = Vec::new();
+        for (who, change) in changes {
+            let meant = self.seen.iter_mut().filter(|(_, one)| one.id == who);
+            for (other, one) in meant {
+                one.attentions.raise(reservation::attention(change));
+                if out.action == 0x05 && !self.reservations.knows(&who) {
+                    aborted.push(*other);
+                }
+            }
+        }
+        let outcome = Outcome::good(data.len() as u64);
+        if aborted.is_empty() { Step::Answer(outcome) } else { Step::Abort(aborted, outcome) }
+    }
+
+    // Lengths of 0 are no error and nothing is done (SBC-3 5).
+    fn block(&self, command: Command, cdb: &[u8; 16]) -> Result<Step, Sense> {
+        let plan = plan::plan(command, cdb, &self.data)?;
+        if plan.is_some_and(|plan| plan.operation.writes()) {
+            self.is_writable()?;
+        }
+        Ok(plan.map_or_else(|| Step::Answer(Outcome::good(0)), Step::Device))
+    }
+
+    fn is_writable(&self) -> Result<(), Sense> {
+        match (self.data.is_read_only, self.mode.is_write_protected) {
+            (true, _) => Err(Sense::WRITE_PROTECTED),
+            (false, true) => Err(Sense::SOFTWARE_WRITE_PROTECTED),
+            (false, false) => Ok(()),
+        }
+    }
+}
+
+// As much of what comes as the command takes, or it is not carried out: FCP and iSCSI agree on
+// this answer. Where all blocks get the same, or are compared first, it must be neither more.
+fn enough(step: Step, sent_bytes: u32) -> Step {
+    let (wanted, is_strict) = match &step {
+        Step::Parameters(_, length) => (u64::from(*length), false),
+        Step::Device(Plan { transfer: Transfer::Out(bytes), operation, .. }) => {
+            let is_strict = matches!(
+                operation,
+                Operation::WriteSame { .. } | Operation::CompareAndWrite { .. }
+            );
+            (*bytes, is_strict)
+        }
+        _ => return step,
+    };
+    let sent = u64::from(sent_bytes);
+    if sent < wanted || is_strict && sent != wanted {
+        let outcome = Outcome::check(Sense::INVALID_FIELD_IN_INFORMATION_UNIT);
+        return Step::Answer(Outcome { about_bytes: wanted, ..outcome });
+    }
+    step
+}
+
+fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {
+    data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+    data
+}
+
+// Whether others than the holder may do it (SPC-4 5.13.1, SBC-3 4.18); `None` if anybody may.
+const fn access(command: &Command) -> Option<Access> {
+    match command {
+        Command::TestUnitReady
+        | Command::RequestSense { .. }
+        | Command::Inquiry { .. }
+        | Command::ReportLuns { .. }
+        | Command::ReadCapacity
+        | Command::ReadCapacityLong { .. }
+        | Command::StartStopUnit { .. }
+        | Command::ReservationIn { .. }
+        | Command::ReservationOut { .. }
+        | Command::Reserve
+        | Command::Release => None,
+        Command::ModeSense { .. }
+        | Command::GetLbaStatus { .. }
+        | Command::Read(_)
+        | Command::Verify { .. }
+        | Command::PreFetch(_)
+        | Command::ReportOpcodes { .. }
+        | Command::ReportManagementFunctions { .. } => Some(Access::Read),
+        Command::ModeSelect { .. }
+        | Command::SendDiagnostic
+        | Command::Write(_)
+        | Command::WriteAndVerify { .. }
+        | Command::SynchronizeCache(_)
+        | Command::WriteSame { .. }
+        | Command::Unmap { .. }
+        | Command::CompareAndWrite(_)
+        | Command::OrWrite(_)
+        | Command::WriteAtomic(_) => Some(Access::Write),
+    }
+}
