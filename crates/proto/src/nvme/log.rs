@@ -224,8 +224,8 @@ pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
     Some(DiscoveryPage { generation, record_count, entries: entries.collect() })
 }
 
-// Of a field that a NUL or spaces end.
-fn text(field: &[u8]) -> String {
+/// Of a field that a NUL or spaces end.
+pub(super) fn text(field: &[u8]) -> String {
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
     let text = String::from_utf8_lossy(&field[..end]);
     let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };

@@ -14,6 +14,7 @@
 //! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
 //! identify what a controller says of itself              Base 5.1.13
 //! log      log pages                                     Base 5.1.12
+//! found    both, as a host reads them                    Base 5.1.12, 5.1.13
 //! connect  what a host says of itself                     Base 6.3
 //! reservation  which hosts may read and write            Base 8.1.22
 //! ```
@@ -23,6 +24,7 @@ mod connect;
 mod controller;
 mod decoder;
 mod entry;
+mod found;
 mod host;
 mod identify;
 pub mod log;
@@ -40,6 +42,10 @@ pub use command::{
 pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
 pub use controller::{Controller, ControllerConfig, Notice, Reply, View};
 pub use decoder::{Decoder, End, Event, Fatal, Limits};
+pub use found::{
+    ANA_GROUP_BYTES, ANA_HEADER_BYTES, AnaPage, FoundAna, FoundController, FoundNamespace,
+    NamespaceIds, read_ana, read_namespace_list,
+};
 pub use host::{Answer, HostQueue, Transfer};
 pub use identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
