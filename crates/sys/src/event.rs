@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -82,10 +82,7 @@ impl Poll {
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> Result<()> {
         ready.clear();
         self.buffer.clear();
-        let limit = timeout.map(|t| Timespec {
-            tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(t.subsec_nanos()),
-        });
+        let limit = timeout.map(timespec);
         let spare = rustix::buffer::spare_capacity(&mut self.buffer);
         match epoll::wait(&self.fd, spare, limit.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -98,6 +95,24 @@ impl Poll {
         }));
         Ok(())
     }
+}
+
+/// Waits until one of a few descriptors is readable or `timeout` has passed (`None`: for ever);
+/// which of them are, or have come to their end.
+///
+/// # Errors
+/// Never in practice; interruptions by signals are not errors, and nothing is readable then.
+pub fn wait_for<const N: usize>(
+    descriptors: [BorrowedFd<'_>; N],
+    timeout: Option<Duration>,
+) -> Result<[bool; N]> {
+    let mut polled = descriptors.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+    let limit = timeout.map(timespec);
+    match rustix::event::poll(&mut polled, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(crate::Error::new("wait for descriptors", error)),
+    }
+    Ok(polled.map(|one| !one.revents().is_empty()))
 }
 
 /// Signals received as messages instead of interruptions.
@@ -231,6 +246,12 @@ impl Waker {
     /// Makes it readable: eight bytes, once for all calls before they are read.
     pub fn wake(&self) {
         let _interrupted = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+    }
+
+    /// Takes the eight bytes, which are there.
+    pub fn acknowledge(&self) {
+        let mut count = [0_u8; 8];
+        let _interrupted = rustix::io::read(&self.fd, &mut count);
     }
 
     /// What to read from.

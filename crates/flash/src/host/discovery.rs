@@ -3,7 +3,7 @@
 use proto::nvme::log::{DiscoveryPage, read_discovery};
 use proto::nvme::{Admin, Command, Data, Nqn, Transfer};
 
-use super::controller::{
+use super::association::{
     ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, connect_queue, set_property, submission,
 };
 use super::wire::Wire;

@@ -5,13 +5,16 @@
 //! discover: what can be connected to at an address
 //! ```
 
+mod admin;
+mod association;
 mod controller;
 mod discovery;
 mod queue;
 mod uri;
 mod wire;
 
-pub use controller::{Controller, HostConfig};
+pub use association::HostConfig;
+pub use controller::Controller;
 pub use discovery::discover;
 pub use queue::IoQueue;
 pub use uri::{NvmeUri, NvmeUriError};

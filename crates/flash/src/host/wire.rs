@@ -40,8 +40,47 @@ impl Wire {
         Ok(wire)
     }
 
+    /// Waits for answers this long from now on; for ever if `None`.
+    pub(crate) fn be_patient(&self, time: Option<Duration>) -> Result<(), HostError> {
+        self.stream.set_read_timeout(time).map_err(network("set up a connection"))
+    }
+
     fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
         self.stream.write_all(bytes).map_err(network(operation))
+    }
+
+    // Takes the next thing that the controller has said; whether there was one.
+    fn next(
+        &mut self,
+        operation: &'static str,
+        heard: impl FnOnce(Answer<'_>),
+    ) -> Result<bool, HostError> {
+        let [start, end] = self.unread;
+        let mut rest = &self.input[start..end];
+        let answer = self.queue.receive(&mut rest);
+        self.unread[0] = end - rest.len();
+        match answer {
+            Ok(Some(answer)) => {
+                heard(answer);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(fatal) => {
+                let reason = format!("it speaks no NVMe/TCP: {:?}", fatal.status);
+                Err(HostError::Protocol { operation, reason })
+            }
+        }
+    }
+
+    // Waits for bytes, once everything has been taken that came before.
+    fn fill(&mut self, operation: &'static str) -> Result<(), HostError> {
+        let count = self.stream.read(&mut self.input).map_err(network(operation))?;
+        if count == 0 {
+            let reason = "it closed the connection".to_owned();
+            return Err(HostError::Protocol { operation, reason });
+        }
+        self.unread = [0, count];
+        Ok(())
     }
 
     // Takes the next thing that the controller says.
@@ -50,29 +89,22 @@ impl Wire {
         operation: &'static str,
         mut heard: impl FnMut(Answer<'_>),
     ) -> Result<(), HostError> {
-        loop {
-            let [start, end] = self.unread;
-            let mut rest = &self.input[start..end];
-            let answer = self.queue.receive(&mut rest);
-            self.unread[0] = end - rest.len();
-            match answer {
-                Ok(Some(answer)) => {
-                    heard(answer);
-                    return Ok(());
-                }
-                Ok(None) => {}
-                Err(fatal) => {
-                    let reason = format!("it speaks no NVMe/TCP: {:?}", fatal.status);
-                    return Err(HostError::Protocol { operation, reason });
-                }
-            }
-            let count = self.stream.read(&mut self.input).map_err(network(operation))?;
-            if count == 0 {
-                let reason = "it closed the connection".to_owned();
-                return Err(HostError::Protocol { operation, reason });
-            }
-            self.unread = [0, count];
+        while !self.next(operation, &mut heard)? {
+            self.fill(operation)?;
         }
+        Ok(())
+    }
+
+    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
+    /// `is_readable`.
+    pub(crate) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
+        let operation = "listen to the controller";
+        while self.next(operation, |_| {})? {}
+        if is_readable {
+            self.fill(operation)?;
+            while self.next(operation, |_| {})? {}
+        }
+        Ok(())
     }
 
     /// Asks for something; its result, and its data if it brings any.
