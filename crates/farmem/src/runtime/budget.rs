@@ -62,7 +62,8 @@ impl Supervisor<'_> {
                 }
             }
             let headroom = limit.map_or(0, |limit| self.config.batch(limit));
-            lane.set_low(if limit.is_some() { (headroom / 2).cast_signed() } else { i64::MIN });
+            let low = headroom / 2 + self.margins[budget][tier].pages();
+            lane.set_low(if limit.is_some() { low.cast_signed() } else { i64::MIN });
             self.size_residencies(budget, tier, limit);
         }
         self.set_unlimited(budget, !any);
@@ -146,15 +147,17 @@ impl Supervisor<'_> {
             return;
         };
         let batch = self.config.batch(limit);
+        self.keep_margin(budget, tier, limit);
+        let margin = self.margins[budget][tier].pages().cast_signed();
         loop {
             let free = self.tables.lane(budget, tier).free();
             let resident = limit.cast_signed().saturating_sub(free);
             self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
             let stalled = self.waiting.frames(budget, tier);
-            let wanted = batch.cast_signed() - free + stalled;
+            let wanted = batch.cast_signed() + margin - free + stalled;
             // The doorbell rings at half a batch. Until it would ring again nothing more is done:
             // few large evictions interrupt the program less often than many small ones.
-            if stalled == 0 && free > (batch / 2).cast_signed() {
+            if stalled == 0 && free > (batch / 2).cast_signed() + margin {
                 return;
             }
             let Ok(wanted) = u64::try_from(wanted) else {
@@ -182,6 +185,21 @@ impl Supervisor<'_> {
                 }
                 return;
             }
+        }
+    }
+
+    // Faults that went through without a frame say how late evictions come on this machine.
+    fn keep_margin(&mut self, budget: usize, tier: usize, limit: u64) {
+        if self.config.trap != TrapKind::Bpf {
+            return;
+        }
+        let batch = self.config.batch(limit);
+        let lane = self.tables.lane(budget, tier);
+        let margin = &mut self.margins[budget][tier];
+        let before = margin.pages();
+        let pages = margin.look(lane.free(), limit, batch, sys::clock::monotonic_ns());
+        if pages != before {
+            lane.set_low((batch / 2 + pages).cast_signed());
         }
     }
 

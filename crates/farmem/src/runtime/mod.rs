@@ -23,6 +23,7 @@ mod filter;
 mod fork;
 mod greet;
 mod link;
+mod margin;
 mod moves;
 mod preload;
 #[path = "../../../farmem-preload/src/protocol.rs"]

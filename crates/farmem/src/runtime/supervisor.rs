@@ -28,6 +28,7 @@ use sys::seccomp::Listener;
 use super::arena::Arena;
 use super::config::{RunConfig, TrapKind};
 use super::fork::Fork;
+use super::margin::Margin;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::signal::{self, SIGCONT, SIGKILL};
@@ -68,6 +69,8 @@ pub struct Supervisor<'a> {
     /// How many resident pages each budget may have right now: more than its limit while it
     /// shrinks.
     pub(crate) ceilings: Vec<Vec<u64>>,
+    /// By budget and tier.
+    pub(crate) margins: Vec<Vec<Margin>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
     /// Pages fetched ahead whose words have a time of arrival: that time, slot, page.
@@ -123,6 +126,7 @@ impl<'a> Supervisor<'a> {
         let mut supervisor = Self {
             budgets: vec![vec![None; tiers]; PROCS_MAX],
             ceilings: vec![vec![0; tiers]; PROCS_MAX],
+            margins: vec![vec![Margin::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
             child: spawned.pid,
             tables: trap.tables,

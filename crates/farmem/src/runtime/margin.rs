@@ -1,0 +1,62 @@
+//! Frames kept free beyond a batch, on a machine where evictions have come late.
+//!
+//! A supervisor that does not get a processor in time lets faults through without a frame. Where
+//! that has happened, so many more frames are kept free, and ever fewer while it does not happen
+//! again.
+
+/// The margin of one budget: none until faults have been late for a frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Margin {
+    pages: u64,
+    changed_ns: u64,
+}
+
+/// How long a margin that nobody needed stays before half of it goes.
+const HALF_LIFE_NS: u64 = 1_000_000_000;
+/// Share of a budget that it takes at most: an eighth.
+const MOST: u64 = 8;
+
+impl Margin {
+    /// The pages that it has now, with `free` frames left of a budget of `limit` pages; fewer than
+    /// none are left when faults went through without one, which up to half a `batch` may.
+    pub(crate) const fn look(&mut self, free: i64, limit: u64, batch: u64, now_ns: u64) -> u64 {
+        let late = if free < 0 { free.unsigned_abs() } else { 0 };
+        if late > batch / 2 {
+            let wanted = self.pages + late * 2;
+            let most = limit / MOST;
+            self.pages = if wanted < most { wanted } else { most };
+            self.changed_ns = now_ns;
+        } else if self.pages > 0 && now_ns.saturating_sub(self.changed_ns) >= HALF_LIFE_NS {
+            self.pages /= 2;
+            self.changed_ns = now_ns;
+        }
+        self.pages
+    }
+
+    /// As it was when it was last looked at.
+    pub(crate) const fn pages(&self) -> u64 {
+        self.pages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_with_late_evictions_and_goes_when_there_are_none() {
+        let mut margin = Margin::default();
+        assert_eq!(margin.look(-4, 8000, 8, 0), 0);
+        assert_eq!(margin.look(-30, 8000, 8, 0), 60);
+        assert_eq!(margin.look(-10, 8000, 8, 1), 80, "what it had was not enough");
+        assert_eq!(margin.look(-5000, 8000, 8, 2), 1000, "an eighth at most");
+        assert_eq!(margin.look(5, 8000, 8, HALF_LIFE_NS), 1000);
+        assert_eq!(margin.look(5, 8000, 8, 2 + HALF_LIFE_NS), 500);
+        assert_eq!(margin.look(5, 8000, 8, 3 + HALF_LIFE_NS), 500);
+        for second in 2..12 {
+            margin.look(0, 8000, 8, 2 + second * HALF_LIFE_NS);
+        }
+        assert_eq!(margin.pages(), 0);
+        assert_eq!(margin.look(-1, 7, 0, 0), 0, "a few pages have no room for one");
+    }
+}
