@@ -177,9 +177,9 @@ impl UnitData {
         body
     }
 
-    // SBC-3 6.6.5: LBPU, LBPWS, LBPWS10, LBPRZ; thin.
+    // SBC-3 6.6.5: LBPU, LBPWS, LBPRZ; thin.
     fn provisioning(&self) -> Vec<u8> {
-        if self.is_thin { vec![0, 0xe4, 2, 0] } else { vec![0; 4] }
+        if self.is_thin { vec![0, 0xc4, 2, 0] } else { vec![0; 4] }
     }
 
     /// The data of READ CAPACITY(10) (SBC-3 5.15.2).

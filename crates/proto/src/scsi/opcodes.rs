@@ -35,7 +35,8 @@ const fn action(code: u8, action: u8, usage: &'static [u8]) -> Opcode {
 }
 
 // In order of opcodes and service actions. Of byte 1: 10h DPO, 08h FUA or UNMAP or ANCHOR, as the
-// command has it; protection information, group numbers and NACA are not supported.
+// command has it; protection information and NACA are not supported, and
+// group numbers only where they are all that makes a difference.
 #[rustfmt::skip] // one row, one line
 const OPCODES: [Opcode; 50] = [
     plain(0x00, b"\x00\0\0\0\0\0"),                                    // TEST UNIT READY
@@ -54,9 +55,9 @@ const OPCODES: [Opcode; 50] = [
     plain(0x2a, b"\x2a\x18\xff\xff\xff\xff\0\xff\xff\0"),              // WRITE(10)
     plain(0x2e, b"\x2e\x16\xff\xff\xff\xff\0\xff\xff\0"),              // WRITE AND VERIFY(10)
     plain(0x2f, b"\x2f\x16\xff\xff\xff\xff\0\xff\xff\0"),              // VERIFY(10)
-    plain(0x34, b"\x34\x02\xff\xff\xff\xff\0\xff\xff\0"),              // PRE-FETCH(10)
+    plain(0x34, b"\x34\x02\xff\xff\xff\xff\x1f\xff\xff\0"),              // PRE-FETCH(10)
     plain(0x35, b"\x35\x02\xff\xff\xff\xff\0\xff\xff\0"),              // SYNCHRONIZE CACHE(10)
-    plain(0x41, b"\x41\x08\xff\xff\xff\xff\0\xff\xff\0"),              // WRITE SAME(10)
+    plain(0x41, b"\x41\0\xff\xff\xff\xff\0\xff\xff\0"),              // WRITE SAME(10)
     Opcode { needs: Needs::Thin, ..plain(0x42, b"\x42\0\0\0\0\0\0\xff\xff\0") }, // UNMAP
     plain(0x55, b"\x55\x11\0\0\0\0\0\xff\xff\0"),                      // MODE SELECT(10)
     plain(0x5a, b"\x5a\x18\xff\xff\0\0\0\xff\xff\0"),                  // MODE SENSE(10)
@@ -77,7 +78,7 @@ const OPCODES: [Opcode; 50] = [
     plain(0x8b, b"\x8b\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // ORWRITE(16)
     plain(0x8e, b"\x8e\x16\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // ... VERIFY(16)
     plain(0x8f, b"\x8f\x16\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // VERIFY(16)
-    plain(0x90, b"\x90\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // PRE-FETCH(16)
+    plain(0x90, b"\x90\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x1f\0"), // PRE-FETCH(16)
     plain(0x91, b"\x91\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // SYNC... (16)
     plain(0x93, b"\x93\x09\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // WRITE SAME(16)
     Opcode {                                                           // WRITE ATOMIC(16)
@@ -99,8 +100,8 @@ const VERIFIES: [Opcode; 2] = [
     plain(0xaf, b"\xaf\x16\xff\xff\xff\xff\xff\xff\xff\xff\0\0"),      // VERIFY(12)
 ];
 
-/// Commands whose byte 1 may ask for blocks to be given back.
-const WRITE_SAME: [u8; 2] = [0x41, 0x93];
+/// The command whose byte 1 may ask for blocks to be given back; WRITE SAME(10) may not (LBPWS10).
+const WRITE_SAME: u8 = 0x93;
 const UNMAP: u8 = 1 << 3;
 
 impl Opcode {
@@ -118,7 +119,7 @@ impl Opcode {
     }
 
     fn usage(&self, unit: &UnitData, at: usize) -> u8 {
-        let has_unmap = unit.is_thin || !WRITE_SAME.contains(&self.code) || at != 1;
+        let has_unmap = unit.is_thin || self.code != WRITE_SAME || at != 1;
         if has_unmap { self.usage[at] } else { self.usage[at] & !UNMAP }
     }
 }

@@ -18,6 +18,13 @@ pub enum Operation {
         /// All of it is seen, or nothing.
         is_atomic: bool,
     },
+    /// As a write, of less than the last block: what comes takes the place of the beginning of what
+    /// is there, and the rest of that stays. An initiator that sends less than it asks for gets
+    /// this far (RFC 7143 11.4.5.1).
+    Patch {
+        /// As for a write.
+        forced: bool,
+    },
     /// What comes is written, put on the medium and read again; compared too with `compares`.
     WriteAndVerify {
         /// Whether what was read is compared.
@@ -79,6 +86,8 @@ pub struct Plan {
     pub length: u64,
     /// Its data.
     pub transfer: Transfer,
+    /// Bytes that the command is about, for the residual: its data's, unless less of that comes.
+    pub about_bytes: u64,
 }
 
 /// Blocks to give back.
@@ -143,7 +152,7 @@ pub(super) fn plan(
     }
     if operation == Operation::Flush {
         let transfer = Transfer::None;
-        return Ok(Some(Plan { operation, offset: 0, length: 0, transfer }));
+        return Ok(Some(Plan { operation, offset: 0, length: 0, transfer, about_bytes: 0 }));
     }
     if extent.count == 0 {
         return Ok(None);
@@ -160,7 +169,7 @@ pub(super) fn plan(
         _ if bytes > 0 => Transfer::Out(bytes),
         _ => Transfer::None,
     };
-    Ok(Some(Plan { operation, offset, length, transfer }))
+    Ok(Some(Plan { operation, offset, length, transfer, about_bytes: bytes }))
 }
 
 // Where, what, how many blocks at most, and how many bytes come or go for a byte of them.
@@ -201,6 +210,36 @@ fn shape(command: Command, unit: &UnitData) -> Result<(Extent, Operation, u32, u
         }
         _ => return Err(Sense::INVALID_OPCODE),
     })
+}
+
+impl Plan {
+    /// What is left of it if no more than `sent_bytes` come with it; `None` if that is nothing, and
+    /// an error if all or nothing is to be done.
+    ///
+    /// An initiator that sends less than its command takes is told how much less (RFC 7143
+    /// 11.4.5.1) and what it has sent is written; everything else is not carried out then.
+    pub(super) fn of_sent(self, sent_bytes: u32, unit: &UnitData) -> Result<Option<Self>, Sense> {
+        let Transfer::Out(wanted) = self.transfer else { return Ok(Some(self)) };
+        let sent = u64::from(sent_bytes);
+        let is_strict = matches!(
+            self.operation,
+            Operation::WriteSame { .. } | Operation::CompareAndWrite { .. }
+        );
+        if sent == wanted || sent > wanted && !is_strict {
+            return Ok(Some(self));
+        }
+        let forced = match self.operation {
+            Operation::Write { forced, is_atomic: false } => forced,
+            Operation::WriteAndVerify { .. } => true,
+            _ => return Err(Sense::INVALID_FIELD_IN_INFORMATION_UNIT),
+        };
+        let block = u64::from(unit.block_bytes());
+        let operation =
+            if sent.is_multiple_of(block) { self.operation } else { Operation::Patch { forced } };
+        let length = sent.next_multiple_of(block);
+        let transfer = Transfer::Out(sent);
+        Ok((sent > 0).then_some(Self { operation, length, transfer, ..self }))
+    }
 }
 
 // SBC-3 5.38: 0 blocks are all from the first on.

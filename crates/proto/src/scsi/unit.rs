@@ -17,7 +17,7 @@ use super::cdb::Command;
 use super::inquiry::{self, UnitData, UnitPort};
 use super::mode::{self, Asked, ModeState};
 use super::opcodes;
-use super::plan::{self, Operation, Plan, Transfer, UnmapRange, unmap_ranges};
+use super::plan::{self, Plan, UnmapRange, unmap_ranges};
 use super::reservation::{self, Out, PARAMETER_BYTES, PersistentReservations, TransportId};
 use super::sense::{Sense, Status};
 
@@ -246,8 +246,31 @@ impl LogicalUnit {
         }
         let step = command.and_then(|command| self.carry_out(nexus, command, cdb, port));
         match step {
-            Ok(step) => enough(step, sent_bytes),
+            Ok(step) => self.of_sent(step, sent_bytes, cdb),
             Err(sense) => Step::Answer(Outcome::check(sense)),
+        }
+    }
+
+    // What is done with as much data as comes.
+    fn of_sent(&self, step: Step, sent_bytes: u32, cdb: &[u8; 16]) -> Step {
+        let refused = |about_bytes| {
+            let outcome = Outcome::check(Sense::INVALID_FIELD_IN_INFORMATION_UNIT);
+            Step::Answer(Outcome { about_bytes, ..outcome })
+        };
+        match step {
+            Step::Parameters(_, wanted) if sent_bytes < wanted => refused(u64::from(wanted)),
+            Step::Device(plan) => match plan.of_sent(sent_bytes, &self.data) {
+                Ok(Some(plan)) => Step::Device(plan),
+                Ok(None) => Step::Answer(Outcome::good(plan.about_bytes)),
+                Err(_) => refused(plan.about_bytes),
+            },
+            // Data to compare no blocks with: their number has eight bits (SBC-3 5.2).
+            Step::Answer(Outcome { status: Status::Good, .. })
+                if cdb[0] == 0x89 && sent_bytes > 0 =>
+            {
+                Step::Answer(Outcome::check(Sense::in_cdb(13, None)))
+            }
+            other => other,
         }
     }
 
@@ -432,28 +455,6 @@ impl LogicalUnit {
             (false, false) => Ok(()),
         }
     }
-}
-
-// As much of what comes as the command takes, or it is not carried out: FCP and iSCSI agree on
-// this answer. Where all blocks get the same, or are compared first, it must be neither more.
-fn enough(step: Step, sent_bytes: u32) -> Step {
-    let (wanted, is_strict) = match &step {
-        Step::Parameters(_, length) => (u64::from(*length), false),
-        Step::Device(Plan { transfer: Transfer::Out(bytes), operation, .. }) => {
-            let is_strict = matches!(
-                operation,
-                Operation::WriteSame { .. } | Operation::CompareAndWrite { .. }
-            );
-            (*bytes, is_strict)
-        }
-        _ => return step,
-    };
-    let sent = u64::from(sent_bytes);
-    if sent < wanted || is_strict && sent != wanted {
-        let outcome = Outcome::check(Sense::INVALID_FIELD_IN_INFORMATION_UNIT);
-        return Step::Answer(Outcome { about_bytes: wanted, ..outcome });
-    }
-    step
 }
 
 fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {

@@ -48,7 +48,7 @@ fn where_and_how_much_is_read_from_every_length() {
         (&[0x2f, 2, 0, 0, 0, 7, 0, 0, 4], Operation::Verify(Check::Data), 7, 4, out(2048)),
         (&[0x2f, 6, 0, 0, 0, 7, 0, 0, 4], Operation::Verify(Check::Block), 7, 4, out(512)),
         (
-            &[0x41, 8, 0, 0, 0, 7, 0, 0, 4],
+            &[0x93, 8, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 4],
             Operation::WriteSame { has_data: true, unmaps: true },
             7,
             4,
@@ -77,7 +77,12 @@ fn where_and_how_much_is_read_from_every_length() {
         ),
     ];
     for (bytes, operation, first, count, transfer) in cases {
-        let expected = Plan { operation, offset: first * 512, length: count * 512, transfer };
+        let (offset, length) = (first * 512, count * 512);
+        let (Transfer::Out(about_bytes) | Transfer::In(about_bytes)) = transfer else {
+            assert_eq!(plan(bytes).about_bytes, 0);
+            continue;
+        };
+        let expected = Plan { operation, offset, length, transfer, about_bytes };
         assert_eq!(plan(bytes), expected, "{bytes:x?}");
     }
 }
@@ -145,27 +150,49 @@ fn bits_that_mean_nothing_are_refused_where_they_stand() {
     }
     let mut thick = quiet(proto::scsi::UnitData { is_thin: false, ..unit_data() });
     assert_eq!(answer(&mut thick, A, &[0x42]).sense, Some(Sense::INVALID_OPCODE));
-    let same = [0x41, 8, 0, 0, 0, 0, 0, 0, 1];
+    let same = [0x93, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     assert_eq!(answer(&mut thick, A, &same).sense, Some(Sense::in_cdb(1, Some(3))));
 }
 
 #[test]
-fn data_that_does_not_suffice_is_not_asked_for() {
+fn what_is_sent_is_written_and_no_more() {
     let mut unit = quiet(unit_data());
-    let two = cdb(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 2]);
-    for sent in [0, 200, 512, 1023] {
-        let Step::Answer(outcome) = unit.begin(A, &two, sent, PORT) else {
-            panic!("{sent} bytes are too few");
-        };
-        let expected = Sense::INVALID_FIELD_IN_INFORMATION_UNIT;
-        assert_eq!((outcome.sense, outcome.about_bytes), (Some(expected), 1024), "{sent}");
+    let mut of = |bytes: &[u8], sent| unit.begin(A, &cdb(bytes), sent, PORT);
+    let two = [0x2a, 8, 0, 0, 0, 3, 0, 0, 2];
+    assert_eq!(of(&two, 0), Step::Answer(proto::scsi::Outcome::good(1024)));
+    let patch = Operation::Patch { forced: true };
+    let cases = [
+        (200, patch, 512, 200),
+        (512, write(true), 512, 512),
+        (1023, patch, 1024, 1023),
+        (1024, write(true), 1024, 1024),
+        (4096, write(true), 1024, 1024),
+    ];
+    for (sent, operation, length, bytes) in cases {
+        let transfer = Transfer::Out(bytes);
+        let plan = Plan { operation, offset: 1536, length, transfer, about_bytes: 1024 };
+        assert_eq!(of(&two, sent), Step::Device(plan), "{sent}");
     }
-    for sent in [1024, 4096] {
-        assert!(matches!(unit.begin(A, &two, sent, PORT), Step::Device(_)), "{sent}");
+    // Where all blocks get the same, or are compared, or seen at once, it is that or nothing.
+    let compare = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    let atomic = [0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
+    let cases: [(&[u8], u32, &[u32]); 4] = [
+        (&[0x41, 0, 0, 0, 0, 0, 0, 0, 2], 512, &[0, 256, 1024]),
+        (&compare, 1024, &[0, 512, 1536]),
+        (&atomic, 1024, &[0, 512]),
+        (&[0x2f, 2, 0, 0, 0, 0, 0, 0, 2], 1024, &[0, 512]),
+    ];
+    for (bytes, right, wrong) in cases {
+        assert!(matches!(of(bytes, right), Step::Device(_)), "{bytes:x?}");
+        for sent in wrong {
+            let Step::Answer(outcome) = of(bytes, *sent) else { panic!("{bytes:x?} {sent}") };
+            assert_eq!(outcome.sense, Some(Sense::INVALID_FIELD_IN_INFORMATION_UNIT));
+            assert_eq!(outcome.about_bytes, u64::from(right));
+        }
     }
-    let same = cdb(&[0x41, 0, 0, 0, 0, 0, 0, 0, 2]);
-    assert!(matches!(unit.begin(A, &same, 512, PORT), Step::Device(_)));
-    assert!(matches!(unit.begin(A, &same, 1024, PORT), Step::Answer(_)), "more than one block");
+    let none = [0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let Step::Answer(outcome) = of(&none, 1024) else { panic!("nothing to compare with") };
+    assert_eq!(outcome.sense, Some(Sense::in_cdb(13, None)));
 }
 
 #[test]

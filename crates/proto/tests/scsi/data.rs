@@ -40,7 +40,7 @@ fn pages_are_those_that_are_listed() {
     assert_eq!(limits[20..28], [0, 0, 0x20, 0, 0, 0, 0, 16]);
     assert_eq!(limits[36..48], [0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 8]);
     assert_eq!(page(0xb1)[4..6], [0, 1]);
-    assert_eq!(page(0xb2)[5], 0xe4);
+    assert_eq!(page(0xb2)[5], 0xc4);
 }
 
 #[test]

@@ -60,23 +60,19 @@ pub(crate) fn cdb(bytes: &[u8]) -> [u8; 16] {
     cdb
 }
 
-/// What is to be done for a command with as much data as it takes.
+/// What is to be done for a command with as much data as it takes: more than that, unless that is
+/// too much.
 pub(crate) fn step(unit: &mut LogicalUnit, nexus: Nexus, bytes: &[u8]) -> Step {
-    for sent_bytes in [0, 512, 1024] {
-        let step = unit.begin(nexus, &cdb(bytes), sent_bytes, PORT);
-        let Step::Answer(outcome) = &step else { return step };
-        if outcome.sense != Some(Sense::INVALID_FIELD_IN_INFORMATION_UNIT) {
-            return step;
-        }
-        if sent_bytes < 512 {
+    let step = unit.begin(nexus, &cdb(bytes), 1 << 30, PORT);
+    match &step {
+        Step::Answer(outcome)
+            if outcome.sense == Some(Sense::INVALID_FIELD_IN_INFORMATION_UNIT) =>
+        {
             let wanted = u32::try_from(outcome.about_bytes).expect("short");
-            let again = unit.begin(nexus, &cdb(bytes), wanted, PORT);
-            if !matches!(&again, Step::Answer(other) if other == outcome) {
-                return again;
-            }
+            unit.begin(nexus, &cdb(bytes), wanted, PORT)
         }
+        _ => step,
     }
-    panic!("it takes no amount of data: {bytes:x?}");
 }
 
 pub(crate) fn answer(unit: &mut LogicalUnit, nexus: Nexus, bytes: &[u8]) -> Outcome {
