@@ -14,5 +14,6 @@
 mod reservation;
 mod wire;
 
+pub mod iscsi;
 pub mod nvme;
 pub mod scsi;

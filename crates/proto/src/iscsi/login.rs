@@ -1,0 +1,457 @@
+//! A target's end of a connection until it is in full feature phase (RFC 7143 6.3, 11.12, 11.13).
+//!
+//! ```text
+//! request ─► who? ─► admitted ─┬─► security ─► operational ─┬─► where? ─► established
+//!                              └────────────────────────────┘
+//! ```
+//!
+//! Invariants:
+//! - Who asks is known before anything is settled, and has proved it before anything else follows.
+//! - Text is bounded, requests are bounded, and an answer fits one PDU.
+
+use std::collections::BTreeSet;
+
+use super::chap::{Chap, Nonce};
+use super::decoder::{DEFAULT_DATA_BYTES, Decoder, Event, Fatal};
+use super::keys::{Parameters, Said, Wishes};
+use super::pdu::{Digests, Header, LoginRequest, LoginResponse, LoginStage, Window, trailer};
+use super::proof::Proof;
+use super::text;
+
+/// Requests of one login.
+const REQUESTS_MAX: u32 = 64;
+/// Bytes of a name (4.2.7.1).
+pub const NAME_BYTES_MAX: usize = 223;
+
+pub(crate) const SECURITY: u8 = 0;
+pub(crate) const OPERATIONAL: u8 = 1;
+pub(crate) const FULL_FEATURE: u8 = 3;
+
+/// How a login ends (11.13.5): class and detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum LoginStatus {
+    /// It was done.
+    Success = 0x0000,
+    /// What the initiator says cannot be.
+    InitiatorError = 0x0200,
+    /// It has not proved who it is.
+    AuthenticationFailure = 0x0201,
+    /// It may not.
+    AuthorizationFailure = 0x0202,
+    /// There is no such target.
+    NotFound = 0x0203,
+    /// No version in common.
+    UnsupportedVersion = 0x0205,
+    /// More connections than agreed.
+    TooManyConnections = 0x0206,
+    /// It has not said who it is, or what it wants.
+    MissingParameter = 0x0207,
+    /// The session is another's.
+    CannotInclude = 0x0208,
+    /// There is no such type of session.
+    SessionTypeUnsupported = 0x0209,
+    /// There is no such session.
+    SessionDoesNotExist = 0x020a,
+    /// A request that may not come now.
+    InvalidRequest = 0x020b,
+    /// Something inside failed.
+    TargetError = 0x0300,
+    /// Not now.
+    ServiceUnavailable = 0x0301,
+    /// There is no room.
+    OutOfResources = 0x0302,
+}
+
+/// Who asks, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// InitiatorName.
+    pub initiator: String,
+    /// TargetName; none in a discovery session.
+    pub target: Option<String>,
+    /// Identifier of the session at the initiator.
+    pub isid: [u8; 6],
+    /// Of the session that the connection is to belong to; 0 for a new one.
+    pub tsih: u16,
+    /// Identifier of the connection in its session.
+    pub cid: u16,
+}
+
+/// What an initiator has to prove, and what it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Admission {
+    /// What both ends prove; nothing if there is none.
+    pub chap: Option<Chap>,
+    /// TargetPortalGroupTag.
+    pub group: u16,
+    /// TargetAlias, if there is one.
+    pub alias: Option<String>,
+}
+
+/// Something that a login asks of whoever owns the target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginEvent {
+    /// Whether this initiator may: [`Login::admit`] or [`Login::refuse`].
+    Identified(Identity),
+    /// Where the connection belongs: [`Login::establish`] or [`Login::refuse`].
+    Agreed(Identity, Parameters),
+}
+
+/// A connection in full feature phase, to become part of a session.
+#[derive(Debug)]
+pub struct Link {
+    pub(crate) decoder: Decoder,
+    pub(crate) digests: Digests,
+    pub(crate) cid: u16,
+    pub(crate) stat_sn: u32,
+    pub(crate) cmd_sn: u32,
+    /// As an initiator was told.
+    pub(crate) max_cmd_sn: u32,
+    pub(crate) parameters: Parameters,
+    pub(crate) is_discovery: bool,
+}
+
+/// What the login waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// The initiator's next request.
+    Request,
+    /// To be told whether it may.
+    Admission,
+    /// To be told where it belongs.
+    Place,
+    Nothing,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Login {
+    decoder: Decoder,
+    wishes: Wishes,
+    nonce: Nonce,
+    waits: Waits,
+    /// The first request, and the one that is answered next.
+    first: Option<LoginRequest>,
+    request: LoginRequest,
+    requests: u32,
+    /// Text of the request, perhaps of several PDUs.
+    text: Vec<u8>,
+    stage: u8,
+    identity: Option<Identity>,
+    admission: Admission,
+    proof: Proof,
+    parameters: Parameters,
+    /// Keys that have been settled.
+    settled: BTreeSet<String>,
+    has_told_group: bool,
+    has_told_bytes: bool,
+    stat_sn: u32,
+    answer: Vec<u8>,
+}
+
+impl Login {
+    /// A connection on which nothing has come yet; `nonce` is for this login only.
+    #[must_use]
+    pub fn new(wishes: Wishes, nonce: Nonce) -> Self {
+        Self {
+            decoder: Decoder::new(),
+            wishes,
+            nonce,
+            waits: Waits::Request,
+            first: None,
+            request: LoginRequest::default(),
+            requests: 0,
+            text: Vec::new(),
+            stage: SECURITY,
+            identity: None,
+            admission: Admission::default(),
+            proof: Proof::default(),
+            parameters: Parameters::default(),
+            settled: BTreeSet::new(),
+            has_told_group: false,
+            has_told_bytes: false,
+            stat_sn: 1,
+            answer: Vec::new(),
+        }
+    }
+
+    /// Takes bytes off the front of `input` until somebody is to be asked; what is to be answered
+    /// without that is appended to `out`.
+    ///
+    /// # Errors
+    /// When the connection is to be closed once `out` was sent.
+    pub fn receive(
+        &mut self,
+        input: &mut &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<LoginEvent>, Fatal> {
+        while self.waits == Waits::Request
+            && let Some(event) = self.decoder.next(input)?
+        {
+            let is_whole = match event {
+                Event::Header(Header::LoginRequest(request), length) => {
+                    self.begin(request).map_err(|status| self.fail(status, out))?;
+                    length == 0
+                }
+                // 6.3: nothing else comes before the end of a login.
+                Event::Header(header, _) => {
+                    return Err(Fatal::Sequence { opcode: header.opcode() });
+                }
+                Event::Data(bytes) => {
+                    if self.text.len() + bytes.len() > text::TEXT_BYTES_MAX {
+                        return Err(self.fail(LoginStatus::InitiatorError, out));
+                    }
+                    self.text.extend_from_slice(bytes);
+                    false
+                }
+                Event::End { .. } => true,
+            };
+            if is_whole {
+                let event = self.whole(out).map_err(|status| self.fail(status, out))?;
+                if event.is_some() {
+                    return Ok(event);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The initiator may go on; [`Login::receive`] does, and says what follows.
+    ///
+    /// # Errors
+    /// As [`Login::receive`].
+    pub fn admit(
+        &mut self,
+        admission: Admission,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<LoginEvent>, Fatal> {
+        if self.waits != Waits::Admission {
+            return Ok(None);
+        }
+        self.admission = admission;
+        self.waits = Waits::Request;
+        self.settle(out).map_err(|status| self.fail(status, out))
+    }
+
+    /// The initiator may not go on: the connection is to be closed once `out` was sent.
+    pub fn refuse(&mut self, status: LoginStatus, out: &mut Vec<u8>) {
+        let _always = self.fail(status, out);
+    }
+
+    /// The connection belongs to this session from now on, whose window this is; a new session's
+    /// begins with the login's own number.
+    pub fn establish(mut self, tsih: u16, window: Option<[u32; 2]>, out: &mut Vec<u8>) -> Link {
+        let cmd_sn = self.request.numbers.cmd_sn;
+        let [exp_cmd_sn, max_cmd_sn] = window.unwrap_or([cmd_sn, cmd_sn]);
+        let stage = LoginStage { transits: true, next: FULL_FEATURE, ..self.request.stage };
+        let window = Window { stat_sn: self.stat_sn, exp_cmd_sn, max_cmd_sn };
+        self.respond(LoginStatus::Success, stage, tsih, window, out);
+        self.decoder.agree(self.parameters.digests, self.wishes.data_bytes);
+        Link {
+            decoder: self.decoder,
+            digests: self.parameters.digests,
+            cid: self.request.cid,
+            stat_sn: self.stat_sn,
+            cmd_sn,
+            max_cmd_sn,
+            parameters: self.parameters,
+            is_discovery: self.identity.is_some_and(|identity| identity.target.is_none()),
+        }
+    }
+
+    // 11.12: what can be said of a request without its text.
+    fn begin(&mut self, request: LoginRequest) -> Result<(), LoginStatus> {
+        self.request = request;
+        self.requests += 1;
+        let stage = request.stage;
+        // Version 0 is the only one (11.12.5).
+        if request.version_min > 0 {
+            return Err(LoginStatus::UnsupportedVersion);
+        }
+        if self.requests > REQUESTS_MAX || stage.transits && stage.continues {
+            return Err(LoginStatus::InitiatorError);
+        }
+        let is_forward = !stage.transits
+            || stage.current < stage.next && matches!(stage.next, OPERATIONAL | FULL_FEATURE);
+        if !is_forward || !matches!(stage.current, SECURITY | OPERATIONAL) {
+            return Err(LoginStatus::InvalidRequest);
+        }
+        match self.first {
+            None => {
+                self.first = Some(request);
+                self.stage = stage.current;
+            }
+            Some(first) => {
+                let same = |one: &LoginRequest| (one.isid, one.tsih, one.cid, one.itt);
+                if same(&first) != same(&request) {
+                    return Err(LoginStatus::InitiatorError);
+                }
+                if stage.current != self.stage {
+                    return Err(LoginStatus::InvalidRequest);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // A PDU has come whole.
+    fn whole(&mut self, out: &mut Vec<u8>) -> Result<Option<LoginEvent>, LoginStatus> {
+        if self.request.stage.continues {
+            // 6.2: an empty answer asks for the rest.
+            self.answer_request(false, out)?;
+            return Ok(None);
+        }
+        if self.identity.is_some() {
+            return self.settle(out);
+        }
+        let identity = self.identify()?;
+        self.identity = Some(identity.clone());
+        self.waits = Waits::Admission;
+        Ok(Some(LoginEvent::Identified(identity)))
+    }
+
+    // 6.3: the first request says who asks, and for what.
+    fn identify(&self) -> Result<Identity, LoginStatus> {
+        let pairs = text::read(&self.text).map_err(|_| LoginStatus::InitiatorError)?;
+        let value = |key: &str| pairs.iter().find(|pair| pair.0 == key).map(|pair| pair.1);
+        let is_name = |name: &&str| !name.is_empty() && name.len() <= NAME_BYTES_MAX;
+        let initiator = value("InitiatorName").ok_or(LoginStatus::MissingParameter)?;
+        let initiator = Some(initiator).filter(is_name).ok_or(LoginStatus::InitiatorError)?;
+        let target = match value("SessionType") {
+            Some("Discovery") => None,
+            None | Some("Normal") => {
+                let target = value("TargetName").ok_or(LoginStatus::MissingParameter)?;
+                Some(Some(target).filter(is_name).ok_or(LoginStatus::InitiatorError)?)
+            }
+            Some(_) => return Err(LoginStatus::SessionTypeUnsupported),
+        };
+        Ok(Identity {
+            initiator: initiator.to_owned(),
+            target: target.map(str::to_owned),
+            isid: self.request.isid,
+            tsih: self.request.tsih,
+            cid: self.request.cid,
+        })
+    }
+
+    // What the request's text asks for, and whether that ends the stage.
+    fn settle(&mut self, out: &mut Vec<u8>) -> Result<Option<LoginEvent>, LoginStatus> {
+        let text = std::mem::take(&mut self.text);
+        let mut pairs = text::read(&text).map_err(|_| LoginStatus::InitiatorError)?;
+        // FirstBurstLength depends on MaxBurstLength.
+        pairs.sort_by_key(|(key, _)| *key == "FirstBurstLength");
+        self.proof.take(&pairs, &self.admission, &self.nonce, &mut self.answer)?;
+        for (key, value) in pairs {
+            self.settle_key(key, value)?;
+        }
+        if self.admission.chap.is_some() && !self.proof.is_given() && self.stage != SECURITY {
+            return Err(LoginStatus::AuthenticationFailure);
+        }
+        self.declare();
+        let stage = self.request.stage;
+        let is_proved = self.admission.chap.is_none() || self.proof.is_given();
+        let transits = stage.transits && is_proved;
+        let Some(identity) = self.identity.clone().filter(|_| transits) else {
+            self.answer_request(false, out)?;
+            return Ok(None);
+        };
+        if stage.next == FULL_FEATURE {
+            self.waits = Waits::Place;
+            return Ok(Some(LoginEvent::Agreed(identity, self.parameters)));
+        }
+        self.stage = stage.next;
+        self.answer_request(true, out)?;
+        Ok(None)
+    }
+
+    fn settle_key(&mut self, key: &str, value: &str) -> Result<(), LoginStatus> {
+        let Some(identity) = &self.identity else { return Ok(()) };
+        // Said again, they are the same as before.
+        let named = match key {
+            "InitiatorName" => Some(identity.initiator.as_str()),
+            "TargetName" => identity.target.as_deref(),
+            "SessionType" => Some(if identity.target.is_none() { "Discovery" } else { "Normal" }),
+            "InitiatorAlias" => Some(value),
+            _ if Proof::is_about(key) => return Ok(()),
+            _ => None,
+        };
+        if let Some(named) = named {
+            return if named == value { Ok(()) } else { Err(LoginStatus::InitiatorError) };
+        }
+        // A target name in a discovery session says nothing (13.4).
+        if key == "TargetName" {
+            return Ok(());
+        }
+        if !self.settled.insert(key.to_owned()) {
+            return Err(LoginStatus::InitiatorError);
+        }
+        let is_discovery = identity.target.is_none();
+        let said = match self.parameters.settle(key, value, &self.wishes, is_discovery) {
+            Said::Nothing => return Ok(()),
+            Said::Broken => return Err(LoginStatus::InitiatorError),
+            Said::Value(value) => value,
+            Said::Reject => "Reject".to_owned(),
+            Said::Irrelevant => "Irrelevant".to_owned(),
+            Said::NotUnderstood => "NotUnderstood".to_owned(),
+        };
+        text::push(&mut self.answer, key, &said);
+        Ok(())
+    }
+
+    // What the initiator is told unasked: TargetPortalGroupTag with the first answer (13.9), what
+    // it may send when the operational stage is reached (13.12).
+    fn declare(&mut self) {
+        let is_normal = self.identity.as_ref().is_some_and(|identity| identity.target.is_some());
+        if is_normal && !self.has_told_group {
+            text::push(&mut self.answer, "TargetPortalGroupTag", &self.admission.group.to_string());
+            if let Some(alias) = &self.admission.alias {
+                text::push(&mut self.answer, "TargetAlias", alias);
+            }
+        }
+        self.has_told_group = true;
+        if self.stage == OPERATIONAL && !self.has_told_bytes {
+            let bytes = self.wishes.data_bytes.to_string();
+            text::push(&mut self.answer, "MaxRecvDataSegmentLength", &bytes);
+            self.has_told_bytes = true;
+        }
+    }
+
+    fn answer_request(&mut self, transits: bool, out: &mut Vec<u8>) -> Result<(), LoginStatus> {
+        if self.answer.len() > DEFAULT_DATA_BYTES as usize {
+            return Err(LoginStatus::InitiatorError);
+        }
+        let asked = self.request.stage;
+        let next = if transits { asked.next } else { 0 };
+        let stage = LoginStage { transits, continues: false, current: asked.current, next };
+        let cmd_sn = self.request.numbers.cmd_sn;
+        let window = Window { stat_sn: self.stat_sn, exp_cmd_sn: cmd_sn, max_cmd_sn: cmd_sn };
+        self.respond(LoginStatus::Success, stage, self.request.tsih, window, out);
+        Ok(())
+    }
+
+    fn respond(
+        &mut self,
+        status: LoginStatus,
+        stage: LoginStage,
+        tsih: u16,
+        window: Window,
+        out: &mut Vec<u8>,
+    ) {
+        let LoginRequest { isid, itt, .. } = self.request;
+        let response = LoginResponse { stage, isid, tsih, itt, window, status: status as u16 };
+        let answer = std::mem::take(&mut self.answer);
+        Header::LoginResponse(response).encode(Digests::default(), answer.len(), out);
+        out.extend_from_slice(&answer);
+        trailer(&answer, Digests::default(), out);
+        self.stat_sn = self.stat_sn.wrapping_add(1);
+    }
+
+    fn fail(&mut self, status: LoginStatus, out: &mut Vec<u8>) -> Fatal {
+        self.waits = Waits::Nothing;
+        self.answer.clear();
+        let window = Window { stat_sn: self.stat_sn, ..Window::default() };
+        self.respond(status, LoginStage::default(), self.request.tsih, window, out);
+        Fatal::Login(status as u16)
+    }
+}

@@ -1,0 +1,173 @@
+//! What an initiator asks a session but commands: pings, tasks to be managed, an end (RFC 7143
+//! 11.5, 11.9, 11.14, 11.18).
+
+use super::pdu::{AsyncMessage, Header, NO_TAG, TaskRequest, trailer};
+use super::session::{Arrival, Coming, Logout, Management, Reject, Session};
+use super::task::{Outstanding, Task};
+
+impl Session {
+    pub(super) fn nop<'a>(
+        &mut self,
+        number: u16,
+        [is_immediate, has_data]: [bool; 2],
+        lun: [u8; 8],
+        itt: u32,
+        out: &mut Vec<u8>,
+    ) -> Option<Arrival<'a>> {
+        let connection = self.connection_mut(number)?;
+        if itt == NO_TAG {
+            // 11.18: the answer to a ping of this end is immediate and has no tag.
+            let is_answer = is_immediate && connection.pings > 0;
+            connection.pings = connection.pings.saturating_sub(1);
+            return is_answer.then_some(Arrival::Pong);
+        }
+        connection.gathered.clear();
+        if has_data {
+            connection.coming = Coming::Ping { itt, lun };
+        } else {
+            self.send_ping_back(number, itt, lun, out);
+        }
+        None
+    }
+
+    pub(crate) fn send_ping_back(
+        &mut self,
+        number: u16,
+        itt: u32,
+        lun: [u8; 8],
+        out: &mut Vec<u8>,
+    ) {
+        let window = self.answer_window(number, true);
+        let Some(connection) = self.connection_mut(number) else { return };
+        let data = std::mem::take(&mut connection.gathered);
+        Header::NopIn { lun, itt, ttt: NO_TAG, window }.encode(connection.digests, data.len(), out);
+        out.extend_from_slice(&data);
+        trailer(&data, connection.digests, out);
+    }
+
+    /// Asks whether the initiator is still there (11.19).
+    pub fn ping(&mut self, number: u16, out: &mut Vec<u8>) {
+        let window = self.answer_window(number, false);
+        let Some(connection) = self.connection_mut(number) else { return };
+        connection.pings += 1;
+        // A tag that is none would ask for no answer.
+        let ttt = connection.pings;
+        let ping = Header::NopIn { lun: [0; 8], itt: NO_TAG, ttt, window };
+        ping.encode(connection.digests, 0, out);
+    }
+
+    pub(super) fn manage<'a>(
+        &mut self,
+        number: u16,
+        request: TaskRequest,
+        out: &mut Vec<u8>,
+    ) -> Option<Arrival<'a>> {
+        let is_full = self.managed.len() >= usize::from(self.limits.immediate.max(1));
+        if is_full || self.is_discovery {
+            let reason = if is_full { Reject::TooManyImmediate } else { Reject::Protocol };
+            self.reject(number, reason, out);
+            return None;
+        }
+        self.next_managed = self.next_managed.wrapping_add(1);
+        let management = Management(self.next_managed);
+        self.managed.push((management, number, request.itt));
+        Some(Arrival::Manage(management, request))
+    }
+
+    /// The connection that a request to manage tasks is answered on.
+    #[must_use]
+    pub fn connection_of_management(&self, management: Management) -> Option<u16> {
+        self.managed.iter().find(|one| one.0 == management).map(|one| one.1)
+    }
+
+    /// The tasks of this session that a request is about, aborted ones too: that with a tag for
+    /// ABORT TASK (1), those of a logical unit for ABORT TASK SET (2), CLEAR TASK SET (4) and
+    /// LOGICAL UNIT RESET (5), all for a reset of the target (6, 7) (11.5.1).
+    #[must_use]
+    pub fn affected(&self, request: &TaskRequest) -> Vec<Task> {
+        match request.function {
+            1 => self.tasks.find(request.referenced).into_iter().collect(),
+            2 | 4 | 5 => {
+                let of = |(_, one): &(Task, &Outstanding)| one.command.lun == request.lun;
+                self.tasks.iter().filter(of).map(|(task, _)| task).collect()
+            }
+            6 | 7 => self.tasks.iter().map(|(task, _)| task).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A command is not answered any more; its place is free when its owner completes it.
+    pub fn abort(&mut self, task: Task) {
+        self.tasks.abort(task);
+    }
+
+    /// Answers a request to manage tasks (11.6.1): 0 done, 1 no such task, 2 no such logical unit,
+    /// 5 not supported, 255 refused.
+    pub fn answer_management(&mut self, management: Management, response: u8, out: &mut Vec<u8>) {
+        let Some(index) = self.managed.iter().position(|one| one.0 == management) else { return };
+        let (_, number, itt) = self.managed.swap_remove(index);
+        let window = self.answer_window(number, true);
+        let Some(connection) = self.connection(number) else { return };
+        Header::TaskResponse { response, itt, window }.encode(connection.digests, 0, out);
+    }
+
+    // 11.14.1: 0 the session, 1 a connection, 2 a connection, to be recovered.
+    pub(super) fn logout<'a>(
+        &mut self,
+        number: u16,
+        reason: u8,
+        [itt, cid]: [u32; 2],
+        out: &mut Vec<u8>,
+    ) -> Option<Arrival<'a>> {
+        let named = self.connections().find(|one| u32::from(one.1) == cid).map(|one| one.0);
+        let logout = match (reason, named) {
+            (0, _) => Logout::Session,
+            (1, Some(named)) => Logout::Connection(named),
+            (1, None) => {
+                self.logout_response(number, itt, 1, out);
+                return None;
+            }
+            _ => {
+                self.logout_response(number, itt, 2, out);
+                return None;
+            }
+        };
+        let tasks: Vec<Task> = match logout {
+            Logout::Session => self.tasks.iter().map(|(task, _)| task).collect(),
+            Logout::Connection(named) => self.tasks_of(named).collect(),
+        };
+        tasks.into_iter().for_each(|task| self.tasks.abort(task));
+        self.connection_mut(number)?.logout = Some((itt, logout));
+        Some(Arrival::Logout(logout))
+    }
+
+    /// Answers a logout that has come on this connection if everything it is about has ended: what
+    /// is to be closed once `out` was sent.
+    pub fn finish_logout(&mut self, number: u16, out: &mut Vec<u8>) -> Option<Logout> {
+        let (itt, logout) = self.connection(number)?.logout?;
+        let is_busy = match logout {
+            Logout::Session => self.tasks.len() > 0,
+            Logout::Connection(named) => self.tasks_of(named).next().is_some(),
+        };
+        if is_busy {
+            return None;
+        }
+        self.logout_response(number, itt, 0, out);
+        Some(logout)
+    }
+
+    fn logout_response(&mut self, number: u16, itt: u32, response: u8, out: &mut Vec<u8>) {
+        let window = self.answer_window(number, true);
+        let Some(connection) = self.connection(number) else { return };
+        Header::LogoutResponse { response, itt, window }.encode(connection.digests, 0, out);
+    }
+
+    /// Tells the initiator of an event (11.9.1): 1 asks it to log out within `parameters[2]`
+    /// seconds, 2 and 3 say that a connection, or all, will be closed.
+    pub fn announce(&mut self, number: u16, event: u8, parameters: [u16; 3], out: &mut Vec<u8>) {
+        let window = self.answer_window(number, true);
+        let Some(connection) = self.connection(number) else { return };
+        let message = AsyncMessage { lun: [0; 8], window, event, parameters };
+        Header::Async(message).encode(connection.digests, 0, out);
+    }
+}

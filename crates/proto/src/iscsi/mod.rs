@@ -1,0 +1,54 @@
+//! iSCSI: SCSI over TCP.
+//!
+//! Sections are those of RFC 7143, but where another is named.
+//!
+//! ```text
+//! pdu, layout  what a PDU's header says, and where           11
+//! decoder      bytes into headers and pieces of data         11.2
+//! text, keys   keys and values, and how they are settled     6.1, 6.2, 13
+//! chap, proof  who an initiator is                           9.2, 12.1
+//! login        a target's end until full feature phase       6.3, 11.12
+//! registry     which session a connection belongs to         6.3.1, 6.3.5
+//! session, task, data, manage, discovery
+//!              a target's end in full feature phase          4.2, 11
+//! entry        an initiator's end until full feature phase   6.3
+//! initiator, hearing  an initiator's end in full feature phase   4.2, 11
+//! ```
+//!
+//! Error recovery level 0: what is wrong with a connection ends its session, and nothing is sent
+//! again (7.1.4.4).
+
+mod chap;
+mod data;
+mod decoder;
+mod discovery;
+mod entry;
+mod hearing;
+mod initiator;
+mod keys;
+mod layout;
+mod login;
+mod manage;
+mod pdu;
+mod proof;
+mod registry;
+mod session;
+mod task;
+mod text;
+
+pub use chap::{Chap, Credentials, Nonce, Secret};
+pub use data::Expectation;
+pub use decoder::{DEFAULT_DATA_BYTES, Decoder, Event, Fatal};
+pub use discovery::TargetRecord;
+pub use entry::{Entered, Entry, EntryConfig};
+pub use initiator::{Answer, Ended, Initiator, Request, Tag, Transfer};
+pub use keys::{DigestWish, Parameters, Wishes};
+pub use login::{Admission, Identity, Link, Login, LoginEvent, LoginStatus, NAME_BYTES_MAX};
+pub use pdu::{
+    AsyncMessage, BHS_BYTES, DIGEST_BYTES, DataIn, DataOut, Digests, Header, LoginRequest,
+    LoginResponse, LoginStage, NO_TAG, Numbers, R2t, ScsiCommand, ScsiResponse, TaskRequest,
+    TextRequest, TextResponse, Window, trailer,
+};
+pub use registry::{Placement, Registry};
+pub use session::{Arrival, Logout, Management, Session, SessionLimits};
+pub use task::Task;

@@ -1,0 +1,210 @@
+//! Which sessions there are, and where a connection belongs (RFC 7143 6.3.1, 6.3.5, 6.3.6).
+
+use std::collections::BTreeMap;
+
+use super::login::{Identity, LoginStatus};
+
+/// Where a connection belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// To a new session.
+    New {
+        /// Its identifier.
+        tsih: u16,
+        /// The session in whose stead it is; that one ends before the login goes on (6.3.5).
+        replaces: Option<u16>,
+    },
+    /// To a session that there is.
+    Joins {
+        /// Its identifier.
+        tsih: u16,
+        /// Its connection of the same identifier is gone, and ends before the login goes on
+        /// (6.3.6).
+        replaces: bool,
+    },
+}
+
+#[derive(Debug)]
+struct Known {
+    initiator: String,
+    target: Option<String>,
+    isid: [u8; 6],
+    connections_max: u16,
+    cids: Vec<u16>,
+}
+
+/// The sessions of a portal group.
+#[derive(Debug)]
+pub struct Registry {
+    sessions: BTreeMap<u16, Known>,
+    latest: u16,
+    most: usize,
+}
+
+impl Registry {
+    /// No sessions yet, and never more than `most`.
+    #[must_use]
+    pub const fn new(most: usize) -> Self {
+        Self { sessions: BTreeMap::new(), latest: 0, most }
+    }
+
+    /// Where a connection belongs that has agreed on so many connections at most.
+    ///
+    /// # Errors
+    /// The status with which its login ends.
+    pub fn place(
+        &mut self,
+        identity: &Identity,
+        connections_max: u16,
+    ) -> Result<Placement, LoginStatus> {
+        if identity.tsih == 0 {
+            return self.begin(identity, connections_max);
+        }
+        let known =
+            self.sessions.get_mut(&identity.tsih).ok_or(LoginStatus::SessionDoesNotExist)?;
+        let is_same = known.initiator == identity.initiator
+            && known.isid == identity.isid
+            && known.target == identity.target;
+        if !is_same || known.target.is_none() {
+            return Err(LoginStatus::SessionDoesNotExist);
+        }
+        let replaces = known.cids.contains(&identity.cid);
+        if !replaces {
+            if known.cids.len() >= usize::from(known.connections_max) {
+                return Err(LoginStatus::TooManyConnections);
+            }
+            known.cids.push(identity.cid);
+        }
+        Ok(Placement::Joins { tsih: identity.tsih, replaces })
+    }
+
+    // One session of an initiator port with a target (4.4.3: the ISID rule); discovery sessions do
+    // not exclude one another.
+    fn begin(
+        &mut self,
+        identity: &Identity,
+        connections_max: u16,
+    ) -> Result<Placement, LoginStatus> {
+        let is_same = |known: &Known| {
+            known.target.is_some()
+                && known.target == identity.target
+                && known.initiator == identity.initiator
+                && known.isid == identity.isid
+        };
+        let replaces =
+            self.sessions.iter().find(|(_, known)| is_same(known)).map(|(tsih, _)| *tsih);
+        if let Some(replaced) = replaces {
+            self.sessions.remove(&replaced);
+        }
+        if self.sessions.len() >= self.most.min(usize::from(u16::MAX)) {
+            return Err(LoginStatus::OutOfResources);
+        }
+        // There are fewer sessions than numbers.
+        let mut tsih = self.latest;
+        loop {
+            tsih = tsih.wrapping_add(1);
+            if tsih != 0 && Some(tsih) != replaces && !self.sessions.contains_key(&tsih) {
+                break;
+            }
+        }
+        self.latest = tsih;
+        let known = Known {
+            initiator: identity.initiator.clone(),
+            target: identity.target.clone(),
+            isid: identity.isid,
+            connections_max,
+            cids: vec![identity.cid],
+        };
+        self.sessions.insert(tsih, known);
+        Ok(Placement::New { tsih, replaces })
+    }
+
+    /// A connection has left its session; with the last of them the session is over.
+    pub fn left(&mut self, tsih: u16, cid: u16) {
+        if let Some(known) = self.sessions.get_mut(&tsih) {
+            known.cids.retain(|one| *one != cid);
+            if known.cids.is_empty() {
+                self.ended(tsih);
+            }
+        }
+    }
+
+    /// A session is over.
+    pub fn ended(&mut self, tsih: u16) {
+        self.sessions.remove(&tsih);
+    }
+
+    /// Sessions there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(isid: u8, tsih: u16, cid: u16) -> Identity {
+        Identity {
+            initiator: "iqn.a".to_owned(),
+            target: Some("iqn.t".to_owned()),
+            isid: [isid; 6],
+            tsih,
+            cid,
+        }
+    }
+
+    #[test]
+    fn connections_join_the_session_that_they_name() {
+        let mut all = Registry::new(8);
+        assert_eq!(
+            all.place(&identity(1, 0, 0), 2),
+            Ok(Placement::New { tsih: 1, replaces: None })
+        );
+        let joins = |replaces| Ok(Placement::Joins { tsih: 1, replaces });
+        assert_eq!(all.place(&identity(1, 1, 1), 2), joins(false));
+        assert_eq!(all.place(&identity(1, 1, 1), 2), joins(true));
+        assert_eq!(all.place(&identity(1, 1, 2), 2), Err(LoginStatus::TooManyConnections));
+        assert_eq!(all.place(&identity(1, 7, 2), 2), Err(LoginStatus::SessionDoesNotExist));
+        assert_eq!(all.place(&identity(2, 1, 2), 2), Err(LoginStatus::SessionDoesNotExist));
+        let other = Identity { initiator: "iqn.b".to_owned(), ..identity(1, 1, 2) };
+        assert_eq!(all.place(&other, 2), Err(LoginStatus::SessionDoesNotExist));
+        all.left(1, 1);
+        assert_eq!(all.place(&identity(1, 1, 2), 2), joins(false));
+        all.left(1, 2);
+        all.left(1, 0);
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn whoever_comes_again_is_in_the_stead_of_the_one_before() {
+        let mut all = Registry::new(3);
+        for round in 0..1000_u16 {
+            let Ok(Placement::New { tsih, replaces }) = all.place(&identity(1, 0, 0), 1) else {
+                panic!("there is room in round {round}");
+            };
+            assert_eq!(replaces, (round > 0).then(|| tsih - 1));
+            assert_eq!(all.len(), 1);
+        }
+        assert!(all.place(&identity(2, 0, 0), 1).is_ok());
+        let discovery = Identity { target: None, ..identity(3, 0, 0) };
+        assert!(matches!(all.place(&discovery, 1), Ok(Placement::New { replaces: None, .. })));
+        assert_eq!(all.place(&discovery, 1), Err(LoginStatus::OutOfResources));
+    }
+
+    #[test]
+    fn identifiers_are_never_nothing() {
+        let mut all = Registry { latest: u16::MAX, ..Registry::new(8) };
+        assert_eq!(
+            all.place(&identity(1, 0, 0), 1),
+            Ok(Placement::New { tsih: 1, replaces: None })
+        );
+    }
+}
