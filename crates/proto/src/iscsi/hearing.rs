@@ -149,20 +149,21 @@ impl Initiator {
         Ok(())
     }
 
-    // One R2T at a time, in order, within the data of the command (11.8).
+    // No more R2Ts at a time than agreed, in order, within the data of the command (11.8).
     fn want<'a>(&mut self, r2t: R2t) -> Result<Answer<'a>, Fatal> {
         let tag = Tag(r2t.itt);
         let max_burst = self.parameters.max_burst_bytes;
+        let most = usize::from(self.parameters.max_outstanding_r2t);
         let command = self.command_mut(tag).ok_or(unasked(0x31))?;
         let R2t { ttt, offset, length, .. } = r2t;
         let is_next = offset == command.moved && r2t.r2t_sn == command.r2t_sn;
         let room = command.sends.saturating_sub(command.moved).min(max_burst);
-        if command.wanted.is_some() || !is_next || length == 0 || length > room {
+        if command.wanted.len() >= most || !is_next || length == 0 || length > room {
             return Err(unasked(0x31));
         }
         command.moved += length;
         command.r2t_sn += 1;
-        command.wanted = Some((ttt, command.moved));
+        command.wanted.push((ttt, offset));
         Ok(Answer::Wants { tag, offset, length })
     }
 
@@ -235,7 +236,7 @@ impl Initiator {
         sense: Option<Sense>,
     ) -> Result<Answer<'a>, Fatal> {
         let tag = Tag(response.itt);
-        let command = *self.command(tag).ok_or(unasked(0x21))?;
+        let command = self.command(tag).ok_or(unasked(0x21))?;
         let status = Status::from_byte(response.status).filter(|_| response.response == 0);
         let expected = match response.residual {
             Residual::Underflow(bytes) => command.receives.saturating_sub(bytes),
@@ -245,9 +246,7 @@ impl Initiator {
         let is_counted = command.receives == 0 || response.exp_data_sn == command.data_sn;
         let is_good = status == Some(Status::Good);
         let is_intact = command.is_intact && (!is_good || is_whole && is_counted);
-        let place = (tag.0 & 0xffff) as usize;
-        self.commands[place] = None;
-        self.free.push(u16::try_from(place).unwrap_or(0));
+        self.free_place(tag);
         Ok(Answer::Ended(Ended { tag, status, sense, residual: response.residual, is_intact }))
     }
 }

@@ -106,7 +106,7 @@ pub enum Answer<'a> {
     },
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Outstanding {
     pub(super) tag: Tag,
     pub(super) connection: u16,
@@ -117,8 +117,8 @@ pub(super) struct Outstanding {
     pub(super) moved: u32,
     pub(super) data_sn: u32,
     pub(super) r2t_sn: u32,
-    /// Transfer tag of what was asked for, and where it ends.
-    pub(super) wanted: Option<(u32, u32)>,
+    /// Transfer tags of what was asked for, and where it begins.
+    pub(super) wanted: Vec<(u32, u32)>,
     pub(super) is_intact: bool,
 }
 
@@ -261,17 +261,19 @@ impl Initiator {
             moved: at_once + follows,
             data_sn: 0,
             r2t_sn: 0,
-            wanted: None,
+            wanted: Vec::new(),
             is_intact: true,
         });
         self.send_pieces(tag, [NO_TAG, at_once], &later[..follows as usize], out);
         Some(tag)
     }
 
-    /// Sends data that [`Answer::Wants`] has named, whole, on the command's connection.
+    /// Sends data that [`Answer::Wants`] has named, whole and in the order in which it was named,
+    /// on the command's connection.
     pub fn send_data(&mut self, tag: Tag, offset: u32, data: &[u8], out: &mut Vec<u8>) {
         let Some(command) = self.command_mut(tag) else { return };
-        let Some((ttt, _)) = command.wanted.take() else { return };
+        let asked = command.wanted.iter().position(|one| one.1 == offset);
+        let Some((ttt, _)) = asked.map(|index| command.wanted.remove(index)) else { return };
         self.send_pieces(tag, [ttt, offset], data, out);
     }
 
@@ -303,8 +305,9 @@ impl Initiator {
         Some((numbers, connection.digests))
     }
 
-    /// Asks for tasks to be managed (11.5.1), at once; the answer bears `tag`, which is no
-    /// command's.
+    /// Asks for tasks to be managed (11.5.1), at once, on the connection of the command that is
+    /// meant; the answer bears `tag`, which is no command's. Commands that it has ended are not
+    /// answered: [`Initiator::forget`].
     pub fn manage(
         &mut self,
         number: u16,
@@ -324,6 +327,19 @@ impl Initiator {
             ref_cmd_sn: 0,
         };
         Header::TaskRequest(request).encode(digests, 0, out);
+    }
+
+    /// A command has ended without an answer, because a request to manage tasks has ended it.
+    pub fn forget(&mut self, tag: Tag) {
+        if self.command(tag).is_some() {
+            self.free_place(tag);
+        }
+    }
+
+    pub(super) fn free_place(&mut self, tag: Tag) {
+        let place = u16::try_from(tag.0 & 0xffff).unwrap_or(0);
+        self.commands[usize::from(place)] = None;
+        self.free.push(place);
     }
 
     /// Asks a discovery session which targets there are.

@@ -112,6 +112,20 @@ pub struct Link {
     pub(crate) is_discovery: bool,
 }
 
+impl Link {
+    /// What both ends have agreed on.
+    #[must_use]
+    pub const fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Whether the session only says which targets there are.
+    #[must_use]
+    pub const fn is_discovery(&self) -> bool {
+        self.is_discovery
+    }
+}
+
 /// What the login waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -299,7 +313,7 @@ impl Login {
     fn whole(&mut self, out: &mut Vec<u8>) -> Result<Option<LoginEvent>, LoginStatus> {
         if self.request.stage.continues {
             // 6.2: an empty answer asks for the rest.
-            self.answer_request(false, out)?;
+            self.answer_request(false, out);
             return Ok(None);
         }
         if self.identity.is_some() {
@@ -349,11 +363,14 @@ impl Login {
             return Err(LoginStatus::AuthenticationFailure);
         }
         self.declare();
+        if self.answer.len() > DEFAULT_DATA_BYTES as usize {
+            return Err(LoginStatus::InitiatorError);
+        }
         let stage = self.request.stage;
         let is_proved = self.admission.chap.is_none() || self.proof.is_given();
         let transits = stage.transits && is_proved;
         let Some(identity) = self.identity.clone().filter(|_| transits) else {
-            self.answer_request(false, out)?;
+            self.answer_request(false, out);
             return Ok(None);
         };
         if stage.next == FULL_FEATURE {
@@ -361,7 +378,7 @@ impl Login {
             return Ok(Some(LoginEvent::Agreed(identity, self.parameters)));
         }
         self.stage = stage.next;
-        self.answer_request(true, out)?;
+        self.answer_request(true, out);
         Ok(None)
     }
 
@@ -417,17 +434,13 @@ impl Login {
         }
     }
 
-    fn answer_request(&mut self, transits: bool, out: &mut Vec<u8>) -> Result<(), LoginStatus> {
-        if self.answer.len() > DEFAULT_DATA_BYTES as usize {
-            return Err(LoginStatus::InitiatorError);
-        }
+    fn answer_request(&mut self, transits: bool, out: &mut Vec<u8>) {
         let asked = self.request.stage;
         let next = if transits { asked.next } else { 0 };
         let stage = LoginStage { transits, continues: false, current: asked.current, next };
         let cmd_sn = self.request.numbers.cmd_sn;
         let window = Window { stat_sn: self.stat_sn, exp_cmd_sn: cmd_sn, max_cmd_sn: cmd_sn };
         self.respond(LoginStatus::Success, stage, self.request.tsih, window, out);
-        Ok(())
     }
 
     fn respond(

@@ -194,14 +194,15 @@ impl Session {
         open.filter_map(|(index, one)| Some((u16::try_from(index).ok()?, one.as_ref()?.cid)))
     }
 
-    /// Connections whose input can be read on, since it is their turn now.
-    pub fn ready(&self) -> impl Iterator<Item = u16> {
+    /// A connection whose input can be read on, since it is its turn now.
+    #[must_use]
+    pub fn ready(&self) -> Option<u16> {
         let is_ready = |number: &u16| {
-            self.connection(*number).and_then(|one| one.waiting.as_ref()).is_some_and(|waiting| {
-                waiting.0.turn().is_some_and(|(_, cmd_sn)| cmd_sn == self.exp_cmd_sn)
-            })
+            let waiting = self.connection(*number).and_then(|one| one.waiting.as_ref());
+            let turn = waiting.and_then(|(header, _)| header.turn());
+            turn.is_some_and(|(_, cmd_sn)| cmd_sn == self.exp_cmd_sn)
         };
-        self.connections().map(|(number, _)| number).filter(is_ready)
+        self.connections().map(|(number, _)| number).find(is_ready)
     }
 
     /// Commands that have not ended, aborted ones too.
