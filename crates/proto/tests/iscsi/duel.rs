@@ -15,17 +15,17 @@ use proto::scsi::{
 
 use crate::{Handshake, INITIATOR, TARGET, entry_config};
 
-const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 512;
 const BLOCKS: usize = 64;
 const DEPTH: u16 = 8;
 const COMMANDS: usize = 40;
 const NEXUS: Nexus = Nexus(1);
 
 /// xorshift64*: the same from the same seed.
-struct Draw(u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -72,7 +72,7 @@ struct Host {
 /// Bytes on their way, of each connection: to the target, to the initiator.
 type Wires = Vec<[Vec<u8>; 2]>;
 
-fn unit_data() -> UnitData {
+pub(crate) fn unit_data() -> UnitData {
     let most = u32::try_from(BLOCKS).expect("few");
     UnitData {
         block_shift: 9,

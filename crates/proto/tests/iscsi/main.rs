@@ -5,6 +5,7 @@ mod hostile;
 mod login;
 mod round_trip;
 mod session;
+mod shared;
 
 use proto::iscsi::{
     Admission, Chap, Credentials, Decoder, Digests, Entered, Entry, EntryConfig, Event, Fatal,
