@@ -5,6 +5,8 @@
 //! written elsewhere, an older write, parts of two writes.
 //!
 //! Invariants:
+//! - What was on the device before is never wrong: of a place that was not written to, only a block
+//!   that was written for another says anything.
 //! - Writes that were begun after the last that was answered may or may not have been done: any of
 //!   them is right until it is seen which, or the place is written again.
 
@@ -62,11 +64,11 @@ impl Stamps {
     pub(super) fn write(&mut self, offset: u64, data: &mut [u8]) {
         let known = self.places.entry(offset).or_default();
         known.begun += 1;
-        let number = known.begun;
+        let (number, nonce) = (known.begun, self.nonce);
         for (block, at) in
             data.chunks_exact_mut(self.block_bytes).zip((offset..).step_by(self.block_bytes))
         {
-            fill(block, at, number, self.nonce);
+            fill(block, at, number, identity(nonce, at, number));
         }
     }
 
@@ -89,7 +91,7 @@ impl Stamps {
         for (block, at) in
             data.chunks_exact(self.block_bytes).zip((offset..).step_by(self.block_bytes))
         {
-            let number = check(block, at, self.nonce)?;
+            let number = self.number(block, at, &known)?;
             if !(known.done..=known.begun).contains(&number) {
                 return Err(if number == 0 { Wrong::Lost } else { Wrong::Stale });
             }
@@ -102,6 +104,39 @@ impl Stamps {
         }
         Ok(())
     }
+
+    // Which write of a place a block is of: 0 for none.
+    fn number(&self, block: &[u8], at: u64, known: &Known) -> Result<u32, Wrong> {
+        let Some((its, number)) = self.header(block) else {
+            // The end of a write without its beginning.
+            let is_part = (known.done.max(1)..=known.begun).any(|number| {
+                let identity = self.identity(at, number);
+                words(block).any(|(index, word)| word == identity.wrapping_mul(index | 1))
+            });
+            return if is_part { Err(Wrong::Torn) } else { Ok(0) };
+        };
+        if its != at {
+            return Err(Wrong::Misdirected);
+        }
+        let identity = self.identity(at, number);
+        let is_whole = words(block).all(|(index, word)| word == identity.wrapping_mul(index | 1));
+        if is_whole { Ok(number) } else { Err(Wrong::Torn) }
+    }
+
+    // Where a block of this load was written to, and as which write.
+    fn header(&self, block: &[u8]) -> Option<(u64, u32)> {
+        let (at, number) = (field(block, 1), u32::try_from(field(block, 2)).ok()?);
+        let is_own = field(block, 0) == MARK && field(block, 3) == self.identity(at, number);
+        is_own.then_some((at, number))
+    }
+
+    fn identity(&self, at: u64, number: u32) -> u64 {
+        identity(self.nonce, at, number)
+    }
+}
+
+fn identity(nonce: u64, at: u64, number: u32) -> u64 {
+    fnv64(nonce ^ at ^ u64::from(number) << 40)
 }
 
 fn field(block: &[u8], index: usize) -> u64 {
@@ -113,9 +148,13 @@ fn put(block: &mut [u8], index: usize, value: u64) {
     block[index * 8..index * 8 + 8].copy_from_slice(&value.to_le_bytes());
 }
 
+// What follows the header, by place.
+fn words(block: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    (HEADER_BYTES / 8..block.len() / 8).map(|index| (index as u64, field(block, index)))
+}
+
 // Every eight bytes depend on their place and on which write it is.
-fn fill(block: &mut [u8], at: u64, number: u32, nonce: u64) {
-    let identity = fnv64(nonce ^ at ^ u64::from(number) << 40);
+fn fill(block: &mut [u8], at: u64, number: u32, identity: u64) {
     put(block, 0, MARK);
     put(block, 1, at);
     put(block, 2, u64::from(number));
@@ -123,26 +162,6 @@ fn fill(block: &mut [u8], at: u64, number: u32, nonce: u64) {
     for index in HEADER_BYTES / 8..block.len() / 8 {
         put(block, index, identity.wrapping_mul(index as u64 | 1));
     }
-}
-
-// Which write it is: 0 for none.
-fn check(block: &[u8], at: u64, nonce: u64) -> Result<u32, Wrong> {
-    if field(block, 0) != MARK {
-        let is_empty = block.iter().all(|&byte| byte == 0);
-        return if is_empty { Ok(0) } else { Err(Wrong::Torn) };
-    }
-    if field(block, 1) != at {
-        return Err(Wrong::Misdirected);
-    }
-    let number = u32::try_from(field(block, 2)).map_err(|_| Wrong::Torn)?;
-    let identity = fnv64(nonce ^ at ^ u64::from(number) << 40);
-    if field(block, 3) != identity {
-        // Of another load: as good as never written.
-        return Ok(0);
-    }
-    let is_whole = (HEADER_BYTES / 8..block.len() / 8)
-        .all(|index| field(block, index) == identity.wrapping_mul(index as u64 | 1));
-    if is_whole { Ok(number) } else { Err(Wrong::Torn) }
 }
 
 #[cfg(test)]
@@ -180,6 +199,29 @@ mod tests {
         assert_eq!(stamps.read(0, Some(&first)), Ok(()));
         assert_eq!(stamps.read(0, Some(&second)), Ok(()));
         assert_eq!(stamps.read(0, Some(&first)), Err(Wrong::Stale), "it was there already");
+    }
+
+    #[test]
+    fn what_was_there_before_is_not_wrong() {
+        let mut stamps = Stamps::new(512, 7);
+        let other = |at: u64| {
+            let mut block = vec![0; 512];
+            fill(&mut block, at, 3, identity(8, at, 3));
+            block
+        };
+        for old in [vec![0x55; 512], other(0), other(512)] {
+            assert_eq!(stamps.read(0, Some(&old)), Ok(()), "nothing was written there");
+        }
+        let mut new = vec![0; 512];
+        stamps.write(512, &mut new);
+        assert_eq!(stamps.read(0, Some(&new)), Err(Wrong::Misdirected), "but this was");
+        assert_eq!(stamps.read(512, Some(&other(512))), Ok(()), "it may not have been done");
+        stamps.written(512, true);
+        for old in [vec![0x55; 512], other(512)] {
+            assert_eq!(stamps.read(512, Some(&old)), Err(Wrong::Lost));
+        }
+        let torn = [&other(512)[..256], &new[256..]].concat();
+        assert_eq!(stamps.read(512, Some(&torn)), Err(Wrong::Torn), "its end is there");
     }
 
     #[test]
