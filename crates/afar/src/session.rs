@@ -67,7 +67,9 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Tally>, LoadError> {
         let progress = Progress::default();
-        let counted_ns = loads.iter().map(|(config, _)| config.ramp.as_ns()).min().unwrap_or(0);
+        let counted =
+            |(config, _): &(LoadConfig, _)| config.delay.saturating_add(config.ramp).as_ns();
+        let counted_ns = loads.iter().map(counted).min().unwrap_or(0);
         if counted_ns == 0 {
             watch.look(0);
         }
@@ -102,7 +104,7 @@ impl Session {
         watch: &mut dyn Watch,
         has_ended: impl Fn() -> bool,
     ) -> sys::Result<()> {
-        let counted_at = monotonic_ns() + counted_ns;
+        let counted_at = monotonic_ns().saturating_add(counted_ns);
         let mut is_counting = counted_ns == 0;
         let (mut last_ns, mut last) = (monotonic_ns(), 0);
         let mut ready = Vec::new();

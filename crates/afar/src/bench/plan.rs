@@ -161,9 +161,9 @@ impl<'a> Plan<'a> {
             busy_poll: flags.busy_poll,
             forced: flags.fua,
             verifies: flags.verify,
-            traces: false,
-            nonce: sys::clock::unix_ns(),
+            reads_back: flags.verify,
             seed: flags.seed,
+            ..LoadConfig::reads(disk)
         })
     }
 }

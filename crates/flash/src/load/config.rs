@@ -4,10 +4,13 @@ use measure::Duration;
 use workload::Spacing;
 
 /// Where the next request goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Order {
     /// Anywhere.
     Random,
+    /// Anywhere, but to some places more often than to others: the i-th most often with a
+    /// probability proportional to i to the power of minus this, which is above 0 and not 1.
+    Zipf(f64),
     /// After the one before.
     Sequential,
 }
@@ -26,13 +29,24 @@ pub enum Pace {
     },
 }
 
-/// See the module's description.
+/// A pause of a job, after so many requests have ended and none is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Think {
+    /// How long.
+    pub time: Duration,
+    /// After how many.
+    pub requests: u32,
+}
+
+/// See the module's description.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadConfig {
     /// Where requests go.
     pub order: Order,
-    /// How many of 100 read; the others write.
+    /// How many of 100 read; the others write, or give room back.
     pub read_percent: u8,
+    /// See `read_percent`.
+    pub trims: bool,
     /// Bytes of a request: whole blocks of the device.
     pub request_bytes: u32,
     /// From where on, and how much of the device is used; whole requests.
@@ -43,6 +57,10 @@ pub struct LoadConfig {
     pub jobs: u16,
     /// When requests are made.
     pub pace: Pace,
+    /// When none are.
+    pub think: Option<Think>,
+    /// How long nothing is asked at the beginning.
+    pub delay: Duration,
     /// How long requests are made before any is counted, and while they are.
     pub ramp: Duration,
     /// See `ramp`; for ever if `None`.
@@ -57,6 +75,9 @@ pub struct LoadConfig {
     pub forced: bool,
     /// Blocks say where and when they were written, and are checked when they are read.
     pub verifies: bool,
+    /// In the end every place that was written to is read, which is neither timed nor counted; not
+    /// if it is told to stop.
+    pub reads_back: bool,
     /// Keeps [`Tally::times`](super::Tally).
     pub traces: bool,
     /// Unlike that of any other load: tells its blocks from those that were there.
@@ -72,11 +93,14 @@ impl LoadConfig {
         Self {
             order: Order::Random,
             read_percent: 100,
+            trims: false,
             request_bytes: 4096,
             region: [0, device_bytes / 4096 * 4096],
             depth: 1,
             jobs: 1,
             pace: Pace::Closed,
+            think: None,
+            delay: Duration::ZERO,
             ramp: Duration::ZERO,
             runtime: None,
             request_count: None,
@@ -84,6 +108,7 @@ impl LoadConfig {
             busy_poll: Duration::ZERO,
             forced: false,
             verifies: false,
+            reads_back: false,
             traces: false,
             nonce: sys::clock::unix_ns(),
             seed: 1,

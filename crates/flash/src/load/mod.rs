@@ -8,6 +8,7 @@
 //! A job is a thread with a ring, a queue and requests of its own.
 
 mod config;
+mod pacing;
 mod pattern;
 mod stamp;
 mod under_way;
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::backend::{Backend, Geometry};
 use crate::host::{Controller, HostError};
 
-pub use config::{LoadConfig, Order, Pace};
+pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
 pub use tally::{OperationTally, Tally};
 

@@ -105,6 +105,14 @@ impl Stamps {
         Ok(())
     }
 
+    /// Places that were written to, the last first.
+    pub(super) fn written_places(&self) -> Vec<u64> {
+        let written = self.places.iter().filter(|(_, known)| known.begun > 0);
+        let mut places: Vec<u64> = written.map(|(offset, _)| *offset).collect();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        places
+    }
+
     // Which write of a place a block is of: 0 for none.
     fn number(&self, block: &[u8], at: u64, known: &Known) -> Result<u32, Wrong> {
         let Some((its, number)) = self.header(block) else {
@@ -222,6 +230,7 @@ mod tests {
         }
         let torn = [&other(512)[..256], &new[256..]].concat();
         assert_eq!(stamps.read(512, Some(&torn)), Err(Wrong::Torn), "its end is there");
+        assert_eq!(stamps.written_places(), [512]);
     }
 
     #[test]

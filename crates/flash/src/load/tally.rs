@@ -35,6 +35,8 @@ pub struct Tally {
     pub reads: OperationTally,
     /// Writes.
     pub writes: OperationTally,
+    /// Requests that gave room back.
+    pub trims: OperationTally,
     /// Requests whose connection was lost: whether they were done is not known.
     pub uncertain_count: u64,
     /// Times that a connection was lost and found again.
@@ -51,6 +53,8 @@ pub struct Tally {
     /// If the load traces, what a device of this process did with the time of all requests, also
     /// those of the ramp; all zero if not.
     pub times: JobTimes,
+    /// Reads whose bytes were compared with what they had to be.
+    pub checked_count: u64,
     /// Reads that brought what had never been written, or nothing where something had been.
     pub lost_count: u64,
     /// Reads that brought what belongs elsewhere.
@@ -100,6 +104,7 @@ impl Tally {
         Self {
             reads: OperationTally::default(),
             writes: OperationTally::default(),
+            trims: OperationTally::default(),
             uncertain_count: 0,
             reconnect_count: 0,
             unmade_count: 0,
@@ -107,6 +112,7 @@ impl Tally {
             usage: Usage::default(),
             depths: Depths::default(),
             times: JobTimes::default(),
+            checked_count: 0,
             lost_count: 0,
             misdirected_count: 0,
             torn_count: 0,
@@ -118,13 +124,19 @@ impl Tally {
     /// Requests that ended well.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.reads.latency.count() + self.writes.latency.count()
+        self.operations().map(|of| of.latency.count()).iter().sum()
     }
 
     /// Requests that failed.
     #[must_use]
-    pub const fn failure_count(&self) -> u64 {
-        self.reads.failure_count + self.writes.failure_count
+    pub fn failure_count(&self) -> u64 {
+        self.operations().map(|of| of.failure_count).iter().sum()
+    }
+
+    /// Reads, writes and trims.
+    #[must_use]
+    pub const fn operations(&self) -> [&OperationTally; 3] {
+        [&self.reads, &self.writes, &self.trims]
     }
 
     /// Reads that brought the wrong bytes.
@@ -149,9 +161,11 @@ impl Tally {
         *count += 1;
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
+    /// Counts what another has counted.
+    pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
+        self.trims.merge(&other.trims);
         self.uncertain_count += other.uncertain_count;
         self.reconnect_count += other.reconnect_count;
         self.unmade_count += other.unmade_count;
@@ -159,6 +173,7 @@ impl Tally {
         self.usage = self.usage.plus(&other.usage);
         self.depths.merge(&other.depths);
         self.times.merge(&other.times);
+        self.checked_count += other.checked_count;
         self.lost_count += other.lost_count;
         self.misdirected_count += other.misdirected_count;
         self.torn_count += other.torn_count;

@@ -1,22 +1,21 @@
 //! One job of a load: keeps requests under way and times them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
-use measure::{Duration, Instant};
+use measure::Duration;
 use sys::block::Block;
 use sys::clock::monotonic_ns;
 use sys::ring::Ring;
-use sys::usage;
-use workload::Arrivals;
+use sys::usage::{self, Usage};
 
 use crate::backend::{Failure, Geometry, Operation, Request};
 use crate::idle::Idle;
 use crate::jobs::Ended;
 
-use super::config::{LoadConfig, Pace};
+use super::config::LoadConfig;
 use super::depths::Depths;
+use super::pacing::Pacing;
 use super::pattern::Pattern;
 use super::stamp::Stamps;
 use super::tally::Tally;
@@ -32,9 +31,9 @@ pub(super) struct Worker<'a> {
     way: Way<Made>,
     pattern: Pattern,
     stamps: Option<Stamps>,
-    arrivals: Option<Arrivals>,
-    /// Times of requests that should have been made.
-    late: VecDeque<u64>,
+    pacing: Pacing,
+    /// Places that are read in the end, from when that has begun.
+    back: Option<Vec<u64>>,
     spare: Vec<Block>,
     progress: &'a Progress,
     tally: Tally,
@@ -42,7 +41,8 @@ pub(super) struct Worker<'a> {
     began_ns: u64,
     counted_from_ns: u64,
     until_ns: u64,
-    made: u64,
+    /// What this thread had used when counting began.
+    used: Usage,
     under_way: UnderWay,
 }
 
@@ -65,17 +65,11 @@ impl<'a> Worker<'a> {
         progress: &'a Progress,
     ) -> Result<Self, LoadError> {
         let began_ns = monotonic_ns();
-        let counted_from_ns = began_ns + config.ramp.as_ns();
+        let from_ns = began_ns.saturating_add(config.delay.as_ns());
+        let counted_from_ns = from_ns.saturating_add(config.ramp.as_ns());
         let runtime = config.runtime.map(Duration::as_ns);
         let until_ns = runtime.map_or(u64::MAX, |ns| counted_from_ns.saturating_add(ns));
         let bytes = config.request_bytes as usize;
-        let arrivals = match config.pace {
-            Pace::Closed => None,
-            Pace::Open { mean, spacing } => {
-                let seed = config.seed.wrapping_add(u64::from(job) + 1);
-                Some(Arrivals::new(spacing, mean, Instant::from_ns(began_ns), seed))
-            }
-        };
         if config.traces {
             way.trace();
         }
@@ -86,8 +80,8 @@ impl<'a> Worker<'a> {
             way,
             pattern: Pattern::new(config, job),
             stamps,
-            arrivals,
-            late: VecDeque::new(),
+            pacing: Pacing::new(config, job, from_ns),
+            back: None,
             spare: (0..config.depth).map(|_| filled(bytes, seed)).collect(),
             progress,
             tally: Tally::new(),
@@ -95,7 +89,7 @@ impl<'a> Worker<'a> {
             began_ns,
             counted_from_ns,
             until_ns,
-            made: 0,
+            used: usage::of_thread(),
             under_way: UnderWay::new(config.depth),
             job,
             config,
@@ -105,14 +99,18 @@ impl<'a> Worker<'a> {
     /// Works until its time is over and every request has ended.
     pub(super) fn run(mut self) -> Result<Tally, LoadError> {
         let mut now_ns = self.began_ns;
-        let mut used = usage::of_thread();
-        let mut is_counting = self.config.ramp.is_zero();
+        let mut is_counting = self.counted_from_ns == self.began_ns;
         loop {
             let is_over = self.is_over(now_ns);
-            if !is_over {
+            if is_over && self.back.is_none() && self.under_way.is_empty() {
+                self.close(now_ns);
+            }
+            if self.back.is_some() {
+                self.read_back(now_ns);
+            } else if !is_over {
                 self.make(now_ns);
             }
-            if self.under_way.is_empty() && (is_over || self.is_lost_for_good()) {
+            if self.under_way.is_empty() && self.is_done() {
                 break;
             }
             if self.way.is_lost() && self.under_way.is_empty() && !self.find_again()? {
@@ -127,16 +125,32 @@ impl<'a> Worker<'a> {
             now_ns = monotonic_ns();
             if !is_counting && now_ns >= self.counted_from_ns {
                 is_counting = true;
-                used = usage::of_thread();
+                self.used = usage::of_thread();
                 self.tally.depths = Depths::default();
             }
             self.hear(now_ns);
         }
-        self.tally.unmade_count = self.unmade(now_ns);
-        self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
+        if self.back.is_none() {
+            self.close(now_ns);
+        }
         self.tally.times = self.way.times();
-        self.tally.usage = usage::of_thread().since(&used);
         Ok(self.tally)
+    }
+
+    // No more is counted; what was written is read, if it is to be.
+    fn close(&mut self, now_ns: u64) {
+        self.tally.unmade_count = self.pacing.unmade(self.until_ns.min(now_ns));
+        self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
+        self.tally.usage = usage::of_thread().since(&self.used);
+        let reads_back = self.config.reads_back && !self.progress.has_stopped();
+        let places = self.stamps.as_ref().filter(|_| reads_back).map(Stamps::written_places);
+        self.back = Some(places.unwrap_or_default());
+    }
+
+    // Nothing is left to be asked.
+    fn is_done(&self) -> bool {
+        let has_read = self.back.as_ref().is_some_and(|places| places.is_empty());
+        has_read || self.is_lost_for_good()
     }
 
     // Takes what has ended.
@@ -157,7 +171,7 @@ impl<'a> Worker<'a> {
     fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns
             || self.progress.has_stopped()
-            || self.config.request_count.is_some_and(|most| self.made >= most)
+            || self.pacing.is_done()
             || self.is_lost_for_good()
     }
 
@@ -181,7 +195,8 @@ impl<'a> Worker<'a> {
                 return Ok(true);
             };
             let now_ns = monotonic_ns();
-            if now_ns >= until_ns.min(self.until_ns) || self.progress.has_stopped() {
+            let is_over = self.back.is_none() && now_ns >= self.until_ns;
+            if now_ns >= until_ns || is_over || self.progress.has_stopped() {
                 self.tally.first_failure.get_or_insert_with(|| error.to_string());
                 self.tally.writes.failure_count += u64::from(now_ns >= until_ns);
                 return Ok(false);
@@ -194,61 +209,47 @@ impl<'a> Worker<'a> {
 
     // Makes requests: as many as fit, or as many as have arrived.
     fn make(&mut self, now_ns: u64) {
-        if let Some(arrivals) = &mut self.arrivals {
-            while arrivals.peek().as_ns() <= now_ns {
-                self.late.push_back(arrivals.advance().as_ns());
-            }
-        }
-        let most = self.config.request_count.unwrap_or(u64::MAX);
-        let before = self.made;
-        while self.made < most && !self.spare.is_empty() && !self.way.is_lost() {
-            let began = match self.arrivals {
-                None => now_ns,
-                Some(_) => match self.late.pop_front() {
-                    Some(began) => began,
-                    None => break,
-                },
-            };
-            if !self.make_one(began, now_ns) {
-                if self.arrivals.is_some() {
-                    self.late.push_front(began);
-                }
+        self.pacing.arrive(now_ns);
+        let mut count = 0;
+        while !self.spare.is_empty() && !self.way.is_lost() {
+            let Some(began_ns) = self.pacing.next(now_ns, self.under_way.len()) else { break };
+            let Some(request) = self.place() else {
+                self.pacing.put_back(began_ns);
                 break;
-            }
-        }
-        let made = usize::try_from(self.made - before).unwrap_or(usize::MAX);
-        if made > 0 {
-            self.tally.depths.add_submitted(made);
-        }
-    }
-
-    // Requests that are late for ever. Those that a count does not allow were not to be made.
-    fn unmade(&mut self, now_ns: u64) -> u64 {
-        let Some(arrivals) = &mut self.arrivals else { return 0 };
-        let until_ns = self.until_ns.min(now_ns);
-        let mut count = self.late.len() as u64;
-        while arrivals.peek().as_ns() < until_ns {
-            arrivals.advance();
+            };
+            self.submit(request, began_ns, now_ns);
             count += 1;
         }
-        let most = self.config.request_count.unwrap_or(u64::MAX);
-        count.min(most.saturating_sub(self.made))
+        if count > 0 {
+            self.tally.depths.add_submitted(count);
+        }
     }
 
-    // Whether there was a place for it.
-    fn make_one(&mut self, began_ns: u64, now_ns: u64) -> bool {
-        let Some(request) = self.place() else { return false };
-        let Some(mut block) = self.spare.pop() else { return false };
+    // Reads as much as fits of what was written.
+    fn read_back(&mut self, now_ns: u64) {
+        if self.progress.has_stopped() {
+            self.back = Some(Vec::new());
+        }
+        while !self.spare.is_empty() && !self.way.is_lost() {
+            let Some(offset) = self.back.as_mut().and_then(Vec::pop) else { break };
+            let length = u64::from(self.config.request_bytes);
+            let request = Request { operation: Operation::Read, offset, length };
+            self.submit(request, now_ns, now_ns);
+        }
+    }
+
+    fn submit(&mut self, request: Request, began_ns: u64, now_ns: u64) {
+        let mut block = self.spare.pop().expect("it was looked for");
         if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
             stamps.write(request.offset, &mut block[..self.config.request_bytes as usize]);
         }
         let made = self.under_way.make(began_ns, now_ns).expect("it has as much room as blocks");
-        self.made += 1;
-        self.tally.depths.add_level(self.under_way.len());
+        if self.back.is_none() {
+            self.tally.depths.add_level(self.under_way.len());
+        }
         if self.way.submit(&mut self.ring, request, block, made, now_ns) {
             self.under_way.ended_at_once();
         }
-        true
     }
 
     // What is asked next. If it is checked, one at a time in each place: else nobody could say
@@ -263,48 +264,51 @@ impl<'a> Worker<'a> {
         let Ended { request, result, block, tag: made } = ended;
         let times = self.under_way.end(made, now_ns);
         self.progress.ended.fetch_add(1, Ordering::Relaxed);
-        let is_read = request.operation == Operation::Read;
-        if let Some(stamps) = &mut self.stamps {
-            let length = self.config.request_bytes as usize;
-            let data = block.as_deref().and_then(|block| block.get(..length));
-            let checked = match is_read {
-                true => stamps.read(request.offset, data.filter(|_| result.is_ok())),
-                false => {
-                    stamps.written(request.offset, result.is_ok());
-                    Ok(())
-                }
-            };
-            if let Err(wrong) = checked {
-                self.tally.add_wrong(wrong);
-                let text = format!("{wrong:?} block read at byte {}", request.offset);
-                self.tally.first_failure.get_or_insert(text);
-            }
-        }
+        self.check(&request, result, block.as_deref());
         self.spare.extend(block);
-        let of = if is_read { &mut self.tally.reads } else { &mut self.tally.writes };
+        let (of, what) = match request.operation {
+            Operation::Read => (&mut self.tally.reads, "read"),
+            Operation::Discard => (&mut self.tally.trims, "trim"),
+            _ => (&mut self.tally.writes, "write"),
+        };
         match result {
-            Ok(()) if now_ns >= self.counted_from_ns => {
+            Ok(()) if now_ns >= self.counted_from_ns && self.back.is_none() => {
                 of.add(&times, request.length, now_ns - self.counted_from_ns);
             }
             Ok(()) => {}
-            Err(Failure::Lost) if !self.config.reconnect.is_zero() => {
-                self.tally.uncertain_count += 1;
-            }
+            Err(Failure::Lost) if !self.config.reconnect.is_zero() => match &mut self.back {
+                Some(places) => places.push(request.offset),
+                None => self.tally.uncertain_count += 1,
+            },
             Err(failure) => {
                 of.failure_count += 1;
-                let what = if is_read { "read" } else { "write" };
                 let text = format!("{what} at byte {}: {failure}", request.offset);
                 self.tally.first_failure.get_or_insert(text);
             }
         }
     }
 
+    // Compares what was read with what it had to be.
+    fn check(&mut self, request: &Request, result: Result<(), Failure>, block: Option<&[u8]>) {
+        let Some(stamps) = &mut self.stamps else { return };
+        if request.operation != Operation::Read {
+            stamps.written(request.offset, result.is_ok());
+            return;
+        }
+        let data = block.and_then(|block| block.get(..self.config.request_bytes as usize));
+        let data = data.filter(|_| result.is_ok());
+        self.tally.checked_count += u64::from(data.is_some());
+        if let Err(wrong) = stamps.read(request.offset, data) {
+            self.tally.add_wrong(wrong);
+            let text = format!("{wrong:?} block read at byte {}", request.offset);
+            self.tally.first_failure.get_or_insert(text);
+        }
+    }
+
     fn timeout(&self, now_ns: u64) -> StdDuration {
-        let arrival = match &self.arrivals {
-            // One that is late waits for an answer, not for its time.
-            Some(arrivals) if !self.spare.is_empty() => Some(arrivals.peek().as_ns()),
-            _ => None,
-        };
+        // One that is late waits for an answer, not for its time.
+        let waits = self.back.is_none() && !self.spare.is_empty();
+        let arrival = self.pacing.deadline_ns(now_ns).filter(|_| waits);
         let end = (self.until_ns > now_ns && self.until_ns < u64::MAX).then_some(self.until_ns);
         let deadlines = [arrival, self.way.deadline_ns(), end].into_iter().flatten();
         let first = deadlines.min().map(|at| StdDuration::from_nanos(at.saturating_sub(now_ns)));

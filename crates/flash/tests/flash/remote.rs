@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, BackendUri, FileBackend, MemoryBackend};
+use flash::backend::{Backend, BackendUri, FileBackend, MemoryBackend, Operation, Request};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
-use flash::load::{Device, LoadConfig, Progress, Tally};
+use flash::load::{Device, LoadConfig, Order, Progress, Tally, Think};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::{Bytes, Duration};
 use proto::nvme::{Digests, Nqn, Status};
@@ -273,4 +273,73 @@ fn a_latency_is_submission_and_completion() {
         assert!(tally.processor_time() > Duration::ZERO);
     }
     target.stop().expect("it ends well");
+}
+
+// What is written is read in the end, whatever is read in between, and that is not counted.
+#[test]
+fn what_is_written_is_read_back() {
+    let target = serve(memory(), 1, Limits::default());
+    let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
+    let config = LoadConfig {
+        read_percent: 0,
+        depth: 8,
+        jobs: 2,
+        request_count: Some(300),
+        verifies: true,
+        reads_back: true,
+        ..LoadConfig::reads(16 << 20)
+    };
+    let run = |config: &LoadConfig| {
+        flash::load::run(config, &device, &Progress::default()).expect("it can be loaded")
+    };
+    let tally = run(&config);
+    is_right(&tally, 600, "writes that are read back");
+    assert_eq!((tally.reads.latency.count(), tally.writes.latency.count()), (0, 600));
+    assert!((1..=600).contains(&tally.checked_count), "{}", tally.checked_count);
+    let tally = run(&LoadConfig { reads_back: false, ..config });
+    assert_eq!(tally.checked_count, 0);
+    target.stop().expect("it ends well");
+}
+
+#[test]
+fn room_is_given_back() {
+    let backend = memory();
+    let device = Device::Local(Arc::clone(&backend));
+    let run = |config: &LoadConfig| {
+        flash::load::run(config, &device, &Progress::default()).expect("it can be loaded")
+    };
+    let every = Some((16 << 20) / 4096);
+    let config = LoadConfig {
+        order: Order::Sequential,
+        read_percent: 0,
+        request_count: every,
+        ..LoadConfig::reads(16 << 20)
+    };
+    run(&config);
+    let read = || {
+        let mut data = [0; 4096];
+        let request = Request { operation: Operation::Read, offset: 8192, length: 4096 };
+        backend.start(&request, &mut data, 0);
+        data
+    };
+    assert_ne!(read(), [0; 4096]);
+    let tally = run(&LoadConfig { trims: true, ..config });
+    assert_eq!((Some(tally.trims.latency.count()), tally.count()), (every, 4096));
+    assert_eq!(tally.trims.bytes, 16 << 20);
+    assert_eq!(read(), [0; 4096]);
+}
+
+#[test]
+fn a_load_begins_when_it_is_to_and_pauses() {
+    let device = Device::Local(memory());
+    let ms = Duration::from_ms;
+    let think = Some(Think { time: ms(5), requests: 10 });
+    let config =
+        LoadConfig { delay: ms(20), think, request_count: Some(40), ..LoadConfig::reads(16 << 20) };
+    let began_ns = sys::clock::monotonic_ns();
+    let tally = flash::load::run(&config, &device, &Progress::default()).expect("it is loaded");
+    let took_ns = sys::clock::monotonic_ns() - began_ns;
+    assert_eq!(tally.count(), 40);
+    assert!(tally.elapsed >= ms(15), "three pauses: {}", tally.elapsed);
+    assert!(took_ns - tally.elapsed.as_ns() >= 20_000_000, "{took_ns}");
 }
