@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
 
@@ -24,6 +25,11 @@ pub fn shut_writing(socket: &impl AsFd) {
 /// Nothing more passes either way: what waits on it ends.
 pub fn shut(socket: &impl AsFd) {
     let _gone = shutdown(socket, Shutdown::Both);
+}
+
+/// What is still to be sent when it is closed is not sent: its peer sees a reset (SO_LINGER of 0).
+pub fn forget_unsent(socket: &impl AsFd) {
+    let _no_socket = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
 
 /// The address of this end.

@@ -1,12 +1,14 @@
 //! The admin queue of a controller, as its host has it: what is asked on it, keep-alive, and what
 //! the controller says unasked.
 
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use proto::nvme::log::AnaState;
 use proto::nvme::{
-    Admin, Command, Data, FoundController, FoundNamespace, IDENTIFY_BYTES, Transfer,
-    read_namespace_list,
+    ANA_GROUP_BYTES, ANA_HEADER_BYTES, Admin, AnaPage, Command, Data, FoundController,
+    FoundNamespace, IDENTIFY_BYTES, NamespaceIds, Transfer, read_ana, read_namespace_list,
 };
 use sys::clock::monotonic_ns;
 use sys::event::{Waker, wait_for};
@@ -31,11 +33,24 @@ pub(super) struct AdminQueue {
 /// What [`AdminQueue::wait`] has waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
+    /// The controller says that something has happened (Base 5.1.2); a page says what.
+    Event {
+        /// LID of that page.
+        page: u8,
+    },
     /// Somebody has used the waker.
     Called,
     /// The time has come.
     Time,
 }
+
+/// Groups of an access state page at most.
+const GROUPS_MOST: u32 = 4096;
+/// Feature 0Bh: namespaces and access states (Base 5.1.25.1.5; OAES has the same bits).
+const EVENTS: u32 = 1 << 8 | 1 << 11;
+/// 04h, 0Ch (Base 5.1.12).
+const CHANGED_NAMESPACES: u8 = 0x04;
+const ACCESS_STATES: u8 = 0x0c;
 
 impl AdminQueue {
     /// Connects to any controller of a subsystem and enables it; also its number.
@@ -58,6 +73,16 @@ impl AdminQueue {
     /// What ends [`AdminQueue::wait`] from another thread.
     pub(super) const fn waker(&self) -> &Waker {
         &self.waker
+    }
+
+    /// Takes another waker for that.
+    pub(super) fn called_by(self, waker: &Waker) -> Self {
+        Self { waker: waker.clone(), ..self }
+    }
+
+    /// Its connection.
+    pub(super) const fn socket(&self) -> &TcpStream {
+        &self.wire.stream
     }
 
     fn was_heard(&mut self) {
@@ -123,11 +148,26 @@ impl AdminQueue {
         })
     }
 
+    /// What a namespace says of itself, with all that tells it from others.
+    pub(super) fn found_namespace(&mut self, nsid: u32) -> Result<FoundNamespace, HostError> {
+        let mut found = FoundNamespace::read(&*self.identify(0x00, nsid)?);
+        if found.block_count > 0 {
+            // Optional before NVMe 1.3.
+            found.ids = match self.identify(0x03, nsid) {
+                Ok(data) => found.ids.with_descriptors(&data),
+                Err(HostError::Refused { .. }) => found.ids,
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(found)
+    }
+
     /// A namespace that can be read and written here.
     pub(super) fn namespace(&mut self, nsid: u32) -> Result<Namespace, HostError> {
-        let found = FoundNamespace::read(&*self.identify(0x00, nsid)?);
+        let found = self.found_namespace(nsid)?;
         let wrong = match found {
-            FoundNamespace { block_count: 0, .. } => Some("is not there, or has no blocks"),
+            // One that is there but cannot be reached may have no size now.
+            FoundNamespace { block_count: 0, block_shift: 0, .. } => Some("is not there"),
             FoundNamespace { metadata_bytes: 1.., .. } => Some("has metadata in its blocks"),
             FoundNamespace { block_shift: 9..=16, .. } => None,
             _ => Some("has blocks of a size that is not supported"),
@@ -143,7 +183,75 @@ impl AdminQueue {
             optimal_bytes: block_bytes,
             atomic_bytes: block_bytes,
         };
-        Ok(Namespace { id: nsid, geometry })
+        let (reads_zeros, zeroes_deallocate) = (found.reads_zeros(), found.zeroes_deallocate());
+        let FoundNamespace { ids, ana_group, .. } = found;
+        Ok(Namespace { id: nsid, geometry, ids, reads_zeros, zeroes_deallocate, ana_group })
+    }
+
+    // A log page, or its first part (Base 5.1.12).
+    fn page(&mut self, page: u8, specific: u8, length: u32) -> Result<Vec<u8>, HostError> {
+        let get = Admin::GetLogPage {
+            page,
+            specific,
+            retains_event: false,
+            length: u64::from(length),
+            offset: 0,
+            is_index: false,
+        };
+        self.ask("read a log page", get, u32::MAX, length).map(|(_, data)| data)
+    }
+
+    /// Access states of all groups; `None` if the controller reports none.
+    pub(super) fn access_states(
+        &mut self,
+        controller: &FoundController,
+    ) -> Result<Option<AnaPage>, HostError> {
+        let Some(ana) = controller.ana else { return Ok(None) };
+        let header = u32::try_from(ANA_HEADER_BYTES).unwrap_or(0);
+        let group = u32::try_from(ANA_GROUP_BYTES).unwrap_or(0);
+        let length = header + ana.group_count.min(GROUPS_MOST) * group;
+        // RGO: groups without their namespaces.
+        Ok(read_ana(&self.page(ACCESS_STATES, 1, length)?))
+    }
+
+    /// The access state of a namespace; one of a controller that reports none can be used.
+    pub(super) fn access_state(
+        &mut self,
+        controller: &FoundController,
+        namespace: &Namespace,
+    ) -> Result<AnaState, HostError> {
+        let Some(page) = self.access_states(controller)? else { return Ok(AnaState::Optimized) };
+        let group = page.groups.iter().find(|group| group.id == namespace.ana_group);
+        Ok(group.map_or(AnaState::Inaccessible, |group| group.state))
+    }
+
+    /// Lets the controller say what has happened to namespaces and access states, if it can.
+    pub(super) fn watch(&mut self, controller: &FoundController) -> Result<(), HostError> {
+        let value = controller.events & EVENTS;
+        if value == 0 {
+            return Ok(());
+        }
+        let wanted = Admin::SetFeatures { feature: 0x0b, saves: false, value };
+        match self.ask("ask for events", wanted, 0, 0) {
+            Ok(_) => self.wait_for_event(),
+            Err(HostError::Refused { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn wait_for_event(&mut self) -> Result<(), HostError> {
+        let request = submission(Command::Admin(Admin::AsyncEventRequest), 0, Data::None);
+        self.wire.request_event(&request)
+    }
+
+    /// Reads the page that an event names, so that there can be another (Base 5.1.2).
+    pub(super) fn take_event(&mut self, page: u8) -> Result<(), HostError> {
+        let length = if page == CHANGED_NAMESPACES { 4096 } else { 64 };
+        match self.page(page, 0, length) {
+            // A page that this controller does not have after all.
+            Ok(_) | Err(HostError::Refused { .. }) => self.wait_for_event(),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps the controller alive until something happens, or until a time of the monotonic clock.
@@ -151,6 +259,9 @@ impl AdminQueue {
         let mut is_readable = false;
         loop {
             self.wire.listen(std::mem::take(&mut is_readable))?;
+            if let Some(result) = self.wire.event() {
+                return Ok(Heard::Event { page: result.to_le_bytes()[2] });
+            }
             let now_ns = monotonic_ns();
             if now_ns >= self.due_ns {
                 self.was_heard();
@@ -181,4 +292,18 @@ impl AdminQueue {
 fn system(error: sys::Error) -> HostError {
     let sys::Error { operation, source } = error;
     HostError::Network { operation, source }
+}
+
+/// Whether two namespaces are one: nothing that both have of what tells them apart differs, and
+/// there is something.
+pub(super) fn are_one(one: &NamespaceIds, other: &NamespaceIds) -> bool {
+    fn compare<const N: usize>(one: &[u8; N], other: &[u8; N]) -> Option<bool> {
+        (*one != [0; N] && *other != [0; N]).then(|| one == other)
+    }
+    let compared = [
+        compare(&one.nguid, &other.nguid),
+        compare(&one.eui64, &other.eui64),
+        compare(&one.uuid, &other.uuid),
+    ];
+    compared.contains(&Some(true)) && !compared.contains(&Some(false))
 }

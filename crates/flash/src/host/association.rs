@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::nvme::{
-    Command, ConnectData, Data, Digests, Direction, Fabrics, FoundController, Fused, Nqn, Property,
-    Submission, Transfer,
+    Command, ConnectData, Data, Digests, Direction, Fabrics, FoundController, Fused, NamespaceIds,
+    Nqn, Property, Submission, Transfer,
 };
 
 use crate::backend::Geometry;
@@ -48,6 +48,11 @@ pub(super) struct Association {
 pub(super) struct Namespace {
     pub(super) id: u32,
     pub(super) geometry: Geometry,
+    pub(super) ids: NamespaceIds,
+    /// What DLFEAT says: blocks given back are zeros; Write Zeroes may give back.
+    pub(super) reads_zeros: bool,
+    pub(super) zeroes_deallocate: bool,
+    pub(super) ana_group: u32,
 }
 
 const CC: Property = Property { offset: 0x14, is_wide: false };
@@ -85,6 +90,15 @@ impl Association {
         let association =
             Self { uri, config, id, controller, namespace, transfer_bytes, io_queues };
         Ok((association, admin))
+    }
+
+    /// Whether its namespace says how large it is.
+    pub(super) fn has_blocks(&self) -> Result<(), HostError> {
+        if self.namespace.geometry.block_count > 0 {
+            return Ok(());
+        }
+        let reason = format!("namespace {} has no blocks", self.namespace.id);
+        Err(HostError::Protocol { operation: "look at a namespace", reason })
     }
 
     /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time.

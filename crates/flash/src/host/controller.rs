@@ -38,6 +38,7 @@ impl Controller {
     /// When there is no way to it, or it is not there.
     pub fn connect(uri: &NvmeUri, config: &HostConfig, io_queues: u16) -> Result<Self, HostError> {
         let (association, admin) = Association::begin(uri, config, io_queues)?;
+        association.has_blocks()?;
         let (first, keeper) = (association.clone(), Some(keep_alive(admin)));
         let live = Mutex::new(Live { association, generation: 1, keeper });
         let (uri, config) = (uri.clone(), config.clone());
@@ -123,7 +124,7 @@ fn keep_alive(mut admin: AdminQueue) -> Keeper {
         loop {
             match admin.wait(None) {
                 Ok(Heard::Called) => return admin.shut_down(),
-                Ok(Heard::Time) => {}
+                Ok(Heard::Event { .. } | Heard::Time) => {}
                 Err(_) => return,
             }
         }

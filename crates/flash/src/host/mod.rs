@@ -2,20 +2,34 @@
 //!
 //! ```text
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► IoQueue ─► Ended
+//! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
 //! discover: what can be connected to at an address
 //! ```
+//!
+//! A [`Controller`]'s queues are for one thread each, which hears of every loss; a [`Disk`] is for
+//! any thread, and hides them.
 
 mod admin;
 mod association;
+mod backoff;
 mod controller;
 mod discovery;
+mod disk;
+mod hazards;
+mod lane;
+mod path;
+mod piece;
+mod post;
 mod queue;
 mod uri;
 mod wire;
 
 pub use association::HostConfig;
+pub(crate) use backoff::Backoff;
 pub use controller::Controller;
 pub use discovery::discover;
+pub use disk::{Disk, DiskConfig, DiskEvent, Observer};
+pub use piece::Done;
 pub use queue::IoQueue;
 pub use uri::{NvmeUri, NvmeUriError};
 

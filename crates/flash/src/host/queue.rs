@@ -43,6 +43,8 @@ pub struct IoQueue<T> {
 }
 
 const INPUT_BYTES: usize = 256 << 10;
+/// Bytes of a range of Dataset Management.
+const RANGE_BYTES: usize = 16;
 
 impl<T> IoQueue<T> {
     pub(super) fn new(
@@ -75,10 +77,25 @@ impl<T> IoQueue<T> {
         self.pending.iter().flatten().count()
     }
 
+    /// As many, counted by the protocol.
+    pub(super) fn outstanding(&self) -> usize {
+        self.queue.outstanding()
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.outstanding() == 0
+    }
+
+    /// What those are known by to whoever asked.
+    pub(super) fn tags(&self) -> impl Iterator<Item = &T> {
+        self.pending.iter().flatten().map(|pending| &pending.tag)
+    }
+
+    /// The token of its receives, which is even; that of its sends is the next.
+    pub(super) const fn token(&self) -> u64 {
+        self.token
     }
 
     /// Whether the connection is gone.
@@ -95,7 +112,12 @@ impl<T> IoQueue<T> {
 
     /// Asks for something, which [`IoQueue::flush`] sends; its end, if it cannot even be asked.
     /// A request moves as many bytes as the controller takes at most, and its block has them.
-    pub fn submit(&mut self, request: Request, block: Option<Block>, tag: T) -> Option<Ended<T>> {
+    pub fn submit(
+        &mut self,
+        request: Request,
+        mut block: Option<Block>,
+        tag: T,
+    ) -> Option<Ended<T>> {
         let length = u32::try_from(request.length).unwrap_or(u32::MAX);
         let range = Range {
             first: request.offset >> self.block_shift,
@@ -105,22 +127,24 @@ impl<T> IoQueue<T> {
                 Operation::Write { forced: true } | Operation::Zero { forced: true, .. }
             ),
         };
-        let in_capsule = length <= self.capsule_bytes;
-        let transport = Data::Transport { length };
-        let (command, data, transfer) = match request.operation {
-            Operation::Read => (Io::Read(range), transport, Transfer::Receive(length)),
-            Operation::Write { .. } if in_capsule => {
-                (Io::Write(range), Data::InCapsule { offset: 0, length }, Transfer::None)
-            }
-            Operation::Write { .. } => (Io::Write(range), transport, Transfer::Send(length)),
-            Operation::Flush => (Io::Flush, Data::None, Transfer::None),
-            Operation::Zero { deallocates, .. } => {
-                (Io::WriteZeroes { range, deallocates }, Data::None, Transfer::None)
-            }
-            // Deallocation by the command that names one range.
+        let (command, bytes) = match request.operation {
+            Operation::Read => (Io::Read(range), 0),
+            Operation::Write { .. } => (Io::Write(range), length),
+            Operation::Flush => (Io::Flush, 0),
+            Operation::Zero { deallocates, .. } => (Io::WriteZeroes { range, deallocates }, 0),
             Operation::Discard => {
-                (Io::WriteZeroes { range, deallocates: true }, Data::None, Transfer::None)
+                name_range(block.get_or_insert_with(|| Block::new(RANGE_BYTES)), range);
+                let one = Io::DatasetManagement { range_count: 1, deallocates: true };
+                (one, u32::try_from(RANGE_BYTES).unwrap_or(0))
             }
+        };
+        let (data, transfer) = match (request.operation, bytes) {
+            (Operation::Read, _) => (Data::Transport { length }, Transfer::Receive(length)),
+            (_, 0) => (Data::None, Transfer::None),
+            (_, length) if length <= self.capsule_bytes => {
+                (Data::InCapsule { offset: 0, length }, Transfer::None)
+            }
+            (_, length) => (Data::Transport { length }, Transfer::Send(length)),
         };
         let submission = Submission {
             cid: 0,
@@ -132,7 +156,7 @@ impl<T> IoQueue<T> {
         };
         let is_sent = matches!(data, Data::InCapsule { .. });
         let sent = match &block {
-            Some(block) if is_sent => &block[..length as usize],
+            Some(block) if is_sent => &block[..bytes as usize],
             _ => &[],
         };
         let cid = match self.is_lost {
@@ -233,16 +257,27 @@ impl<T> IoQueue<T> {
         }
     }
 
-    // Nobody knows what became of requests that were not answered.
-    fn lose(&mut self, ended: &mut Vec<Ended<T>>) {
+    /// Ends it. Nobody knows what became of requests that were not answered.
+    pub(super) fn lose(&mut self, ended: &mut Vec<Ended<T>>) {
         if self.is_lost {
             return;
         }
         self.is_lost = true;
+        // What has not left this machine is not to arrive later.
+        if !self.is_empty() {
+            sys::stream::forget_unsent(&self.socket);
+        }
         sys::stream::shut(&self.socket);
         let lost = self.pending.iter_mut().filter_map(Option::take);
         ended.extend(lost.map(|pending| end(pending, Err(Failure::Lost))));
     }
+}
+
+// Attributes, blocks, the first (NVM Command Set 3.2.3).
+fn name_range(block: &mut Block, Range { first, count, .. }: Range) {
+    block[..4].fill(0);
+    block[4..8].copy_from_slice(&count.to_le_bytes());
+    block[8..16].copy_from_slice(&first.to_le_bytes());
 }
 
 fn end<T>(pending: Pending<T>, result: Result<(), Failure>) -> Ended<T> {

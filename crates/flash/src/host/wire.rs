@@ -1,5 +1,7 @@
-//! A connection on which one thing is asked at a time, and its answer waited for.
+//! A connection on which one thing is asked at a time, and its answer waited for. Event requests
+//! may be outstanding beside it.
 
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -14,6 +16,9 @@ pub(crate) struct Wire {
     pub(crate) queue: HostQueue,
     input: Vec<u8>,
     unread: [usize; 2],
+    /// The event request that is outstanding, and results of those that were answered.
+    request: Option<u16>,
+    events: VecDeque<u64>,
 }
 
 /// How long a connection may take to be made, and an answer to come.
@@ -31,7 +36,14 @@ impl Wire {
         let stream = dial(address).map_err(network(operation))?;
         let mut out = Vec::new();
         let queue = HostQueue::begin(depth, digests, &mut out);
-        let mut wire = Self { stream, queue, input: vec![0; INPUT_BYTES], unread: [0, 0] };
+        let mut wire = Self {
+            stream,
+            queue,
+            input: vec![0; INPUT_BYTES],
+            unread: [0, 0],
+            request: None,
+            events: VecDeque::new(),
+        };
         wire.send(&out, operation)?;
         let mut is_ready = false;
         while !is_ready {
@@ -60,6 +72,13 @@ impl Wire {
         let answer = self.queue.receive(&mut rest);
         self.unread[0] = end - rest.len();
         match answer {
+            Ok(Some(Answer::Ended(completion))) if Some(completion.cid) == self.request => {
+                self.request = None;
+                if completion.status.is_success() {
+                    self.events.push_back(completion.result);
+                }
+                Ok(true)
+            }
             Ok(Some(answer)) => {
                 heard(answer);
                 Ok(true)
@@ -103,6 +122,21 @@ impl Wire {
         if is_readable {
             self.fill(operation)?;
             while self.next(operation, |_| {})? {}
+        }
+        Ok(())
+    }
+
+    /// The result of an event request that was answered (Base 5.1.2).
+    pub(crate) fn event(&mut self) -> Option<u64> {
+        self.events.pop_front()
+    }
+
+    /// Lets the controller say something unasked, once, unless it may already.
+    pub(crate) fn request_event(&mut self, submission: &Submission) -> Result<(), HostError> {
+        if self.request.is_none() {
+            let mut out = Vec::new();
+            self.request = self.queue.submit(submission.write(), &[], Transfer::None, &mut out);
+            self.send(&out, "ask for events")?;
         }
         Ok(())
     }

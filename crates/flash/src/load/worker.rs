@@ -10,6 +10,7 @@ use sys::ring::Ring;
 use sys::usage::{self, Usage};
 
 use crate::backend::{Failure, Geometry, Operation, Request};
+use crate::host::Backoff;
 use crate::idle::Idle;
 use crate::jobs::Ended;
 
@@ -188,7 +189,8 @@ impl<'a> Worker<'a> {
             }
         }
         let until_ns = monotonic_ns() + self.config.reconnect.as_ns();
-        let mut pause = FIRST_PAUSE;
+        let seed = self.config.seed ^ u64::from(self.job);
+        let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, seed);
         loop {
             let Err(error) = self.way.renew(self.job, self.config.depth) else {
                 self.tally.reconnect_count += 1;
@@ -202,8 +204,7 @@ impl<'a> Worker<'a> {
                 return Ok(false);
             }
             // Nothing is on the ring: this only waits.
-            self.ring.wait(Some(pause))?;
-            pause = (pause * 2).min(LAST_PAUSE);
+            self.ring.wait(Some(backoff.pause()))?;
         }
     }
 

@@ -1,7 +1,9 @@
 //! Backends by one conformance suite, and the target with the host over loopback.
 
 mod backends;
+mod disk;
 mod hostile;
+mod proxy;
 mod remote;
 mod reservations;
 

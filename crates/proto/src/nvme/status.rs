@@ -129,6 +129,13 @@ impl Status {
         self.0 & DNR != 0
     }
 
+    /// Whether it is about the path, not about what was asked: that was not done, and may be asked
+    /// over another (status code type 3h).
+    #[must_use]
+    pub const fn is_of_path(self) -> bool {
+        self.0 >> 8 & 7 == 3
+    }
+
     /// The fifteen bits of the status field, without phase tag.
     #[must_use]
     pub const fn bits(self) -> u16 {
@@ -171,5 +178,7 @@ mod tests {
         assert!(Status::INVALID_FIELD.do_not_retry().is(Status::INVALID_FIELD));
         assert_eq!(format!("{:?}", Status::from_bits(0x4001)), "INVALID_OPCODE (do not retry)");
         assert_eq!(format!("{:?}", Status::from_bits(0x7fe)), "7h/feh");
+        assert!(Status::ANA_TRANSITION.do_not_retry().is_of_path());
+        assert!(!Status::SUCCESS.is_of_path() && !Status::from_bits(0x700).is_of_path());
     }
 }

@@ -1,0 +1,71 @@
+//! Pauses between attempts to connect again.
+//!
+//! Each is up to twice the one before, up to a bound, and drawn from the upper half of that: hosts
+//! that have lost a target at the same time do not all come back at the same time.
+
+use std::time::Duration;
+
+use workload::Draw;
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    first_ns: u64,
+    most_ns: u64,
+    next_ns: u64,
+    draw: Draw,
+}
+
+impl Backoff {
+    /// From `first` on, up to `most`.
+    pub(crate) fn new(first: Duration, most: Duration, seed: u64) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let (first_ns, most_ns) = (ns(first.min(most)), ns(most));
+        Self { first_ns, most_ns, next_ns: first_ns, draw: Draw::new(seed) }
+    }
+
+    /// The next pause.
+    pub(crate) fn pause(&mut self) -> Duration {
+        let half = self.next_ns / 2;
+        let pause_ns = self.next_ns - self.draw.below(half + 1);
+        self.next_ns = self.next_ns.saturating_mul(2).min(self.most_ns);
+        Duration::from_nanos(pause_ns)
+    }
+
+    /// Begins anew: something was found.
+    pub(crate) const fn reset(&mut self) {
+        self.next_ns = self.first_ns;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn pauses_double_up_to_a_bound_and_are_not_all_alike() {
+        let mut some = Vec::new();
+        for seed in 0..50 {
+            let mut backoff = Backoff::new(MS(100), MS(1000), seed);
+            for most in [100, 200, 400, 800, 1000, 1000] {
+                let pause = backoff.pause();
+                assert!((MS(most / 2)..=MS(most)).contains(&pause), "{pause:?} of {most}");
+                some.push(pause);
+            }
+            backoff.reset();
+            assert!(backoff.pause() <= MS(100));
+        }
+        some.sort();
+        some.dedup();
+        assert!(some.len() > 200, "{}", some.len());
+    }
+
+    #[test]
+    fn the_first_is_no_longer_than_the_longest() {
+        let mut backoff = Backoff::new(MS(100), MS(10), 1);
+        assert!(backoff.pause() <= MS(10) && backoff.pause() <= MS(10));
+        assert_eq!(Backoff::new(MS(0), MS(0), 1).pause(), MS(0));
+    }
+}

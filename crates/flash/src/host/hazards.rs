@@ -1,0 +1,218 @@
+//! Which blocks are being changed, and who waits for them.
+//!
+//! Invariants:
+//! - Of changes that overlap, one is done at a time, in the order in which they came.
+//! - Blocks whose change has ended may stay taken until a time: until then a copy of the change
+//!   that was lost on its way may still be done.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// From the first byte on, and behind the last.
+pub(super) type Span = [u64; 2];
+
+/// The beginning of a change, and its number: changes are counted as they come.
+type Key = (u64, u64);
+
+struct Change<P> {
+    end: u64,
+    /// Changes that came before it, overlap it and are not over.
+    before: u32,
+    /// What is to be done, until it may be.
+    change: Option<P>,
+}
+
+/// See the module's description.
+pub(super) struct Hazards<P> {
+    /// Changes that are not over: those that wait, those that are being done, and those whose
+    /// blocks stay taken.
+    changes: BTreeMap<Key, Change<P>>,
+    count: u64,
+    /// The longest of all that came: how far before a span one may begin that overlaps it.
+    longest: u64,
+    /// Changes that are over at these times.
+    over_at: BTreeSet<(u64, Key)>,
+    free: VecDeque<P>,
+}
+
+impl<P> Hazards<P> {
+    pub(super) const fn new() -> Self {
+        Self {
+            changes: BTreeMap::new(),
+            count: 0,
+            longest: 0,
+            over_at: BTreeSet::new(),
+            free: VecDeque::new(),
+        }
+    }
+
+    // Changes that overlap a span, as (number, change).
+    fn overlapping(&mut self, [start, end]: Span) -> impl Iterator<Item = (u64, &mut Change<P>)> {
+        let near = (start.saturating_sub(self.longest), 0)..(end, 0);
+        let near = self.changes.range_mut(near);
+        let overlapping = near.filter(move |(_, change)| change.end > start);
+        overlapping.map(|((_, number), change)| (*number, change))
+    }
+
+    /// Takes a span for a change, which may be done then; or keeps it until it may.
+    pub(super) fn take(&mut self, span: Span, change: P, now_ns: u64) -> Option<P> {
+        self.forget(now_ns);
+        let [start, end] = span;
+        let before = u32::try_from(self.overlapping(span).count()).unwrap_or(u32::MAX);
+        self.count += 1;
+        self.longest = self.longest.max(end - start);
+        let (waits, done) = if before > 0 { (Some(change), None) } else { (None, Some(change)) };
+        self.changes.insert((start, self.count), Change { end, before, change: waits });
+        done
+    }
+
+    /// A change of a span has ended; its blocks stay taken until a time, if there is one.
+    pub(super) fn release(&mut self, [start, _]: Span, until_ns: Option<u64>) {
+        // Of those that begin there, the first is the one that was done.
+        let mut there = self.changes.range((start, 0)..);
+        let Some((&key, _)) = there.next().filter(|((at, _), _)| *at == start) else { return };
+        match until_ns {
+            Some(until_ns) => _ = self.over_at.insert((until_ns, key)),
+            None => self.end(key),
+        }
+    }
+
+    fn end(&mut self, key: Key) {
+        let Some(Change { end, .. }) = self.changes.remove(&key) else { return };
+        let mut free = Vec::new();
+        for (number, after) in self.overlapping([key.0, end]) {
+            if number > key.1 {
+                after.before -= 1;
+                if after.before == 0 {
+                    free.extend(after.change.take().map(|change| (number, change)));
+                }
+            }
+        }
+        free.sort_by_key(|(number, _)| *number);
+        self.free.extend(free.into_iter().map(|(_, change)| change));
+    }
+
+    // Blocks that were taken until a time are not any more.
+    fn forget(&mut self, now_ns: u64) {
+        while let Some(&(at, key)) = self.over_at.first()
+            && at <= now_ns
+        {
+            self.over_at.pop_first();
+            self.end(key);
+        }
+    }
+
+    /// The next that has waited and may be done now.
+    pub(super) fn next(&mut self, now_ns: u64) -> Option<P> {
+        self.forget(now_ns);
+        self.free.pop_front()
+    }
+
+    /// When the next may be done only because a time has come.
+    pub(super) fn deadline_ns(&self) -> Option<u64> {
+        self.over_at.first().map(|(at, _)| *at)
+    }
+
+    /// All that wait: nothing will be done any more.
+    pub(super) fn give_up(&mut self) -> impl Iterator<Item = P> {
+        let waiting = std::mem::take(&mut self.changes).into_values();
+        self.over_at.clear();
+        self.free.drain(..).chain(waiting.filter_map(|change| change.change))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn overlap([start, end]: Span, [other_start, other_end]: Span) -> bool {
+        start < other_end && other_start < end
+    }
+
+    #[test]
+    fn changes_that_overlap_are_done_one_after_another() {
+        let mut hazards = Hazards::new();
+        assert_eq!(hazards.take([0, 10], 'a', 0), Some('a'));
+        assert_eq!(hazards.take([10, 20], 'b', 0), Some('b'), "they only touch");
+        assert_eq!(hazards.take([5, 25], 'c', 0), None);
+        assert_eq!(hazards.take([20, 30], 'd', 0), None, "it came after one that waits");
+        assert_eq!(hazards.take([30, 40], 'e', 0), Some('e'));
+        assert_eq!(hazards.next(0), None);
+        hazards.release([0, 10], None);
+        assert_eq!(hazards.next(0), None, "one more is there");
+        hazards.release([10, 20], None);
+        assert_eq!(hazards.next(0), Some('c'));
+        assert_eq!(hazards.next(0), None);
+        hazards.release([5, 25], None);
+        assert_eq!((hazards.next(0), hazards.next(0)), (Some('d'), None));
+    }
+
+    #[test]
+    fn blocks_may_stay_taken_until_a_time() {
+        let mut hazards = Hazards::new();
+        assert_eq!(hazards.take([0, 10], 'a', 0), Some('a'));
+        hazards.release([0, 10], Some(100));
+        assert_eq!(hazards.take([9, 11], 'b', 50), None);
+        assert_eq!(hazards.deadline_ns(), Some(100));
+        assert_eq!(hazards.next(99), None);
+        assert_eq!(hazards.next(100), Some('b'));
+        assert_eq!(hazards.take([0, 9], 'c', 101), Some('c'));
+    }
+
+    #[test]
+    fn many_that_are_over_make_room_for_one() {
+        let mut hazards = Hazards::new();
+        for at in 0..100 {
+            assert_eq!(hazards.take([at, at + 1], at, 0), Some(at));
+            hazards.release([at, at + 1], Some(5));
+        }
+        assert_eq!(hazards.take([0, 100], 100, 4), None);
+        assert_eq!(hazards.next(5), Some(100));
+        hazards.release([0, 100], None);
+        assert_eq!(hazards.take([50, 51], 101, 5), Some(101));
+        assert_eq!(hazards.take([50, 51], 102, 5), None);
+        assert_eq!(hazards.give_up().collect::<Vec<_>>(), [102]);
+    }
+
+    // Against the plain rule: at any time no two that are done overlap, all are done in the end,
+    // and of two that overlap the first that came is the first that is done.
+    #[test]
+    fn any_order_of_ends_keeps_the_rule() {
+        let mut draw = workload::Draw::new(7);
+        for _ in 0..200 {
+            let mut hazards = Hazards::new();
+            let [mut doing, mut done] = [const { Vec::<(Span, u64)>::new() }; 2];
+            let mut came = 0;
+            for _ in 0..300 {
+                if came < 100 && draw.below(2) == 0 {
+                    let start = draw.below(40);
+                    let span = [start, start + 1 + draw.below(8)];
+                    doing.extend(hazards.take(span, (span, came), 0));
+                    came += 1;
+                } else if !doing.is_empty() {
+                    let index = usize::try_from(draw.below(doing.len() as u64)).expect("small");
+                    let ended = doing.swap_remove(index);
+                    hazards.release(ended.0, None);
+                    done.push(ended);
+                    while let Some(next) = hazards.next(0) {
+                        doing.push(next);
+                    }
+                }
+                for (index, (span, _)) in doing.iter().enumerate() {
+                    assert!(!doing[..index].iter().any(|(other, _)| overlap(*span, *other)));
+                }
+            }
+            while let Some(ended) = doing.pop() {
+                hazards.release(ended.0, None);
+                done.push(ended);
+                while let Some(next) = hazards.next(0) {
+                    doing.push(next);
+                }
+            }
+            assert_eq!(done.len() as u64, came);
+            for (index, (span, number)) in done.iter().enumerate() {
+                let after = done[index..].iter().filter(|(other, _)| overlap(*span, *other));
+                assert!(after.clone().all(|(_, other)| other >= number), "{number}");
+            }
+        }
+    }
+}
