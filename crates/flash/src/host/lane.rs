@@ -58,8 +58,10 @@ pub(super) enum Mail {
 struct Slot {
     queue: Option<Box<IoQueue<Piece>>>,
     generation: u64,
-    /// `None` if what the controller says of it is not so.
+    /// `None` if what the controller says of it is not so, as a request has shown.
     state: Option<AnaState>,
+    /// No request has shown since that it is so now.
+    is_doubted: bool,
 }
 
 /// See the module's description.
@@ -175,7 +177,8 @@ impl Lane {
             Mail::Pieces(pieces) => pieces.into_iter().for_each(|piece| self.begin(piece)),
             Mail::Up { path, generation, queue, state } => {
                 self.drop_queue(path);
-                self.slots[path] = Slot { queue: Some(queue), generation, state: Some(state) };
+                let (queue, state) = (Some(queue), Some(state));
+                self.slots[path] = Slot { queue, generation, state, is_doubted: false };
             }
             Mail::State { path, generation, state } => {
                 let slot = &mut self.slots[path];
@@ -218,14 +221,18 @@ impl Lane {
     // Asks for what is ready, as far as there is a way.
     fn pump(&mut self) {
         loop {
-            let best = self.best();
-            match best {
-                Some(_) => self.without_ns = None,
-                None => _ = self.without_ns.get_or_insert(self.now_ns),
-            }
+            let Some(path) = self.best() else {
+                self.without_ns.get_or_insert(self.now_ns);
+                return;
+            };
             let depth = usize::from(self.shared.config.depth);
-            let Some(path) = best else { return };
-            let Some(queue) = &mut self.slots[path].queue else { return };
+            let Slot { queue: Some(queue), is_doubted, .. } = &mut self.slots[path] else { return };
+            // A path that is there, and over which nothing is ever done, is none.
+            if *is_doubted && !(self.ready.is_empty() && queue.is_empty()) {
+                self.without_ns.get_or_insert(self.now_ns);
+            } else {
+                self.without_ns = None;
+            }
             if queue.outstanding() >= depth {
                 return;
             }
@@ -242,6 +249,12 @@ impl Lane {
     fn take(&mut self, path: usize, ended: Ended<Piece>) {
         let Ended { result, block, tag: mut piece, .. } = ended;
         piece.block = block;
+        let is_of_path = match result {
+            Err(Failure::Lost) => true,
+            Err(Failure::Refused(bits)) => Status::from_bits(bits).is_of_path(),
+            _ => false,
+        };
+        self.slots[path].is_doubted &= is_of_path;
         match result {
             Ok(()) if piece.advance() => self.ready.push_front(piece),
             Err(Failure::Lost) => {
@@ -260,7 +273,7 @@ impl Lane {
     fn refused(&mut self, path: usize, mut piece: Piece, status: Status) {
         if status.is_of_path() {
             let slot = &mut self.slots[path];
-            slot.state = None;
+            (slot.state, slot.is_doubted) = (None, true);
             self.shared.paths[path].tell(Call::Look { generation: slot.generation });
             self.ready.push_front(piece);
         } else if status.is_final() || piece.failure_count >= TRIES {
@@ -337,7 +350,7 @@ impl Lane {
             self.look_ns = now_ns + LOOK_NS.min(self.shared.config.io_timeout.as_ns() / 4);
             self.look_for_silence();
         }
-        if self.best().is_none() && self.lost_at_ns().is_some_and(|at| at <= now_ns) {
+        if self.lost_at_ns().is_some_and(|at| at <= now_ns) {
             self.shared.lose();
             self.give_up();
         }

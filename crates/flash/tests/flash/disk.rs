@@ -6,24 +6,41 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, Failure, Operation, Request};
+use flash::backend::{Backend, Failure, FileBackend, Operation, Request};
 use flash::host::{Disk, DiskConfig, DiskEvent, HostConfig, HostError, NvmeUri};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::Duration;
 use proto::nvme::Digests;
 use workload::Draw;
 
+use crate::Scratch;
 use crate::proxy::Proxy;
 use crate::remote::{NAME, memory, nqn};
 
 /// Ten times what anything here takes.
 pub(crate) const LONG: StdDuration = StdDuration::from_secs(60);
 
-fn serve(backend: &Arc<dyn Backend>, address: Option<SocketAddr>, identity: &str) -> Target {
-    let namespace = Namespace::new(1, Arc::clone(backend), identity.to_owned());
+pub(crate) fn any_port() -> SocketAddr {
+    "127.0.0.1:0".parse().expect("an address")
+}
+
+pub(crate) fn serve(
+    backend: &Arc<dyn Backend>,
+    address: Option<SocketAddr>,
+    identity: &str,
+) -> Target {
+    serve_at(backend, vec![address.unwrap_or_else(any_port)], identity)
+}
+
+pub(crate) fn serve_at(
+    backend: &Arc<dyn Backend>,
+    nvme: Vec<SocketAddr>,
+    identity: &str,
+) -> Target {
+    let namespace = Namespace::new(1, Arc::clone(backend), identity);
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let config = TargetConfig {
-        nvme: vec![address.unwrap_or_else(|| "127.0.0.1:0".parse().expect("an address"))],
+        nvme,
         shards: 2,
         busy_poll: Duration::from_us(0),
         traces: false,
@@ -134,14 +151,14 @@ fn any_bytes_are_read_and_written_as_in_memory() {
 }
 
 /// Threads that each write a block of their own over and over, and read it.
-struct Writers {
+pub(crate) struct Writers {
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<u64>>,
 }
 
 impl Writers {
     /// Four of them, whose blocks are in different stripes and not aligned.
-    fn start(disk: &Arc<Disk>) -> Self {
+    pub(crate) fn start(disk: &Arc<Disk>) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = (0..4_u64).map(|number| {
             let (disk, stop) = (Arc::clone(disk), Arc::clone(&stop));
@@ -162,7 +179,7 @@ impl Writers {
         Self { threads: threads.collect(), stop }
     }
 
-    fn stop(self) -> u64 {
+    pub(crate) fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.into_iter().map(|thread| thread.join().expect("nothing was wrong")).sum()
     }
@@ -215,92 +232,24 @@ fn a_disk_whose_target_stays_away_fails_everything_from_then_on() {
     target.stop().expect("no shard has failed");
 }
 
-// Write commands that a target has done.
-fn written(target: &Target) -> u64 {
-    let namespace = &target.subsystems()[0].namespaces()[0];
-    let counters = namespace.counters();
-    counters.map(|(_, of)| of.of(Kind::Write).commands.load(Ordering::Relaxed)).sum()
-}
-
+// Nobody but the controller says that it has another size.
 #[test]
-fn another_path_takes_over_and_gives_back() {
-    let backend = memory();
-    let mut first = serve(&backend, None, "test");
-    let second = serve(&backend, None, "test");
-    let addresses = [first.addresses()[0], second.addresses()[0]];
-    let (disk, events) = attach(config(&addresses)).expect("it is there");
-    let write = |times: u64| {
-        (0..times).for_each(|n| disk.write_at(n * 512, &[7; 512], false).expect("it lasts"));
-    };
-    events.wait_for_each(&["PathUp { path: 0", "PathUp { path: 1"]);
-    write(10);
-    assert_eq!((written(&first), written(&second)), (10, 0), "the first is preferred");
-    first.stop().expect("no shard has failed");
-    write(10);
-    assert_eq!(written(&second), 10, "the other takes over");
-    events.wait_for("PathDown { path: 0");
-    first = serve(&backend, Some(addresses[0]), "test");
-    events.wait_for("PathUp { path: 0");
-    // Lanes hear of it one by one.
-    let began = std::time::Instant::now();
-    while written(&first) == 0 {
-        write(1);
-        assert!(began.elapsed() < LONG, "the first takes it back");
-    }
-    first.stop().expect("no shard has failed");
-    second.stop().expect("no shard has failed");
-}
-
-#[test]
-fn writes_go_on_while_paths_come_and_go() {
-    let backend = memory();
-    let targets = [(); 2].map(|()| serve(&backend, None, "test"));
-    let addresses = [0, 1].map(|at: usize| targets[at].addresses()[0]);
-    let (disk, events) = attach(config(&addresses)).expect("it is there");
-    let disk = Arc::new(disk);
-    let mut targets = targets.map(Some);
-    events.wait_for_each(&["PathUp { path: 0", "PathUp { path: 1"]);
-    let writers = Writers::start(&disk);
-    for round in 0..12 {
-        let path = round % 2;
-        std::thread::sleep(StdDuration::from_millis(50));
-        targets[path].take().expect("it is there").stop().expect("no shard has failed");
-        events.wait_for(&format!("PathDown {{ path: {path}"));
-        targets[path] = Some(serve(&backend, Some(addresses[path]), "test"));
-        events.wait_for(&format!("PathUp {{ path: {path}"));
-    }
-    assert!(writers.stop() > 12);
-    assert!(!disk.is_lost());
-}
-
-#[test]
-fn paths_that_lead_elsewhere_are_refused() {
-    let backend = memory();
+fn a_disk_that_grows_is_larger_at_once() {
+    let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    sys::disk::Disk::create(scratch.path(), 1 << 20).expect("it can be made");
+    let backend: Arc<dyn Backend> =
+        Arc::new(FileBackend::open(scratch.path(), None).expect("it can be opened"));
     let target = serve(&backend, None, "test");
-    let other = serve(&memory(), None, "other");
-    let addresses = [target.addresses()[0], other.addresses()[0]];
-    match attach(config(&addresses)).map(|_| ()) {
-        Err(HostError::Protocol { reason, .. }) => {
-            assert!(reason.contains("another than this disk"), "{reason}");
-        }
-        other => panic!("{other:?}"),
-    }
-    let mut named = config(&addresses[..1]);
-    named.paths.push("nvme+tcp://127.0.0.1:1/nqn.x:y".parse().expect("it is one"));
-    // Nobody is there: it is looked for, and the disk is there meanwhile.
-    let (disk, events) = attach(named).expect("one is there");
-    events.wait_for("PathDown { path: 1");
-    disk.flush().expect("it is there");
-    drop(disk);
-    // Nor is it taken for the disk when the target comes back as another.
-    let address = addresses[0];
-    let (disk, events) = attach(config(&[address])).expect("it is there");
-    target.stop().expect("no shard has failed");
-    let wrong = serve(&memory(), Some(address), "wrong");
-    events.wait_for("another than this disk");
-    wrong.stop().expect("no shard has failed");
-    let target = serve(&backend, Some(address), "test");
-    disk.write_at(0, &[3; 512], false).expect("it is back");
+    let (disk, events) = attach(config(target.addresses())).expect("it is there");
+    let end = 1 << 20;
+    assert_eq!(disk.write_at(end, &[1; 512], false), Err(Failure::OutOfRange));
+    let file = std::fs::File::options().write(true).open(scratch.path()).expect("it is there");
+    file.set_len(2 << 20).expect("it can grow");
+    backend.refresh();
+    target.changed(&target.subsystems()[0], &[1]);
+    events.wait_for(&format!("Resized {{ bytes: {} }}", 2 << 20));
+    assert_eq!(disk.geometry().bytes(), 2 << 20);
+    assert_eq!(disk.write_at(end, &[1; 512], false), Ok(()));
     target.stop().expect("no shard has failed");
 }
 
@@ -308,6 +257,13 @@ fn paths_that_lead_elsewhere_are_refused() {
 fn nobody_there_is_an_error() {
     let nobody = "127.0.0.1:1".parse().expect("an address");
     assert!(matches!(attach(config(&[nobody])), Err(HostError::Network { .. })));
+}
+
+// Write commands that a target has done.
+pub(crate) fn written(target: &Target) -> u64 {
+    let namespace = &target.subsystems()[0].namespaces()[0];
+    let counters = namespace.counters();
+    counters.map(|(_, of)| of.of(Kind::Write).commands.load(Ordering::Relaxed)).sum()
 }
 
 // The first copy of a write that was sent again is done when the host has gone on to other things.

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// Connections that were made before the last hold are held until they are released.
@@ -10,6 +11,7 @@ struct Gate {
     /// How many holds there were, and how many have been released.
     holds: Mutex<[u64; 2]>,
     changed: Condvar,
+    passed: AtomicU64,
 }
 
 impl Gate {
@@ -63,6 +65,11 @@ impl Proxy {
         holds[1] = holds[0];
         self.gate.changed.notify_all();
     }
+
+    /// Bytes that have passed, either way.
+    pub(crate) fn passed_bytes(&self) -> u64 {
+        self.gate.passed.load(Ordering::Relaxed)
+    }
 }
 
 // Until one of them ends. What one has sent before it ended passes, and so does its end.
@@ -73,6 +80,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, gate: &Gate) {
         if to.write_all(&bytes[..count]).is_err() {
             break;
         }
+        gate.passed.fetch_add(count as u64, Ordering::Relaxed);
     }
     gate.wait(number);
     let _gone = to.shutdown(Shutdown::Both);
