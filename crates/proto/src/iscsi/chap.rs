@@ -54,8 +54,20 @@ pub struct Chap {
 pub struct Nonce {
     /// CHAP_I.
     pub id: u8,
-    /// CHAP_C.
+    /// CHAP_C, as much of it as the algorithm's digest is long: there are peers that have room for
+    /// no more.
     pub challenge: [u8; CHALLENGE_BYTES],
+}
+
+impl Nonce {
+    pub(crate) fn challenge_for(&self, algorithm: Algorithm) -> &[u8] {
+        let bytes = match algorithm {
+            Algorithm::Md5 => 16,
+            Algorithm::Sha1 => 20,
+            Algorithm::Sha256 | Algorithm::Sha3_256 => CHALLENGE_BYTES,
+        };
+        &self.challenge[..bytes]
+    }
 }
 
 /// How a challenge is answered, by the number of the algorithm.

@@ -6,7 +6,7 @@
 
 use super::chap::{Algorithm, CHALLENGE_BYTES_MAX, Chap, Nonce};
 use super::decoder::{Decoder, Event, Fatal};
-use super::keys::{Parameters, Said, Wishes};
+use super::keys::{DigestWish, Parameters, Said, Wishes};
 use super::login::{FULL_FEATURE, Link, OPERATIONAL, SECURITY};
 use super::pdu::{Digests, Header, LoginRequest, LoginResponse, LoginStage, Numbers, trailer};
 use super::text;
@@ -205,7 +205,7 @@ impl Entry {
                     self.ask(OPERATIONAL, Some(FULL_FEATURE), &[], out);
                     return Ok(None);
                 }
-                if self.response.stage.next != FULL_FEATURE {
+                if self.response.stage.next != FULL_FEATURE || !self.has_digests() {
                     return Err(BAD);
                 }
                 return Ok(Some(self.enter()));
@@ -230,7 +230,8 @@ impl Entry {
         text::push(data, "CHAP_R", &text::write_hex(&response));
         if chap.target.is_some() {
             text::push(data, "CHAP_I", &self.config.nonce.id.to_string());
-            text::push(data, "CHAP_C", &text::write_hex(&self.config.nonce.challenge));
+            let own = self.config.nonce.challenge_for(algorithm);
+            text::push(data, "CHAP_C", &text::write_hex(own));
         }
         Some(algorithm)
     }
@@ -244,7 +245,8 @@ impl Entry {
             return false;
         };
         let Some(response) = text::binary(response, CHALLENGE_BYTES_MAX) else { return false };
-        algorithm.proves(nonce.id, expected, &nonce.challenge, [name.as_bytes(), &response])
+        let own = nonce.challenge_for(algorithm);
+        algorithm.proves(nonce.id, expected, own, [name.as_bytes(), &response])
     }
 
     fn offer(&self, data: &mut Vec<u8>) {
@@ -265,6 +267,13 @@ impl Entry {
             // Declarations, and what a target says of itself.
             Said::Nothing | Said::Irrelevant | Said::NotUnderstood => Ok(()),
         }
+    }
+
+    // A target that says nothing of what is required, or rejects it, is not what is wanted.
+    fn has_digests(&self) -> bool {
+        let (wishes, digests) = (&self.config.wishes, self.parameters.digests);
+        let has = |wish, is_agreed| wish != DigestWish::Required || is_agreed;
+        has(wishes.header_digest, digests.header) && has(wishes.data_digest, digests.data)
     }
 
     fn enter(&mut self) -> Entered {

@@ -65,7 +65,7 @@ impl Proof {
             let algorithm = algorithm.ok_or(FAILED)?;
             text::push(answer, "CHAP_A", &(algorithm as u8).to_string());
             text::push(answer, "CHAP_I", &nonce.id.to_string());
-            text::push(answer, "CHAP_C", &text::write_hex(&nonce.challenge));
+            text::push(answer, "CHAP_C", &text::write_hex(nonce.challenge_for(algorithm)));
             *self = Self::Challenged(algorithm);
             return if value("CHAP_R").is_some() { Err(FAILED) } else { Ok(()) };
         }
@@ -80,7 +80,8 @@ impl Proof {
         };
         let response = text::binary(response, CHALLENGE_BYTES_MAX).ok_or(FAILED)?;
         let said = [name.as_bytes(), &response];
-        if !algorithm.proves(nonce.id, &chap.initiator, &nonce.challenge, said) {
+        let own = nonce.challenge_for(algorithm);
+        if !algorithm.proves(nonce.id, &chap.initiator, own, said) {
             return Err(FAILED);
         }
         match (id, challenge) {
@@ -108,7 +109,7 @@ fn prove(
     let challenge = text::binary(challenge, CHALLENGE_BYTES_MAX).ok_or(FAILED)?;
     // Its own challenge sent back would have this end answer it (9.2.1), as would one secret for
     // both ends.
-    if challenge == nonce.challenge || own.secret == chap.initiator.secret {
+    if challenge == nonce.challenge_for(algorithm) || own.secret == chap.initiator.secret {
         return Err(FAILED);
     }
     text::push(answer, "CHAP_N", &own.name);
