@@ -1,11 +1,13 @@
 //! What was measured, laid out as fio 3's JSON, so that what reads that reads this; what fio does
 //! not have is under `afar`.
 
-use flash::load::{Depths, LoadConfig, OperationTally, Tally};
+use flash::load::{Depths, OperationTally, Tally};
 use measure::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::processors::Processors;
+use super::job::Job;
+use super::report::{self, Reported};
+use super::run::Phase;
 use crate::flags::BenchFlags;
 use crate::host;
 
@@ -22,71 +24,104 @@ const LAST_BOUND: u64 = 2000;
 /// The whole record.
 pub(crate) fn record(
     flags: &BenchFlags,
-    config: &LoadConfig,
-    tally: &Tally,
-    processors: &Processors,
+    jobs: &[Job],
+    phases: &[Phase<'_>],
     interrupted: bool,
 ) -> Value {
+    let all = phases.iter().enumerate().flat_map(|(phase, one)| {
+        Reported::of(one).into_iter().map(move |reported| job(&reported, phase)).collect::<Vec<_>>()
+    });
+    let mut own = counts(&report::total(phases));
+    let rest = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "command": std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect::<Vec<_>>(),
+        "host": host::describe(),
+        "phases": phases.iter().map(phase).collect::<Vec<_>>(),
+        "interrupted": interrupted,
+    });
+    own.extend(rest.as_object().cloned().into_iter().flatten());
     json!({
         "fio version": format!("afar-{}", env!("CARGO_PKG_VERSION")),
         "timestamp": sys::clock::unix_ns() / 1_000_000_000,
         "timestamp_ms": sys::clock::unix_ns() / 1_000_000,
-        "global options": { "filename": flags.target },
-        "jobs": [job(flags, config, tally)],
-        "afar": {
-            "version": env!("CARGO_PKG_VERSION"),
-            "command": std::env::args_os()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect::<Vec<_>>(),
-            "seed": config.seed,
-            "host": host::describe(),
-            "offset_bytes": config.region[0],
-            "size_bytes": config.region[1],
-            "rate_iops": flags.rate_iops,
-            "processor_ns": tally.processor_time().as_ns(),
-            "processors": processors.record(),
-            "elapsed_ns": tally.elapsed.as_ns(),
-            "request_count_by_second": by_second(tally),
-            "unmade_count": tally.unmade_count,
-            "reconnect_count": tally.reconnect_count,
-            "uncertain_count": tally.uncertain_count,
-            "lost_count": tally.lost_count,
-            "misdirected_count": tally.misdirected_count,
-            "torn_count": tally.torn_count,
-            "stale_count": tally.stale_count,
-            "failure_count": tally.failure_count(),
-            "first_failure": tally.first_failure,
-            "interrupted": interrupted,
-        },
+        "global options": globals(flags, jobs),
+        "jobs": all.collect::<Vec<_>>(),
+        "afar": own,
     })
 }
 
-fn job(flags: &BenchFlags, config: &LoadConfig, tally: &Tally) -> Value {
+// What is global in the end.
+fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
+    let target = flags.target.iter().map(|target| ("filename".to_owned(), target.clone()));
+    let globals = jobs.last().into_iter().flat_map(|job| job.globals.iter().cloned());
+    target.chain(globals).map(|(name, value)| (name, value.into())).collect()
+}
+
+fn phase(phase: &Phase<'_>) -> Value {
+    let names: Vec<&str> = phase.outcomes.iter().map(|one| one.ready.job.name.as_str()).collect();
+    json!({ "jobs": names, "processors": phase.processors.record() })
+}
+
+// What fio does not count.
+fn counts(tally: &Tally) -> Map<String, Value> {
+    let value = json!({
+        "processor_ns": tally.processor_time().as_ns(),
+        "elapsed_ns": tally.elapsed.as_ns(),
+        "request_count_by_second": by_second(tally),
+        "unmade_count": tally.unmade_count,
+        "reconnect_count": tally.reconnect_count,
+        "uncertain_count": tally.uncertain_count,
+        "checked_count": tally.checked_count,
+        "lost_count": tally.lost_count,
+        "misdirected_count": tally.misdirected_count,
+        "torn_count": tally.torn_count,
+        "stale_count": tally.stale_count,
+        "failure_count": tally.failure_count(),
+        "first_failure": tally.first_failure,
+    });
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn job(reported: &Reported<'_>, phase: usize) -> Value {
+    let Reported { members, tally } = reported;
+    let first = reported.first();
+    let Job { name, options, rate, percentiles, .. } = first.ready.job;
+    let config = &first.ready.config;
     let elapsed_ns = tally.elapsed.as_ns().max(1);
     // Of all threads together, as fio has it for several jobs in one.
-    let runtime_ns = elapsed_ns as f64 * f64::from(config.jobs);
-    let share = |ns: u64| ns as f64 / runtime_ns * 100.0;
+    let thread_ns = reported.thread_ns().max(1.0);
+    let share = |ns: u64| ns as f64 / thread_ns * 100.0;
     let nothing = OperationTally::default();
-    let mut completion = tally.reads.completion.clone();
-    completion.merge(&tally.writes.completion);
+    let mut completion = Histogram::new();
+    tally.operations().into_iter().for_each(|of| completion.merge(&of.completion));
+    let percentiles = percentiles.as_deref().unwrap_or(&PERCENTILES);
+    let operation = |of| operation(of, percentiles, elapsed_ns);
+    let mut own = counts(tally);
+    let rest = json!({
+        "phase": phase,
+        "jobs": members.iter().map(|one| one.ready.job.name.as_str()).collect::<Vec<_>>(),
+        "target": first.ready.target,
+        "seed": config.seed,
+        "offset_bytes": config.region[0],
+        "size_bytes": config.region[1],
+        "rate_per_s": rate,
+    });
+    own.extend(rest.as_object().cloned().into_iter().flatten());
     let mut job = json!({
-        "jobname": "afar",
-        "groupid": 0,
+        "jobname": name,
+        "groupid": first.group,
         "error": i32::from(tally.failure_count() > 0),
         "eta": 0,
         "elapsed": elapsed_ns.div_ceil(1_000_000_000),
-        "job options": {
-            "rw": flags.rw.name(),
-            "bs": config.request_bytes.to_string(),
-            "iodepth": config.depth.to_string(),
-            "numjobs": config.jobs.to_string(),
-            "rwmixread": config.read_percent.to_string(),
-        },
-        "read": operation(&tally.reads, config, elapsed_ns),
-        "write": operation(&tally.writes, config, elapsed_ns),
-        "trim": operation(&nothing, config, elapsed_ns),
-        "sync": { "total_ios": 0, "lat_ns": latency(&nothing.latency) },
-        "job_runtime": u64::from(config.jobs) * (elapsed_ns / 1_000_000),
+        "job options": options.iter().cloned().map(|(name, value)| (name, value.into()))
+            .collect::<Map<_, _>>(),
+        "read": operation(&tally.reads),
+        "write": operation(&tally.writes),
+        "trim": operation(&tally.trims),
+        "sync": { "total_ios": 0, "lat_ns": latency(&nothing.latency, percentiles) },
+        "job_runtime": whole_number(thread_ns / 1e6),
         "usr_cpu": share(tally.usage.user_ns),
         "sys_cpu": share(tally.usage.system_ns),
         "ctx": tally.usage.switches(),
@@ -97,6 +132,7 @@ fn job(flags: &BenchFlags, config: &LoadConfig, tally: &Tally) -> Value {
         "latency_percentile": 100.0,
         "latency_window": 0,
         "total_err": tally.failure_count(),
+        "afar": own,
     });
     for (name, value) in depths(&tally.depths).into_iter().chain(shares(&completion)) {
         job[name] = value;
@@ -105,13 +141,13 @@ fn job(flags: &BenchFlags, config: &LoadConfig, tally: &Tally) -> Value {
 }
 
 fn by_second(tally: &Tally) -> Vec<u64> {
-    let [reads, writes] = [&tally.reads.seconds, &tally.writes.seconds];
-    let at = |list: &[u64], second: usize| list.get(second).copied().unwrap_or(0);
-    let length = reads.len().max(writes.len());
-    (0..length).map(|second| at(reads, second) + at(writes, second)).collect()
+    let lists = tally.operations().map(|of| &of.seconds);
+    let length = lists.iter().map(|list| list.len()).max().unwrap_or(0);
+    let at = |second: usize| lists.iter().filter_map(|list| list.get(second)).sum();
+    (0..length).map(at).collect()
 }
 
-fn operation(of: &OperationTally, config: &LoadConfig, elapsed_ns: u64) -> Value {
+fn operation(of: &OperationTally, percentiles: &[f64], elapsed_ns: u64) -> Value {
     let count = of.latency.count();
     let seconds = elapsed_ns as f64 / 1e9;
     let mut value = json!({
@@ -124,14 +160,14 @@ fn operation(of: &OperationTally, config: &LoadConfig, elapsed_ns: u64) -> Value
         "total_ios": count,
         "short_ios": 0,
         "drop_ios": 0,
-        "slat_ns": latency(&of.submission),
-        "clat_ns": latency(&of.completion),
-        "lat_ns": latency(&of.latency),
+        "slat_ns": latency(&of.submission, percentiles),
+        "clat_ns": latency(&of.completion, percentiles),
+        "lat_ns": latency(&of.latency, percentiles),
         "bw_agg": if count == 0 { 0.0 } else { 100.0 },
     });
     let whole = usize::try_from(elapsed_ns / 1_000_000_000).unwrap_or(usize::MAX);
     let samples = Samples::of(&of.seconds[..whole.min(of.seconds.len())]);
-    let kib = f64::from(config.request_bytes) / 1024.0;
+    let kib = of.bytes as f64 / count.max(1) as f64 / 1024.0;
     for (name, unit, deviation) in [("iops", 1.0, "stddev"), ("bw", kib, "dev")] {
         value[format!("{name}_min")] = whole_number(samples.min * unit);
         value[format!("{name}_max")] = whole_number(samples.max * unit);
@@ -168,7 +204,7 @@ fn whole_number(rate: f64) -> Value {
     (rate.round() as u64).into()
 }
 
-fn latency(histogram: &Histogram) -> Value {
+fn latency(histogram: &Histogram, percentiles: &[f64]) -> Value {
     let mut value = json!({
         "min": histogram.min().as_ns(),
         "max": histogram.max().as_ns(),
@@ -177,7 +213,7 @@ fn latency(histogram: &Histogram) -> Value {
         "N": histogram.count(),
     });
     if !histogram.is_empty() {
-        let percentiles: Map<String, Value> = PERCENTILES
+        let percentiles: Map<String, Value> = percentiles
             .iter()
             .map(|&p| (format!("{p:.6}"), histogram.quantile(p / 100.0).as_ns().into()))
             .collect();

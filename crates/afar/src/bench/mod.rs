@@ -1,76 +1,154 @@
-//! `afar bench`: from flags to a load on a disk, a summary and a record.
+//! `afar bench`: from flags or a job file to loads on disks, a summary and a record.
+//!
+//! ```text
+//! flags ┬─────────► Job ─► Plan ─► Ready ─► run, phase by phase ─► report ─► summary, fio's JSON
+//! file ─┴─ job::read ┘
+//! ```
 
+mod error;
 mod fio;
+mod job;
 mod plan;
 mod processors;
+mod report;
+mod run;
 mod summary;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use flash::host::{Controller, HostError};
-use flash::load::Device;
-use proto::nvme::Status;
+use clap::CommandFactory;
+use clap::parser::ValueSource;
 
 use crate::failure::{FAILED, Failure};
-use crate::flags::BenchFlags;
+use crate::flags::{BenchFlags, Cli};
 use crate::output::Output;
 use crate::session::Session;
 use crate::terminal;
 
-pub(crate) use plan::BenchError;
-use plan::{Plan, Source};
-use processors::Processors;
+pub(crate) use error::BenchError;
+pub(crate) use job::skew;
+
+use job::Job;
+use plan::{Devices, Plan};
+use run::Ready;
 
 /// Runs `afar bench`.
 ///
 /// # Errors
 /// When the flags contradict one another, or the disk cannot be reached.
 pub(crate) fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
-    let plan = Plan::resolve(flags)?;
+    let file = job_file(flags);
+    let jobs = match &file {
+        Some(path) => read(path, flags)?,
+        None => vec![Job::of_flags(flags)?],
+    };
+    let phases = run::phases(&jobs);
+    let located = |job: &Job, error: BenchError| match &file {
+        None => error,
+        Some(path) => BenchError::Section {
+            path: path.clone(),
+            line: job.line,
+            name: job.name.clone(),
+            source: Box::new(error),
+        },
+    };
+    let plans = jobs.iter().map(|job| Plan::resolve(job, flags).map_err(|e| located(job, e)));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
-    let device = open(&plan)?;
-    let config = plan.config(device.geometry(), device.request_bytes_max())?;
-    let mut processors = Processors::of(&plan.source);
-    let tallies = session.run(&[(config, device)], &mut processors).map_err(BenchError::Load)?;
+    let mut devices = Devices::default();
+    let mut ready = Vec::new();
+    for plan in plans {
+        let job = plan.job;
+        ready.push(Ready::open(plan, &mut devices).map_err(|error| located(job, error))?);
+    }
+    for range in &phases {
+        if let Some((index, other)) = run::disturbed(&ready[range.clone()]) {
+            let error = BenchError::Overlap { other: other.to_owned() };
+            return Err(located(ready[range.start + index].job, error).into());
+        }
+    }
+    let done = run::run(&mut session, &ready, &phases)?;
     session.end_line();
-    let (tally, interrupted) = (&tallies[0], session.is_interrupted());
+    let interrupted = session.is_interrupted();
     if let Some(output) = json {
-        let record = fio::record(flags, &config, tally, &processors, interrupted);
+        let record = fio::record(flags, &jobs, &done, interrupted);
         let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
         output.write(&(text + "\n"))?;
     }
     if !flags.quiet {
-        terminal::say(&summary::text(flags, &config, tally, &processors, interrupted));
+        terminal::say(&summary::text(&jobs, &done, interrupted));
     }
-    let is_good = tally.failure_count() == 0 && tally.wrong_count() == 0 && tally.count() > 0;
+    let total = report::total(&done);
+    let is_good = total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0;
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-fn open(plan: &Plan) -> Result<Device, BenchError> {
-    match &plan.source {
-        Source::Local(uri) => {
-            let opened = uri.open();
-            let name = plan.target.clone();
-            opened.map(Device::Local).map_err(|source| BenchError::Open { name, source })
-        }
-        Source::Remote(uri, host) => {
-            let connected = Controller::connect(uri, host, plan.jobs);
-            let name = plan.target.clone();
-            let controller = connected.map_err(|source| match source {
-                HostError::Refused { status, .. }
-                    if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
-                {
-                    BenchError::NoSubsystem { name: name.clone(), address: uri.address.clone() }
-                }
-                source => BenchError::Connect { name: name.clone(), source },
-            })?;
-            if controller.io_queues() < plan.jobs {
-                let queues = controller.io_queues();
-                return Err(BenchError::Queues { name, jobs: plan.jobs, queues });
-            }
-            Ok(Device::Remote(Arc::new(controller)))
+/// Endings of job files.
+const ENDINGS: [&str; 2] = ["fio", "ini"];
+
+// A job file has a flag of its own, or an ending.
+fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
+    if flags.job.is_some() {
+        return flags.job.clone();
+    }
+    let path = Path::new(flags.target.as_deref()?);
+    let is_one = path.extension().is_some_and(|of| ENDINGS.iter().any(|one| of == *one));
+    is_one.then(|| path.to_owned())
+}
+
+/// Flags that go with a job file.
+const BESIDE: [&str; 10] = [
+    "target",
+    "job",
+    "overwrite",
+    "busy_poll",
+    "header_digest",
+    "data_digest",
+    "ctrl_loss_tmo",
+    "host",
+    "json",
+    "quiet",
+];
+
+fn read(path: &Path, flags: &BenchFlags) -> Result<Vec<Job>, BenchError> {
+    if let Some(flag) = other_flag() {
+        return Err(BenchError::WithJob { flag, path: path.to_owned() });
+    }
+    let named = || path.to_owned();
+    let bytes =
+        std::fs::read(path).map_err(|source| BenchError::Unread { path: named(), source })?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let (jobs, notes) = job::read(&bytes, &variable).map_err(|error| BenchError::Job {
+        path: named(),
+        line: error.line,
+        reason: error.reason,
+    })?;
+    if !flags.quiet {
+        for note in notes {
+            terminal::say(&format!(
+                "afar bench: {}:{}: {}\n",
+                path.display(),
+                note.line,
+                note.text
+            ));
         }
     }
+    Ok(jobs)
+}
+
+// The first flag on the command line that a job file would overrule.
+fn other_flag() -> Option<String> {
+    let matches = Cli::command().try_get_matches().ok()?;
+    let matches = matches.subcommand_matches("bench")?;
+    let command = Cli::command();
+    let arguments = command.find_subcommand("bench")?.get_arguments();
+    let mut others = arguments.filter(|argument| {
+        let id = argument.get_id();
+        let is_given = matches.ids().any(|one| one == id)
+            && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        is_given && !BESIDE.contains(&id.as_str())
+    });
+    others.next()?.get_long().map(|long| format!("--{long}"))
 }

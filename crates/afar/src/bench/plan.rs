@@ -1,72 +1,25 @@
-//! Flags into a load.
+//! A job into a load on a disk.
 
-use flash::backend::{BackendUri, Geometry, OpenError, UriError};
-use flash::host::{HostConfig, HostError, NvmeUri, NvmeUriError};
-use flash::load::{LoadConfig, LoadError, Order, Pace};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use flash::backend::{BackendUri, Geometry};
+use flash::host::{Controller, HostConfig, HostError, NvmeUri};
+use flash::load::{Device, LoadConfig, Order, Pace, Think};
 use measure::{Bytes, Duration};
-use proto::nvme::{Digests, Nqn};
-use workload::Spacing;
+use proto::nvme::{Digests, Nqn, Status};
 
-use crate::flags::{BenchFlags, Pattern, SpacingFlag};
-use crate::setting::per_second;
+use super::error::BenchError;
+use super::job::{Extent, Job, Place};
+use crate::flags::BenchFlags;
 
-const RUNTIME: Duration = Duration::from_ms(10_000);
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// KATO of a host that lives as long as its load.
 const KEEP_ALIVE_MS: u32 = 10_000;
 
-/// Flags that make no load, or a disk that cannot be reached.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BenchError {
-    #[error(transparent)]
-    Nvme(#[from] NvmeUriError),
-    #[error(transparent)]
-    Backend(#[from] UriError),
-    #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
-    Rate(String),
-    #[error("--host {0}: an NQN has 1 to 223 bytes")]
-    Host(String),
-    #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
-    BusyPoll(Duration),
-    #[error(
-        "--rw {rw} would overwrite {name}; add --overwrite if nothing there is needed any more"
-    )]
-    Overwrite { rw: String, name: String },
-    #[error("--verify with requests that only read: nothing is written to check; use --rw randrw")]
-    NothingToVerify,
-    #[error("--bs {bytes}: this disk takes multiples of {block}, {most} at most")]
-    Request { bytes: Bytes, block: Bytes, most: Bytes },
-    #[error("{what} {bytes}: this disk has {disk}, and each job needs room for {needed}")]
-    Region { what: &'static str, bytes: Bytes, disk: Bytes, needed: Bytes },
-    #[error("{name}: {source}; check the path and its permissions")]
-    Open { name: String, source: OpenError },
-    #[error("{name}: {source}")]
-    Connect { name: String, source: HostError },
-    #[error("{name}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { name: String, address: String },
-    #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
-    Queues { name: String, jobs: u16, queues: u16 },
-    #[error(transparent)]
-    Load(LoadError),
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
-
-impl BenchError {
-    /// Whether it is about what was asked, not about the disk or this machine.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(
-            self,
-            Self::Open { .. }
-                | Self::Connect { .. }
-                | Self::NoSubsystem { .. }
-                | Self::Load(_)
-                | Self::System(_)
-        )
-    }
-}
-
 /// Where the disk is.
+#[derive(Clone)]
 pub(crate) enum Source {
     Local(BackendUri),
     Remote(NvmeUri, HostConfig),
@@ -74,41 +27,42 @@ pub(crate) enum Source {
 
 /// A load that is complete but for what the disk says.
 pub(crate) struct Plan<'a> {
+    pub(crate) job: &'a Job,
     pub(crate) source: Source,
     pub(crate) target: String,
-    pub(crate) jobs: u16,
     flags: &'a BenchFlags,
-    pace: Pace,
-    order: Order,
-    read_percent: u8,
+}
+
+/// Disks of this process by name, so that jobs that name the same have the same.
+#[derive(Default)]
+pub(crate) struct Devices {
+    local: HashMap<String, Device>,
 }
 
 impl<'a> Plan<'a> {
     /// # Errors
-    /// The first flag that cannot be.
-    pub(crate) fn resolve(flags: &'a BenchFlags) -> Result<Self, BenchError> {
-        let source = source(flags)?;
-        let (order, read_percent) = match flags.rw {
-            Pattern::Randread => (Order::Random, 100),
-            Pattern::Randwrite => (Order::Random, 0),
-            Pattern::Randrw => (Order::Random, flags.rwmixread),
-            Pattern::Read => (Order::Sequential, 100),
-            Pattern::Write => (Order::Sequential, 0),
-            Pattern::Mixed => (Order::Sequential, flags.rwmixread),
-        };
-        if flags.verify && read_percent == 100 {
+    /// The first setting that cannot be.
+    pub(crate) fn resolve(job: &'a Job, flags: &'a BenchFlags) -> Result<Self, BenchError> {
+        let target = target(job, flags)?;
+        let source = source(&target, flags)?;
+        if job.verifies && job.read_percent == 100 {
             return Err(BenchError::NothingToVerify);
         }
-        let is_file = matches!(&source, Source::Local(uri) if uri.file().is_some());
-        if read_percent < 100 && is_file && !flags.overwrite {
-            let rw = flags.rw.name();
-            return Err(BenchError::Overwrite { rw, name: flags.target.clone() });
+        if job.verifies && job.rw.trims() {
+            return Err(BenchError::TrimToVerify);
+        }
+        let file = match &source {
+            Source::Local(uri) => uri.file(),
+            Source::Remote(..) => None,
+        };
+        // What is made for this load holds nothing yet.
+        if job.read_percent < 100 && file.is_some_and(Path::exists) && !flags.overwrite {
+            return Err(BenchError::Overwrite { rw: job.rw.name(), name: target });
         }
         if flags.busy_poll > BUSY_POLL_MOST {
             return Err(BenchError::BusyPoll(flags.busy_poll));
         }
-        let (target, jobs) = (flags.target.clone(), flags.numjobs);
-        Ok(Self { source, target, jobs, flags, pace: pace(flags)?, order, read_percent })
+        Ok(Self { job, source, target, flags })
     }
 
     /// The load on a disk of this shape, which moves so many bytes in a request.
@@ -120,57 +74,119 @@ impl<'a> Plan<'a> {
         geometry: Geometry,
         request_bytes_max: u32,
     ) -> Result<LoadConfig, BenchError> {
-        let flags = self.flags;
+        let Self { job, flags, .. } = self;
         let block = u64::from(geometry.block_bytes());
-        let bytes = flags.bs.get();
+        let bytes = job.block_bytes;
         let most = u64::from(request_bytes_max);
         if bytes == 0 || !bytes.is_multiple_of(block) || bytes > most {
-            let [block, most] = [block, most].map(Bytes::new);
-            return Err(BenchError::Request { bytes: flags.bs, block, most });
+            let [bytes, block, most] = [bytes, block, most].map(Bytes::new);
+            return Err(BenchError::Request { bytes, block, most });
         }
-        let disk = geometry.bytes();
-        let offset = flags.offset.get();
-        let needed = bytes * u64::from(flags.numjobs);
-        let wrong = |what, bytes| {
-            let [disk, needed] = [disk, needed].map(Bytes::new);
-            Err(BenchError::Region { what, bytes, disk, needed })
+        let region = self.region(geometry)?;
+        let order = match (job.rw.is_sequential(), job.zipf) {
+            (true, _) => Order::Sequential,
+            (false, Some(skew)) => Order::Zipf(skew),
+            (false, None) => Order::Random,
         };
-        let Some(rest) = disk.checked_sub(offset).filter(|rest| *rest >= needed) else {
-            return wrong("--offset", flags.offset);
-        };
-        if !offset.is_multiple_of(block) {
-            return wrong("--offset", flags.offset);
-        }
-        let size = flags.size.map_or(rest, Bytes::get);
-        if size > rest || size < needed {
-            return wrong("--size", Bytes::new(size));
-        }
-        let unlimited = flags.number_ios.is_none();
         Ok(LoadConfig {
-            order: self.order,
-            read_percent: self.read_percent,
+            order,
+            read_percent: job.read_percent,
+            trims: job.rw.trims(),
             request_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-            region: [offset, size / bytes * bytes],
-            depth: flags.iodepth,
-            jobs: flags.numjobs,
-            pace: self.pace,
-            ramp: flags.ramp_time,
-            runtime: flags.runtime.or_else(|| unlimited.then_some(RUNTIME)),
-            request_count: flags.number_ios,
+            region,
+            depth: job.depth,
+            jobs: job.threads,
+            pace: pace(job),
+            think: job.think.map(|(time, requests)| Think { time, requests }),
+            delay: job.delay,
+            ramp: job.ramp,
+            runtime: job.runtime,
+            request_count: request_count(job, region[1]),
             reconnect: flags.ctrl_loss_tmo,
             busy_poll: flags.busy_poll,
-            forced: flags.fua,
-            verifies: flags.verify,
-            reads_back: flags.verify,
-            seed: flags.seed,
-            ..LoadConfig::reads(disk)
+            forced: job.is_forced,
+            verifies: job.verifies,
+            reads_back: job.verifies && job.reads_back,
+            seed: job.seed.unwrap_or_else(sys::clock::unix_ns),
+            ..LoadConfig::reads(geometry.bytes())
         })
+    }
+
+    // Where requests go: whole ones, at least one for each thread.
+    fn region(&self, geometry: Geometry) -> Result<[u64; 2], BenchError> {
+        let job = self.job;
+        let bytes = job.block_bytes;
+        let disk = geometry.bytes();
+        let block = u64::from(geometry.block_bytes());
+        let needed = bytes * u64::from(job.threads);
+        let wrong = |what, bytes| {
+            let [bytes, disk, needed] = [bytes, disk, needed].map(Bytes::new);
+            Err(BenchError::Region { what, bytes, disk, needed })
+        };
+        // A share of the disk is wherever its blocks allow.
+        let extent = |extent: Extent| match extent {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(_) => extent.of(disk) / block * block,
+        };
+        let offset = extent(job.offset);
+        let Some(rest) = disk.checked_sub(offset).filter(|rest| *rest >= needed) else {
+            return wrong("--offset", offset);
+        };
+        if !offset.is_multiple_of(block) {
+            return wrong("--offset", offset);
+        }
+        let size = job.size.map_or(rest, extent);
+        if size > rest || size < needed {
+            return wrong("--size", size);
+        }
+        Ok([offset, size / bytes * bytes])
     }
 }
 
-fn source(flags: &BenchFlags) -> Result<Source, BenchError> {
-    if !flags.target.starts_with("nvme+") {
-        return Ok(Source::Local(flags.target.parse()?));
+// How many requests each thread makes at most. Unless time decides, each goes once over all there
+// is.
+fn request_count(job: &Job, region_bytes: u64) -> Option<u64> {
+    if job.is_time_based {
+        return job.number_ios;
+    }
+    let bytes = job.io_size.map_or(region_bytes, |extent| extent.of(region_bytes));
+    let count = (bytes / job.block_bytes).max(1);
+    Some(job.number_ios.map_or(count, |number| number.min(count)))
+}
+
+fn pace(job: &Job) -> Pace {
+    let Some(rate) = job.rate else { return Pace::Closed };
+    let mean_ps = 1e12 * f64::from(job.threads) / rate;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cast saturates")]
+    let mean = Duration::from_ps((mean_ps as u64).max(1));
+    Pace::Open { mean, spacing: job.spacing }
+}
+
+// The disk's URI. A file that is not there is made if it is written to and its size is known.
+fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
+    let path = match &job.place {
+        Some(Place::Uri(uri)) => return Ok(uri.clone()),
+        Some(Place::Path(path)) => path,
+        None => {
+            let given = flags.target.clone().filter(|_| flags.job.is_some());
+            return given.ok_or(BenchError::NoDisk);
+        }
+    };
+    let size = match (job.size, job.offset) {
+        (Some(Extent::Bytes(size)), Extent::Bytes(offset)) => size.checked_add(offset),
+        _ => None,
+    };
+    match size {
+        Some(size) if job.read_percent < 100 && !Path::new(path).exists() => {
+            Ok(format!("file:{path}?size={size}"))
+        }
+        _ => Ok(format!("file:{path}")),
+    }
+}
+
+fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
+    if !target.starts_with("nvme+") {
+        return Ok(Source::Local(target.parse()?));
     }
     let host = Nqn::new(&flags.host).ok_or_else(|| BenchError::Host(flags.host.clone()))?;
     let digests = Digests { header: flags.header_digest, data: flags.data_digest };
@@ -181,18 +197,49 @@ fn source(flags: &BenchFlags) -> Result<Source, BenchError> {
     host_id[..8].copy_from_slice(&digest.to_be_bytes());
     host_id[8..].copy_from_slice(&workload::fnv64(digest).to_be_bytes());
     let config = HostConfig { host, host_id, keep_alive_ms: KEEP_ALIVE_MS, digests };
-    Ok(Source::Remote(flags.target.parse()?, config))
+    Ok(Source::Remote(target.parse()?, config))
 }
 
-fn pace(flags: &BenchFlags) -> Result<Pace, BenchError> {
-    let Some(text) = &flags.rate_iops else { return Ok(Pace::Closed) };
-    let rate = per_second(text).ok_or_else(|| BenchError::Rate(text.clone()))?;
-    let spacing = match flags.spacing {
-        SpacingFlag::Poisson => Spacing::Poisson,
-        SpacingFlag::Even => Spacing::Even,
+impl Devices {
+    /// Opens the disk of a load.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub(crate) fn open(&mut self, plan: &Plan<'_>) -> Result<Device, BenchError> {
+        let name = || plan.target.clone();
+        match &plan.source {
+            Source::Local(uri) => {
+                if let Some(device) = self.local.get(&plan.target) {
+                    return Ok(device.clone());
+                }
+                let opened = uri.open();
+                let device = opened
+                    .map(Device::Local)
+                    .map_err(|source| BenchError::Open { name: name(), source })?;
+                self.local.insert(name(), device.clone());
+                Ok(device)
+            }
+            Source::Remote(uri, host) => connect(uri, host, plan.job.threads, name()),
+        }
+    }
+}
+
+fn connect(
+    uri: &NvmeUri,
+    host: &HostConfig,
+    jobs: u16,
+    name: String,
+) -> Result<Device, BenchError> {
+    let controller = match Controller::connect(uri, host, jobs) {
+        Ok(controller) => controller,
+        Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
+            return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });
+        }
+        Err(source) => return Err(BenchError::Connect { name, source }),
     };
-    let mean_ps = 1e12 * f64::from(flags.numjobs) / rate;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cast saturates")]
-    let mean = Duration::from_ps((mean_ps as u64).max(1));
-    Ok(Pace::Open { mean, spacing })
+    let queues = controller.io_queues();
+    if queues < jobs {
+        return Err(BenchError::Queues { name, jobs, queues });
+    }
+    Ok(Device::Remote(Arc::new(controller)))
 }

@@ -16,6 +16,8 @@ use crate::summary::count;
 
 /// See the module's description.
 pub(crate) struct Processors {
+    /// Begins the live line.
+    what: String,
     target: Target,
     looks: Vec<Look>,
 }
@@ -28,6 +30,22 @@ enum Target {
     Processes(Vec<u32>),
     /// Why it is not known.
     Unknown(String),
+}
+
+impl Target {
+    // Several targets are one.
+    fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Own, one) | (one, Self::Own) => one,
+            (Self::Unknown(why), _) | (_, Self::Unknown(why)) => Self::Unknown(why),
+            (Self::Processes(mut one), Self::Processes(other)) => {
+                one.extend(other);
+                one.sort_unstable();
+                one.dedup();
+                Self::Processes(one)
+            }
+        }
+    }
 }
 
 struct Look {
@@ -46,12 +64,15 @@ struct Cost {
 }
 
 impl Processors {
-    pub(crate) fn of(source: &Source) -> Self {
-        let target = match source {
-            Source::Local(_) => Target::Own,
-            Source::Remote(uri, _) => find(&uri.address),
-        };
-        Self { target, looks: Vec::new() }
+    /// Of loads that run together.
+    pub(crate) fn of<'a>(sources: impl Iterator<Item = &'a Source>, what: String) -> Self {
+        let mut target = Target::Own;
+        for source in sources {
+            if let Source::Remote(uri, _) = source {
+                target = target.with(find(&uri.address));
+            }
+        }
+        Self { what, target, looks: Vec::new() }
     }
 
     fn look(&self, ended: u64) -> Look {
@@ -118,7 +139,7 @@ impl Processors {
 
 impl Watch for Processors {
     fn line(&mut self, ended: u64, per_second: u64) -> String {
-        format!("afar  {ended} requests  {per_second} IOPS")
+        format!("afar  {}{ended} requests  {per_second} IOPS", self.what)
     }
 
     fn look(&mut self, ended: u64) {
@@ -210,7 +231,8 @@ mod tests {
     #[test]
     fn costs_are_of_what_ended_between_the_looks() {
         let looks = vec![look(100, 4_000, Some(0)), look(1_100, 2_004_000, Some(8_000_000))];
-        let mut both = Processors { target: Target::Processes(Vec::new()), looks };
+        let target = Target::Processes(Vec::new());
+        let mut both = Processors { what: String::new(), target, looks };
         let record = both.record();
         assert_eq!(record["own"]["processor_ns_per_request"], 2_000.0);
         assert_eq!(record["own"]["requests_per_processor_second"], 500_000.0);
@@ -231,5 +253,15 @@ mod tests {
         assert_eq!(pids, [std::process::id()]);
         let Target::Unknown(why) = find("192.0.2.1:4420") else { panic!("it is not here") };
         assert_eq!(why, "192.0.2.1:4420 is not an address of this machine");
+    }
+
+    #[test]
+    fn several_targets_are_one() {
+        let both = Target::Processes(vec![5, 7]).with(Target::Processes(vec![6, 7]));
+        assert!(matches!(both, Target::Processes(pids) if pids == [5, 6, 7]));
+        let own = Target::Own.with(Target::Processes(vec![5]));
+        assert!(matches!(own, Target::Processes(pids) if pids == [5]));
+        let unknown = Target::Processes(vec![5]).with(Target::Unknown("why".to_owned()));
+        assert!(matches!(unknown, Target::Unknown(_)));
     }
 }

@@ -1,30 +1,54 @@
-//! What a load on a disk came to, on one screen.
+//! What loads on disks came to, on one screen.
 
 use std::fmt::Write as _;
 
-use flash::load::{LoadConfig, Tally};
-use measure::{Duration, Histogram};
+use flash::load::Tally;
+use measure::{Bytes, Duration, Histogram};
 
-use super::processors::Processors;
-use crate::flags::BenchFlags;
+use super::job::Job;
+use super::report::Reported;
+use super::run::Phase;
 use crate::summary::count;
 
 const NAME: usize = 19;
 
 /// The whole summary.
-pub(crate) fn text(
-    flags: &BenchFlags,
-    config: &LoadConfig,
-    tally: &Tally,
-    processors: &Processors,
-    interrupted: bool,
-) -> String {
-    let mut out = format!("\nafar: {}: {}\n\n", flags.target, how(flags, config));
-    let mut row = |name: &str, text: String| {
-        let _infallible = writeln!(out, "{name:<NAME$}{text}");
-    };
+pub(crate) fn text(jobs: &[Job], phases: &[Phase<'_>], interrupted: bool) -> String {
+    let mut out = String::new();
+    for phase in phases {
+        let all = Reported::of(phase);
+        let costs = phase.processors.lines();
+        for reported in &all {
+            let alone = if all.len() == 1 { &costs[..] } else { &[] };
+            out += &one(reported, jobs.len() > 1, alone);
+        }
+        if all.len() > 1 && !costs.is_empty() {
+            out += "\nall of these together\n";
+            costs.into_iter().for_each(|(name, text)| out += &row(name, text));
+        }
+    }
+    if interrupted {
+        let done = phases.iter().map(|phase| phase.outcomes.len()).sum();
+        let rest: Vec<&str> = jobs[done..].iter().map(|job| job.name.as_str()).collect();
+        out.push('\n');
+        out += &row("interrupted", "these are the figures until then");
+        if !rest.is_empty() {
+            out += &row("not run", rest.join(", "));
+        }
+    }
+    out
+}
+
+fn row(name: &str, text: impl AsRef<str>) -> String {
+    format!("{name:<NAME$}{}\n", text.as_ref())
+}
+
+fn one(reported: &Reported<'_>, is_named: bool, costs: &[(&str, String)]) -> String {
+    let tally = &reported.tally;
+    let mut out = format!("\nafar: {}\n\n", title(reported, is_named));
+    let mut row = |name: &str, text: String| out += &row(name, text);
     let seconds = tally.elapsed.as_ns_f64() / 1e9;
-    for (name, of) in [("reads", &tally.reads), ("writes", &tally.writes)] {
+    for (name, of) in ["reads", "writes", "trims"].into_iter().zip(tally.operations()) {
         if of.latency.count() > 0 {
             let iops = of.latency.count() as f64 / seconds;
             let mb = of.bytes as f64 / seconds / 1e6;
@@ -32,12 +56,13 @@ pub(crate) fn text(
         }
     }
     row("counted", format!("{} requests in {}", count(tally.count()), tally.elapsed));
-    for (name, text) in processors.lines() {
-        row(name, text);
-    }
+    costs.iter().for_each(|(name, text)| row(name, text.clone()));
     if tally.reconnect_count > 0 || tally.uncertain_count > 0 {
         let (found, lost) = (count(tally.reconnect_count), count(tally.uncertain_count));
         row("reconnected", format!("{found} times; {lost} requests are uncertain"));
+    }
+    if tally.checked_count > 0 {
+        row("verified", format!("{} requests' bytes", count(tally.checked_count)));
     }
     if tally.failure_count() > 0 {
         row("FAILED", format!("{} requests", count(tally.failure_count())));
@@ -57,25 +82,34 @@ pub(crate) fn text(
     if tally.unmade_count > tally.count() / 1000 {
         row("not made", format!("{} requests that were due", count(tally.unmade_count)));
     }
-    if interrupted {
-        row("interrupted", "these are the figures until then".to_owned());
-    }
-    out.push_str(&latencies(tally));
-    out
+    out + &latencies(tally)
 }
 
-fn how(flags: &BenchFlags, config: &LoadConfig) -> String {
-    let rw = flags.rw.name();
-    let mix = match config.read_percent {
+fn title(reported: &Reported<'_>, is_named: bool) -> String {
+    let first = &reported.first().ready;
+    let names: Vec<&str> = reported.members.iter().map(|one| one.ready.job.name.as_str()).collect();
+    match &names[..] {
+        [name] if is_named => format!("[{name}] {}: {}", first.target, how(first.job)),
+        [_] => format!("{}: {}", first.target, how(first.job)),
+        names => format!("[{}] as a group: first {}", names.join("] ["), how(first.job)),
+    }
+}
+
+/// What a job is, in a line.
+pub(crate) fn how(job: &Job) -> String {
+    let rw = job.rw.name();
+    let mix = match job.read_percent {
         0 | 100 => String::new(),
         share => format!(" ({share} % reads)"),
     };
-    let pace = match &flags.rate_iops {
-        Some(rate) => format!("open loop, {rate}/s"),
+    let skew = job.zipf.map_or_else(String::new, |skew| format!(", zipf {skew}"));
+    let pace = match job.rate {
+        Some(rate) => format!("open loop, {}/s", whole(rate)),
         None => "closed loop".to_owned(),
     };
-    let jobs = if config.jobs == 1 { String::new() } else { format!(", {} jobs", config.jobs) };
-    format!("{rw}{mix} of {}, {pace}, depth {}{jobs}", flags.bs, config.depth)
+    let threads = if job.threads == 1 { String::new() } else { format!(", {} jobs", job.threads) };
+    let bytes = Bytes::new(job.block_bytes);
+    format!("{rw}{mix} of {bytes}{skew}, {pace}, depth {}{threads}", job.depth)
 }
 
 fn latencies(tally: &Tally) -> String {
@@ -92,7 +126,7 @@ fn latencies(tally: &Tally) -> String {
         }
         line + "\n"
     };
-    for (name, one) in [("read", &tally.reads), ("write", &tally.writes)] {
+    for (name, one) in ["read", "write", "trim"].into_iter().zip(tally.operations()) {
         if one.latency.count() > 0 {
             out += &of(name, &one.latency);
             // Nothing is submitted to a device that answers at once.

@@ -10,16 +10,22 @@ use crate::setting::seed;
 
 /// Load a disk, here or over the network, and time its answers
 ///
-/// The words are fio's. In a closed loop (the default) each job keeps --iodepth requests under way.
+/// The words are fio's, and so are job files. In a closed loop (the default) each job keeps
+/// --iodepth requests under way.
 /// With --rate_iops requests arrive by themselves, and the time of each begins at its arrival, so
 /// that a disk that pauses is late for all that arrived meanwhile.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct BenchFlags {
     /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
-    /// file:PATH, memory:SIZE or null:
-    #[arg(value_name = "URI")]
-    pub(crate) target: String,
+    /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini
+    #[arg(value_name = "URI", required_unless_present = "job")]
+    pub(crate) target: Option<String>,
+
+    /// Run the jobs that are written down here in fio's words; URI is the disk of those that name
+    /// none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job: Option<PathBuf>,
 
     /// What requests do, and where
     #[arg(long, value_name = "PATTERN", value_enum, default_value = "randread")]
@@ -47,11 +53,21 @@ pub(crate) struct BenchFlags {
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) fua: bool,
 
+    /// Which places requests at random go to: random (all alike) or zipf:SKEW
+    #[arg(long = "random_distribution", value_name = "HOW", default_value = "random")]
+    #[arg(value_parser = skew, help_heading = REQUESTS)]
+    pub(crate) random_distribution: Skew,
+
     /// Write blocks that say where and when they were written, and check every block that is read:
     /// what is lost, torn, old or elsewhere is counted. Jobs then have parts of the disk to
     /// themselves
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) verify: bool,
+
+    /// Whether what --verify has written is all read in the end, which is not timed: 0 or 1
+    #[arg(long = "do_verify", value_name = "NUMBER", default_value_t = 1, requires = "verify")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=1), help_heading = REQUESTS)]
+    pub(crate) do_verify: u8,
 
     /// Overwrite what is on a disk of this machine
     #[arg(long, help_heading = REQUESTS)]
@@ -73,11 +89,15 @@ pub(crate) struct BenchFlags {
     pub(crate) numjobs: u16,
 
     /// Requests per second of all jobs, in an open loop: 5000, 5k, 1.5M
-    #[arg(long = "rate_iops", value_name = "NUMBER", help_heading = PACE)]
+    #[arg(long = "rate_iops", value_name = "NUMBER", group = ARRIVALS, help_heading = PACE)]
     pub(crate) rate_iops: Option<String>,
 
+    /// The same in bytes per second: 100MB
+    #[arg(long, value_name = "SIZE", group = ARRIVALS, help_heading = PACE)]
+    pub(crate) rate: Option<Bytes>,
+
     /// How the requests of an open loop follow one another
-    #[arg(long, value_name = "HOW", value_enum, default_value = "poisson", requires = "rate_iops")]
+    #[arg(long, value_name = "HOW", value_enum, default_value = "poisson", requires = ARRIVALS)]
     #[arg(help_heading = PACE)]
     pub(crate) spacing: SpacingFlag,
 
@@ -125,6 +145,9 @@ pub(crate) struct BenchFlags {
     pub(crate) quiet: bool,
 }
 
+/// Flags that make a loop an open one.
+const ARRIVALS: &str = "arrivals";
+
 const REQUESTS: &str = "Requests";
 const PACE: &str = "Pace";
 const WIRE: &str = "Network";
@@ -132,6 +155,14 @@ const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
 What is written stays written. A disk of this machine is only written to with --overwrite.
+
+A latency is from when a request was made (in an open loop: was due) until it had ended. Its
+submission is until the kernel was given the request, its completion the rest. Processor time is
+that of this process, and of the target's if it is on this machine.
+
+The sections of a job file run together; one with stonewall begins when those above it have ended.
+k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what is measured, and is
+not done here, is an error; draws are as with norandommap.
 
 Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
 be reached; 2 bad usage.
@@ -151,12 +182,43 @@ pub(crate) enum Pattern {
     Read,
     /// Writes one after another
     Write,
+    /// Gives room back anywhere
+    Randtrim,
+    /// Gives room back, one place after another
+    Trim,
     /// Both one after another
     #[value(name = "rw", alias = "readwrite")]
     Mixed,
 }
 
+/// How much more often some places are asked for than others; all alike if `None`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Skew(pub(crate) Option<f64>);
+
+fn skew(text: &str) -> Result<Skew, String> {
+    crate::bench::skew(text).map(Skew)
+}
+
 impl Pattern {
+    /// How many of 100 requests read, if so many of both do.
+    pub(crate) const fn read_percent(self, mixed: u8) -> u8 {
+        match self {
+            Self::Read | Self::Randread => 100,
+            Self::Mixed | Self::Randrw => mixed,
+            Self::Write | Self::Randwrite | Self::Trim | Self::Randtrim => 0,
+        }
+    }
+
+    /// Whether one goes after the other.
+    pub(crate) const fn is_sequential(self) -> bool {
+        matches!(self, Self::Read | Self::Write | Self::Mixed | Self::Trim)
+    }
+
+    /// Whether room is given back.
+    pub(crate) const fn trims(self) -> bool {
+        matches!(self, Self::Trim | Self::Randtrim)
+    }
+
     /// As it is written.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())

@@ -1,0 +1,57 @@
+//! What is said of jobs: of each, or of those of a group together.
+
+use flash::load::Tally;
+
+use super::run::{Outcome, Phase};
+
+/// One job, or several that are reported as one.
+pub(crate) struct Reported<'a> {
+    /// The first has the name and the settings.
+    pub(crate) members: Vec<&'a Outcome<'a>>,
+    pub(crate) tally: Tally,
+}
+
+impl<'a> Reported<'a> {
+    /// Those of a phase, in order.
+    pub(crate) fn of(phase: &'a Phase<'a>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for outcome in &phase.outcomes {
+            let joins = |last: &&mut Self| {
+                let first = last.first();
+                first.group == outcome.group
+                    && first.ready.job.is_grouped
+                    && outcome.ready.job.is_grouped
+            };
+            match all.last_mut().filter(joins) {
+                Some(last) => {
+                    last.members.push(outcome);
+                    last.tally.merge(&outcome.tally);
+                }
+                None => {
+                    let tally = outcome.tally.clone();
+                    all.push(Self { members: vec![outcome], tally });
+                }
+            }
+        }
+        all
+    }
+
+    pub(crate) fn first(&self) -> &'a Outcome<'a> {
+        self.members[0]
+    }
+
+    /// Of all threads.
+    pub(crate) fn thread_ns(&self) -> f64 {
+        let of =
+            |one: &&Outcome<'_>| one.tally.elapsed.as_ns_f64() * f64::from(one.ready.config.jobs);
+        self.members.iter().map(of).sum()
+    }
+}
+
+/// Of all jobs of all phases.
+pub(crate) fn total(phases: &[Phase<'_>]) -> Tally {
+    let mut tallies = phases.iter().flat_map(|phase| &phase.outcomes).map(|one| &one.tally);
+    let mut total = tallies.next().expect("there is a job").clone();
+    tallies.for_each(|tally| total.merge(tally));
+    total
+}
