@@ -1,4 +1,4 @@
-//! `afar ctl`: looks at running programs and changes their settings.
+//! `afar ctl`: looks at running programs and changes their settings, and looks at controllers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,11 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration as Timeout;
 
+use flash::host::{HostError, NvmeUriError};
 use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::control::{Reply, Request, RunState, address};
 use crate::failure::Failure;
 use crate::flags::CtlFlags;
+use crate::identify::identify;
 use crate::setting::{Change, SettingError};
 use crate::summary::count;
 use crate::terminal;
@@ -24,8 +26,16 @@ const REPLY_BYTES_MAX: u64 = 1 << 20;
 /// Why a run could not be looked at or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CtlError {
-    #[error("\"{0}\" is not understood; write list, PID show or PID set SETTING...")]
+    #[error("\"{0}\" is not understood; write list, PID show, PID set SETTING... or identify URI")]
     Words(String),
+    #[error(transparent)]
+    Uri(#[from] NvmeUriError),
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { uri: String, address: String },
+    #[error("{uri}: {source}; check the address, and that a target listens there")]
+    Controller { uri: String, source: HostError },
     #[error(transparent)]
     Setting(#[from] SettingError),
     #[error("process {pid} is no run of afar; afar ctl list shows them")]
@@ -54,6 +64,7 @@ pub(crate) fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
             let change = Change::from_words(&flags.words[2..]).map_err(CtlError::Setting)?;
             show(&ask(pid, &Request::Set(change))?, flags.json)
         }
+        ["identify", uri] => identify(uri, &flags.host, flags.json)?,
         _ => return Err(CtlError::Words(words.join(" ")).into()),
     };
     terminal::answer(&text).map_err(Failure::Stdout)?;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use flash::host::{HostConfig, HostError, discover as ask};
+use proto::nvme::Nqn;
 use proto::nvme::log::DiscoveryPage;
-use proto::nvme::{Digests, Nqn};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -32,14 +32,8 @@ const PORT: u16 = 4420;
 pub(crate) fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let nobody = || DiscoverError::Host(flags.host.clone());
     let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
-    let digest = host.as_str().bytes().fold(0, |all, byte| workload::fnv64(all ^ u64::from(byte)));
-    let mut host_id = [0; 16];
-    host_id[..8].copy_from_slice(&digest.to_be_bytes());
-    host_id[8..].copy_from_slice(&workload::fnv64(digest).to_be_bytes());
-    let digests = Digests { header: false, data: false };
-    let config = HostConfig { host, host_id, keep_alive_ms: 0, digests };
     let address = with_port(&flags.address, PORT);
-    let page = ask(&address, &config)
+    let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
     let text = if flags.json { to_json(&page) } else { to_table(&page) };
     terminal::answer(&text).map_err(Failure::Stdout)?;

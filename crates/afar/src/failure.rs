@@ -121,6 +121,7 @@ impl Failure {
             Self::Calibration(_) | Self::Unwritten { .. } | Self::Record { .. } => OURS,
             Self::Ctl(error) => match error {
                 CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
+                CtlError::Uri(_) | CtlError::Host(_) => USAGE,
                 _ => FAILED,
             },
             Self::Probe(_) | Self::Load(_) | Self::Stdout(_) => FAILED,

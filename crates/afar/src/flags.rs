@@ -56,19 +56,24 @@ pub(crate) enum Command {
     Completions(CompletionsFlags),
 }
 
-/// Look at running programs and change their delay, bandwidth and local memory
+/// Look at running programs and change their delay, bandwidth and local memory; look at controllers
 ///
 /// PID is that of afar itself; list shows it. Only the user who started a run, and root, may look
-/// at it or change it.
+/// at it or change it. identify asks a controller over NVMe/TCP what it and its namespaces are.
 #[derive(Debug, Args)]
 #[command(override_usage = "afar ctl [--json] [list]
        afar ctl [--json] PID show
-       afar ctl [--json] PID set SETTING...")]
+       afar ctl [--json] PID set SETTING...
+       afar ctl [--json] identify URI [--host NQN]")]
 #[command(after_help = CTL_NOTES)]
 pub(crate) struct CtlFlags {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// Who this host says it is to a controller
+    #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:ctl")]
+    pub(crate) host: String,
 
     /// What to do; without it, list
     #[arg(value_name = "WHAT")]
@@ -79,7 +84,10 @@ const CTL_NOTES: &str = "\
 Settings: rtt=TIME bandwidth=RATE|none local=SIZE, of the default tier unless tier=NAME says
 otherwise.
 
-Example: afar ctl 4711 set rtt=10us local=12.5%";
+Names of what identify shows are those of nvme(1), as the specification has them.
+
+Example: afar ctl 4711 set rtt=10us local=12.5%
+         afar ctl identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk";
 
 /// Say what this machine can do, and what would make it do more
 ///

@@ -42,6 +42,7 @@ mod workload;
 
 mod ctl;
 mod doctor;
+mod identify;
 mod pages;
 
 mod failure;

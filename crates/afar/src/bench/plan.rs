@@ -190,13 +190,7 @@ fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
     }
     let host = Nqn::new(&flags.host).ok_or_else(|| BenchError::Host(flags.host.clone()))?;
     let digests = Digests { header: flags.header_digest, data: flags.data_digest };
-    // The same host whenever it comes: an identifier made of its name.
-    let mut host_id = [0; 16];
-    let digest =
-        host.as_str().bytes().fold(0, |state, byte| workload::fnv64(state ^ u64::from(byte)));
-    host_id[..8].copy_from_slice(&digest.to_be_bytes());
-    host_id[8..].copy_from_slice(&workload::fnv64(digest).to_be_bytes());
-    let config = HostConfig { host, host_id, keep_alive_ms: KEEP_ALIVE_MS, digests };
+    let config = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, digests, ..HostConfig::named(host) };
     Ok(Source::Remote(target.parse()?, config))
 }
 

@@ -9,6 +9,8 @@ use proto::nvme::{
     Nqn, Property, Submission, Transfer,
 };
 
+use workload::{fnv64, fnv64_text};
+
 use crate::backend::Geometry;
 
 use super::admin::AdminQueue;
@@ -26,6 +28,20 @@ pub struct HostConfig {
     pub keep_alive_ms: u32,
     /// Digests on the wire.
     pub digests: Digests,
+}
+
+impl HostConfig {
+    /// A host of this name, without digests, silent for as long as it likes: the same host whenever
+    /// it comes, for its identifier is made of its name.
+    #[must_use]
+    pub fn named(host: Nqn) -> Self {
+        let digest = fnv64_text(host.as_str());
+        let mut host_id = [0; 16];
+        host_id[..8].copy_from_slice(&digest.to_be_bytes());
+        host_id[8..].copy_from_slice(&fnv64(digest).to_be_bytes());
+        let digests = Digests { header: false, data: false };
+        Self { host, host_id, keep_alive_ms: 0, digests }
+    }
 }
 
 /// See the module's description.

@@ -4,6 +4,7 @@
 //! NvmeUri ─► Controller (admin queue, keep-alive) ─► IoQueue ─► Ended
 //! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
 //! discover: what can be connected to at an address
+//! identify: what a controller and its namespaces say of themselves
 //! ```
 //!
 //! A [`Controller`]'s queues are for one thread each, which hears of every loss; a [`Disk`] is for
@@ -16,6 +17,7 @@ mod controller;
 mod discovery;
 mod disk;
 mod hazards;
+mod identified;
 mod lane;
 mod path;
 mod piece;
@@ -29,6 +31,7 @@ pub(crate) use backoff::Backoff;
 pub use controller::Controller;
 pub use discovery::discover;
 pub use disk::{Disk, DiskConfig, DiskEvent, Observer};
+pub use identified::{Identified, IdentifiedNamespace, identify};
 pub use piece::Done;
 pub use queue::IoQueue;
 pub use uri::{NvmeUri, NvmeUriError};

@@ -5,13 +5,13 @@ use std::sync::mpsc::channel;
 use std::time::Duration as StdDuration;
 
 use flash::backend::{Failure, Operation, Request};
-use flash::host::{DiskConfig, HostError};
+use flash::host::{DiskConfig, HostError, NvmeUri, identify};
 use measure::Duration;
 use proto::nvme::log::AnaState;
 
 use crate::disk::{LONG, Writers, any_port, attach, config, serve, serve_at, written};
 use crate::proxy::Proxy;
-use crate::remote::memory;
+use crate::remote::{NAME, memory};
 
 #[test]
 fn another_path_takes_over_and_gives_back() {
@@ -156,5 +156,28 @@ fn paths_that_lead_elsewhere_are_refused() {
     wrong.stop().expect("no shard has failed");
     let target = serve(&backend, Some(address), "test");
     disk.write_at(0, &[3; 512], false).expect("it is back");
+    target.stop().expect("no shard has failed");
+}
+
+#[test]
+fn a_controller_says_what_it_has() {
+    let target = serve_at(&memory(), vec![any_port(); 2], "test");
+    let config = config(target.addresses());
+    let found = identify(&config.paths[1], &config.host).expect("it answers");
+    assert_eq!(found.controller.subsystem, NAME);
+    assert!(found.controller.has_write_zeroes() && found.controller.ana.is_some());
+    let [namespace] = &found.namespaces[..] else { panic!("{found:?}") };
+    assert_eq!((namespace.id, namespace.state), (1, Some(AnaState::Optimized)));
+    assert_eq!(namespace.found.block_count << namespace.found.block_shift, 16 << 20);
+    assert!(!namespace.found.ids.is_unknown());
+    assert!(target.reach(1, AnaState::NonOptimized));
+    let again = identify(&config.paths[1], &config.host).expect("it answers");
+    assert_eq!(again.namespaces[0].state, Some(AnaState::NonOptimized));
+    assert_eq!(again.namespaces[0].found.ids, namespace.found.ids, "it is the same");
+    let absent = NvmeUri { namespace: Some(9), ..config.paths[0].clone() };
+    match identify(&absent, &config.host) {
+        Err(HostError::Protocol { reason, .. }) => assert_eq!(reason, "namespace 9 is not there"),
+        other => panic!("{other:?}"),
+    }
     target.stop().expect("no shard has failed");
 }
