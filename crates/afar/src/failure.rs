@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use farmem::runtime::RunError;
 use records::RecordError;
 
+use crate::attach::AttachError;
 use crate::bench::BenchError;
 use crate::calibrate::CalibrationError;
 use crate::ctl::CtlError;
@@ -50,6 +51,8 @@ pub(crate) enum Failure {
     Top(#[from] TopError),
     #[error(transparent)]
     Discover(#[from] DiscoverError),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     #[error(transparent)]
     Bench(#[from] BenchError),
     #[error(transparent)]
@@ -99,11 +102,13 @@ impl Failure {
                 }
             }
             Self::Serve(error) if error.is_usage() => USAGE,
+            Self::Attach(error) if error.is_usage() => USAGE,
+            Self::Attach(error) if error.is_environment() => ENVIRONMENT,
             Self::Bench(error) if error.is_usage() => USAGE,
             Self::Top(TopError::Interval(_)) | Self::Discover(DiscoverError::Host(_)) => USAGE,
             Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
-            Self::Serve(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
+            Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

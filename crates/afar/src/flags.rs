@@ -1,5 +1,6 @@
 //! The command line, as clap sees it: help, man pages and completions all come from here.
 
+mod attach;
 mod bench;
 mod discover;
 mod load;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use attach::AttachFlags;
 pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Serve(ServeFlags),
     Top(TopFlags),
     Discover(DiscoverFlags),
+    Attach(Box<AttachFlags>),
     Bench(Box<BenchFlags>),
     Reproduce(ReproduceFlags),
     Workload(WorkloadFlags),

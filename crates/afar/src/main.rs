@@ -31,6 +31,7 @@ mod host;
 mod output;
 mod summary;
 
+mod attach;
 mod bench;
 mod discover;
 mod load;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Serve(flags) => ("serve", serve::serve(flags)),
         Command::Top(flags) => ("top", top::top(flags)),
         Command::Discover(flags) => ("discover", discover::discover(flags)),
+        Command::Attach(flags) => ("attach", attach::attach(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),

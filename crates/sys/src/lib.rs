@@ -9,6 +9,7 @@
 //! act inside it                                   socket (to the preload library), ptrace
 //! wait for whatever comes next                    event, clock, processors
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
+//! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
 //! ```
 //!
@@ -28,6 +29,7 @@ pub mod event;
 pub mod group;
 pub mod listener;
 pub mod memory;
+pub mod mount;
 pub mod pagemap;
 pub mod process;
 pub mod processors;

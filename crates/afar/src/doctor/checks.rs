@@ -8,6 +8,7 @@ use sys::group::{Hierarchy, Version};
 use sys::memory::MemoryFile;
 
 use super::{Check, State};
+use crate::attach::FUSE_REMEDY;
 use crate::calibrate;
 use crate::trap::{USERFAULTFD_REMEDY, userfaultfd};
 
@@ -32,6 +33,7 @@ pub(super) fn all() -> (Vec<Check>, bool) {
         control_groups(),
         swap_engine(),
         request_ring(),
+        fuse(),
     ]);
     (checks, usable)
 }
@@ -72,6 +74,18 @@ fn request_ring() -> Check {
         Err(error) => Check::no(name, error.to_string())
             .needed_for("afar serve and afar bench")
             .fix("needs Linux 6.1 and: sysctl kernel.io_uring_disabled=0"),
+    }
+}
+
+fn fuse() -> Check {
+    let name = "fuse";
+    match sys::mount::open_fuse() {
+        Ok(_) => Check::ok(name, "available"),
+        Err(error) => {
+            let is_absent = error.source.kind() == std::io::ErrorKind::NotFound;
+            let fix = if is_absent { "sudo modprobe fuse" } else { FUSE_REMEDY };
+            Check::no(name, error.to_string()).needed_for("afar attach").fix(fix)
+        }
     }
 }
 

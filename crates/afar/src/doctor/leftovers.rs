@@ -5,6 +5,8 @@
 //! that was not killed with it, whose system calls nobody answers any more; or an afar whose
 //! program is gone. Names in file systems are looked for all the same.
 //!
+//! An attached disk is a mount, which outlives whoever serves it; everything there fails then.
+//!
 //! The swap engine changes the host. A process of its own puts that back; if it was killed too, its
 //! journal says what to do.
 
@@ -13,14 +15,18 @@ use std::fmt;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use farmem::runtime::swap;
 use serde::Serialize;
 use sys::group::Hierarchy;
 
-use crate::ctl;
+use crate::{attach, ctl};
 
 const SIGKILL: i32 = 9;
+/// How long whoever serves a mount has to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The link that a supervisor's descriptor of its preload library has in /proc.
 const PRELOAD_LINK: &str = "/memfd:libafar.so";
 
@@ -44,6 +50,8 @@ enum What {
     Supervisor { pid: u32 },
     /// A pinned BPF object, or a control group.
     Path { path: PathBuf },
+    /// An attached disk that nobody serves any more.
+    Mount { path: PathBuf },
     /// What a run under the swap engine has changed.
     Swap { keeper: u32, changes: String },
 }
@@ -67,6 +75,8 @@ pub(super) fn find() -> Vec<Leftover> {
         let abandoned = named_afar(&directory).filter(|path| !swap::is_known(path));
         found.extend(abandoned.map(|path| What::Path { path }));
     }
+    let mounts = sys::mount::mounts_of(attach::KIND).filter(|path| is_abandoned(path));
+    found.extend(mounts.map(|path| What::Mount { path }));
     let leftover = |what| Leftover { what, removed: false, error: None };
     found.into_iter().map(leftover).collect()
 }
@@ -83,6 +93,8 @@ impl Leftover {
             }
             // A group that went with the swap space of its run.
             What::Path { path } if !path.exists() => Ok(()),
+            What::Mount { path } if !is_abandoned(path) => Ok(()),
+            What::Mount { path } => sys::mount::detach(path).map_err(|error| error.to_string()),
             What::Path { path } => remove_path(path).map_err(|error| error.to_string()),
             What::Swap { keeper, .. } => undo(*keeper),
         };
@@ -99,6 +111,9 @@ impl fmt::Display for Leftover {
             }
             What::Supervisor { pid } => write!(f, "process {pid} (afar), whose program is gone")?,
             What::Path { path } => write!(f, "{}", path.display())?,
+            What::Mount { path } => {
+                write!(f, "a disk at {}, whose afar is gone", path.display())?;
+            }
             What::Swap { keeper, changes } => {
                 write!(f, "changes to this host by process {keeper} (afar): {changes}")?;
             }
@@ -109,6 +124,15 @@ impl fmt::Display for Leftover {
             None => Ok(()),
         }
     }
+}
+
+/// Whether nobody serves a mount. Whoever does not answer at once, because it stands still, does.
+fn is_abandoned(path: &Path) -> bool {
+    let (sender, answer) = channel();
+    let path = path.to_owned();
+    // Ends when this process does, if not before.
+    std::thread::spawn(move || sender.send(sys::mount::is_abandoned(&path)));
+    answer.recv_timeout(PATIENCE).unwrap_or(false)
 }
 
 /// Puts back what the run with this keeper has changed.

@@ -4,10 +4,11 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 19] = [
+    let commands: [&[&str]; 20] = [
         &[],
         &["run"],
         &["serve"],
+        &["attach"],
         &["bench"],
         &["top"],
         &["discover"],
@@ -40,7 +41,8 @@ fn help_of_every_command() {
 #[test]
 fn help_shows_what_users_need_and_hides_the_rest() {
     let help = stdout(&afar(["--help"]));
-    for shown in ["run", "serve", "bench", "top", "discover", "workload", "ctl", "doctor"] {
+    for shown in ["run", "serve", "attach", "bench", "top", "discover", "workload", "ctl", "doctor"]
+    {
         assert!(help.contains(&format!("\n  {shown} ")), "{help}");
     }
     for hidden in ["probe", "completions"] {
@@ -85,6 +87,7 @@ fn man_pages_for_every_command() {
     assert_eq!(
         names,
         [
+            "afar-attach.1",
             "afar-bench.1",
             "afar-ctl.1",
             "afar-discover.1",

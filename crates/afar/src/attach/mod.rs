@@ -1,0 +1,308 @@
+//! `afar attach`: a namespace of a target as a file, until it is detached.
+//!
+//! ```text
+//! flags ─► plan ─► Disk ─► mount ─► Files ◄── kernel
+//!                    ▲                 ▼
+//!                    └─── requests ────┘     signal, umount ─► unmount ─► flush ─► good-bye
+//! ```
+
+mod files;
+mod plan;
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use flash::backend::{Failure as DiskFailure, Operation, Request};
+use flash::host::{Disk, DiskConfig, DiskEvent, HostError, NvmeUri, NvmeUriError};
+use fuser::{Config, Notifier, Session, SessionACL};
+use measure::{Bytes, Duration};
+use proto::nvme::Status;
+use sys::event::{Poll, Signals, Waker};
+
+use crate::failure::Failure;
+use crate::flags::AttachFlags;
+use crate::terminal;
+
+pub(crate) use plan::KIND;
+
+use files::{FILE, Files, NAME};
+
+/// What cannot be attached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    #[error(transparent)]
+    Uri(#[from] NvmeUriError),
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
+    Paths(usize),
+    #[error("--{flag} {time}: {reason}")]
+    Time { flag: &'static str, time: Duration, reason: &'static str },
+    #[error("{directory}: {source}; make it with mkdir, or give another directory")]
+    Directory { directory: String, source: io::Error },
+    #[error("{directory}: it is no directory; give one")]
+    NoDirectory { directory: String },
+    #[error("{directory}: a disk is attached there; umount it, or give another directory")]
+    Attached { directory: String },
+    #[error("{directory}: a killed afar attach has left it; afar doctor --repair unmounts it")]
+    Abandoned { directory: String },
+    #[error("{source}; this may give access to it: {remedy}")]
+    Fuse { source: sys::Error, remedy: &'static str },
+    #[error(
+        "mount on {directory}: {source}; run it as root, or as unshare -Urm afar attach ... for \
+         what is started there"
+    )]
+    Mount { directory: String, source: io::Error },
+    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { uri: String, address: String },
+    #[error("{uri}: {source}")]
+    Connect { uri: String, source: HostError },
+    #[error("answer the kernel: {0}")]
+    Session(io::Error),
+    #[error("what was written last may not be on the medium: {0}")]
+    Flush(DiskFailure),
+    #[error("told to end while the target is away: what was written last may not be on the medium")]
+    GivenUp,
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl AttachError {
+    /// Whether it is about what was asked, not about the target or this machine.
+    pub(crate) const fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Uri(_)
+                | Self::Host(_)
+                | Self::Paths(_)
+                | Self::Time { .. }
+                | Self::Directory { .. }
+                | Self::NoDirectory { .. }
+                | Self::Attached { .. }
+        )
+    }
+
+    /// Whether this machine does not let it mount.
+    pub(crate) const fn is_environment(&self) -> bool {
+        matches!(self, Self::Fuse { .. } | Self::Mount { .. })
+    }
+}
+
+/// What gives a user access to the device.
+pub(crate) const FUSE_REMEDY: &str = "sudo setfacl -m u:$USER:rw /dev/fuse";
+
+const SIGHUP: i32 = 1;
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+/// Threads that take requests of the kernel; those of the disk answer them.
+const TAKERS: usize = 2;
+const SIGNAL: u64 = 0;
+const OTHER: u64 = 1;
+
+/// Runs `afar attach`.
+///
+/// # Errors
+/// When the flags contradict one another, the target cannot be reached, or nothing can be mounted.
+pub(crate) fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
+    let config = plan::disk(flags)?;
+    let directory = plan::directory(&flags.directory)?;
+    let device = open_device()?;
+    // Before any thread is started, so that none of them is interrupted.
+    let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(AttachError::from)?;
+    let notifier = Arc::new(OnceLock::new());
+    let disk = Arc::new(connect(flags, config, &notifier)?);
+    sys::mount::mount_fuse(&device, &directory, KIND, &flags.target).map_err(|error| {
+        AttachError::Mount {
+            directory: flags.directory.display().to_string(),
+            source: error.source,
+        }
+    })?;
+    // Its own way of mounting would unmount again what others have unmounted, and with it what lay
+    // beneath.
+    let mounted = Mounted(&directory);
+    let mut settings = Config::default();
+    (settings.n_threads, settings.clone_fd) = (Some(TAKERS), true);
+    let files = Files::new(Arc::clone(&disk));
+    let session = Session::from_fd(files, device, SessionACL::Owner, settings);
+    let session = session.map_err(AttachError::Session)?;
+    let _only_one = notifier.set(session.notifier());
+    if !flags.quiet {
+        let text = welcome(flags, &disk);
+        terminal::answer(&text).map_err(Failure::Stdout)?;
+    }
+    let ended = Waker::new().map_err(AttachError::from)?;
+    let served = serve(session, ended.clone());
+    watch(&signals, &ended, &directory, flags)?;
+    let result = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    result.map_err(AttachError::Session)?;
+    std::mem::forget(mounted);
+    flush(&disk, &signals)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Something is mounted there; taken away if that is not done otherwise.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _gone = sys::mount::detach(self.0);
+    }
+}
+
+fn open_device() -> Result<std::os::fd::OwnedFd, AttachError> {
+    sys::mount::open_fuse().map_err(|source| {
+        let is_absent = source.source.kind() == io::ErrorKind::NotFound;
+        let remedy = if is_absent { "sudo modprobe fuse" } else { FUSE_REMEDY };
+        AttachError::Fuse { source, remedy }
+    })
+}
+
+fn connect(
+    flags: &AttachFlags,
+    config: DiskConfig,
+    notifier: &Arc<OnceLock<Notifier>>,
+) -> Result<Disk, AttachError> {
+    let first = config.paths[0].clone();
+    let teller = Teller::new(&config.paths, flags, Arc::clone(notifier));
+    let attached = Disk::attach(config, Box::new(move |event| teller.tell(event)));
+    let uri = flags.target.clone();
+    attached.map_err(|source| match source {
+        HostError::Refused { status, .. } if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
+            AttachError::NoSubsystem { uri, address: first.address }
+        }
+        source => AttachError::Connect { uri, source },
+    })
+}
+
+/// Says what happens to the disk, and what the kernel has to know of that.
+struct Teller {
+    paths: Vec<(NvmeUri, AtomicBool)>,
+    loss_timeout: Duration,
+    is_quiet: bool,
+    notifier: Arc<OnceLock<Notifier>>,
+}
+
+impl Teller {
+    fn new(paths: &[NvmeUri], flags: &AttachFlags, notifier: Arc<OnceLock<Notifier>>) -> Self {
+        let paths = paths.iter().map(|path| (path.clone(), AtomicBool::new(false))).collect();
+        Self { paths, loss_timeout: flags.ctrl_loss_tmo, is_quiet: flags.quiet, notifier }
+    }
+
+    fn tell(&self, event: DiskEvent<'_>) {
+        let text = match event {
+            DiskEvent::PathUp { path, state } => {
+                let (uri, was_lost) = &self.paths[path];
+                // The first time is no news.
+                if !was_lost.swap(false, Ordering::Relaxed) {
+                    return;
+                }
+                format!("{uri}: it is there again, {}", state.name())
+            }
+            DiskEvent::PathDown { path, reason } => {
+                let (uri, was_lost) = &self.paths[path];
+                was_lost.store(true, Ordering::Relaxed);
+                format!("{uri}: {reason}; it is looked for")
+            }
+            DiskEvent::PathState { path, state } => {
+                format!("{}: it is {} now", self.paths[path].0, state.name())
+            }
+            DiskEvent::Resized { bytes } => {
+                if let Some(notifier) = self.notifier.get() {
+                    // Attributes only: there are no pages of it.
+                    let _unknown = notifier.inval_inode(FILE, -1, 0);
+                }
+                format!("the disk has {} now", Bytes::new(bytes))
+            }
+            DiskEvent::Lost => {
+                let time = self.loss_timeout;
+                format!("there was no way to the disk for {time}: every request fails from now on")
+            }
+        };
+        if !self.is_quiet {
+            terminal::say(&format!("afar: {text}\n"));
+        }
+    }
+}
+
+fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
+    let geometry = disk.geometry();
+    let (bytes, block) = (Bytes::new(geometry.bytes()), geometry.block_bytes());
+    let file = flags.directory.join(NAME);
+    let (file, directory) = (file.display(), flags.directory.display());
+    format!(
+        "afar: {file} is {}: {bytes} in blocks of {block}, until Ctrl-C or umount {directory}\n",
+        flags.target
+    )
+}
+
+type Served = JoinHandle<io::Result<()>>;
+
+fn serve(session: Session<Files>, ended: Waker) -> Served {
+    std::thread::spawn(move || {
+        let result = session.run();
+        ended.wake();
+        result
+    })
+}
+
+// Until it is unmounted, here or by somebody else.
+fn watch(
+    signals: &Signals,
+    ended: &Waker,
+    directory: &Path,
+    flags: &AttachFlags,
+) -> Result<(), AttachError> {
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    poll.add(ended.descriptor(), OTHER)?;
+    let mut ready = Vec::new();
+    loop {
+        poll.wait(None, &mut ready)?;
+        if ready.iter().any(|one| one.token == OTHER) {
+            return Ok(());
+        }
+        while signals.next().is_some() {
+            match sys::mount::unmount(directory) {
+                Err(error) if error.is_busy() => {
+                    let directory = flags.directory.display();
+                    terminal::say(&format!(
+                        "afar attach: {directory} is in use; end what uses it (fuser -vm \
+                         {directory} lists that), then press Ctrl-C again\n"
+                    ));
+                }
+                // Somebody was faster.
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+}
+
+// Waits until everything is on the medium, or for another signal.
+fn flush(disk: &Disk, signals: &Signals) -> Result<(), AttachError> {
+    let flushed = Waker::new()?;
+    let (sender, told) = channel();
+    let waker = flushed.clone();
+    let done = move |result: Result<&[u8], DiskFailure>| {
+        let _gone = sender.send(result.map(|_| ()));
+        waker.wake();
+    };
+    disk.submit(Request { operation: Operation::Flush, offset: 0, length: 0 }, &[], Box::new(done));
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    poll.add(flushed.descriptor(), OTHER)?;
+    let mut ready = Vec::new();
+    loop {
+        poll.wait(None, &mut ready)?;
+        if let Ok(result) = told.try_recv() {
+            return result.map_err(AttachError::Flush);
+        }
+        if signals.next().is_some() {
+            return Err(AttachError::GivenUp);
+        }
+    }
+}
