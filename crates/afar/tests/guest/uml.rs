@@ -173,7 +173,8 @@ impl Guest {
             "qemu-system-x86_64 -M q35,usb=off -accel tcg,thread=multi -cpu max -m 1024 \
              -smp {processors} -nodefaults -no-user-config -display none -no-reboot \
              -kernel {guests}/vmlinuz -initrd {guests}/initrd.cpio \
-             -drive file={guests}/root.ext4,format=raw,if=virtio,snapshot=on,cache=unsafe \
+             -drive file={guests}/root.ext4,format=raw,file.locking=off,if=virtio,\
+             snapshot=on,cache=unsafe \
              -netdev user,id=n0 -device virtio-net-pci,netdev=n0,romfile= \
              -fsdev local,id=run,path={run},security_model=none \
              -device virtio-9p-pci,fsdev=run,mount_tag=run -device virtio-rng-pci -append"
@@ -211,11 +212,11 @@ impl Guest {
 
     /// Waits for the end of the script; what it printed.
     pub(crate) fn wait(self) -> String {
-        self.running.wait();
+        let ended = self.running.wait();
         let read = |file: &str| fs::read_to_string(self.directory.join(file)).unwrap_or_default();
         let (output, status) = (read("out"), read("status"));
         let _reported = fs::remove_dir_all(&self.directory);
-        assert_eq!(status.trim(), "0", "status of the script:\n{output}");
+        assert_eq!(status.trim(), "0", "status of the script:\n{output}\n{}", ended.stderr);
         output
     }
 }
