@@ -27,7 +27,9 @@ mod session;
 mod setup;
 mod watch;
 
+mod curve;
 mod host;
+mod layout;
 mod output;
 mod summary;
 

@@ -43,6 +43,28 @@ pub struct Panel {
 /// A mark on an axis: where, and what it says.
 pub type Tick = (f64, String);
 
+/// A linear axis from 0 that ends on a tick at or above `most`, which is above 0.
+pub fn axis(most: f64, label: impl Fn(f64) -> String) -> (f64, Vec<Tick>) {
+    let decade = 10_f64.powf(most.log10().floor());
+    let steps = [0.1, 0.2, 0.5, 1.0, 2.0].map(|step| step * decade);
+    let step = steps.into_iter().find(|step| most / step <= 6.0).unwrap_or(2.0 * decade);
+    let count = (most / step).ceil();
+    let values = std::iter::successors(Some(0.0_f64), |value| Some(value + 1.0));
+    let values = values.take_while(|value| *value <= count);
+    (count * step, values.map(|value| (value * step, label(value * step))).collect())
+}
+
+/// Ticks of a logarithmic axis: 1, 2 and 5 of every decade between two values above 0, or only its
+/// beginning if there are many.
+#[must_use]
+pub fn decades(low: f64, high: f64) -> Vec<Tick> {
+    let steps: &[f64] = if high / low > 50.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let exponents =
+        (-3..12).flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
+    let within = exponents.filter(|value| (low..=high).contains(value));
+    within.map(|value| (value, format!("{value}"))).collect()
+}
+
 /// A drawing that grows by marks.
 #[derive(Debug)]
 pub struct Svg {
@@ -169,6 +191,17 @@ impl Svg {
         self.label(at, text, anchor, &format!("fill=\"{colour}\""));
     }
 
+    /// Names in their colours, from left to right.
+    pub fn key(&mut self, at: (f64, f64), names: &[(&str, &str)]) {
+        let mut right = at.0;
+        for (name, colour) in names {
+            self.bar((right, at.1 - 9.0), (right + 10.0, at.1 + 1.0), colour);
+            self.text((right + 15.0, at.1), name, Anchor::Start);
+            let width = u32::try_from(name.chars().count()).unwrap_or(0);
+            right += 34.0 + f64::from(width) * 6.8;
+        }
+    }
+
     fn label(&mut self, (x, y): (f64, f64), text: &str, anchor: Anchor, style: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
@@ -236,6 +269,16 @@ mod tests {
         assert_eq!(panel.at(1.0, -5.0), (10.0, 70.0));
         assert_eq!(panel.at(100.0, 5.0), (110.0, 20.0));
         assert_eq!(panel.at(10.0, 0.0), (60.0, 45.0));
+    }
+
+    #[test]
+    fn axes_end_on_ticks() {
+        let (high, ticks) = axis(23_400.0, |value| format!("{value}"));
+        assert_eq!((high, ticks.len()), (25_000.0, 6));
+        assert_eq!(axis(1.0, |value| format!("{value}")).0, 1.0);
+        let values: Vec<f64> = decades(80.0, 1_000.0).into_iter().map(|tick| tick.0).collect();
+        assert_eq!(values, [100.0, 200.0, 500.0, 1_000.0]);
+        assert_eq!(decades(80.0, 9_000.0).len(), 2);
     }
 
     #[test]

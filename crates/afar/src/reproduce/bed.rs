@@ -6,10 +6,10 @@ use measure::{Duration, Fraction};
 use serde_json::{Value, json};
 
 use super::ReproduceError;
-use super::report::kilo;
 use super::session::{Load, Session};
 use super::target::ServeChild;
 use crate::flags::ReproduceFlags;
+use crate::layout::kilo;
 
 /// See the module's description.
 pub(super) struct Bed {
@@ -140,7 +140,7 @@ impl Bed {
         let target = pair.target.processor_time().saturating_sub(begun);
         let time = alone.processor_time().saturating_add(target);
         let alone_us = time.as_ns_f64() / 1e3 / alone.count() as f64;
-        Ok(Some(Served { many_iops: many.each_ref().map(iops), alone_us }))
+        Ok(Some(Served { many_iops: many.each_ref().map(Tally::per_second), alone_us }))
     }
 
     /// Reads and writes in a closed loop that keeps the drive busy.
@@ -250,11 +250,6 @@ impl Bed {
             "runtime_ns": self.runtime.as_ns(),
         })
     }
-}
-
-/// Requests per second.
-pub(super) fn iops(tally: &Tally) -> f64 {
-    tally.count() as f64 * 1e9 / tally.elapsed.as_ns_f64().max(1.0)
 }
 
 #[cfg(test)]

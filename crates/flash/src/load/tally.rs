@@ -127,6 +127,12 @@ impl Tally {
         self.operations().map(|of| of.latency.count()).iter().sum()
     }
 
+    /// Requests per second.
+    #[must_use]
+    pub fn per_second(&self) -> f64 {
+        self.count() as f64 * 1e9 / self.elapsed.as_ns_f64().max(1.0)
+    }
+
     /// Requests that failed.
     #[must_use]
     pub fn failure_count(&self) -> u64 {

@@ -1,13 +1,14 @@
 //! Fig. 2: the most throughput at every mix of reads and writes.
 
-use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
 use serde::Serialize;
 use serde_json::json;
 
 use super::super::ReproduceError;
-use super::super::bed::{Bed, iops};
-use super::super::report::{NONE, Report, Verdict, axis, kilo, median, row, table};
-use super::{key, paper};
+use super::super::bed::Bed;
+use super::super::report::{Report, Verdict, median};
+use super::paper;
+use crate::layout::{NONE, kilo, row, table};
 
 /// A mix, and what was reached in each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -35,8 +36,8 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
             let load = bed.full(point.read_percent);
             let what = format!("{} % reads", point.read_percent);
             let Some([local, remote]) = bed.pair(repetition, &what, &pair, &load)? else { break };
-            point.local_iops.push(iops(&local));
-            point.remote_iops.push(iops(&remote));
+            point.local_iops.push(local.per_second());
+            point.remote_iops.push(remote.per_second());
         }
     }
     points.retain(|point| !point.local_iops.is_empty());
@@ -159,7 +160,7 @@ fn picture(points: &[Point]) -> String {
     }
     svg.frame(&panel);
     let names = [("local", BLUE), ("NVMe/TCP", ORANGE), ("iSCSI, the paper's ratio", GREEN)];
-    key(&mut svg, (70.0, 20.0), &names);
+    svg.key((70.0, 20.0), &names);
     let note = "numbers: remote / local, in the paper more than 0.99";
     svg.tinted((70.0, 38.0), note, Anchor::Start, GREY);
     svg.finish("Most requests per second at every mix of reads and writes, local and remote")

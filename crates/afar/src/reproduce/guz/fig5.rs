@@ -3,16 +3,17 @@
 //! The paper goes from all 96 processors of the target down to a twelfth; a machine with few has
 //! fewer steps, and its host needs the same ones.
 
-use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
 use flash::load::Tally;
 use serde::Serialize;
 use serde_json::json;
 
 use super::super::ReproduceError;
-use super::super::bed::{Bed, Pair, iops};
-use super::super::report::{NONE, Report, Verdict, axis, kilo, median, row, table};
+use super::super::bed::{Bed, Pair};
+use super::super::report::{Report, Verdict, median};
 use super::super::session::Load;
-use super::{key, paper};
+use super::paper;
+use crate::layout::{NONE, kilo, row, table};
 use measure::Duration;
 
 /// A mix with so many processors at the target, one value for each repetition.
@@ -107,8 +108,8 @@ fn measure(
 impl Point {
     fn add(&mut self, Measured { local, remote, target }: &Measured) {
         let each = |time: Duration, tally: &Tally| time.as_ns_f64() / 1e3 / tally.count() as f64;
-        self.local_iops.push(iops(local));
-        self.remote_iops.push(iops(remote));
+        self.local_iops.push(local.per_second());
+        self.remote_iops.push(remote.per_second());
         self.local_host_us.push(each(local.processor_time(), local));
         self.remote_host_us.push(each(remote.processor_time(), remote));
         self.target_us.push(each(*target, remote));
@@ -245,8 +246,8 @@ fn picture(points: &[Point]) -> String {
         svg.line(ends[0], ends[1], colour, "stroke-width=\"2\" stroke-dasharray=\"5 3\"");
     }
     svg.frame(&panel);
-    key(&mut svg, (70.0, 20.0), &[("all read", BLUE), ("80 % read", ORANGE)]);
-    key(&mut svg, (70.0, 38.0), &lines.map(|(_, colour, name)| (name, colour)));
+    svg.key((70.0, 20.0), &[("all read", BLUE), ("80 % read", ORANGE)]);
+    svg.key((70.0, 38.0), &lines.map(|(_, colour, name)| (name, colour)));
     svg.finish("Remote throughput as a share of local with fewer processors at the target")
 }
 

@@ -1,14 +1,16 @@
 //! Fig. 6: average and 95th percentile of read latency against load.
 
-use chart::{BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use chart::{BLUE, ORANGE, Tick};
 use flash::load::Tally;
 use serde::Serialize;
 use serde_json::json;
 
 use super::super::ReproduceError;
-use super::super::bed::{Bed, iops};
-use super::super::report::{NONE, Report, Verdict, decades, kilo, median, row, table};
-use super::{key, paper};
+use super::super::bed::Bed;
+use super::super::report::{Report, Verdict, median};
+use super::paper;
+use crate::curve::{self, Curve, Frame};
+use crate::layout::{NONE, kilo, row, table};
 
 /// A load, and what was measured in each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -40,7 +42,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     let Some(most) = bed.session.run("all it can, local", &pair.local, &full)? else {
         return Ok(None);
     };
-    let most = iops(&most);
+    let most = most.per_second();
     let mut points: Vec<Point> =
         LOADS.map(|load| Point { load, offered_iops: most * load, ..Point::default() }).into();
     for repetition in 0..bed.repetitions {
@@ -58,12 +60,9 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
 
 impl Latency {
     fn of(tally: &Tally) -> Self {
-        let latency = &tally.reads.latency;
-        Self {
-            iops: iops(tally),
-            mean_us: latency.mean().as_ns_f64() / 1e3,
-            p95_us: latency.quantile(0.95).as_ns_f64() / 1e3,
-        }
+        let curve::Point { load: iops, mean_us, p95_us } =
+            curve::Point::of(tally.per_second(), &tally.reads.latency);
+        Self { iops, mean_us, p95_us }
     }
 
     // Each figure by itself.
@@ -170,45 +169,29 @@ fn verdicts(points: &[Point]) -> Vec<Verdict> {
     verdicts
 }
 
-const SIZE: (f64, f64) = (640.0, 420.0);
-const DASHED: &str = "stroke-width=\"2\" stroke-dasharray=\"6 4\"";
-const SOLID: &str = "stroke-width=\"2\"";
-
 fn picture(points: &[Point]) -> String {
-    let mut svg = Svg::new(SIZE.0, SIZE.1);
-    let both = |point: &Point| [point.local(), point.remote()];
-    let latencies = points.iter().flat_map(both).flat_map(|one| [one.mean_us, one.p95_us]);
-    let (low, high) = latencies
-        .fold((80.0, 2_500.0), |(low, high): (f64, f64), us| (low.min(us), high.max(us * 1.1)));
-    let panel = Panel {
-        left: 76.0,
-        top: 52.0,
-        width: SIZE.0 - 96.0,
-        height: 300.0,
-        x: Scale::Linear(0.0, 1.0),
-        y: Scale::Logarithmic(low, high),
-    };
     let loads: Vec<Tick> =
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|at| (at, format!("{:.0} %", at * 100.0))).into();
-    let title = "load, of what local access reaches";
-    svg.axes(&panel, (title, &loads), ("latency of a read, µs", &decades(low, high)));
-    let bound = [panel.at(0.0, paper::P95_BOUND_US), panel.at(1.0, paper::P95_BOUND_US)];
-    svg.line(bound[0], bound[1], GREY, "stroke-width=\"1\" stroke-dasharray=\"2 3\"");
-    type Figure = fn(&Latency) -> f64;
-    let figures: [(Figure, &str); 2] = [(|one| one.mean_us, SOLID), (|one| one.p95_us, DASHED)];
-    for (figure, style) in figures {
-        for (way, colour) in [(0, BLUE), (1, ORANGE)] {
-            let at = |point: &Point| panel.at(point.load, figure(&both(point)[way]));
-            let line: Vec<(f64, f64)> = points.iter().map(at).collect();
-            svg.path(&line, colour, style);
-            line.iter().for_each(|&at| svg.dot(at, colour, style == DASHED));
-        }
-    }
-    svg.frame(&panel);
-    key(&mut svg, (76.0, 20.0), &[("local", BLUE), ("NVMe/TCP", ORANGE)]);
-    let note = "filled: average; hollow: 95th percentile; dotted: 2 ms, the paper's bound";
-    svg.tinted((76.0, 40.0), note, chart::Anchor::Start, GREY);
-    svg.finish("Average and 95th percentile of read latency against load, local and remote")
+    let frame = Frame {
+        title: "Average and 95th percentile of read latency against load, local and remote",
+        loads: "load, of what local access reaches",
+        latencies: "latency of a read, µs",
+        axis: (1.0, loads),
+        shown_us: (80.0, 2_500.0),
+        bound_us: Some(paper::P95_BOUND_US),
+        mark: None,
+        note: "filled: average; hollow: 95th percentile; dotted: 2 ms, the paper's bound",
+    };
+    let of = |way: fn(&Point) -> Latency| {
+        let point = |point: &Point| {
+            let Latency { mean_us, p95_us, .. } = way(point);
+            curve::Point { load: point.load, mean_us, p95_us }
+        };
+        points.iter().map(point).collect()
+    };
+    let local = Curve { name: "local", colour: BLUE, points: of(Point::local) };
+    let remote = Curve { name: "NVMe/TCP", colour: ORANGE, points: of(Point::remote) };
+    curve::draw(&frame, &[local, remote])
 }
 
 #[cfg(test)]

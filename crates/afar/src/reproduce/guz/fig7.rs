@@ -7,13 +7,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::ReproduceError;
-use super::super::bed::{Bed, iops};
-use super::super::report::{NONE, Report, Verdict, row, table};
+use super::super::bed::Bed;
+use super::super::report::{Report, Verdict};
 use super::super::session::Load;
 use super::super::target::{ServeChild, TargetTrace};
 use super::paper;
 use super::stages::{Read, Stages};
 use super::{fig7_picture, stages};
+use crate::layout::{NONE, row, table};
 use measure::Duration;
 
 /// A load, and what was measured in all repetitions.
@@ -42,7 +43,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
     let pair = bed.open(None)?;
     let full = bed.full(100);
     let most = bed.session.run("all it can, local", &pair.local, &full)?;
-    let most = most.as_ref().map_or(0.0, iops);
+    let most = most.as_ref().map_or(0.0, Tally::per_second);
     let mut curves: Vec<Curve> = LOADS.map(Curve::new).into();
     for repetition in 0..bed.repetitions {
         for curve in &mut curves {

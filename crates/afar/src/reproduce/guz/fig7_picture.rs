@@ -1,12 +1,11 @@
 //! The picture of Fig. 7 and 8: a distribution for each load, and bars of what is added.
 
-use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis, decades};
 use measure::Histogram;
 
-use super::super::report::{axis, decades};
 use super::fig7::Curve;
+use super::paper;
 use super::stages::Stages;
-use super::{key, paper};
 
 const SIZE: (f64, f64) = (900.0, 500.0);
 const LEFT: f64 = 70.0;
@@ -19,7 +18,7 @@ const NETWORK: &str = "#E69F00";
 
 pub(super) fn draw(curves: &[Curve], stages: &Stages) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
-    key(&mut svg, (LEFT, 20.0), &[("local", BLUE), ("NVMe/TCP", ORANGE)]);
+    svg.key((LEFT, 20.0), &[("local", BLUE), ("NVMe/TCP", ORANGE)]);
     let mut left = LEFT;
     for curve in curves {
         distribution(&mut svg, left, curve);
@@ -89,5 +88,5 @@ fn added(svg: &mut Svg, stages: &Stages) {
     }
     svg.frame(&panel);
     let names = [("host", GREEN), ("target", NETWORK), ("network, kernels, elsewhere", GREY)];
-    key(svg, (LEFT + 60.0, 344.0), &names);
+    svg.key((LEFT + 60.0, 344.0), &names);
 }

@@ -11,16 +11,3 @@ pub(super) mod fig7;
 mod fig7_picture;
 mod paper;
 mod stages;
-
-use chart::{Anchor, Svg};
-
-/// The key of a picture: names in their colours, from left to right.
-fn key(svg: &mut Svg, at: (f64, f64), names: &[(&str, &str)]) {
-    let mut right = at.0;
-    for (name, colour) in names {
-        svg.bar((right, at.1 - 9.0), (right + 10.0, at.1 + 1.0), colour);
-        svg.text((right + 15.0, at.1), name, Anchor::Start);
-        let width = u32::try_from(name.chars().count()).unwrap_or(0);
-        right += 34.0 + f64::from(width) * 6.8;
-    }
-}

@@ -13,8 +13,9 @@
 
 use serde::Serialize;
 
-use super::super::report::{NONE, Verdict, row, table};
+use super::super::report::Verdict;
 use super::paper;
+use crate::layout::{NONE, row, table};
 
 /// Averages over unloaded reads, local and remote.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
