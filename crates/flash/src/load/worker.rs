@@ -65,25 +65,27 @@ impl<'a> Worker<'a> {
         job: u16,
         progress: &'a Progress,
     ) -> Result<Self, LoadError> {
+        let (bytes, seed) = (config.request_bytes as usize, config.seed);
+        let ring = Ring::new(RING_ENTRIES)?;
+        let spare = (0..config.depth).map(|_| filled(bytes, seed)).collect();
+        // Not before there is everything that requests need: an open loop's begin to arrive now.
         let began_ns = monotonic_ns();
         let from_ns = began_ns.saturating_add(config.delay.as_ns());
         let counted_from_ns = from_ns.saturating_add(config.ramp.as_ns());
         let runtime = config.runtime.map(Duration::as_ns);
         let until_ns = runtime.map_or(u64::MAX, |ns| counted_from_ns.saturating_add(ns));
-        let bytes = config.request_bytes as usize;
         if config.traces {
             way.trace();
         }
-        let seed = config.seed;
         let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), config.nonce));
         Ok(Self {
-            ring: Ring::new(RING_ENTRIES)?,
+            ring,
             way,
             pattern: Pattern::new(config, job),
             stamps,
             pacing: Pacing::new(config, job, from_ns),
             back: None,
-            spare: (0..config.depth).map(|_| filled(bytes, seed)).collect(),
+            spare,
             progress,
             tally: Tally::new(),
             idle: Idle::new(config.busy_poll.as_ns()),
