@@ -4,8 +4,8 @@ use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, decades};
 use measure::Histogram;
 
 /// What one way to a disk does under loads, from the smallest on.
-pub(crate) struct Curve {
-    pub(crate) name: &'static str,
+pub(crate) struct Curve<'a> {
+    pub(crate) name: &'a str,
     pub(crate) colour: &'static str,
     pub(crate) points: Vec<Point>,
 }
@@ -49,7 +49,7 @@ impl Point {
 }
 
 /// Draws them.
-pub(crate) fn draw(frame: &Frame<'_>, curves: &[Curve]) -> String {
+pub(crate) fn draw(frame: &Frame<'_>, curves: &[Curve<'_>]) -> String {
     let mut svg = Svg::new(SIZE.0, SIZE.1);
     let latencies = curves.iter().flat_map(|curve| &curve.points);
     let latencies = latencies.flat_map(|point| [point.mean_us, point.p95_us]);
@@ -59,7 +59,7 @@ pub(crate) fn draw(frame: &Frame<'_>, curves: &[Curve]) -> String {
     let panel = Panel {
         left: LEFT,
         top: 52.0,
-        width: SIZE.0 - LEFT - 20.0,
+        width: SIZE.0 - LEFT - 32.0,
         height: 300.0,
         x: Scale::Linear(0.0, *end),
         y: Scale::Logarithmic(low, high),

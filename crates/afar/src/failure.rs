@@ -80,6 +80,8 @@ pub(crate) const USAGE: u8 = 2;
 /// This machine lacks something.
 pub(crate) const ENVIRONMENT: u8 = 3;
 pub(crate) const FAILED: u8 = 1;
+/// As a shell says it of a program that was interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
 const OURS: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;

@@ -336,3 +336,102 @@ fn ctrl_c_says_which_jobs_have_not_run() {
     assert_eq!(record["jobs"].as_array().map(Vec::len), Some(1));
     assert!(ended.stderr.contains("not run            b, c\n"), "{}", ended.stderr);
 }
+
+/// A channel of the paper's drive: a read takes 83.5 µs at least.
+const CHANNEL: &str = "model:pm1725*0.016666:memory:16MiB";
+
+#[test]
+fn a_sweep_is_a_curve_in_every_form() {
+    let [csv, svg] = [File::absent("sweep.csv"), File::absent("sweep.svg")];
+    let quick = [CHANNEL, "--sweep", "--runtime", "100ms", "--ramp_time", "20ms"];
+    let files = ["--csv", csv.name(), "--svg", svg.name(), "--json", "-"];
+    let ended = bench(&[&quick[..], &files].concat()).run().expect(0, "afar bench --sweep");
+    let record = record(&ended.text());
+    let sweep = &record["afar"]["sweep"];
+    let most = number(&sweep["closed_loop_per_s"]);
+    let points = sweep["points"].as_array().expect("a list");
+    assert!((10..=16).contains(&points.len()), "{sweep}");
+    for (index, point) in points.iter().enumerate() {
+        let share = number(&point["load_share"]);
+        assert!((number(&point["offered_per_s"]) / most / share - 1.0).abs() < 1e-9, "{point}");
+        let latencies = ["p50_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns"];
+        let latencies = latencies.map(|name| number(&point[name]));
+        assert!(latencies.is_sorted() && latencies[0] >= 83_000.0, "{point}");
+        assert!(number(&point["request_count"]) > 0.0, "{point}");
+        // The closed loop is the first job.
+        let job = &record["jobs"][index + 1];
+        assert_eq!(job["read"]["total_ios"], point["request_count"]);
+        assert_eq!(job["afar"]["rate_per_s"], point["offered_per_s"]);
+    }
+    assert_eq!(record["jobs"][0]["jobname"], "closed loop");
+    let rows = std::fs::read_to_string(&csv.0).expect("it was written");
+    let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(rows.len(), points.len() + 1);
+    assert_eq!(rows[0][..3], ["load_share", "offered_per_s", "achieved_per_s"]);
+    for (row, point) in rows[1..].iter().zip(points) {
+        for (name, cell) in rows[0].iter().zip(row) {
+            let value = if cell.is_empty() { Value::Null } else { cell.parse().expect("a number") };
+            assert_eq!(value, point[*name], "{name}");
+        }
+    }
+    let drawn = std::fs::read_to_string(&svg.0).expect("it was written");
+    assert!(drawn.starts_with("<svg") && drawn.ends_with("</svg>\n") && !drawn.contains("NaN"));
+    assert_eq!(drawn.matches("<polyline").count(), 2);
+    assert_eq!(drawn.matches("<circle").count(), 2 * points.len());
+}
+
+#[test]
+fn rates_of_a_sweep_can_be_given() {
+    let words = ["memory:16MiB", "--sweep=2k,500", "--runtime", "60ms", "--spacing", "even"];
+    let ended = bench(&words).run().expect(0, "afar bench --sweep");
+    let text = ended.text();
+    let rows: Vec<&str> = text.lines().filter(|row| !row.is_empty()).collect();
+    assert!(rows[0].starts_with("afar: memory:16MiB: randread of 4.0 KiB, open loop, depth 64"));
+    assert!(rows[1].starts_with("load  offered/s"), "{rows:?}");
+    let offered: Vec<_> =
+        rows[2..].iter().filter_map(|row| row.split_whitespace().nth(1)).collect();
+    assert_eq!(offered, ["500", "2,000"], "{rows:?}");
+    assert_eq!(ended.stderr, "", "no line is drawn where there is no terminal");
+}
+
+#[test]
+fn a_sweep_that_ends_early_keeps_its_points() {
+    let rates = "--sweep=1k,2k,3k,4k,5k,6k";
+    let csv = File::absent("early.csv");
+    let words = [CHANNEL, rates, "--runtime", "400ms", "--json", "-", "--csv", csv.name()];
+    let load = bench(&words).start();
+    std::thread::sleep(std::time::Duration::from_millis(1800));
+    load.signal_group("INT");
+    let ended = load.wait().expect(130, "afar bench --sweep");
+    let record = record(&ended.text());
+    let count = record["afar"]["sweep"]["points"].as_array().map_or(0, Vec::len);
+    assert!((1..6).contains(&count), "{record}");
+    assert_eq!(record["afar"]["interrupted"], true);
+    let rows = std::fs::read_to_string(&csv.0).expect("it was written");
+    assert_eq!(rows.lines().count(), 1 + count);
+    assert!(ended.stderr.contains("points until then"), "{}", ended.stderr);
+    // What fails is no point.
+    let disk = "fault:read=eio@every=300:memory:16MiB";
+    let words = [disk, "--sweep=1k,8k", "--runtime", "200ms", "--ramp_time", "0ms", "--json", "-"];
+    let ended = bench(&words).run().expect(1, "a disk that fails");
+    let failed: Value = serde_json::from_str(&ended.text()).expect("it is JSON");
+    assert_eq!(failed["afar"]["sweep"]["points"].as_array().map(Vec::len), Some(1), "{failed}");
+    assert!(ended.stderr.contains("requests failed: read at byte"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_a_sweep_cannot_be_is_bad_usage() {
+    let job = File::new("no-sweep.fio", "[a]\nrw=read\n");
+    let cases: [(&[&str], &str); 6] = [
+        (&["null:", "--sweep=fast"], "--sweep=fast: give rates"),
+        (&["null:", "--sweep=1k,,2k"], "--sweep=1k,,2k: give rates"),
+        (&["null:", "--sweep", "--rate_iops", "5k"], "cannot be used with"),
+        (&["null:", "--sweep", "--verify"], "cannot be used with"),
+        (&["null:", "--csv", "x.csv"], "--sweep"),
+        (&[job.name(), "--sweep"], "--sweep is for a load without a job file"),
+    ];
+    for (words, reason) in cases {
+        let ended = bench(words).run().expect(2, &format!("{words:?}"));
+        assert!(ended.stderr.contains(reason), "{words:?}: {}", ended.stderr);
+    }
+}

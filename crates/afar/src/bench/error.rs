@@ -16,6 +16,8 @@ pub(crate) enum BenchError {
     Backend(#[from] UriError),
     #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
     Rate(String),
+    #[error("--sweep={0}: give rates in requests per second, above 0: --sweep=10k,20k,40k")]
+    Sweep(String),
     #[error("--rate 0 B: no request could be made; give bytes per second, e.g. 100MB")]
     RateBytes,
     #[error("--host {0}: an NQN has 1 to 223 bytes")]

@@ -21,27 +21,28 @@ const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 /// And beyond, in milliseconds.
 const LAST_BOUND: u64 = 2000;
 
-/// The whole record.
+/// The whole record, with what is of no job.
 pub(crate) fn record(
     flags: &BenchFlags,
     jobs: &[Job],
-    phases: &[Phase<'_>],
-    interrupted: bool,
+    phases: &[&Phase],
+    beside: &[(&str, Value)],
 ) -> Value {
     let all = phases.iter().enumerate().flat_map(|(phase, one)| {
         Reported::of(one).into_iter().map(move |reported| job(&reported, phase)).collect::<Vec<_>>()
     });
-    let mut own = counts(&report::total(phases));
+    let total = report::total(phases.iter().copied());
+    let mut own = total.as_ref().map(counts).unwrap_or_default();
     let rest = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "command": std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect::<Vec<_>>(),
         "host": host::describe(),
-        "phases": phases.iter().map(phase).collect::<Vec<_>>(),
-        "interrupted": interrupted,
+        "phases": phases.iter().copied().map(phase).collect::<Vec<_>>(),
     });
     own.extend(rest.as_object().cloned().into_iter().flatten());
+    own.extend(beside.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     json!({
         "fio version": format!("afar-{}", env!("CARGO_PKG_VERSION")),
         "timestamp": sys::clock::unix_ns() / 1_000_000_000,
@@ -59,7 +60,7 @@ fn globals(flags: &BenchFlags, jobs: &[Job]) -> Map<String, Value> {
     target.chain(globals).map(|(name, value)| (name, value.into())).collect()
 }
 
-fn phase(phase: &Phase<'_>) -> Value {
+fn phase(phase: &Phase) -> Value {
     let names: Vec<&str> = phase.outcomes.iter().map(|one| one.ready.job.name.as_str()).collect();
     json!({ "jobs": names, "processors": phase.processors.record() })
 }
@@ -87,7 +88,7 @@ fn counts(tally: &Tally) -> Map<String, Value> {
 fn job(reported: &Reported<'_>, phase: usize) -> Value {
     let Reported { members, tally } = reported;
     let first = reported.first();
-    let Job { name, options, rate, percentiles, .. } = first.ready.job;
+    let Job { name, options, rate, percentiles, .. } = &first.ready.job;
     let config = &first.ready.config;
     let elapsed_ns = tally.elapsed.as_ns().max(1);
     // Of all threads together, as fio has it for several jobs in one.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flags ┬─────────► Job ─► Plan ─► Ready ─► run, phase by phase ─► report ─► summary, fio's JSON
-//! file ─┴─ job::read ┘
+//! file ─┴─ job::read ┘                             └ sweep ─► curve
 //! ```
 
 mod error;
@@ -13,6 +13,7 @@ mod processors;
 mod report;
 mod run;
 mod summary;
+mod sweep;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +40,9 @@ use run::Ready;
 /// When the flags contradict one another, or the disk cannot be reached.
 pub(crate) fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let file = job_file(flags);
+    if let (Some(rates), None) = (&flags.sweep, &file) {
+        return sweep::sweep(flags, rates);
+    }
     let jobs = match &file {
         Some(path) => read(path, flags)?,
         None => vec![Job::of_flags(flags)?],
@@ -66,22 +70,25 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     for range in &phases {
         if let Some((index, other)) = run::disturbed(&ready[range.clone()]) {
             let error = BenchError::Overlap { other: other.to_owned() };
-            return Err(located(ready[range.start + index].job, error).into());
+            return Err(located(&ready[range.start + index].job, error).into());
         }
     }
     let done = run::run(&mut session, &ready, &phases)?;
     session.end_line();
     let interrupted = session.is_interrupted();
     if let Some(output) = json {
-        let record = fio::record(flags, &jobs, &done, interrupted);
+        let phases: Vec<_> = done.iter().collect();
+        let beside = [("interrupted", interrupted.into())];
+        let record = fio::record(flags, &jobs, &phases, &beside);
         let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
         output.write(&(text + "\n"))?;
     }
     if !flags.quiet {
         terminal::say(&summary::text(&jobs, &done, interrupted));
     }
-    let total = report::total(&done);
-    let is_good = total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0;
+    let is_good = report::total(&done).is_some_and(|total| {
+        total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0
+    });
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 

@@ -154,7 +154,8 @@ fn request_count(job: &Job, region_bytes: u64) -> Option<u64> {
     Some(job.number_ios.map_or(count, |number| number.min(count)))
 }
 
-fn pace(job: &Job) -> Pace {
+/// When requests are made.
+pub(super) fn pace(job: &Job) -> Pace {
     let Some(rate) = job.rate else { return Pace::Closed };
     let mean_ps = 1e12 * f64::from(job.threads) / rate;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cast saturates")]

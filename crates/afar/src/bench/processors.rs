@@ -94,6 +94,15 @@ impl Processors {
         (requests > 0).then(|| (cost(last.own.since(&first.own)), target))
     }
 
+    /// Nanoseconds for each request, here and at the target, where they are known.
+    pub(crate) fn each_ns(&self) -> [Option<f64>; 2] {
+        let each = |cost: Cost| cost.usage.processor_ns() as f64 / cost.requests as f64;
+        match self.costs() {
+            Some((own, target)) => [Some(each(own)), target.map(each)],
+            None => [None, None],
+        }
+    }
+
     /// A line for each side, with its name.
     pub(crate) fn lines(&self) -> Vec<(&'static str, String)> {
         let Some((own, target)) = self.costs() else { return Vec::new() };

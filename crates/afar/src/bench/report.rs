@@ -7,13 +7,13 @@ use super::run::{Outcome, Phase};
 /// One job, or several that are reported as one.
 pub(crate) struct Reported<'a> {
     /// The first has the name and the settings.
-    pub(crate) members: Vec<&'a Outcome<'a>>,
+    pub(crate) members: Vec<&'a Outcome>,
     pub(crate) tally: Tally,
 }
 
 impl<'a> Reported<'a> {
     /// Those of a phase, in order.
-    pub(crate) fn of(phase: &'a Phase<'a>) -> Vec<Self> {
+    pub(crate) fn of(phase: &'a Phase) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for outcome in &phase.outcomes {
             let joins = |last: &&mut Self| {
@@ -36,22 +36,21 @@ impl<'a> Reported<'a> {
         all
     }
 
-    pub(crate) fn first(&self) -> &'a Outcome<'a> {
+    pub(crate) fn first(&self) -> &'a Outcome {
         self.members[0]
     }
 
     /// Of all threads.
     pub(crate) fn thread_ns(&self) -> f64 {
-        let of =
-            |one: &&Outcome<'_>| one.tally.elapsed.as_ns_f64() * f64::from(one.ready.config.jobs);
+        let of = |one: &&Outcome| one.tally.elapsed.as_ns_f64() * f64::from(one.ready.config.jobs);
         self.members.iter().map(of).sum()
     }
 }
 
-/// Of all jobs of all phases.
-pub(crate) fn total(phases: &[Phase<'_>]) -> Tally {
-    let mut tallies = phases.iter().flat_map(|phase| &phase.outcomes).map(|one| &one.tally);
-    let mut total = tallies.next().expect("there is a job").clone();
+/// Of all jobs of all phases, if there are any.
+pub(crate) fn total<'a>(phases: impl IntoIterator<Item = &'a Phase>) -> Option<Tally> {
+    let mut tallies = phases.into_iter().flat_map(|phase| &phase.outcomes).map(|one| &one.tally);
+    let mut total = tallies.next()?.clone();
     tallies.for_each(|tally| total.merge(tally));
-    total
+    Some(total)
 }

@@ -7,13 +7,14 @@ use flash::load::{Device, LoadConfig, Tally};
 
 use super::error::BenchError;
 use super::job::Job;
-use super::plan::{Devices, Plan, Source};
+use super::plan::{Devices, Plan, Source, pace};
 use super::processors::Processors;
 use crate::session::Session;
 
 /// A load that can begin.
-pub(crate) struct Ready<'a> {
-    pub(crate) job: &'a Job,
+#[derive(Clone)]
+pub(crate) struct Ready {
+    pub(crate) job: Job,
     pub(crate) source: Source,
     pub(crate) target: String,
     pub(crate) config: LoadConfig,
@@ -21,29 +22,43 @@ pub(crate) struct Ready<'a> {
 }
 
 /// What came of a job.
-pub(crate) struct Outcome<'a> {
-    pub(crate) ready: &'a Ready<'a>,
+pub(crate) struct Outcome {
+    pub(crate) ready: Ready,
     pub(crate) tally: Tally,
     /// From 0; jobs are reported together if theirs is the same and they are to be.
     pub(crate) group: usize,
 }
 
 /// What came of jobs that ran together.
-pub(crate) struct Phase<'a> {
-    pub(crate) outcomes: Vec<Outcome<'a>>,
+pub(crate) struct Phase {
+    pub(crate) outcomes: Vec<Outcome>,
     pub(crate) processors: Processors,
 }
 
-impl<'a> Ready<'a> {
+impl Ready {
     /// Opens the disk of a load.
     ///
     /// # Errors
     /// When it cannot be reached, or the load does not fit.
-    pub(crate) fn open(plan: Plan<'a>, devices: &mut Devices) -> Result<Self, BenchError> {
+    pub(crate) fn open(plan: Plan<'_>, devices: &mut Devices) -> Result<Self, BenchError> {
         let device = devices.open(&plan)?;
         let config = plan.config(device.geometry(), device.request_bytes_max())?;
         let Plan { job, source, target, .. } = plan;
-        Ok(Self { job, source, target, config, device })
+        Ok(Self { job: job.clone(), source, target, config, device })
+    }
+
+    /// The same load under another name.
+    pub(crate) fn named(&self, name: &str) -> Self {
+        let mut other = self.clone();
+        name.clone_into(&mut other.job.name);
+        other
+    }
+
+    /// The same load at so many requests a second.
+    pub(crate) fn at(mut self, rate: f64) -> Self {
+        self.job.rate = Some(rate);
+        self.config.pace = pace(&self.job);
+        self
     }
 
     // Whether one verifies what the other writes.
@@ -65,8 +80,8 @@ pub(crate) fn phases(jobs: &[Job]) -> Vec<Range<usize>> {
 }
 
 /// The group of each job.
-fn groups(jobs: &[&Ready<'_>]) -> Vec<usize> {
-    let begins = |(index, ready): (usize, &&Ready<'_>)| {
+fn groups(jobs: &[Ready]) -> Vec<usize> {
+    let begins = |(index, ready): (usize, &Ready)| {
         usize::from(index > 0 && (ready.job.waits || ready.job.begins_group))
     };
     jobs.iter()
@@ -80,7 +95,7 @@ fn groups(jobs: &[&Ready<'_>]) -> Vec<usize> {
 }
 
 /// The first job that would find wrong what another writes at the same time, and that other.
-pub(crate) fn disturbed<'a>(jobs: &'a [Ready<'a>]) -> Option<(usize, &'a str)> {
+pub(crate) fn disturbed(jobs: &[Ready]) -> Option<(usize, &str)> {
     let pairs = (0..jobs.len()).flat_map(|one| (0..jobs.len()).map(move |other| (one, other)));
     let mut pairs = pairs.filter(|(one, other)| one != other);
     let found = pairs.find(|(one, other)| jobs[*other].disturbs(&jobs[*one]));
@@ -91,12 +106,12 @@ pub(crate) fn disturbed<'a>(jobs: &'a [Ready<'a>]) -> Option<(usize, &'a str)> {
 ///
 /// # Errors
 /// When a load cannot begin.
-pub(crate) fn run<'a>(
+pub(crate) fn run(
     session: &mut Session,
-    jobs: &'a [Ready<'a>],
+    jobs: &[Ready],
     phases: &[Range<usize>],
-) -> Result<Vec<Phase<'a>>, BenchError> {
-    let groups = groups(&jobs.iter().collect::<Vec<_>>());
+) -> Result<Vec<Phase>, BenchError> {
+    let groups = groups(jobs);
     let mut done = Vec::new();
     for (index, range) in phases.iter().enumerate() {
         if session.is_interrupted() {
@@ -107,16 +122,29 @@ pub(crate) fn run<'a>(
             1 => String::new(),
             all => format!("phase {} of {all}  ", index + 1),
         };
-        let mut processors = Processors::of(together.iter().map(|one| &one.source), what);
-        let loads: Vec<_> = together.iter().map(|one| (one.config, one.device.clone())).collect();
-        let tallies = session.run(&loads, &mut processors).map_err(BenchError::Load)?;
-        let outcomes = together
-            .iter()
-            .zip(tallies)
-            .zip(&groups[range.clone()])
-            .map(|((ready, tally), group)| Outcome { ready, tally, group: *group })
-            .collect();
-        done.push(Phase { outcomes, processors });
+        done.push(run_together(session, together, &groups[range.clone()], what)?);
     }
     Ok(done)
+}
+
+/// Runs a phase, which the live line begins with.
+///
+/// # Errors
+/// When a load cannot begin.
+pub(crate) fn run_together(
+    session: &mut Session,
+    jobs: &[Ready],
+    groups: &[usize],
+    what: String,
+) -> Result<Phase, BenchError> {
+    let mut processors = Processors::of(jobs.iter().map(|one| &one.source), what);
+    let loads: Vec<_> = jobs.iter().map(|one| (one.config, one.device.clone())).collect();
+    let tallies = session.run(&loads, &mut processors).map_err(BenchError::Load)?;
+    let outcome = |((ready, tally), group): ((&Ready, Tally), &usize)| Outcome {
+        ready: ready.clone(),
+        tally,
+        group: *group,
+    };
+    let outcomes = jobs.iter().zip(tallies).zip(groups).map(outcome).collect();
+    Ok(Phase { outcomes, processors })
 }

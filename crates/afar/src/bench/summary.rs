@@ -13,7 +13,7 @@ use crate::summary::count;
 const NAME: usize = 19;
 
 /// The whole summary.
-pub(crate) fn text(jobs: &[Job], phases: &[Phase<'_>], interrupted: bool) -> String {
+pub(crate) fn text(jobs: &[Job], phases: &[Phase], interrupted: bool) -> String {
     let mut out = String::new();
     for phase in phases {
         let all = Reported::of(phase);
@@ -89,9 +89,9 @@ fn title(reported: &Reported<'_>, is_named: bool) -> String {
     let first = &reported.first().ready;
     let names: Vec<&str> = reported.members.iter().map(|one| one.ready.job.name.as_str()).collect();
     match &names[..] {
-        [name] if is_named => format!("[{name}] {}: {}", first.target, how(first.job)),
-        [_] => format!("{}: {}", first.target, how(first.job)),
-        names => format!("[{}] as a group: first {}", names.join("] ["), how(first.job)),
+        [name] if is_named => format!("[{name}] {}: {}", first.target, how(&first.job)),
+        [_] => format!("{}: {}", first.target, how(&first.job)),
+        names => format!("[{}] as a group: first {}", names.join("] ["), how(&first.job)),
     }
 }
 

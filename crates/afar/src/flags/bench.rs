@@ -78,10 +78,10 @@ pub(crate) struct BenchFlags {
     #[arg(value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Requests under way in each job
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
+    /// Requests under way in each job [default: 1; 64 in a sweep]
+    #[arg(long, value_name = "NUMBER", help_heading = PACE)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4095))]
-    pub(crate) iodepth: u16,
+    pub(crate) iodepth: Option<u16>,
 
     /// Threads, each with a queue of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
@@ -101,13 +101,14 @@ pub(crate) struct BenchFlags {
     #[arg(help_heading = PACE)]
     pub(crate) spacing: SpacingFlag,
 
-    /// How long to make requests [default: 10s, or until --number_ios have been made]
+    /// How long to make requests [default: 10s, or until --number_ios have been made; 3s for each
+    /// point of a sweep]
     #[arg(long, value_name = "TIME", help_heading = PACE)]
     pub(crate) runtime: Option<Duration>,
 
-    /// Requests of this time at the beginning are not counted
-    #[arg(long = "ramp_time", value_name = "TIME", default_value = "0ms", help_heading = PACE)]
-    pub(crate) ramp_time: Duration,
+    /// Requests of this time at the beginning are not counted [default: 0ms; 300ms in a sweep]
+    #[arg(long = "ramp_time", value_name = "TIME", help_heading = PACE)]
+    pub(crate) ramp_time: Option<Duration>,
 
     /// How many requests each job makes at most
     #[arg(long = "number_ios", value_name = "NUMBER", help_heading = PACE)]
@@ -136,6 +137,22 @@ pub(crate) struct BenchFlags {
     #[arg(default_value = "nqn.2026-11.local.afar:bench")]
     pub(crate) host: String,
 
+    /// Find the curve of latency against load: what a closed loop reaches, then requests that
+    /// arrive by themselves, at 10 to 95 % of that and on until latency explodes; or at these
+    /// rates: --sweep=10k,20k,40k
+    #[arg(long, value_name = "RATES", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", group = ARRIVALS, help_heading = SWEEP)]
+    #[arg(conflicts_with_all = ["number_ios", "verify"])]
+    pub(crate) sweep: Option<String>,
+
+    /// Write a row for each point, with units in the names of columns; - is standard output
+    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Draw the curve, average and 95th percentile; - is standard output
+    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Write everything that was measured as JSON, laid out as fio's; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
@@ -151,6 +168,7 @@ const ARRIVALS: &str = "arrivals";
 const REQUESTS: &str = "Requests";
 const PACE: &str = "Pace";
 const WIRE: &str = "Network";
+const SWEEP: &str = "Latency against load";
 const OUTPUT: &str = "Output";
 
 const NOTES: &str = "\
@@ -165,7 +183,7 @@ k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what
 not done here, is an error; draws are as with norandommap.
 
 Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
-be reached; 2 bad usage.
+be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then are written.
 
 Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk --iodepth 32 --runtime 30s";
 

@@ -25,7 +25,7 @@ use flash::load::LoadError;
 use measure::Duration;
 use serde_json::{Value, json};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::flags::{FigureName, ReproduceFlags};
 use crate::output::Output;
 use crate::{host, terminal};
@@ -63,9 +63,6 @@ impl ReproduceError {
 }
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
-
-/// As a shell says it of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// Runs `afar reproduce`.
 ///

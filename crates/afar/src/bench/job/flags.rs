@@ -11,19 +11,16 @@ use crate::setting::per_second;
 
 /// Of a load that says neither how long it is nor how much.
 const RUNTIME: Duration = Duration::from_ms(10_000);
+/// Of a point of a sweep, and what keeps a disk busy.
+const POINT_RUNTIME: Duration = Duration::from_ms(3_000);
+const POINT_RAMP: Duration = Duration::from_ms(300);
+const POINT_DEPTH: u16 = 64;
 
 impl Job {
     /// # Errors
     /// The first flag that cannot be.
     pub(crate) fn of_flags(flags: &BenchFlags) -> Result<Self, BenchError> {
         let read_percent = flags.rw.read_percent(flags.rwmixread);
-        let options = [
-            ("rw", flags.rw.name()),
-            ("bs", flags.bs.get().to_string()),
-            ("iodepth", flags.iodepth.to_string()),
-            ("numjobs", flags.numjobs.to_string()),
-            ("rwmixread", read_percent.to_string()),
-        ];
         let rate = match (&flags.rate_iops, flags.rate) {
             (Some(text), _) => {
                 let rate = per_second(text);
@@ -34,6 +31,18 @@ impl Job {
             (None, None) => None,
         };
         let unlimited = flags.number_ios.is_none();
+        let (runtime, ramp, depth) = match flags.sweep {
+            Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),
+            None => (RUNTIME, Duration::ZERO, 1),
+        };
+        let depth = flags.iodepth.unwrap_or(depth);
+        let options = [
+            ("rw", flags.rw.name()),
+            ("bs", flags.bs.get().to_string()),
+            ("iodepth", depth.to_string()),
+            ("numjobs", flags.numjobs.to_string()),
+            ("rwmixread", read_percent.to_string()),
+        ];
         Ok(Self {
             name: "afar".to_owned(),
             line: 0,
@@ -48,7 +57,7 @@ impl Job {
             offset: Extent::Bytes(flags.offset.get()),
             io_size: None,
             number_ios: flags.number_ios,
-            depth: flags.iodepth,
+            depth,
             threads: flags.numjobs,
             rate,
             spacing: match flags.spacing {
@@ -57,8 +66,8 @@ impl Job {
             },
             think: None,
             delay: Duration::ZERO,
-            ramp: flags.ramp_time,
-            runtime: flags.runtime.or_else(|| unlimited.then_some(RUNTIME)),
+            ramp: flags.ramp_time.unwrap_or(ramp),
+            runtime: flags.runtime.or_else(|| unlimited.then_some(runtime)),
             is_time_based: true,
             verifies: flags.verify,
             reads_back: flags.do_verify != 0,
