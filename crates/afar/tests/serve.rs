@@ -306,7 +306,8 @@ fn top_shows_what_is_done() {
     assert!(number(&view["interval_s"]) >= 0.5, "{view}");
     assert!(number(&one["read"]["iops"]) > 100.0, "{view}");
     let mb_per_s = number(&one["read"]["iops"]) * 4096.0 / 1e6;
-    assert!((number(&one["read"]["mb_per_s"]) / mb_per_s - 1.0).abs() < 1e-6, "{view}");
+    // Commands and bytes are looked at one after the other, and a few come in between.
+    assert!((number(&one["read"]["mb_per_s"]) / mb_per_s - 1.0).abs() < 1e-3, "{view}");
     assert!(number(&one["p50_us"]) > 0.0, "{view}");
     assert!(number(&one["p99_us"]) >= number(&one["p50_us"]), "{view}");
     assert_eq!(one["write"]["p50_us"], Value::Null);
