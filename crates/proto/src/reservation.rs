@@ -111,7 +111,7 @@ impl Kind {
         !matches!(self, Self::WriteExclusive | Self::ExclusiveAccess)
     }
 
-    const fn lets_read(self) -> bool {
+    pub(crate) const fn lets_read(self) -> bool {
         matches!(
             self,
             Self::WriteExclusive | Self::WriteExclusiveRegistrants | Self::WriteExclusiveAll

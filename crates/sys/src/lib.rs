@@ -11,6 +11,7 @@
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
+//! draw what nobody can foretell                   random
 //! ```
 //!
 //! Invariants:
@@ -34,6 +35,7 @@ pub mod pagemap;
 pub mod process;
 pub mod processors;
 pub mod ptrace;
+pub mod random;
 pub mod ring;
 pub mod seccomp;
 pub mod setting;

@@ -205,10 +205,22 @@ impl Session {
         self.connections().map(|(number, _)| number).find(is_ready)
     }
 
-    /// Commands that have not ended, aborted ones too.
+    /// How many commands have not ended, aborted ones too.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Commands that have not ended, aborted ones too.
+    pub fn tasks(&self) -> impl Iterator<Item = Task> {
+        self.tasks.iter().map(|(task, _)| task)
+    }
+
+    /// Whether data of a command comes that nobody has asked for.
+    #[must_use]
+    pub fn comes_unasked(&self, task: Task) -> bool {
+        let comes = |one: &Outstanding| !one.is_whole || one.unsolicited != Unsolicited::None;
+        self.tasks.get(task).is_some_and(comes)
     }
 
     /// The connection that a command is answered on.

@@ -173,6 +173,22 @@ impl Reservations {
         }
     }
 
+    /// Whether anybody is registered.
+    #[must_use]
+    pub const fn has_registrants(&self) -> bool {
+        !self.registrants.is_empty()
+    }
+
+    /// Whether those who are not registered may do this.
+    #[must_use]
+    pub const fn admits_strangers(&self, access: Access) -> bool {
+        match (self.held, access) {
+            (None, _) | (_, Access::None) => true,
+            (Some((kind, _)), Access::Read) => kind.lets_read(),
+            (Some(_), Access::Write) => false,
+        }
+    }
+
     fn of(&self, host_id: &[u8; 16]) -> Option<usize> {
         self.registrants.iter().position(|one| one.host_id == *host_id)
     }

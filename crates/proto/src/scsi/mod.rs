@@ -16,6 +16,7 @@
 //! reservation  which initiators may read and write              SPC-4 5.13, 6.15, 6.16
 //! attention    what an initiator is told before anything else   SAM-5 5.14
 //! plan         what a command takes of a device                 SBC-3 5
+//! outcome      how a command ends, and what is done before that
 //! unit         all of these for one logical unit
 //! ```
 
@@ -25,6 +26,7 @@ mod inquiry;
 mod lun;
 mod mode;
 mod opcodes;
+mod outcome;
 mod plan;
 mod reservation;
 mod sense;
@@ -35,9 +37,11 @@ pub use cdb::{Check, Command, Extent, PageControl, ReportedCodes};
 pub use inquiry::{BlockLimits, UnitData, UnitPort};
 pub use lun::{LUNS_MAX, Lun, report_luns};
 pub use mode::ModeState;
+pub use outcome::{Nexus, Outcome, Step, absent};
 pub use plan::{
-    Operation, Plan, Residual, Transfer, UnmapRange, compare, is_zero, or_into, unmap_ranges,
+    Operation, Plan, Residual, Transfer, UnmapRange, compare, is_zero, or_into, read_write,
+    unmap_ranges,
 };
 pub use reservation::{PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId};
 pub use sense::{Field, Sense, SenseKey, Status};
-pub use unit::{LogicalUnit, Nexus, Outcome, ResetKind, Step, absent};
+pub use unit::{Elsewhere, LogicalUnit, ResetKind};

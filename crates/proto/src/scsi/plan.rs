@@ -90,6 +90,22 @@ pub struct Plan {
     pub about_bytes: u64,
 }
 
+/// What a command takes that reads or writes and nothing else, with which `sent_bytes` come; `None`
+/// for others, and for those that [`super::LogicalUnit::begin`] has to say more about.
+#[must_use]
+pub fn read_write(cdb: &[u8; 16], sent_bytes: u32, unit: &UnitData) -> Option<Plan> {
+    if !matches!(cdb[0], 0x28 | 0x2a | 0x88 | 0x8a) {
+        return None;
+    }
+    let command = Command::read(cdb, unit).ok()?;
+    let plan = plan(command, cdb, unit).ok()??;
+    let is_whole = match plan.transfer {
+        Transfer::Out(bytes) => bytes == u64::from(sent_bytes),
+        _ => true,
+    };
+    is_whole.then_some(plan)
+}
+
 /// Blocks to give back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnmapRange {

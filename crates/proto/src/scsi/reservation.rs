@@ -5,8 +5,9 @@ use crate::reservation::{REGISTRANTS_MAX, Registrant};
 use crate::wire::{be64_at, put};
 
 use super::attention::Attention;
+use super::outcome::Outcome;
 use super::sense::Sense;
-use super::unit::Outcome;
+use super::unit::Elsewhere;
 
 /// Bytes of a transport identifier: 4, a name of 223, a separator and an ISID of 17, padded.
 pub const TRANSPORT_ID_BYTES_MAX: usize = 248;
@@ -115,6 +116,17 @@ impl PersistentReservations {
     #[must_use]
     pub const fn persists(&self) -> bool {
         self.persists
+    }
+
+    /// What is reserved for whoever is not registered.
+    #[must_use]
+    pub const fn held_for_strangers(&self) -> Elsewhere {
+        let has_registrants = self.has_registrants();
+        let (bars_reading, bars_writing) = match &self.registry.held {
+            Some(held) => (!held.kind.lets_read(), true),
+            None => (false, false),
+        };
+        Elsewhere { has_registrants, bars_reading, bars_writing }
     }
 
     pub(super) fn admits(&self, who: &TransportId, access: Access) -> bool {

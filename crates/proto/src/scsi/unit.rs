@@ -14,51 +14,13 @@ use crate::reservation::Access;
 
 use super::attention::{Attention, Attentions};
 use super::cdb::Command;
-use super::inquiry::{self, UnitData, UnitPort};
+use super::inquiry::{UnitData, UnitPort};
 use super::mode::{self, Asked, ModeState};
 use super::opcodes;
-use super::plan::{self, Plan, UnmapRange, unmap_ranges};
+use super::outcome::{Nexus, Outcome, Step};
+use super::plan::{self, unmap_ranges};
 use super::reservation::{self, Out, PARAMETER_BYTES, PersistentReservations, TransportId};
 use super::sense::{Sense, Status};
-
-/// An initiator and the way it has come, as whoever owns the target numbers them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Nexus(pub u64);
-
-/// How a command ends.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Its status.
-    pub status: Status,
-    /// What happened, if the status says to look.
-    pub sense: Option<Sense>,
-    /// Data for the initiator, not more than it has room for.
-    pub data: Vec<u8>,
-    /// Bytes that the command was about, for the residual.
-    pub about_bytes: u64,
-}
-
-/// What is to be done for a command.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing more.
-    Answer(Outcome),
-    /// To say which logical units there are: [`super::report_luns`].
-    ReportLuns {
-        /// SELECT REPORT.
-        select: u8,
-        /// Bytes that there is room for.
-        allocation: u32,
-    },
-    /// To hand in so many bytes that come with the command: [`LogicalUnit::parameters`].
-    Parameters(Command, u32),
-    /// To have a device do something.
-    Device(Plan),
-    /// To give room back.
-    Unmap(Vec<UnmapRange>),
-    /// To end all commands of these initiators, then answer.
-    Abort(Vec<Nexus>, Outcome),
-}
 
 /// How a logical unit was reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +29,17 @@ pub enum ResetKind {
     PowerOn,
     /// At an initiator's wish.
     Wish,
+}
+
+/// What those have reserved of a logical unit who come by another protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Elsewhere {
+    /// Some of them are registered: nobody else registers or reserves.
+    pub has_registrants: bool,
+    /// Others do not read.
+    pub bars_reading: bool,
+    /// Others do not write.
+    pub bars_writing: bool,
 }
 
 /// An initiator that can be heard.
@@ -86,56 +59,8 @@ pub struct LogicalUnit {
     is_unsaved: bool,
     /// Who has reserved it with RESERVE(6).
     reserved: Option<Nexus>,
+    elsewhere: Elsewhere,
     seen: BTreeMap<Nexus, Seen>,
-}
-
-impl Outcome {
-    /// It was done and has this data.
-    #[must_use]
-    pub fn data(data: Vec<u8>) -> Self {
-        let about_bytes = data.len() as u64;
-        Self { data, about_bytes, ..Self::default() }
-    }
-
-    /// It was done, and was about so many bytes.
-    #[must_use]
-    pub fn good(about_bytes: u64) -> Self {
-        Self { about_bytes, ..Self::default() }
-    }
-
-    /// It was not done, for this reason.
-    #[must_use]
-    pub fn check(sense: Sense) -> Self {
-        Self { status: Status::CheckCondition, sense: Some(sense), ..Self::default() }
-    }
-
-    /// Another has reserved it.
-    #[must_use]
-    pub fn conflict() -> Self {
-        Self { status: Status::ReservationConflict, ..Self::default() }
-    }
-}
-
-/// What an initiator gets from a logical unit that is not there (SPC-4 5.5, SAM-5 5.11).
-#[must_use]
-pub fn absent(cdb: &[u8; 16]) -> Step {
-    let room = usize::from(cdb[3]) << 8 | usize::from(cdb[4]);
-    let cut = |mut data: Vec<u8>, room| {
-        data.truncate(room);
-        Step::Answer(Outcome::data(data))
-    };
-    match cdb[0] {
-        0x12 if cdb[1] & 1 == 0 => cut(inquiry::absent(), room),
-        0x03 => {
-            let sense = Sense::LOGICAL_UNIT_NOT_SUPPORTED.write(cdb[1] & 1 != 0);
-            cut(sense, usize::from(cdb[4]))
-        }
-        0xa0 => {
-            let allocation = u32::from_be_bytes([cdb[6], cdb[7], cdb[8], cdb[9]]);
-            Step::ReportLuns { select: cdb[2], allocation }
-        }
-        _ => Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED)),
-    }
 }
 
 impl LogicalUnit {
@@ -148,6 +73,11 @@ impl LogicalUnit {
             reservations,
             is_unsaved: false,
             reserved: None,
+            elsewhere: Elsewhere {
+                has_registrants: false,
+                bars_reading: false,
+                bars_writing: false,
+            },
             seen: BTreeMap::new(),
         }
     }
@@ -168,6 +98,47 @@ impl LogicalUnit {
     /// changed them is answered when they are.
     pub fn unsaved(&mut self) -> Option<String> {
         std::mem::take(&mut self.is_unsaved).then(|| self.reservations.write())
+    }
+
+    /// Its persistent reservations.
+    #[must_use]
+    pub const fn reservations(&self) -> &PersistentReservations {
+        &self.reservations
+    }
+
+    /// Puts reservations back that could not be kept; nobody is told of what was changed.
+    pub fn restore(&mut self, reservations: PersistentReservations) {
+        self.reservations = reservations;
+        self.is_unsaved = false;
+    }
+
+    /// What those have reserved who come by another protocol.
+    pub const fn set_elsewhere(&mut self, elsewhere: Elsewhere) {
+        self.elsewhere = elsewhere;
+    }
+
+    /// What initiators have reserved, for those who come by another protocol.
+    #[must_use]
+    pub fn held(&self) -> Elsewhere {
+        let held = self.reservations.held_for_strangers();
+        let is_reserved = self.reserved.is_some();
+        Elsewhere {
+            has_registrants: held.has_registrants || is_reserved,
+            bars_reading: held.bars_reading || is_reserved,
+            bars_writing: held.bars_writing || is_reserved,
+        }
+    }
+
+    /// Whether reading and writing commands of an initiator are carried out whatever has happened
+    /// before, until something of this is changed: [`super::read_write`] says what they take.
+    #[must_use]
+    pub fn is_clear(&self, nexus: Nexus) -> bool {
+        let has_none = |one: &Seen| one.attentions.is_empty();
+        let is_held = self.reserved.is_some()
+            || !self.reservations.is_free()
+            || self.elsewhere != Elsewhere::default();
+        let is_usual = self.is_writable().is_ok() && !self.mode.has_descriptors;
+        !is_held && is_usual && self.seen.get(&nexus).is_some_and(has_none)
     }
 
     /// An initiator can be heard from now on; it is told that the logical unit is new to it.
@@ -291,8 +262,13 @@ impl LogicalUnit {
         if self.reserved.is_some_and(|by| by != nexus) {
             return !matches!(command, Command::Release);
         }
-        if self.reservations.is_free() {
-            return false;
+        let is_barred = match access(command) {
+            Some(Access::Read) => self.elsewhere.bars_reading,
+            Some(Access::Write) => self.elsewhere.bars_writing,
+            None => matches!(command, Command::Reserve) && self.elsewhere.has_registrants,
+        };
+        if is_barred || self.reservations.is_free() {
+            return is_barred;
         }
         let Some(seen) = self.seen.get(&nexus) else { return false };
         access(command).is_some_and(|access| !self.reservations.admits(&seen.id, access))
@@ -415,7 +391,7 @@ impl LogicalUnit {
     fn reserve(&mut self, nexus: Nexus, out: Out, data: &[u8]) -> Step {
         let Some(seen) = self.seen.get(&nexus) else { return Step::Answer(Outcome::conflict()) };
         // It may have been reserved while its parameters came.
-        if self.reserved.is_some_and(|by| by != nexus) {
+        if self.reserved.is_some_and(|by| by != nexus) || self.elsewhere.has_registrants {
             return Step::Answer(Outcome::conflict());
         }
         let id = seen.id.clone();
