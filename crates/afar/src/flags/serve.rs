@@ -8,9 +8,10 @@ use measure::Duration;
 
 use crate::setting::socket_address;
 
-/// Serve disks to other machines over NVMe/TCP
+/// Serve disks to other machines over NVMe/TCP and iSCSI
 ///
-/// Each disk is a subsystem of its own with one namespace. Linux mounts it: nvme connect -t tcp. It
+/// Each disk is a subsystem of its own with one namespace, and with --iscsi also a target of its
+/// own with one logical unit. Linux mounts it: nvme connect -t tcp, or iscsiadm. It
 /// serves until Ctrl-C, which ends what is under way first. SIGHUP looks at the sizes of files
 /// again, reads a FILE again, and tells hosts what is new, gone or of another size.
 #[derive(Debug, Args)]
@@ -22,13 +23,19 @@ pub(crate) struct ServeFlags {
     #[arg(value_name = "DISK", required = true)]
     pub(crate) disks: Vec<String>,
 
-    /// Where hosts connect; may be given several times [default: 127.0.0.1:4420]
+    /// Where NVMe/TCP hosts connect; may be given several times [default: 127.0.0.1:4420, unless
+    /// --iscsi is given]
     #[arg(long, value_name = "ADDRESS:PORT")]
     #[arg(value_parser = socket_address)]
     pub(crate) nvme: Vec<SocketAddr>,
 
-    /// Only these hosts may connect: their NQNs
-    #[arg(long, value_name = "NQN", value_delimiter = ',')]
+    /// Where iSCSI initiators connect, most often at port 3260; may be given several times
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(value_parser = socket_address)]
+    pub(crate) iscsi: Vec<SocketAddr>,
+
+    /// Only these hosts and initiators may connect: their NQNs and IQNs
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
 
     /// Threads, over which the queues of hosts are spread [default: one per processor]
@@ -67,16 +74,21 @@ another size than 512 bytes.
 A file has the flags' names at its top, and several namespaces where that is wanted:
 
   nvme = [\"0.0.0.0:4420\", { address = \"0.0.0.0:4421\", ana = \"non-optimized\" }]
+  iscsi = [\"0.0.0.0:3260\"]
   shards = 2
   busy_poll = \"50us\"
   metrics = \"127.0.0.1:9420\"
   [[subsystem]]
   name = \"disk\"
-  allow = [\"nqn.2014-08.org.example:host\"]
+  allow = [\"nqn.2014-08.org.example:host\", \"iqn.1994-05.com.example:host\"]
+  chap = { user = \"host\", secret = \"at least 12 bytes\" }
   namespaces = [ { id = 1, uri = \"file:/data/disk.img?size=10GiB\" } ]
 
-A subsystem may have an nqn in place of a name, and a namespace a uuid and an nguid, for disks that
-were served elsewhere before.
+A subsystem may have an nqn and an iqn in place of a name, and a namespace a uuid and an nguid, for
+disks that were served elsewhere before. Over iSCSI the target is iqn.2026-11.local.afar:NAME, and
+namespace N is logical unit N - 1. What hosts of one protocol reserve, those of the other cannot
+write. chap is what initiators prove; with target_user and target_secret the target proves itself,
+too. discovery_chap, at the top, is the same for those that ask which targets there are.
 
 After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
 subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss
@@ -84,9 +96,9 @@ or change; hosts are told where there is more than one address) and, for new con
 allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has.
 
-Not done: authentication and TLS. Serve on networks
-you trust.
+Not done: authentication of NVMe/TCP hosts, TLS, iSCSI error recovery above level 0. Serve on
+networks you trust.
 
 Exit status: 0 it was told to end; 1 it failed; 2 bad usage.
 
-Example: afar serve --nvme 0.0.0.0:4420 disk=file:/data/disk.img?size=10GiB";
+Example: afar serve --nvme 0.0.0.0:4420 --iscsi 0.0.0.0:3260 disk=file:/data/disk.img?size=10GiB";

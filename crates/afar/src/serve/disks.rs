@@ -52,7 +52,9 @@ pub(crate) fn open(plan: &Plan) -> Result<Vec<Subsystem>, ServeError> {
 fn open_subsystem(plan: &SubsystemPlan, state: Option<&Path>) -> Result<Subsystem, ServeError> {
     let namespaces = plan.namespaces.iter().map(|one| open_namespace(&plan.nqn, one, state));
     let namespaces = namespaces.collect::<Result<_, _>>()?;
-    Ok(Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces))
+    let subsystem = Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces);
+    subsystem.set_iscsi(Some(plan.iscsi.clone()));
+    Ok(subsystem)
 }
 
 fn open_namespace(
@@ -147,9 +149,12 @@ impl Disks {
         let mut served = Vec::new();
         for (mut one, plan) in next.into_iter().zip(&plan.subsystems) {
             let before = self.plan.subsystems.iter().find(|before| before.nqn == plan.nqn);
-            if !one.is_new && before.is_some_and(|before| before.allow != plan.allow) {
+            let is_other =
+                |before: &SubsystemPlan| before.allow != plan.allow || before.iscsi != plan.iscsi;
+            if !one.is_new && before.is_some_and(is_other) {
                 can_find_other = true;
                 one.served.subsystem.admit(plan.allow.clone());
+                one.served.subsystem.set_iscsi(Some(plan.iscsi.clone()));
                 lines.push(format!("{} is for other hosts", plan.nqn.as_str()));
             }
             can_find_other |= one.is_new;

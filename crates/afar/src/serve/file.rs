@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use flash::target::IscsiAccess;
 use measure::Duration;
+use proto::iscsi::{Chap, Credentials, Secret};
 use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
 use serde::Deserialize;
@@ -11,7 +13,9 @@ use serde::Deserialize;
 use crate::setting::socket_address;
 use crate::toml_text;
 
-use super::plan::{Fixed, NamespacePlan, Plan, SubsystemPlan, hosts, is_id, nqn};
+use super::plan::{
+    Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, iqn, is_id, is_iscsi_name, nqn,
+};
 
 /// Why a file says nothing that can be served.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +29,10 @@ pub(crate) enum FileError {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
-    #[serde(default = "loopback")]
-    nvme: Vec<PortalEntry>,
+    nvme: Option<Vec<PortalEntry>>,
+    #[serde(default)]
+    iscsi: Vec<String>,
+    discovery_chap: Option<ChapTable>,
     shards: Option<u16>,
     #[serde(default = "none")]
     busy_poll: String,
@@ -60,8 +66,20 @@ struct PortalTable {
 struct SubsystemTable {
     name: Option<String>,
     nqn: Option<String>,
+    iqn: Option<String>,
     allow: Option<Vec<String>>,
+    chap: Option<ChapTable>,
     namespaces: Vec<NamespaceTable>,
+}
+
+/// What both ends of iSCSI prove to one another.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChapTable {
+    user: String,
+    secret: String,
+    target_user: Option<String>,
+    target_secret: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -73,9 +91,7 @@ struct NamespaceTable {
     uuid: Option<String>,
 }
 
-fn loopback() -> Vec<PortalEntry> {
-    vec![PortalEntry::Address("127.0.0.1:4420".to_owned())]
-}
+const LOOPBACK: &str = "127.0.0.1:4420";
 
 /// How namespaces are reached, in words of nvme-cli.
 pub(crate) const STATES: [(&str, AnaState); 5] = [
@@ -106,14 +122,23 @@ fn parse(text: &str) -> Result<Plan, String> {
     let address = |name: &'static str| {
         move |text: &String| socket_address(text).map_err(|error| format!("{name}: {error}"))
     };
-    if document.nvme.is_empty() {
-        return Err("nvme is empty; leave it out for 127.0.0.1:4420".to_owned());
-    }
+    let nvme = match document.nvme {
+        Some(nvme) if nvme.is_empty() => {
+            return Err("nvme is empty; leave it out for 127.0.0.1:4420".to_owned());
+        }
+        Some(nvme) => nvme,
+        None if document.iscsi.is_empty() => vec![PortalEntry::Address(LOOPBACK.to_owned())],
+        None => Vec::new(),
+    };
+    let iscsi = document.iscsi.iter().map(address("iscsi")).collect::<Result<_, _>>()?;
+    let chap = document.discovery_chap.as_ref().map(chap).transpose();
     let busy_poll = document.busy_poll.parse::<Duration>();
-    let portals = document.nvme.iter().map(portal).collect::<Result<Vec<_>, _>>()?;
+    let portals = nvme.iter().map(portal).collect::<Result<Vec<_>, _>>()?;
     let (nvme, ana) = portals.into_iter().unzip();
     let fixed = Fixed {
         nvme,
+        iscsi,
+        discovery_chap: chap.map_err(|what| format!("discovery_chap: {what}"))?,
         shards: document.shards,
         busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
@@ -133,6 +158,24 @@ fn parse(text: &str) -> Result<Plan, String> {
         subsystems.push(plan);
     }
     Ok(Plan { fixed, ana, subsystems })
+}
+
+// RFC 7143 9.2.1: a secret has 96 bits at least, and the two ends' differ.
+fn chap(table: &ChapTable) -> Result<Chap, String> {
+    let credentials = |user: &str, secret: &str| {
+        if user.is_empty() || !(12..=255).contains(&secret.len()) {
+            return Err("a user and a secret of 12 to 255 bytes are needed".to_owned());
+        }
+        Ok(Credentials { name: user.to_owned(), secret: Secret::new(secret) })
+    };
+    let initiator = credentials(&table.user, &table.secret)?;
+    let target = match (&table.target_user, &table.target_secret) {
+        (None, None) => None,
+        (Some(user), Some(secret)) if *secret != table.secret => Some(credentials(user, secret)?),
+        (Some(_), Some(_)) => return Err("secret and target_secret must differ".to_owned()),
+        _ => return Err("target_user and target_secret go together".to_owned()),
+    };
+    Ok(Chap { initiator, target })
 }
 
 fn portal(entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
@@ -167,13 +210,21 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
             .ok_or("an NQN has 1 to 223 bytes and is not that of discovery; take another")?,
         _ => return Err("give it a name or an nqn, one of them".to_owned()),
     };
-    let allow = match &table.allow {
+    let allowed = match &table.allow {
         Some(names) if names.is_empty() => {
             return Err("allow is empty; leave it out to let anybody connect".to_owned());
         }
-        Some(names) => Some(hosts(names)?),
+        Some(names) => allowed(names)?,
         None => None,
     };
+    let (allow, initiators) = allowed.unzip();
+    let named = table.name.as_ref().or(table.nqn.as_ref()).map_or("", |name| name);
+    let name = table.iqn.clone().unwrap_or_else(|| iqn(named));
+    if table.iqn.is_some() && !is_iscsi_name(&name) {
+        return Err(format!("iqn {name:?}: it begins with iqn., eui. or naa.; take another"));
+    }
+    let chap = table.chap.as_ref().map(chap).transpose().map_err(|what| format!("chap: {what}"))?;
+    let iscsi = IscsiAccess { name, initiators, chap };
     let mut namespaces: Vec<NamespacePlan> = Vec::new();
     for NamespaceTable { id, uri: text, nguid, uuid } in &table.namespaces {
         if !is_id(*id) {
@@ -192,7 +243,7 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
         let (nguid, uuid) = (number("nguid", nguid)?, number("uuid", uuid)?);
         namespaces.push(NamespacePlan { id: *id, text: text.clone(), uri, nguid, uuid });
     }
-    Ok(SubsystemPlan { nqn, allow, namespaces })
+    Ok(SubsystemPlan { nqn, allow, iscsi, namespaces })
 }
 
 #[cfg(test)]

@@ -127,17 +127,19 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 }
 
 fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
-    let Fixed { nvme, shards, busy_poll, .. } = &plan.fixed;
+    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, .. } = &plan.fixed;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
         nvme: nvme.clone(),
+        iscsi: iscsi.clone(),
+        discovery_chap: discovery_chap.clone(),
         shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
         busy_poll: *busy_poll,
         traces,
         limits: flash::target::Limits::default(),
     };
     Target::start(&config, disks::open(plan)?).map_err(|source| ServeError::Listen {
-        addresses: nvme.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),
         source,
     })
 }
@@ -163,12 +165,23 @@ fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String 
     if let Some(address) = metrics {
         text += &format!("afar: metrics at http://{address}/metrics, for afar top {address} too\n");
     }
-    let first = plan.subsystems.first().map_or("", |subsystem| subsystem.nqn.as_str());
+    let first = plan.subsystems.first();
+    let nqn = first.map_or("", |subsystem| subsystem.nqn.as_str());
+    let host = |address: &SocketAddr| match address.ip() {
+        ip if ip.is_unspecified() => "THIS-MACHINE".to_owned(),
+        ip => ip.to_string(),
+    };
     for address in target.addresses() {
-        let (ip, port) = (address.ip(), address.port());
-        let ip = if ip.is_unspecified() { "THIS-MACHINE".to_owned() } else { ip.to_string() };
+        let (ip, port) = (host(address), address.port());
         text += &format!("afar: serving at {address} until Ctrl-C; a Linux host mounts it with\n");
-        text += &format!("      nvme connect -t tcp -a {ip} -s {port} -n {first}\n");
+        text += &format!("      nvme connect -t tcp -a {ip} -s {port} -n {nqn}\n");
+    }
+    let iqn = first.map_or("", |subsystem| &subsystem.iscsi.name);
+    for address in target.iscsi_addresses() {
+        let portal = format!("{}:{}", host(address), address.port());
+        text += &format!("afar: serving iSCSI at {address} until Ctrl-C; Linux mounts it with\n");
+        text += &format!("      iscsiadm -m discovery -t sendtargets -p {portal}\n");
+        text += &format!("      iscsiadm -m node -T {iqn} -p {portal} --login\n");
     }
     text
 }

@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flash::backend::BackendUri;
-use flash::target::{NAMESPACES_MAX, SHARDS_MAX};
+use flash::target::{IscsiAccess, NAMESPACES_MAX, SHARDS_MAX};
 use measure::Duration;
+use proto::iscsi::{Chap, NAME_BYTES_MAX};
 use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
 
@@ -27,6 +28,8 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fixed {
     pub(crate) nvme: Vec<SocketAddr>,
+    pub(crate) iscsi: Vec<SocketAddr>,
+    pub(crate) discovery_chap: Option<Chap>,
     /// As many as processors if `None`.
     pub(crate) shards: Option<u16>,
     pub(crate) busy_poll: Duration,
@@ -40,6 +43,7 @@ pub(crate) struct SubsystemPlan {
     pub(crate) nqn: Nqn,
     /// Who may connect; anybody if `None`.
     pub(crate) allow: Option<BTreeSet<Nqn>>,
+    pub(crate) iscsi: IscsiAccess,
     /// Their identifiers differ.
     pub(crate) namespaces: Vec<NamespacePlan>,
 }
@@ -64,6 +68,7 @@ impl NamespacePlan {
 
 /// In front of a name that is no NQN. The domain is nobody's (RFC 6762).
 const PREFIX: &str = "nqn.2026-11.local.afar:";
+const IQN_PREFIX: &str = "iqn.2026-11.local.afar:";
 /// Several times what a wake-up costs.
 const BUSY_POLL: Duration = Duration::from_us(20);
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
@@ -79,6 +84,7 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
     let beside = [
         (flags.disks.len() > 1, "another DISK"),
         (!flags.nvme.is_empty(), "--nvme"),
+        (!flags.iscsi.is_empty(), "--iscsi"),
         (!flags.allow.is_empty(), "--allow"),
         (flags.shards.is_some(), "--shards"),
         (flags.busy_poll.is_some(), "--busy-poll"),
@@ -106,15 +112,21 @@ impl Plan {
 
     fn of_flags(flags: &ServeFlags) -> Result<Self, ServeError> {
         let fixed = Fixed {
-            nvme: if flags.nvme.is_empty() { vec![NVME] } else { flags.nvme.clone() },
+            nvme: match flags.nvme.is_empty() && flags.iscsi.is_empty() {
+                true => vec![NVME],
+                false => flags.nvme.clone(),
+            },
+            iscsi: flags.iscsi.clone(),
+            discovery_chap: None,
             shards: flags.shards,
             busy_poll: flags.busy_poll.unwrap_or(BUSY_POLL),
             metrics: flags.metrics,
             state: flags.state.clone(),
         };
         fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
-        let allow = hosts(&flags.allow).map_err(|what| ServeError::Flag(format!("--{what}")))?;
-        let allow = (!allow.is_empty()).then_some(allow);
+        let allowed =
+            allowed(&flags.allow).map_err(|what| ServeError::Flag(format!("--{what}")))?;
+        let (allow, initiators) = allowed.unzip();
         let mut subsystems: Vec<SubsystemPlan> = Vec::new();
         for word in &flags.disks {
             // An NQN has no '=', and a URI may.
@@ -134,7 +146,9 @@ impl Plan {
                 nguid: None,
                 uuid: None,
             }];
-            subsystems.push(SubsystemPlan { nqn, allow: allow.clone(), namespaces });
+            let (allow, initiators) = (allow.clone(), initiators.clone());
+            let iscsi = IscsiAccess { name: iqn(name), initiators, chap: None };
+            subsystems.push(SubsystemPlan { nqn, allow, iscsi, namespaces });
         }
         let ana = vec![AnaState::Optimized; fixed.nvme.len()];
         Ok(Self { fixed, ana, subsystems })
@@ -162,6 +176,8 @@ impl Fixed {
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
         let alike = [
             ("nvme", self.nvme == other.nvme),
+            ("iscsi", self.iscsi == other.iscsi),
+            ("discovery_chap", self.discovery_chap == other.discovery_chap),
             ("shards", self.shards == other.shards),
             ("busy_poll", self.busy_poll == other.busy_poll),
             ("metrics", self.metrics == other.metrics),
@@ -181,12 +197,36 @@ pub(crate) fn nqn(name: &str) -> Option<Nqn> {
     fits.then(|| Nqn::new(&format!("{PREFIX}{name}"))).flatten()
 }
 
-/// Names of hosts.
-pub(crate) fn hosts(names: &[String]) -> Result<BTreeSet<Nqn>, String> {
-    let nqn = |name: &String| {
-        Nqn::new(name).ok_or_else(|| format!("allow {name:?}: an NQN has 1 to 223 bytes"))
-    };
-    names.iter().map(nqn).collect()
+/// What a subsystem of this name is called over iSCSI (RFC 7143 4.2.7).
+pub(crate) fn iqn(name: &str) -> String {
+    match name.strip_prefix("nqn.") {
+        Some(rest) => format!("iqn.{rest}"),
+        None => format!("{IQN_PREFIX}{name}"),
+    }
+}
+
+/// Whether something is the name of an iSCSI initiator or target.
+pub(crate) fn is_iscsi_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
+    let has_kind = ["iqn.", "eui.", "naa."].iter().any(|kind| name.starts_with(kind));
+    has_kind && name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)
+}
+
+/// Names of hosts, and of initiators; `None` if there are none.
+#[expect(clippy::type_complexity, reason = "hosts, and initiators")]
+pub(crate) fn allowed(
+    names: &[String],
+) -> Result<Option<(BTreeSet<Nqn>, BTreeSet<String>)>, String> {
+    let (mut hosts, mut initiators) = (BTreeSet::new(), BTreeSet::new());
+    for name in names {
+        if is_iscsi_name(name) {
+            initiators.insert(name.clone());
+        } else {
+            let nqn = Nqn::new(name);
+            hosts.insert(nqn.ok_or_else(|| format!("allow {name:?}: an NQN has 1 to 223 bytes"))?);
+        }
+    }
+    Ok((!names.is_empty()).then_some((hosts, initiators)))
 }
 
 /// Whether a namespace can have this identifier.

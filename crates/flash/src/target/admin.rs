@@ -6,9 +6,9 @@ use std::sync::Arc;
 use proto::nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
 
 use crate::backend::{Backend, Operation, Request};
-use crate::jobs::{Ended, Job};
+use crate::jobs::Job;
 
-use super::connection::{Order, Site, Tag};
+use super::connection::{Order, Owner, Site, Tag};
 
 /// See the module's description.
 pub(crate) struct Admin {
@@ -84,7 +84,7 @@ impl Admin {
     ) -> u32 {
         while let Some(backend) = self.flushes.pop_front() {
             let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
-            let tag = Tag { connection: site.connection, slot };
+            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block: None, tag };
             if site.jobs.start(site.ring, job, site.now_ns).is_none() {
                 return 1;
@@ -97,12 +97,12 @@ impl Admin {
     /// A job has ended.
     pub(crate) fn ended(
         &mut self,
-        ended: &Ended<Tag>,
+        slot: Slot,
         queue: &mut Queue,
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        self.flush_next(ended.tag.slot, queue, out, site)
+        self.flush_next(slot, queue, out, site)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use measure::{Bytes, Duration};
+use proto::iscsi::Chap;
 
 /// Bounds on what hosts may ask for; every one is told them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,10 @@ pub const SHARDS_MAX: usize = 64;
 pub struct TargetConfig {
     /// Where NVMe/TCP hosts connect.
     pub nvme: Vec<SocketAddr>,
+    /// Where iSCSI initiators connect.
+    pub iscsi: Vec<SocketAddr>,
+    /// What initiators prove before they hear which targets there are, if anything.
+    pub discovery_chap: Option<Chap>,
     /// Threads, each with connections of its own: 1 to 64.
     pub shards: u16,
     /// How long a shard looks for the next request before it sleeps, where that has paid.
@@ -45,6 +50,20 @@ pub struct TargetConfig {
     pub traces: bool,
     /// Bounds.
     pub limits: Limits,
+}
+
+impl Default for TargetConfig {
+    fn default() -> Self {
+        Self {
+            nvme: Vec::new(),
+            iscsi: Vec::new(),
+            discovery_chap: None,
+            shards: 1,
+            busy_poll: Duration::ZERO,
+            traces: false,
+            limits: Limits::default(),
+        }
+    }
 }
 
 impl Default for Limits {

@@ -1,7 +1,7 @@
 //! One connection: bytes from and to its socket, and what they are about.
 //!
 //! ```text
-//! received ─► drive ─► Queue ─► admin, io ─► out ─► flush ─► sent
+//! received ─► drive ─► End ─► out ─► flush ─► sent
 //! ```
 //!
 //! Invariants:
@@ -12,25 +12,31 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::nvme::{Arrival, Queue, QueueLimits, Slot, Status};
+use proto::iscsi::Task;
+use proto::nvme::Slot;
 use sys::ring::Ring;
 
 use crate::jobs::{Ended, Jobs};
 use crate::pool::Pool;
 
-use super::admin::Admin;
-use super::config::Limits;
-use super::control::{Connected, Control};
+use super::control::Control;
 use super::counters::{Counters, add};
-use super::io::IoSession;
+use super::iscsi::{Gate, IscsiEnd, Scope, Sessions, Then};
 use super::ledger::Ledger;
-use super::portal::Entrance;
+use super::nvme::{NvmeEnd, Role};
 
 /// What a job is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tag {
     pub(crate) connection: u32,
-    pub(crate) slot: Slot,
+    pub(crate) owner: Owner,
+}
+
+/// The command that a job is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Owner {
+    Slot(Slot),
+    Task(Task),
 }
 
 /// What a connection may use of its shard while it is driven.
@@ -40,11 +46,16 @@ pub(crate) struct Site<'a> {
     pub(crate) pool: &'a mut Pool,
     /// On the first shard.
     pub(crate) control: Option<&'a mut Control>,
+    pub(crate) gate: Option<&'a mut Gate>,
+    pub(crate) sessions: &'a mut Sessions,
     pub(crate) counters: &'a Counters,
     pub(crate) ledger: &'a mut Ledger,
-    /// Which shard it is.
+    /// Which shard it is, of how many.
     pub(crate) shard: u16,
+    pub(crate) shards: u16,
     pub(crate) now_ns: u64,
+    /// Bytes that a command may move.
+    pub(crate) transfer_bytes: u32,
     /// Of the connection that is driven.
     pub(crate) connection: u32,
     /// What the shard is to do next.
@@ -52,20 +63,45 @@ pub(crate) struct Site<'a> {
 }
 
 /// Something a connection wants of its shard.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// It carries this I/O queue from now on, and may live elsewhere.
-    Place { connection: u32, queue: u16 },
+    /// This connection waits to live on its home shard.
+    Place(u32),
     /// This controller's I/O queues are gone.
     EndQueues(u16),
+    /// This connection has something to say, or can read on.
+    Wake(u32),
+    /// This connection is to be closed.
+    Close(u32),
+    /// What was waited for has come to pass.
+    Follow(Then),
+    /// Other shards end these commands too, for this wait.
+    Quell(Scope, u64),
+    /// What others wait for was given back.
+    Released,
 }
 
-/// What a connection is for.
-pub(crate) enum Role {
-    /// It has not said.
-    New,
-    Admin(Admin),
-    Io(IoSession),
+/// Whose words are spoken on a connection.
+#[expect(clippy::large_enum_variant, reason = "each connection is boxed already")]
+pub(crate) enum End {
+    Nvme(NvmeEnd),
+    Iscsi(IscsiEnd),
+}
+
+/// What has come of the bytes that an end has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// There may be more to read.
+    More,
+    /// It needs further bytes, or may not read on.
+    Wait,
+    /// No more is read: it is over when everything has been answered.
+    Drain,
+    /// It belongs to another shard, perhaps.
+    Place,
+    /// The peer was told that it has broken a rule, and is to close.
+    Violated,
+    /// Nothing more passes.
+    Close,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +120,10 @@ enum State {
 
 pub(crate) struct Connection {
     pub(crate) socket: Arc<OwnedFd>,
-    pub(crate) role: Role,
-    queue: Queue,
-    entrance: Entrance,
+    pub(crate) end: End,
     since_ns: u64,
+    /// When something was last received.
+    heard_ns: u64,
     state: State,
     /// Bytes received: those between the two places have not been read.
     input: Vec<u8>,
@@ -109,28 +145,19 @@ const INPUT_BYTES: usize = 64 << 10;
 const OUT_BYTES: usize = 512 << 10;
 /// Memory for sending that is kept when it is empty.
 const OUT_KEPT_BYTES: usize = 1 << 20;
+/// How long an initiator may say nothing before it is asked whether it is there, and how long it
+/// may take to answer.
+const SILENCE_NS: u64 = 30_000_000_000;
 /// How long a peer may take to close after it was told why (TCP 3.6.1; Linux waits as long).
 const TERMINATION_NS: u64 = 5_000_000_000;
 
 impl Connection {
-    pub(crate) fn new(
-        socket: Arc<OwnedFd>,
-        entrance: Entrance,
-        limits: &Limits,
-        now_ns: u64,
-    ) -> Self {
-        let queue = Queue::new(QueueLimits {
-            capsule_data_bytes: limits.capsule_bytes,
-            maxh2cdata: limits.h2c_bytes,
-            transfer_bytes: limits.transfer_bytes(),
-            entries: limits.queue_entries,
-        });
+    pub(crate) const fn new(socket: Arc<OwnedFd>, end: End, now_ns: u64) -> Self {
         Self {
             socket,
-            role: Role::New,
-            queue,
-            entrance,
+            end,
             since_ns: now_ns,
+            heard_ns: now_ns,
             state: State::Open,
             input: Vec::new(),
             unread: [0, 0],
@@ -167,83 +194,48 @@ impl Connection {
 
     /// Reads what there is to read, as far as it can be answered.
     pub(crate) fn drive(&mut self, site: &mut Site<'_>) {
+        self.heard_ns = site.now_ns;
         let input = std::mem::take(&mut self.input);
         let [start, end] = self.unread;
         let mut rest = &input[start..end];
         while self.state == State::Open && !self.is_placed && self.out.len() < OUT_BYTES {
-            match self.queue.receive(&mut rest, &mut self.out) {
-                Ok(Some(arrival)) => self.arrived(arrival, site),
-                Ok(None) => break,
-                Err(fatal) => {
-                    self.queue.terminate(fatal, &mut self.out);
-                    self.violated(site);
-                }
+            let (jobs, next) = match &mut self.end {
+                End::Nvme(end) => end.receive(&mut rest, &mut self.out, site),
+                End::Iscsi(end) => end.receive(&mut rest, &mut self.out, site),
+            };
+            self.jobs += jobs;
+            match next {
+                Next::More => {}
+                Next::Wait => break,
+                next => self.follow(next, site),
             }
-        }
-        if self.queue.has_ended() {
-            self.close();
         }
         self.unread[0] = end - rest.len();
         self.input = input;
     }
 
-    fn violated(&mut self, site: &Site<'_>) {
-        add(&site.counters.violations, 1);
-        let until_ns = site.now_ns + TERMINATION_NS;
-        self.state = State::Terminating { until_ns, has_shut: false };
-    }
-
-    fn arrived(&mut self, arrival: Arrival<'_>, site: &mut Site<'_>) {
-        let Self { queue, out, role, jobs, .. } = self;
-        match (arrival, role) {
-            (Arrival::Connect(slot, request), Role::New) => {
-                self.connect(slot, &request, site);
+    fn follow(&mut self, next: Next, site: &mut Site<'_>) {
+        match next {
+            Next::More | Next::Wait => {}
+            Next::Drain => self.drain(),
+            Next::Place => {
+                self.is_placed = true;
+                site.orders.push(Order::Place(site.connection));
             }
-            (Arrival::Command(slot, submission), Role::Admin(admin)) => {
-                *jobs += admin.command(slot, &submission, queue, out, site);
+            Next::Violated => {
+                add(&site.counters.violations, 1);
+                let until_ns = site.now_ns + TERMINATION_NS;
+                self.state = State::Terminating { until_ns, has_shut: false };
             }
-            (Arrival::Command(slot, submission), Role::Io(session)) => {
-                *jobs += session.command(slot, &submission, queue, out, site);
-                if session.has_left() {
-                    self.state = State::Draining;
-                }
-            }
-            (Arrival::Data(slot, offset, bytes), Role::Io(session)) => {
-                session.data(slot, offset, bytes);
-            }
-            (Arrival::AllData(slot, is_intact), Role::Io(session)) => {
-                *jobs += session.all_data(slot, is_intact, queue, out, site);
-            }
-            // Data of admin commands is not used by any that is done.
-            (Arrival::Data(..) | Arrival::AllData(..), _) => {}
-            (Arrival::Command(slot, _) | Arrival::Connect(slot, _), _) => {
-                queue.complete(slot, Status::SEQUENCE_ERROR.do_not_retry(), 0, out);
-            }
+            Next::Close => self.close(),
         }
     }
 
-    fn connect(&mut self, slot: Slot, request: &proto::nvme::ConnectRequest, site: &mut Site<'_>) {
-        let Some(control) = site.control.as_deref_mut() else {
-            return self.queue.complete(slot, Status::INTERNAL_ERROR, 0, &mut self.out);
-        };
-        let now_ms = site.now_ns / 1_000_000;
-        match control.connect(request, site.connection, &self.entrance, now_ms) {
-            Ok(Connected::Admin(controller)) => {
-                self.role = Role::Admin(Admin::new(controller));
-                self.queue.accept(slot, request, controller, &mut self.out);
-            }
-            Ok(Connected::Io { controller, subsystem }) => {
-                let portal = Arc::clone(&self.entrance.portal);
-                let session = IoSession::new(controller, request, subsystem, portal);
-                self.role = Role::Io(session);
-                self.queue.accept(slot, request, controller, &mut self.out);
-                self.is_placed = true;
-                let (connection, queue) = (site.connection, request.queue);
-                site.orders.push(Order::Place { connection, queue });
-            }
-            Err((status, field)) => {
-                self.queue.complete(slot, status, u64::from(field), &mut self.out);
-            }
+    /// On which shard it lives from now on; the one where it is unless it waits to be moved.
+    pub(crate) const fn home(&self, here: u16) -> u16 {
+        match &self.end {
+            End::Nvme(end) => end.home(here),
+            End::Iscsi(end) => end.home(here),
         }
     }
 
@@ -257,33 +249,54 @@ impl Connection {
         self.is_placed && !self.is_sending && !self.is_receiving && self.jobs == 0
     }
 
+    /// It has come to the shard where it lives, and begins there.
+    pub(crate) fn enter(&mut self, site: &mut Site<'_>) {
+        if let End::Iscsi(end) = &mut self.end {
+            let next = end.enter(&mut self.out, site);
+            self.follow(next, site);
+        }
+    }
+
     /// A job of this connection has ended.
     pub(crate) fn ended(&mut self, ended: Ended<Tag>, site: &mut Site<'_>) {
         self.jobs -= 1;
-        let Self { queue, out, role, jobs, .. } = self;
-        match role {
-            Role::Io(session) => *jobs += session.ended(ended, queue, out, site),
-            Role::Admin(admin) => *jobs += admin.ended(&ended, queue, out, site),
-            Role::New => {}
-        }
+        let (jobs, next) = match &mut self.end {
+            End::Nvme(end) => (end.ended(ended, &mut self.out, site), Next::More),
+            End::Iscsi(end) => end.ended(ended, &mut self.out, site),
+        };
+        self.jobs += jobs;
+        self.follow(next, site);
     }
 
     /// Tells the host of the admin queue that something has happened.
     pub(crate) fn event(&mut self, slot: Slot, result: u64) {
-        self.queue.complete(slot, Status::SUCCESS, result, &mut self.out);
-    }
-
-    /// Tries again what waits for memory.
-    pub(crate) fn feed(&mut self, site: &mut Site<'_>) {
-        let Self { queue, out, role, jobs, .. } = self;
-        if let Role::Io(session) = role {
-            *jobs += session.feed(queue, out, site);
+        if let End::Nvme(end) = &mut self.end {
+            end.event(slot, result, &mut self.out);
         }
     }
 
-    /// Whether something waits for memory.
+    /// Tries again what waits for memory or for others.
+    pub(crate) fn feed(&mut self, site: &mut Site<'_>) {
+        let (jobs, next) = match &mut self.end {
+            End::Nvme(end) => (end.feed(&mut self.out, site), Next::More),
+            End::Iscsi(end) => end.wake(&mut self.out, site),
+        };
+        self.jobs += jobs;
+        self.follow(next, site);
+    }
+
+    /// It has something to say that has not come from its own input, or its turn has come.
+    pub(crate) fn wake(&mut self, site: &mut Site<'_>) {
+        self.feed(site);
+        self.drive(site);
+    }
+
+    /// Whether something waits for memory or for others.
     pub(crate) fn is_starving(&self) -> bool {
-        matches!(&self.role, Role::Io(session) if session.is_starving())
+        match &self.end {
+            End::Nvme(end) => end.is_starving(),
+            End::Iscsi(end) => end.is_starving(),
+        }
     }
 
     /// Lets the kernel have what is to be sent and room for what may come, and closes the socket
@@ -337,6 +350,26 @@ impl Connection {
         }
     }
 
+    /// The target goes: its peer is told, and it ends when everything has been answered.
+    pub(crate) fn retire(&mut self, site: &mut Site<'_>) {
+        if let End::Iscsi(end) = &mut self.end {
+            end.announce_end(&mut self.out, site);
+        }
+        self.drain();
+    }
+
+    /// Its time has come: nothing follows, unless its peer is only asked whether it is there.
+    pub(crate) fn expire(&mut self, site: &mut Site<'_>) {
+        match &mut self.end {
+            End::Iscsi(end) if self.state == State::Open => {
+                let next = end.ask(&mut self.out, site);
+                self.heard_ns = site.now_ns;
+                self.follow(next, site);
+            }
+            _ => self.close(),
+        }
+    }
+
     /// Whether it can be freed.
     pub(crate) fn is_over(&self) -> bool {
         let is_idle = !self.is_sending && !self.is_receiving && self.jobs == 0;
@@ -351,16 +384,40 @@ impl Connection {
 
     /// When something is to be done about it if nothing happens.
     pub(crate) const fn deadline_ns(&self, handshake_ns: u64) -> Option<u64> {
-        match (self.state, &self.role) {
+        match (self.state, &self.end) {
             (State::Terminating { until_ns, .. }, _) => Some(until_ns),
-            (State::Open, Role::New) => Some(self.since_ns + handshake_ns),
+            (State::Open, _) if self.is_new() => Some(self.since_ns + handshake_ns),
+            (State::Open, End::Iscsi(_)) => Some(self.heard_ns + SILENCE_NS),
             _ => None,
+        }
+    }
+
+    // It has not said what it is for.
+    const fn is_new(&self) -> bool {
+        match &self.end {
+            End::Nvme(end) => matches!(end.role, Role::New),
+            End::Iscsi(end) => end.is_new(),
+        }
+    }
+
+    /// The controller whose I/O queue it carries.
+    pub(crate) const fn controller(&self) -> Option<u16> {
+        match &self.end {
+            End::Nvme(NvmeEnd { role: Role::Io(session), .. }) => Some(session.controller),
+            _ => None,
+        }
+    }
+
+    /// Namespaces have been replaced.
+    pub(crate) fn refresh(&mut self) {
+        if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
+            session.refresh();
         }
     }
 
     /// Gives back memory that commands hold to a shard.
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
-        if let Role::Io(session) = &mut self.role {
+        if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
             session.release(shard, pool);
         }
     }

@@ -18,12 +18,13 @@ use crate::jobs::{Ended, Job};
 use crate::pool::Pool;
 
 use super::admin::is_disconnect;
-use super::connection::{Site, Tag};
+use super::connection::{Order, Owner, Site, Tag};
 use super::counters::add;
 use super::ledger::Answered;
 use super::meter::Kind;
-use super::plan::{Plan, Step, failed, plan, steps};
+use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
 use super::portal::Portal;
+use super::stripes::Range;
 use super::subsystem::{Namespace, Subsystem, find};
 
 /// Flush of every namespace (Base 7.2).
@@ -38,6 +39,8 @@ struct Pending {
     block: Option<Block>,
     /// Requests that are still to be made, the next last.
     steps: Vec<Step>,
+    /// What is written, shared with others that only write.
+    range: Range,
 }
 
 /// What can be written to while a command is done.
@@ -60,6 +63,8 @@ pub(crate) struct IoSession {
     pending: Vec<Option<Pending>>,
     /// Commands that wait for memory.
     starving: VecDeque<Slot>,
+    /// Commands that wait for another to be done with what they write.
+    parked: Vec<Slot>,
     has_left: bool,
 }
 
@@ -81,6 +86,7 @@ impl IoSession {
             portal,
             pending: (0..entries).map(|_| None).collect(),
             starving: VecDeque::new(),
+            parked: Vec::new(),
             has_left: false,
         }
     }
@@ -96,7 +102,7 @@ impl IoSession {
     }
 
     pub(crate) fn is_starving(&self) -> bool {
-        !self.starving.is_empty()
+        !self.starving.is_empty() || !self.parked.is_empty()
     }
 
     /// Takes a command; how many jobs that has begun.
@@ -127,7 +133,8 @@ impl IoSession {
                 }
                 namespace.meter.shard(site.shard).begin();
                 let (taken_ns, steps) = (site.now_ns, Vec::new());
-                let pending = Pending { namespace, plan, taken_ns, block: None, steps };
+                let range = Range::None;
+                let pending = Pending { namespace, plan, taken_ns, block: None, steps, range };
                 self.pending[usize::from(slot.number())] = Some(pending);
                 self.begin(slot, &mut wire, site)
             }
@@ -247,6 +254,7 @@ impl IoSession {
             None => self.check(&pending.namespace, &pending.plan).map(|()| false),
         };
         match may {
+            Ok(false) if self.is_parked(slot) => 0,
             Ok(false) => self.plan_steps(slot, wire, site),
             Ok(true) => {
                 self.answer(slot, Status::SUCCESS, wire, site);
@@ -257,6 +265,19 @@ impl IoSession {
                 0
             }
         }
+    }
+
+    // Whether it has to wait until another is done with what it writes.
+    fn is_parked(&mut self, slot: Slot) -> bool {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return false };
+        let Some(hold) = pending.plan.hold() else { return false };
+        pending.range = pending.namespace.stripes.take_or_wait(hold, pending.range);
+        let waits = matches!(pending.range, Range::Waits(_));
+        if waits {
+            self.parked.push(slot);
+        }
+        waits
     }
 
     // Does a command about reservations; what a report says is then the command's data.
@@ -311,12 +332,12 @@ impl IoSession {
                 (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
                 (false, _) => None,
             };
-            let tag = Tag { connection: site.connection, slot };
+            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block, tag };
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,
                 Some(ended) => {
-                    if let Err(status) = self.take(ended, site.pool) {
+                    if let Err(status) = self.take(slot, ended, site.pool) {
                         self.answer(slot, status, wire, site);
                         return 0;
                     }
@@ -326,8 +347,8 @@ impl IoSession {
     }
 
     // What a request has brought; the status with which the command ends if it is over.
-    fn take(&mut self, ended: Ended<Tag>, pool: &mut Pool) -> Result<(), Status> {
-        let place = self.pending.get_mut(usize::from(ended.tag.slot.number()));
+    fn take(&mut self, slot: Slot, ended: Ended<Tag>, pool: &mut Pool) -> Result<(), Status> {
+        let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else {
             ended.block.into_iter().for_each(|block| pool.give(block));
             return Ok(());
@@ -350,14 +371,14 @@ impl IoSession {
     /// A job has ended; how many it has been followed by.
     pub(crate) fn ended(
         &mut self,
+        slot: Slot,
         ended: Ended<Tag>,
         queue: &mut Queue,
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
         let mut wire = Wire { queue, out };
-        let slot = ended.tag.slot;
-        match self.take(ended, site.pool) {
+        match self.take(slot, ended, site.pool) {
             Ok(()) => self.step(slot, &mut wire, site),
             Err(status) => {
                 self.answer(slot, status, &mut wire, site);
@@ -379,14 +400,17 @@ impl IoSession {
             wire.queue.send_data(slot, data.unwrap_or_default(), wire.out);
         }
         wire.queue.complete(slot, status, 0, wire.out);
-        let Pending { namespace, plan, taken_ns, block, .. } = pending;
+        let Pending { namespace, plan, taken_ns, block, mut range, .. } = pending;
+        if namespace.stripes.leave(&mut range) {
+            site.orders.push(Order::Released);
+        }
         block.into_iter().for_each(|block| site.pool.give(block));
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
         site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 
-    /// Tries again what waits for memory; how many jobs that has begun.
+    /// Tries again what waits for memory or others; how many jobs that has begun.
     pub(crate) fn feed(
         &mut self,
         queue: &mut Queue,
@@ -395,6 +419,9 @@ impl IoSession {
     ) -> u32 {
         let mut wire = Wire { queue, out };
         let mut jobs = 0;
+        for slot in std::mem::take(&mut self.parked) {
+            jobs += self.start(slot, &mut wire, site);
+        }
         for _ in 0..self.starving.len() {
             let Some(slot) = self.starving.pop_front() else { break };
             let waiting = self.starving.len();
@@ -412,24 +439,11 @@ impl IoSession {
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         for pending in self.pending.drain(..).flatten() {
             pending.namespace.meter.shard(shard).end();
+            // Commands whose work has begun have ended before their connection goes.
+            let mut range = pending.range;
+            pending.namespace.stripes.leave(&mut range);
             pending.block.into_iter().for_each(|block| pool.give(block));
         }
-    }
-}
-
-const fn kind_of(plan: &Plan) -> Kind {
-    match plan.first {
-        Operation::Read if plan.answers => Kind::Read,
-        Operation::Write { .. } => Kind::Write,
-        _ => Kind::Other,
-    }
-}
-
-// What a command is counted as, and its bytes.
-const fn counted(plan: &Plan) -> (Kind, u32) {
-    match kind_of(plan) {
-        Kind::Other => (Kind::Other, 0),
-        kind => (kind, plan.bytes),
     }
 }
 

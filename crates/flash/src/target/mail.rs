@@ -7,6 +7,7 @@ use proto::nvme::Notice;
 use sys::event::Waker;
 
 use super::connection::Connection;
+use super::iscsi::Scope;
 use super::subsystem::Subsystem;
 
 /// Something for a shard to know or do.
@@ -23,6 +24,16 @@ pub(crate) enum Message {
     Reached(u16),
     /// For the first shard: these are served now.
     Serve(Vec<Arc<Subsystem>>),
+    /// For the first shard: this connection of an iSCSI session is gone.
+    ConnectionEnded { tsih: u16, cid: u16 },
+    /// For the first shard: this iSCSI session is over.
+    SessionEnded(u16),
+    /// End these commands, for a wait of another shard.
+    Quell { scope: Scope, shard: u16, wait: u64 },
+    /// Another shard has, for this wait.
+    Quelled(u64),
+    /// What others wait for was given back.
+    Released,
     /// End what is under way and go.
     Stop,
 }

@@ -1,4 +1,4 @@
-//! The target: subsystems served over NVMe/TCP by one thread per core.
+//! The target: subsystems served over NVMe/TCP and iSCSI by one thread per core.
 //!
 //! ```text
 //! config       what a target is made with
@@ -7,8 +7,9 @@
 //! control      the controllers, on the first shard
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket
-//! admin, io    the commands of its queue; plan: what one takes
-//! reserved     which hosts may do what with a namespace
+//! nvme         a queue on it; admin, io: its commands; plan: what one takes
+//! iscsi        a part of a session on it
+//! reserved     which hosts and initiators may do what with a namespace; stripes: what is written
 //! meter        what has been done with a namespace; ledger: what is still to be counted
 //! observer     what others may look at meanwhile
 //! ```
@@ -19,15 +20,18 @@ mod connection;
 mod control;
 mod counters;
 mod io;
+mod iscsi;
 mod ledger;
 mod mail;
 mod meter;
+mod nvme;
 mod observer;
 mod plan;
 mod portal;
 mod reserved;
 mod seed;
 mod shard;
+mod stripes;
 mod subsystem;
 mod times;
 
@@ -46,12 +50,14 @@ use sys::event::{Poll, Waker};
 
 pub use config::{Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
+pub use iscsi::IscsiAccess;
 pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
 pub use observer::Observer;
 pub use reserved::{Reserved, ReservedError};
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
+use iscsi::Gate;
 use mail::{Message, Peer};
 use portal::Portal;
 use seed::Seed;
@@ -62,6 +68,7 @@ pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<JoinHandle<sys::Result<()>>>,
     addresses: Vec<SocketAddr>,
+    iscsi_addresses: Vec<SocketAddr>,
     portals: Arc<[Arc<Portal>]>,
     observer: Observer,
     /// Readable when a shard has ended.
@@ -91,12 +98,14 @@ impl Target {
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
-        for address in &config.nvme {
-            let listener = listen(*address)
-                .map_err(|error| sys::Error::new("listen for NVMe/TCP hosts", error))?;
+        let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
+        let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
+        for (address, purpose) in nvme.chain(iscsi) {
+            let listener = listen(*address).map_err(|error| sys::Error::new(purpose, error))?;
             addresses.push(listener.1);
             listeners.push(Arc::new(OwnedFd::from(listener.0)));
         }
+        let iscsi_addresses = addresses.split_off(config.nvme.len());
         let mut peers = Vec::new();
         let mut mails = Vec::new();
         for _ in 0..config.shards {
@@ -115,11 +124,19 @@ impl Target {
             peers,
             threads: Vec::new(),
             addresses,
+            iscsi_addresses,
             portals,
             observer: Observer::new(counters, subsystems),
             ended: Waker::new()?,
         };
         let mut control = Some(control);
+        let mut gate = Some(Gate::new(
+            target.subsystems().to_vec(),
+            &target.iscsi_addresses,
+            config.discovery_chap.clone(),
+            usize::from(config.limits.controllers),
+            config.shards,
+        ));
         for (index, mail) in (0..config.shards).zip(mails) {
             let seed = Seed {
                 index,
@@ -128,6 +145,7 @@ impl Target {
                 peers: Arc::clone(&target.peers),
                 counters: Arc::clone(&target.counters()[usize::from(index)]),
                 control: control.take(),
+                gate: gate.take(),
                 listeners: std::mem::take(&mut listeners),
                 portals: Arc::clone(&target.portals),
             };
@@ -164,10 +182,16 @@ impl Target {
         &self.ended
     }
 
-    /// Where it listens.
+    /// Where it listens for NVMe/TCP hosts.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Where it listens for iSCSI initiators.
+    #[must_use]
+    pub fn iscsi_addresses(&self) -> &[SocketAddr] {
+        &self.iscsi_addresses
     }
 
     /// What each shard has done.

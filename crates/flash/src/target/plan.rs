@@ -6,6 +6,9 @@ use proto::nvme::{Access, Data, Io, Range, Status, access};
 
 use crate::backend::{Backend, Failure, Geometry, Operation, Request};
 
+use super::meter::Kind;
+use super::stripes::Hold;
+
 /// Bytes of a range of Dataset Management (NVM Command Set 3.2.3).
 const RANGE_BYTES: u32 = 16;
 
@@ -46,6 +49,16 @@ pub(crate) struct Step {
 }
 
 impl Plan {
+    /// What it writes, so that nothing comes between a command that reads it first (SCSI has some).
+    pub(crate) fn hold(&self) -> Option<Hold> {
+        let [offset, length] = match self.first {
+            Operation::Write { .. } | Operation::Zero { .. } => [self.offset, self.length],
+            Operation::Discard if self.range_count > 0 => [0, self.geometry.bytes()],
+            Operation::Read | Operation::Flush | Operation::Discard => return None,
+        };
+        (length > 0).then_some(Hold { offset, length, is_alone: false })
+    }
+
     /// The request for its whole range.
     pub(crate) const fn request(&self, operation: Operation) -> Request {
         Request { operation, offset: self.offset, length: self.length }
@@ -181,5 +194,22 @@ pub(crate) const fn failed(failure: Failure, operation: Operation) -> Status {
         (Failure::Medium, _) => Status::WRITE_FAULT.do_not_retry(),
         // Another try may find a way.
         (Failure::Lost | Failure::Refused(_), _) => Status::INTERNAL_ERROR,
+    }
+}
+
+/// What a command is counted as.
+pub(crate) const fn kind_of(plan: &Plan) -> Kind {
+    match plan.first {
+        Operation::Read if plan.answers => Kind::Read,
+        Operation::Write { .. } => Kind::Write,
+        _ => Kind::Other,
+    }
+}
+
+/// See [`kind_of`], and its bytes.
+pub(crate) const fn counted(plan: &Plan) -> (Kind, u32) {
+    match kind_of(plan) {
+        Kind::Other => (Kind::Other, 0),
+        kind => (kind, plan.bytes),
     }
 }

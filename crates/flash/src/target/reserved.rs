@@ -1,25 +1,56 @@
-//! Which hosts may do what with a namespace, as all shards see it, and kept in a file.
+//! Which hosts and initiators may do what with a namespace, as all shards see it, and kept in
+//! files.
+//!
+//! NVMe hosts and SCSI initiators register apart. What one side has reserved bars the other as it
+//! bars whoever is not registered, and while one side has registrants the other cannot register.
 //!
 //! Invariants:
 //! - A command that changes what is kept ends when that is on the medium, or fails and changes
 //!   nothing.
-//! - While nobody holds the namespace, a command takes no lock to find that out.
+//! - While nobody holds the namespace, a command takes no lock to find that out; a SCSI command
+//!   takes none while nothing has happened to the logical unit since its session last looked.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use proto::nvme::{Access, Io, Reservations, Status};
+use proto::scsi::{
+    Command, Elsewhere, LogicalUnit, Nexus, Outcome, PersistentReservations, Sense, Step,
+    TransportId, UnitData, UnitPort,
+};
 
 /// See the module's description.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    state: Mutex<Reservations>,
+    state: Mutex<State>,
     is_held: AtomicBool,
-    /// Where they are kept, if they can be.
-    file: Option<PathBuf>,
+    /// Counts what has happened to the logical unit.
+    epoch: AtomicU64,
+    /// Where they are kept, if they can be: those of hosts, and those of initiators.
+    files: Option<[PathBuf; 2]>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    nvme: Reservations,
+    scsi: Scsi,
+}
+
+/// What initiators see.
+#[derive(Debug)]
+enum Scsi {
+    /// None has come yet.
+    Kept(PersistentReservations),
+    Unit(Box<LogicalUnit>),
+}
+
+impl Default for Scsi {
+    fn default() -> Self {
+        Self::Kept(PersistentReservations::default())
+    }
 }
 
 /// A file that should say who has reserved a namespace and does not.
@@ -42,39 +73,53 @@ pub enum ReservedError {
 }
 
 /// More than all registrants take.
-const FILE_BYTES: u64 = 64 << 10;
+const FILE_BYTES: u64 = 256 << 10;
 
 impl Reserved {
-    /// What a file says that [`Reserved`] has written; nothing is reserved where there is none.
+    /// What files say that [`Reserved`] has written, this one for hosts and one beside it for
+    /// initiators; nothing is reserved where there are none.
     ///
     /// # Errors
     /// When there is one that cannot be read or says something else.
     pub fn kept(file: PathBuf) -> Result<Self, ReservedError> {
-        let state = match read(&file) {
-            Ok(text) => match Reservations::read(&text) {
-                Some(state) => state,
-                None => return Err(ReservedError::Damaged { path: file }),
-            },
-            Err(error) if error.kind() == ErrorKind::NotFound => Reservations::new(true),
-            Err(source) => return Err(ReservedError::Read { path: file, source }),
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(".scsi");
+        let beside = PathBuf::from(beside);
+        let nvme = read(&file, Reservations::read)?.unwrap_or_else(|| Reservations::new(true));
+        let scsi = read(&beside, PersistentReservations::read)?;
+        let scsi = Scsi::Kept(scsi.unwrap_or_else(|| PersistentReservations::new(true)));
+        let kept = Self {
+            state: Mutex::new(State { nvme, scsi }),
+            files: Some([file, beside]),
+            ..Self::default()
         };
-        let is_held = AtomicBool::new(!state.is_free());
-        Ok(Self { state: Mutex::new(state), is_held, file: Some(file) })
+        kept.settle(&mut kept.lock());
+        Ok(kept)
     }
 
     /// RESCAP.
     pub(super) const fn capabilities(&self) -> u8 {
-        Reservations::capabilities(self.file.is_some())
+        Reservations::capabilities(self.files.is_some())
     }
 
     /// Whether a host may do this.
     pub(super) fn admits(&self, host_id: &[u8; 16], access: Access) -> bool {
-        !self.is_held.load(Ordering::Acquire) || self.lock().admits(host_id, access)
+        if !self.is_held.load(Ordering::Acquire) {
+            return true;
+        }
+        let state = self.lock();
+        let elsewhere = state.scsi.held();
+        let is_barred = match access {
+            Access::Read => elsewhere.bars_reading,
+            Access::Write => elsewhere.bars_writing,
+            Access::None => false,
+        };
+        !is_barred && state.nvme.admits(host_id, access)
     }
 
     /// Whether they are kept.
     pub(super) fn persists(&self) -> bool {
-        self.lock().persists()
+        self.lock().nvme.persists()
     }
 
     /// Keeps them from now on, or not.
@@ -91,7 +136,10 @@ impl Reserved {
     ) -> Result<Option<Vec<u8>>, Status> {
         match io {
             // Nothing is kept, so nothing is lost if nothing changes.
-            Io::ReservationReport { .. } => self.lock().handle(host_id, io, data),
+            Io::ReservationReport { .. } => self.lock().nvme.handle(host_id, io, data),
+            _ if self.lock().scsi.held().has_registrants => {
+                Err(Status::RESERVATION_CONFLICT.do_not_retry())
+            }
             _ => self.change(|state| state.handle(host_id, io, data)),
         }
     }
@@ -101,25 +149,130 @@ impl Reserved {
         act: impl FnOnce(&mut Reservations) -> Result<T, Status>,
     ) -> Result<T, Status> {
         let mut state = self.lock();
-        let before = state.clone();
-        let result = act(&mut state)?;
-        let is_kept = before.persists() || state.persists();
-        if let Some(file) = self.file.as_deref().filter(|_| is_kept && *state != before)
-            && keep(file, &state).is_err()
+        let before = state.nvme.clone();
+        let result = act(&mut state.nvme)?;
+        let nvme = &state.nvme;
+        let is_kept = before.persists() || nvme.persists();
+        if let Some([file, _]) = self.files.as_ref().filter(|_| is_kept && *nvme != before)
+            && keep(file, nvme.persists().then(|| nvme.write())).is_err()
         {
-            *state = before;
+            state.nvme = before;
             return Err(Status::INTERNAL_ERROR.do_not_retry());
         }
-        self.is_held.store(!state.is_free(), Ordering::Release);
+        self.settle(&mut state);
         Ok(result)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Reservations> {
+    /// An initiator can be heard from now on; the logical unit is `data` if it is the first.
+    pub(super) fn attach(&self, nexus: Nexus, id: TransportId, data: impl FnOnce() -> UnitData) {
+        let mut state = self.lock();
+        if let Scsi::Kept(kept) = &mut state.scsi {
+            let unit = LogicalUnit::new(data(), std::mem::take(kept));
+            state.scsi = Scsi::Unit(Box::new(unit));
+        }
+        if let Scsi::Unit(unit) = &mut state.scsi {
+            unit.attach(nexus, id);
+        }
+        self.settle(&mut state);
+    }
+
+    /// Does something to the logical unit, if any initiator has ever come.
+    pub(super) fn with_unit<T>(&self, act: impl FnOnce(&mut LogicalUnit) -> T) -> Option<T> {
+        let mut state = self.lock();
+        let Scsi::Unit(unit) = &mut state.scsi else { return None };
+        let result = act(unit);
+        self.settle(&mut state);
+        Some(result)
+    }
+
+    /// What is to be done for a command of an initiator, and how sense data is written.
+    pub(super) fn begin(
+        &self,
+        nexus: Nexus,
+        cdb: &[u8; 16],
+        sent_bytes: u32,
+        port: UnitPort<'_>,
+    ) -> (Step, bool) {
+        let begun = self.with_unit(|unit| {
+            let step = unit.begin(nexus, cdb, sent_bytes, port);
+            (step, unit.has_descriptors())
+        });
+        begun.unwrap_or_else(|| (proto::scsi::absent(cdb), false))
+    }
+
+    /// Goes on with what has come for a command of an initiator.
+    pub(super) fn parameters(&self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
+        let mut state = self.lock();
+        let Scsi::Unit(unit) = &mut state.scsi else {
+            return Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED));
+        };
+        let before = unit.reservations().clone();
+        let mut step = unit.parameters(nexus, command, data);
+        if let (Some(text), Some([_, file])) = (unit.unsaved(), &self.files)
+            && keep(file, unit.reservations().persists().then_some(text)).is_err()
+        {
+            unit.restore(before);
+            step = Step::Answer(Outcome::check(Sense::INTERNAL_TARGET_FAILURE));
+        }
+        self.settle(&mut state);
+        step
+    }
+
+    /// How often something has happened to the logical unit.
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The logical unit as an initiator sees it whose reading and writing commands may be carried
+    /// out as long as the epoch is this.
+    pub(super) fn clearance(&self, nexus: Nexus) -> Option<(u64, UnitData)> {
+        let state = self.lock();
+        let Scsi::Unit(unit) = &state.scsi else { return None };
+        unit.is_clear(nexus).then(|| (self.epoch(), unit.unit_data().clone()))
+    }
+
+    // Each side knows what the other has reserved.
+    fn settle(&self, state: &mut State) {
+        let held = state.scsi.held();
+        let nvme = &state.nvme;
+        if let Scsi::Unit(unit) = &mut state.scsi {
+            unit.set_elsewhere(Elsewhere {
+                has_registrants: nvme.has_registrants(),
+                bars_reading: !nvme.admits_strangers(Access::Read),
+                bars_writing: !nvme.admits_strangers(Access::Write),
+            });
+        }
+        let is_held = !nvme.is_free() || held.bars_writing || held.bars_reading;
+        self.is_held.store(is_held, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
+impl Scsi {
+    fn held(&self) -> Elsewhere {
+        match self {
+            Self::Kept(kept) => kept.held_for_strangers(),
+            Self::Unit(unit) => unit.held(),
+        }
+    }
+}
+
+// What a file says, if it is there.
+fn read<T>(path: &Path, parse: fn(&str) -> Option<T>) -> Result<Option<T>, ReservedError> {
+    let text = match read_text(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ReservedError::Read { path: path.to_owned(), source }),
+    };
+    let damaged = || ReservedError::Damaged { path: path.to_owned() };
+    parse(&text).ok_or_else(damaged).map(Some)
+}
+
+fn read_text(path: &Path) -> io::Result<String> {
     let file = File::open(path)?;
     let mut text = String::new();
     io::Read::read_to_string(&mut io::Read::take(file, FILE_BYTES), &mut text)?;
@@ -127,12 +280,12 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 // All of the new or all of the old is there whenever the power fails.
-fn keep(path: &Path, state: &Reservations) -> io::Result<()> {
-    if state.persists() {
+fn keep(path: &Path, text: Option<String>) -> io::Result<()> {
+    if let Some(text) = text {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
         let mut file = File::create(&beside)?;
-        file.write_all(state.write().as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
     } else {

@@ -7,6 +7,7 @@ use std::sync::mpsc::Receiver;
 use super::config::TargetConfig;
 use super::control::Control;
 use super::counters::Counters;
+use super::iscsi::Gate;
 use super::mail::{Message, Peer};
 use super::portal::Portal;
 
@@ -19,6 +20,9 @@ pub(crate) struct Seed {
     pub(crate) counters: Arc<Counters>,
     /// For the first shard.
     pub(crate) control: Option<Control>,
+    /// For the first shard.
+    pub(crate) gate: Option<Gate>,
+    /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
     pub(crate) portals: Arc<[Arc<Portal>]>,
 }

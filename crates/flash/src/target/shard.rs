@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! wait ─► completions ─► drive, ended ─► orders ─► flush what was touched ─► wait
+//! errands: what connections want of it, and other shards
 //! ```
 
-use std::os::fd::OwnedFd;
+mod errands;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use proto::nvme::{Notice, Slot};
 use sys::block::Block;
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::ring::{Completed, Held, Ring};
@@ -19,14 +20,14 @@ use crate::jobs::{Ended, Jobs};
 use crate::pool::Pool;
 
 use super::config::Limits;
-use super::connection::{Connection, Order, Role, Site, Tag};
+use super::connection::{Connection, End, Order, Site, Tag};
 use super::control::Control;
-use super::counters::{add, subtract};
+use super::counters::add;
+use super::iscsi::{IscsiEnd, Sessions};
 use super::ledger::Ledger;
-use super::mail::Message;
+use super::nvme::NvmeEnd;
 use super::portal::Entrance;
 use super::seed::Seed;
-use super::subsystem::Subsystem;
 use super::times::{LOOK_NS, Times};
 
 // What a token of the ring is for, beside a number.
@@ -55,6 +56,7 @@ pub(crate) struct Shard {
     /// Connections that something has happened to.
     touched: Vec<u32>,
     orders: Vec<Order>,
+    sessions: Sessions,
     ledger: Ledger,
     /// When its processor time was last looked at.
     weighed_ns: u64,
@@ -86,6 +88,7 @@ impl Shard {
             pool: Pool::new(lends, POOL_KEEPS),
             touched: Vec::new(),
             orders: Vec::new(),
+            sessions: Sessions::default(),
             ledger: Ledger::default(),
             weighed_ns: 0,
             stopping_ns: None,
@@ -198,10 +201,17 @@ impl Shard {
             && self.connections.len() - self.free.len() < self.most_connections()
             && sys::stream::send_at_once(&socket).is_ok()
             && let Ok(local) = sys::stream::local_address(&socket)
-            && let Some(portal) = self.seed.portals.get(number as usize)
         {
-            let entrance = Entrance { local, portal: Arc::clone(portal) };
-            self.add_connection(socket, entrance);
+            // Listeners for NVMe/TCP come first.
+            let end = match self.seed.portals.get(number as usize) {
+                Some(portal) => {
+                    let entrance = Entrance { local, portal: Arc::clone(portal) };
+                    End::Nvme(NvmeEnd::new(entrance, &self.seed.config.limits))
+                }
+                None => End::Iscsi(IscsiEnd::new(local)),
+            };
+            let connection = Connection::new(Arc::new(socket), end, self.now_ns);
+            self.adopt(Box::new(connection));
         }
         if !completed.has_more && !is_stopping {
             self.resting.push(number);
@@ -212,24 +222,16 @@ impl Shard {
         self.seed.config.limits.connections as usize
     }
 
-    fn add_connection(&mut self, socket: OwnedFd, entrance: Entrance) {
-        let limits = &self.seed.config.limits;
-        let connection = Connection::new(Arc::new(socket), entrance, limits, self.now_ns);
-        self.adopt(Box::new(connection));
-    }
-
     fn adopt(&mut self, mut connection: Box<Connection>) {
         // It may have been on its way when its namespaces changed.
-        if let Role::Io(session) = &mut connection.role {
-            session.refresh();
-        }
+        connection.refresh();
         let number = self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
             u32::try_from(self.connections.len() - 1).expect("connections are bounded")
         });
         self.connections[number as usize] = Some(connection);
         add(&self.seed.counters.connections, 1);
-        self.with(number, |_, _| {});
+        self.with(number, Connection::enter);
     }
 
     // Bytes of a connection have been received or sent.
@@ -252,105 +254,38 @@ impl Shard {
     // Does something to a connection with all that it may use; it is looked at again in `settle`.
     fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection, &mut Site<'_>)) {
         let place = self.connections.get_mut(number as usize);
-        let Some(connection) = place.and_then(Option::as_mut) else { return };
-        let mut site = Site {
-            ring: &mut self.ring,
-            jobs: &mut self.jobs,
-            pool: &mut self.pool,
-            control: self.seed.control.as_mut(),
-            counters: &self.seed.counters,
-            ledger: &mut self.ledger,
-            shard: self.seed.index,
-            now_ns: self.now_ns,
-            connection: number,
-            orders: &mut self.orders,
-        };
-        act(connection, &mut site);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        let mut site = self.site(number);
+        act(&mut connection, &mut site);
         self.is_starving |= connection.is_starving();
+        self.connections[number as usize] = Some(connection);
         if self.touched.last() != Some(&number) {
             self.touched.push(number);
         }
     }
 
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Adopt(connection) => self.adopt(connection),
-            Message::EndController(controller) => self.end_queues(controller),
-            Message::QueueEnded { controller, queue } => {
-                if let Some(control) = &mut self.seed.control {
-                    control.end_queue(controller, queue);
-                }
-            }
-            Message::Changed(subsystem, notices) => {
-                self.refresh();
-                let control = self.seed.control.as_mut();
-                let events = control.map(|control| control.notify(Some(&subsystem), &notices));
-                self.tell(events.unwrap_or_default());
-            }
-            Message::Reached(portal) => {
-                let control = self.seed.control.as_mut();
-                let events = control.map(|control| control.reached(portal));
-                self.tell(events.unwrap_or_default());
-            }
-            Message::Serve(subsystems) => self.serve(subsystems),
-            Message::Stop => self.stop(),
-        }
+    // Does something with all of the shard but its connections.
+    fn on_site<T>(&mut self, act: impl FnOnce(&mut Site<'_>) -> T) -> T {
+        act(&mut self.site(u32::MAX))
     }
 
-    // Namespaces have changed.
-    fn refresh(&mut self) {
-        for connection in self.connections.iter_mut().flatten() {
-            if let Role::Io(session) = &mut connection.role {
-                session.refresh();
-            }
+    fn site(&mut self, connection: u32) -> Site<'_> {
+        Site {
+            ring: &mut self.ring,
+            jobs: &mut self.jobs,
+            pool: &mut self.pool,
+            control: self.seed.control.as_mut(),
+            gate: self.seed.gate.as_mut(),
+            sessions: &mut self.sessions,
+            counters: &self.seed.counters,
+            ledger: &mut self.ledger,
+            shard: self.seed.index,
+            shards: self.seed.config.shards,
+            now_ns: self.now_ns,
+            transfer_bytes: self.seed.config.limits.transfer_bytes(),
+            connection,
+            orders: &mut self.orders,
         }
-    }
-
-    fn tell(&mut self, events: Vec<(u32, (Slot, u64))>) {
-        for (connection, (slot, result)) in events {
-            self.with(connection, |connection, _| connection.event(slot, result));
-        }
-    }
-
-    fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
-        let Some(control) = self.seed.control.as_mut() else { return };
-        let lost = control.serve(subsystems);
-        let events = control.notify(None, &[Notice::Discovery]);
-        for connection in lost {
-            self.with(connection, |connection, _| connection.close());
-        }
-        self.tell(events);
-    }
-
-    fn stop(&mut self) {
-        self.stopping_ns = Some(self.now_ns);
-        for listener in &self.seed.listeners {
-            sys::stream::shut(listener);
-        }
-        for number in 0..self.connections.len() {
-            let number = u32::try_from(number).expect("connections are bounded");
-            self.with(number, |connection, _| connection.drain());
-        }
-    }
-
-    // Every connection of a controller's I/O queues.
-    fn end_queues(&mut self, controller: u16) {
-        for number in 0..self.connections.len() {
-            let place = self.connections[number].as_ref().map(|connection| &connection.role);
-            if matches!(place, Some(Role::Io(session)) if session.controller == controller) {
-                let number = u32::try_from(number).expect("connections are bounded");
-                self.with(number, |connection, _| connection.close());
-            }
-        }
-    }
-
-    fn tell_all(&mut self, controller: u16) {
-        for (index, peer) in self.seed.peers.iter().enumerate() {
-            if index != usize::from(self.seed.index) {
-                peer.tell(Message::EndController(controller));
-            }
-        }
-        self.end_queues(controller);
     }
 
     // Whatever is over because of the time.
@@ -366,7 +301,10 @@ impl Shard {
             .collect();
         for number in due {
             let number = u32::try_from(number).expect("connections are bounded");
-            self.with(number, |connection, _| connection.close());
+            self.with(number, |connection, site| match must_end {
+                true => connection.close(),
+                false => connection.expire(site),
+            });
         }
         let now_ms = self.now_ns / 1_000_000;
         let expired = self.seed.control.as_ref().map(|control| control.expired(now_ms));
@@ -424,59 +362,6 @@ impl Shard {
             self.with(number, Connection::drive);
         } else if connection.is_movable() {
             self.place(number);
-        }
-    }
-
-    fn obey(&mut self) {
-        for order in std::mem::take(&mut self.orders) {
-            match order {
-                Order::Place { connection, queue } => {
-                    let home = (queue - 1) % self.seed.config.shards;
-                    let place = self.connections.get_mut(connection as usize);
-                    if let Some(Some(connection)) = place
-                        && home == self.seed.index
-                    {
-                        connection.settle();
-                    }
-                }
-                Order::EndQueues(controller) => self.tell_all(controller),
-            }
-        }
-    }
-
-    // Hands a connection to the shard where its queue is at home.
-    fn place(&mut self, number: u32) {
-        let place = self.connections.get_mut(number as usize);
-        let Some(mut connection) = place.and_then(Option::take) else { return };
-        self.free.push(number);
-        subtract(&self.seed.counters.connections, 1);
-        connection.settle();
-        let home = match &connection.role {
-            Role::Io(session) => (session.queue - 1) % self.seed.config.shards,
-            Role::New | Role::Admin(_) => self.seed.index,
-        };
-        self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
-    }
-
-    fn free_connection(&mut self, number: u32) {
-        let place = self.connections.get_mut(number as usize);
-        let Some(mut connection) = place.and_then(Option::take) else { return };
-        self.free.push(number);
-        subtract(&self.seed.counters.connections, 1);
-        connection.release(self.seed.index, &mut self.pool);
-        match &connection.role {
-            Role::New => {}
-            Role::Admin(admin) => {
-                let controller = admin.controller;
-                if let Some(control) = &mut self.seed.control {
-                    control.end(controller);
-                }
-                self.tell_all(controller);
-            }
-            Role::Io(session) => {
-                let (controller, queue) = (session.controller, session.queue);
-                self.seed.peers[0].tell(Message::QueueEnded { controller, queue });
-            }
         }
     }
 

@@ -9,8 +9,10 @@ use workload::fnv64_text;
 
 use crate::backend::Backend;
 
+use super::iscsi::IscsiAccess;
 use super::meter::{Meter, NamespaceCounters};
 use super::reserved::Reserved;
+use super::stripes::Stripes;
 
 /// A device as hosts see it.
 pub struct Namespace {
@@ -25,6 +27,7 @@ pub struct Namespace {
     /// Which hosts may do what with it.
     pub reserved: Reserved,
     pub(super) meter: Meter,
+    pub(super) stripes: Stripes,
 }
 
 /// A subsystem: namespaces that hosts reach together.
@@ -32,6 +35,7 @@ pub struct Subsystem {
     /// What hosts connect to.
     pub nqn: Nqn,
     hosts: RwLock<Option<BTreeSet<Nqn>>>,
+    iscsi: RwLock<Option<IscsiAccess>>,
     namespaces: RwLock<Arc<[Arc<Namespace>]>>,
     /// Counts changes of the namespaces.
     generation: AtomicU64,
@@ -52,7 +56,7 @@ impl Namespace {
         uuid[8] = uuid[8] & 0x3f | 0x80;
         let nguid = hash("nguid", identity);
         let (reserved, meter) = (Reserved::default(), Meter::default());
-        Self { id, backend, nguid, uuid, reserved, meter }
+        Self { id, backend, nguid, uuid, reserved, meter, stripes: Stripes::default() }
     }
 
     /// What has been done with it, by the number of each shard that has done something.
@@ -100,6 +104,7 @@ impl Subsystem {
         Self {
             nqn,
             hosts: RwLock::new(hosts),
+            iscsi: RwLock::new(None),
             namespaces: RwLock::new(namespaces.into()),
             generation: AtomicU64::new(1),
         }
@@ -122,6 +127,17 @@ impl Subsystem {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// How iSCSI initiators find it; they do not if `None`.
+    #[must_use]
+    pub fn iscsi(&self) -> Option<IscsiAccess> {
+        self.iscsi.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on initiators find it so; those that have logged in stay.
+    pub fn set_iscsi(&self, access: Option<IscsiAccess>) {
+        *self.iscsi.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
     /// Whether a host may connect.

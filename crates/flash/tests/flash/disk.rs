@@ -45,6 +45,7 @@ pub(crate) fn serve_at(
         busy_poll: Duration::from_us(0),
         traces: false,
         limits: Limits::default(),
+        ..TargetConfig::default()
     };
     Target::start(&config, vec![subsystem]).expect("it can listen")
 }

@@ -26,7 +26,7 @@ pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> T
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
     let busy_poll = Duration::from_us(0);
-    let config = TargetConfig { nvme, shards, busy_poll, traces: false, limits };
+    let config = TargetConfig { nvme, shards, busy_poll, limits, ..TargetConfig::default() };
     Target::start(&config, vec![subsystem]).expect("it can listen")
 }
 
@@ -125,6 +125,7 @@ fn only_hosts_that_are_allowed_connect() {
         busy_poll: Duration::from_us(0),
         traces: false,
         limits: Limits::default(),
+        ..TargetConfig::default()
     };
     let target = Target::start(&config, vec![subsystem]).expect("it can listen");
     match connect(&target, PLAIN).map(|_| ()) {
@@ -170,6 +171,7 @@ fn two_targets_do_not_share_an_address() {
         busy_poll: Duration::from_us(0),
         traces: false,
         limits: Limits::default(),
+        ..TargetConfig::default()
     };
     assert!(Target::start(&config, Vec::new()).is_err());
 }
@@ -237,6 +239,7 @@ fn a_target_that_traces_says_where_the_time_went() {
         busy_poll: Duration::from_us(0),
         traces: true,
         limits: Limits::default(),
+        ..TargetConfig::default()
     };
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let target = Target::start(&config, vec![subsystem]).expect("it can listen");

@@ -168,6 +168,7 @@ fn what_persists_is_reserved_by_the_next_target() {
             busy_poll: Duration::from_us(0),
             traces: false,
             limits: Limits::default(),
+            ..TargetConfig::default()
         };
         Target::start(&config, vec![subsystem]).expect("it can listen")
     };

@@ -1,0 +1,35 @@
+//! iSCSI: the same namespaces as logical units (RFC 7143; SAM-5, SPC-4, SBC-3).
+//!
+//! ```text
+//! gate      who may log in, and where a connection belongs, on the first shard
+//! end       one connection: its login, and then its part of a session
+//! sessions  the sessions of a shard, and what waits for commands to end
+//! session   one session, its connections and what waits for them
+//! command   its commands from their arrival to their answer; pending: one that is under way
+//! immediate reading where the device answers at once
+//! work      what a command has a device do, step by step
+//! manage    commands that are ended at somebody's wish
+//! unit      a namespace as initiators see it
+//! ```
+//!
+//! A session lives on one shard with all its connections. Logical unit N is namespace N + 1.
+
+mod access;
+mod command;
+mod end;
+mod gate;
+mod immediate;
+mod manage;
+mod pending;
+mod session;
+mod sessions;
+mod unit;
+mod work;
+
+pub use access::IscsiAccess;
+
+pub(crate) use end::IscsiEnd;
+pub(crate) use gate::Gate;
+pub(crate) use manage::{Scope, quell_others};
+pub(crate) use session::IscsiSession;
+pub(crate) use sessions::{Sessions, Then};

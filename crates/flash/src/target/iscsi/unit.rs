@@ -1,0 +1,60 @@
+//! A namespace as initiators see it.
+
+use std::sync::Arc;
+
+use proto::scsi::{BlockLimits, Lun, UnitData};
+
+use super::super::subsystem::{Namespace, find};
+
+/// Ranges that one UNMAP gives back, and blocks: as many as initiators expect at most.
+const UNMAP_RANGES: u32 = 256;
+const UNMAP_BLOCKS: u32 = 1 << 20;
+/// What one WRITE SAME writes.
+const WRITE_SAME_BYTES: u64 = 16 << 20;
+
+/// Describes it; a command reads or writes `transfer_bytes` at most.
+pub(super) fn data(namespace: &Namespace, transfer_bytes: u32) -> UnitData {
+    let geometry = namespace.backend.geometry();
+    let blocks = |bytes: u64| u32::try_from(bytes >> geometry.block_shift).unwrap_or(u32::MAX);
+    let few = |bytes: u32| blocks(u64::from(bytes)).max(1);
+    UnitData {
+        block_shift: geometry.block_shift,
+        block_count: geometry.block_count,
+        physical_shift: geometry.block_shift,
+        id: namespace.nguid,
+        vendor: *b"afar    ",
+        product: *b"flash           ",
+        revision: revision(),
+        is_thin: true,
+        has_write_cache: true,
+        is_read_only: false,
+        limits: BlockLimits {
+            transfer_blocks: few(transfer_bytes),
+            optimal_blocks: few(geometry.optimal_bytes),
+            unmap_blocks: UNMAP_BLOCKS,
+            unmap_ranges: UNMAP_RANGES,
+            write_same_blocks: blocks(WRITE_SAME_BYTES),
+            compare_blocks: 255,
+        },
+        atomic_blocks: 256,
+    }
+}
+
+// Major and minor version: there are four bytes.
+fn revision() -> [u8; 4] {
+    let mut revision = *b"    ";
+    let version = env!("CARGO_PKG_VERSION").bytes();
+    revision.iter_mut().zip(version).for_each(|(place, byte)| *place = byte);
+    revision
+}
+
+/// The namespace that a LUN field means.
+pub(super) fn namespace_of(units: &[Arc<Namespace>], field: [u8; 8]) -> Option<&Arc<Namespace>> {
+    let lun = Lun::read(field)?;
+    find(units, u32::from(lun.number()) + 1)
+}
+
+/// The number of a namespace's logical unit.
+pub(super) fn lun_of(namespace: &Namespace) -> Option<Lun> {
+    Lun::new(u16::try_from(namespace.id.checked_sub(1)?).ok()?)
+}

@@ -1,0 +1,179 @@
+//! A connection on which NVMe/TCP is spoken: a queue of a controller.
+//!
+//! ```text
+//! bytes ─► Queue ─► Connect ─► admin, io ─► out
+//! ```
+
+use std::sync::Arc;
+
+use proto::nvme::{Arrival, ConnectRequest, Queue, QueueLimits, Slot, Status};
+
+use crate::jobs::Ended;
+
+use super::admin::Admin;
+use super::config::Limits;
+use super::connection::{Next, Owner, Site, Tag};
+use super::control::Connected;
+use super::io::IoSession;
+use super::portal::Entrance;
+
+/// See the module's description.
+pub(crate) struct NvmeEnd {
+    queue: Queue,
+    pub(crate) role: Role,
+    entrance: Entrance,
+    /// Where its queue is at home.
+    home: Option<u16>,
+}
+
+/// What a queue is for.
+pub(crate) enum Role {
+    /// Its host has not said.
+    New,
+    Admin(Admin),
+    Io(IoSession),
+}
+
+impl NvmeEnd {
+    /// Of a connection that has come in so.
+    pub(crate) fn new(entrance: Entrance, limits: &Limits) -> Self {
+        let queue = Queue::new(QueueLimits {
+            capsule_data_bytes: limits.capsule_bytes,
+            maxh2cdata: limits.h2c_bytes,
+            transfer_bytes: limits.transfer_bytes(),
+            entries: limits.queue_entries,
+        });
+        Self { queue, role: Role::New, entrance, home: None }
+    }
+
+    /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
+    /// what follows.
+    pub(crate) fn receive(
+        &mut self,
+        input: &mut &[u8],
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let (jobs, next) = match self.queue.receive(input, out) {
+            Ok(Some(arrival)) => self.arrived(arrival, out, site),
+            Ok(None) => (0, Next::Wait),
+            Err(fatal) => {
+                self.queue.terminate(fatal, out);
+                (0, Next::Violated)
+            }
+        };
+        (jobs, if self.queue.has_ended() { Next::Close } else { next })
+    }
+
+    fn arrived(
+        &mut self,
+        arrival: Arrival<'_>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let Self { queue, role, .. } = self;
+        let jobs = match (arrival, role) {
+            (Arrival::Connect(slot, request), Role::New) => {
+                return (0, self.connect(slot, &request, out, site));
+            }
+            (Arrival::Command(slot, submission), Role::Admin(admin)) => {
+                admin.command(slot, &submission, queue, out, site)
+            }
+            (Arrival::Command(slot, submission), Role::Io(session)) => {
+                let jobs = session.command(slot, &submission, queue, out, site);
+                if session.has_left() {
+                    return (jobs, Next::Drain);
+                }
+                jobs
+            }
+            (Arrival::Data(slot, offset, bytes), Role::Io(session)) => {
+                session.data(slot, offset, bytes);
+                0
+            }
+            (Arrival::AllData(slot, is_intact), Role::Io(session)) => {
+                session.all_data(slot, is_intact, queue, out, site)
+            }
+            // Data of admin commands is not used by any that is done.
+            (Arrival::Data(..) | Arrival::AllData(..), _) => 0,
+            (Arrival::Command(slot, _) | Arrival::Connect(slot, _), _) => {
+                queue.complete(slot, Status::SEQUENCE_ERROR.do_not_retry(), 0, out);
+                0
+            }
+        };
+        (jobs, Next::More)
+    }
+
+    fn connect(
+        &mut self,
+        slot: Slot,
+        request: &ConnectRequest,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> Next {
+        let Some(control) = site.control.as_deref_mut() else {
+            self.queue.complete(slot, Status::INTERNAL_ERROR, 0, out);
+            return Next::More;
+        };
+        let now_ms = site.now_ns / 1_000_000;
+        match control.connect(request, site.connection, &self.entrance, now_ms) {
+            Ok(Connected::Admin(controller)) => {
+                self.role = Role::Admin(Admin::new(controller));
+                self.queue.accept(slot, request, controller, out);
+                Next::More
+            }
+            Ok(Connected::Io { controller, subsystem }) => {
+                let portal = Arc::clone(&self.entrance.portal);
+                let session = IoSession::new(controller, request, subsystem, portal);
+                self.role = Role::Io(session);
+                self.queue.accept(slot, request, controller, out);
+                self.home = Some((request.queue - 1) % site.shards);
+                Next::Place
+            }
+            Err((status, field)) => {
+                self.queue.complete(slot, status, u64::from(field), out);
+                Next::More
+            }
+        }
+    }
+
+    /// On which shard it lives.
+    pub(crate) const fn home(&self, here: u16) -> u16 {
+        match self.home {
+            Some(home) => home,
+            None => here,
+        }
+    }
+
+    /// A job has ended; how many it has been followed by.
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended<Tag>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let Owner::Slot(slot) = ended.tag.owner else { return 0 };
+        match &mut self.role {
+            Role::Io(session) => session.ended(slot, ended, &mut self.queue, out, site),
+            Role::Admin(admin) => admin.ended(slot, &mut self.queue, out, site),
+            Role::New => 0,
+        }
+    }
+
+    /// Tells the host of the admin queue that something has happened.
+    pub(crate) fn event(&mut self, slot: Slot, result: u64, out: &mut Vec<u8>) {
+        self.queue.complete(slot, Status::SUCCESS, result, out);
+    }
+
+    /// Tries again what waits for memory; how many jobs that has begun.
+    pub(crate) fn feed(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        match &mut self.role {
+            Role::Io(session) => session.feed(&mut self.queue, out, site),
+            Role::New | Role::Admin(_) => 0,
+        }
+    }
+
+    /// Whether something waits for memory.
+    pub(crate) fn is_starving(&self) -> bool {
+        matches!(&self.role, Role::Io(session) if session.is_starving())
+    }
+}
