@@ -54,8 +54,6 @@ pub(crate) struct Site<'a> {
     pub(crate) shard: u16,
     pub(crate) shards: u16,
     pub(crate) now_ns: u64,
-    /// Bytes that a command may move.
-    pub(crate) transfer_bytes: u32,
     /// Of the connection that is driven.
     pub(crate) connection: u32,
     /// What the shard is to do next.

@@ -282,7 +282,6 @@ impl Shard {
             shard: self.seed.index,
             shards: self.seed.config.shards,
             now_ns: self.now_ns,
-            transfer_bytes: self.seed.config.limits.transfer_bytes(),
             connection,
             orders: &mut self.orders,
         }

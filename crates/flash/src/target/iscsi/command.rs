@@ -130,11 +130,12 @@ impl IscsiSession {
         let pending = place.insert(pending);
         pending.was_begun = true;
         if pending.own_bytes > 0 {
-            pending.block = match self.session.comes_unasked(task) {
-                true => Some(site.pool.lend_anyway(pending.own_bytes)),
-                false => site.pool.lend(pending.own_bytes),
-            };
+            pending.block = site.pool.lend(pending.own_bytes);
             if pending.block.is_none() {
+                // What comes unasked cannot wait.
+                if self.session.comes_unasked(task) {
+                    return self.end(task, &full(), out, site);
+                }
                 self.starving.push_back(task);
                 return 0;
             }
@@ -244,8 +245,11 @@ impl IscsiSession {
             let block = match side {
                 Side::Own => pending.block.take(),
                 Side::Scratch(bytes) => {
-                    let scratch = pending.scratch.take();
-                    Some(scratch.unwrap_or_else(|| site.pool.lend_anyway(bytes)))
+                    let scratch = pending.scratch.take().or_else(|| site.pool.lend(bytes));
+                    if scratch.is_none() {
+                        return self.end(task, &full(), out, site);
+                    }
+                    scratch
                 }
                 Side::None => None,
             };
@@ -346,4 +350,9 @@ impl IscsiSession {
         let sense = sense.map(|sense| sense.write(descriptors)).unwrap_or_default();
         self.session.respond(task, *status, &sense, *about_bytes, out);
     }
+}
+
+// There is no memory for it now (SAM-5 5.3.1).
+fn full() -> Outcome {
+    Outcome { status: Status::TaskSetFull, ..Outcome::default() }
 }

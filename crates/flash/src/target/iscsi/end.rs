@@ -186,7 +186,7 @@ impl IscsiEnd {
                 let link = login.establish(tsih, None, out);
                 let begun = Begun { identity, tsih, subsystem, link, connection, local };
                 let serial = site.sessions.serial();
-                let session = IscsiSession::new(begun, serial, site.shard, site.transfer_bytes);
+                let session = IscsiSession::new(begun, serial, site.shard);
                 let slot = site.sessions.add(Box::new(session));
                 if let Some(session) = site.sessions.get_mut(slot) {
                     session.slot = slot;

@@ -104,7 +104,11 @@ impl Pending {
             Doing::Plan(plan) => {
                 let needed = if *stage == 0 { work::first_scratch(plan, own) } else { 0 };
                 if needed > 0 && scratch.is_none() {
-                    *scratch = Some(site.pool.lend_anyway(needed));
+                    *scratch = site.pool.lend(needed);
+                    if scratch.is_none() {
+                        let status = Status::TaskSetFull;
+                        return Act::End(Outcome { status, ..Outcome::default() });
+                    }
                 }
                 work::next(plan, *stage, own, scratch.as_deref_mut().unwrap_or_default())
             }

@@ -6,8 +6,8 @@
 //!
 //! Invariants:
 //! - A command has its range until its last request has ended, answered or not.
-//! - A command that waits for memory gets no data: what comes unasked has its memory at once, and
-//!   the window bounds how much that is.
+//! - A command that waits for memory gets no data: what comes unasked has its memory at once, or
+//!   ends as one too many.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -42,7 +42,6 @@ pub(crate) struct IscsiSession {
     pub(super) units: Arc<[Arc<Namespace>]>,
     /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
     pub(super) clear: Vec<Option<(u64, UnitData)>>,
-    pub(super) transfer_bytes: u32,
     pub(super) pending: Vec<Option<Pending>>,
     pub(super) starving: VecDeque<Task>,
     pub(super) parked: Vec<Task>,
@@ -70,7 +69,7 @@ pub(super) struct Begun {
 
 impl IscsiSession {
     /// A session with its first connection.
-    pub(super) fn new(begun: Begun, serial: u64, shard: u16, transfer_bytes: u32) -> Self {
+    pub(super) fn new(begun: Begun, serial: u64, shard: u16) -> Self {
         let Begun { identity, tsih, subsystem, link, connection, local } = begun;
         let mut session = Self {
             session: Session::new(LIMITS, link),
@@ -85,7 +84,6 @@ impl IscsiSession {
             target: identity.target.unwrap_or_default(),
             units: Vec::new().into(),
             clear: Vec::new(),
-            transfer_bytes,
             pending: (0..LIMITS.commands + LIMITS.immediate).map(|_| None).collect(),
             starving: VecDeque::new(),
             parked: Vec::new(),
@@ -125,7 +123,7 @@ impl IscsiSession {
         }
         for new in units.iter().filter(|one| !is_in(&self.units, one)) {
             let id = TransportId::iscsi(&self.initiator, self.isid);
-            new.reserved.attach(self.nexus, id, || unit::data(new, self.transfer_bytes));
+            new.reserved.attach(self.nexus, id, || unit::data(new));
         }
         self.clear = vec![None; units.len()];
         self.units = units;

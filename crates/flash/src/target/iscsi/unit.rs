@@ -12,8 +12,11 @@ const UNMAP_BLOCKS: u32 = 1 << 20;
 /// What one WRITE SAME writes.
 const WRITE_SAME_BYTES: u64 = 16 << 20;
 
-/// Describes it; a command reads or writes `transfer_bytes` at most.
-pub(super) fn data(namespace: &Namespace, transfer_bytes: u32) -> UnitData {
+/// What a command reads or writes: as much as memory is lent at once.
+const TRANSFER_BYTES: u32 = 8 << 20;
+
+/// Describes it.
+pub(super) fn data(namespace: &Namespace) -> UnitData {
     let geometry = namespace.backend.geometry();
     let blocks = |bytes: u64| u32::try_from(bytes >> geometry.block_shift).unwrap_or(u32::MAX);
     let few = |bytes: u32| blocks(u64::from(bytes)).max(1);
@@ -29,7 +32,7 @@ pub(super) fn data(namespace: &Namespace, transfer_bytes: u32) -> UnitData {
         has_write_cache: true,
         is_read_only: false,
         limits: BlockLimits {
-            transfer_blocks: few(transfer_bytes),
+            transfer_blocks: few(TRANSFER_BYTES),
             optimal_blocks: few(geometry.optimal_bytes),
             unmap_blocks: UNMAP_BLOCKS,
             unmap_ranges: UNMAP_RANGES,
