@@ -6,6 +6,7 @@
 //! `status`. With `vmlinuz` and `initrd.cpio` there, and QEMU, a machine of several processors is
 //! emulated, too.
 
+mod iscsi;
 #[path = "../support/mod.rs"]
 mod support;
 mod uml;
