@@ -1,9 +1,6 @@
 //! A host and a controller that know one another (Base 2.2): what each has said of itself, and
 //! queues between them.
 
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-
 use proto::nvme::{
     Command, ConnectData, Data, Digests, Direction, Fabrics, FoundController, Fused, NamespaceIds,
     Nqn, Property, Submission, Transfer,
@@ -14,8 +11,10 @@ use workload::{fnv64, fnv64_text};
 use crate::backend::Geometry;
 
 use super::admin::AdminQueue;
+use super::pipe::Pipe;
+use super::queue::IoQueue;
 use super::wire::Wire;
-use super::{HostError, IoQueue, NvmeUri};
+use super::{HostError, NvmeUri};
 
 /// Who a host says it is, and how it wants to speak.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,10 +127,9 @@ impl Association {
         let entries = depth.saturating_add(1);
         connect_queue(&mut wire, &self.uri, &self.config, self.id, [number, entries])?;
         wire.be_patient(None)?;
-        let socket = Arc::new(OwnedFd::from(wire.stream));
         let shape = (self.namespace.id, self.namespace.geometry.block_shift);
         let capsule_bytes = self.controller.capsule_bytes;
-        Ok(IoQueue::new(socket, wire.queue, shape, capsule_bytes, token))
+        Ok(IoQueue::new(Pipe::new(wire.stream, token), wire.queue, shape, capsule_bytes))
     }
 }
 

@@ -9,7 +9,8 @@ use crate::backend::Geometry;
 
 use super::admin::{AdminQueue, Heard};
 use super::association::{Association, HostConfig};
-use super::{HostError, IoQueue, NvmeUri};
+use super::queue::IoQueue;
+use super::{HostError, NvmeUri};
 
 /// See the module's description.
 pub struct Controller {
@@ -93,7 +94,7 @@ impl Controller {
     ///
     /// # Errors
     /// When there is no way to it, or it refuses.
-    pub fn queue<T>(
+    pub(crate) fn queue<T>(
         &self,
         number: u16,
         depth: u16,

@@ -31,7 +31,7 @@ use sys::ring::{Completed, Held, Ring};
 use crate::backend::Failure;
 use crate::jobs::Ended;
 
-use super::IoQueue;
+use super::Queue;
 use super::disk::Shared;
 use super::hazards::Hazards;
 use super::path::Call;
@@ -42,7 +42,7 @@ pub(super) enum Mail {
     /// To be done.
     Pieces(Vec<Piece>),
     /// There is a queue over a path.
-    Up { path: usize, generation: u64, queue: Box<IoQueue<Piece>>, state: AnaState },
+    Up { path: usize, generation: u64, queue: Box<dyn Queue<Piece>>, state: AnaState },
     /// The namespace can be reached so over a path.
     State { path: usize, generation: u64, state: AnaState },
     /// A path was lost.
@@ -56,7 +56,7 @@ pub(super) enum Mail {
 /// A path as a lane has it.
 #[derive(Default)]
 struct Slot {
-    queue: Option<Box<IoQueue<Piece>>>,
+    queue: Option<Box<dyn Queue<Piece>>>,
     generation: u64,
     /// `None` if what the controller says of it is not so, as a request has shown.
     state: Option<AnaState>,
@@ -72,7 +72,7 @@ pub(super) struct Lane {
     ring: Ring,
     slots: Vec<Slot>,
     /// Queues that are lost, of which the kernel still has something.
-    dying: Vec<IoQueue<Piece>>,
+    dying: Vec<Box<dyn Queue<Piece>>>,
     ready: VecDeque<Piece>,
     hazards: Hazards<Piece>,
     /// What is tried again at a time.
@@ -159,14 +159,14 @@ impl Lane {
             }
             return;
         }
-        let token = completed.token & !1;
-        let queues = self.slots.iter_mut().map(|slot| slot.queue.as_deref_mut()).enumerate();
+        let token = completed.token;
+        let queues = self.slots.iter_mut().map(|slot| slot.queue.as_mut()).enumerate();
         let mut queues = queues.filter_map(|(path, queue)| Some((path, queue?)));
         let mut ended = Vec::new();
-        if let Some((path, queue)) = queues.find(|(_, queue)| queue.token() == token) {
+        if let Some((path, queue)) = queues.find(|(_, queue)| queue.has(token)) {
             queue.complete(completed, &mut ended);
             all.extend(ended.into_iter().map(|one| (path, one)));
-        } else if let Some(queue) = self.dying.iter_mut().find(|queue| queue.token() == token) {
+        } else if let Some(queue) = self.dying.iter_mut().find(|queue| queue.has(token)) {
             // What it had has ended before.
             queue.complete(completed, &mut ended);
         }
@@ -228,7 +228,7 @@ impl Lane {
             let depth = usize::from(self.shared.config.depth);
             let Slot { queue: Some(queue), is_doubted, .. } = &mut self.slots[path] else { return };
             // A path that is there, and over which nothing is ever done, is none.
-            if *is_doubted && !(self.ready.is_empty() && queue.is_empty()) {
+            if *is_doubted && !(self.ready.is_empty() && queue.outstanding() == 0) {
                 self.without_ns.get_or_insert(self.now_ns);
             } else {
                 self.without_ns = None;
@@ -300,7 +300,7 @@ impl Lane {
         let Some(mut queue) = self.slots[path].queue.take() else { return };
         let mut ended = Vec::new();
         queue.lose(&mut ended);
-        self.dying.push(*queue);
+        self.dying.push(queue);
         for one in ended.into_iter().rev() {
             self.take(path, one);
         }
@@ -320,7 +320,8 @@ impl Lane {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        let is_busy = self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| !queue.is_empty());
+        let is_busy =
+            self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
         let times = [
             self.hazards.deadline_ns(),
             self.later.iter().map(|(at, _)| *at).min(),
@@ -362,7 +363,7 @@ impl Lane {
         for path in 0..self.slots.len() {
             let slot = &self.slots[path];
             let Some(queue) = &slot.queue else { continue };
-            if queue.tags().any(|piece| self.now_ns - piece.sent_ns >= most_ns) {
+            if queue.any(&|piece| self.now_ns - piece.sent_ns >= most_ns) {
                 let generation = slot.generation;
                 self.shared.cut_off(path, generation, SILENT);
                 self.drop_queue(path);

@@ -1,7 +1,7 @@
 //! The host: reaches namespaces over NVMe/TCP from this process, without the kernel's initiator.
 //!
 //! ```text
-//! NvmeUri ─► Controller (admin queue, keep-alive) ─► IoQueue ─► Ended
+//! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
 //! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
 //! discover: what can be connected to at an address
 //! identify: what a controller and its namespaces say of themselves
@@ -21,8 +21,10 @@ mod identified;
 mod lane;
 mod path;
 mod piece;
+mod pipe;
 mod post;
 mod queue;
+mod reach;
 mod uri;
 mod wire;
 
@@ -33,7 +35,7 @@ pub use discovery::discover;
 pub use disk::{Disk, DiskConfig, DiskEvent, Observer};
 pub use identified::{Identified, IdentifiedNamespace, identify};
 pub use piece::Done;
-pub use queue::IoQueue;
+pub(crate) use reach::Queue;
 pub use uri::{NvmeUri, NvmeUriError};
 
 use proto::nvme::Status;

@@ -20,7 +20,8 @@ use super::backoff::Backoff;
 use super::disk::{DiskEvent, Shared};
 use super::lane::Mail;
 use super::piece::Piece;
-use super::{HostError, IoQueue};
+use super::queue::IoQueue;
+use super::{HostError, Queue};
 
 /// Something for a path to do.
 pub(super) enum Call {
@@ -44,7 +45,7 @@ pub(super) enum Call {
 pub(super) struct Joined {
     association: Association,
     admin: AdminQueue,
-    queues: Vec<IoQueue<Piece>>,
+    queues: Vec<Box<dyn Queue<Piece>>>,
     state: AnaState,
 }
 
@@ -100,8 +101,8 @@ impl Path {
         let token = shared.next_token();
         let depth = shared.config.depth;
         let queues = (1..).zip(&shared.lanes);
-        let queues = queues.map(|(queue, _)| association.queue(queue, depth, token));
-        let queues = queues.collect::<Result<_, _>>()?;
+        let queue = |number| association.queue(number, depth, token).map(boxed);
+        let queues = queues.map(|(number, _)| queue(number)).collect::<Result<_, _>>()?;
         admin.watch(&association.controller)?;
         let state = admin.access_state(&association.controller, &association.namespace)?;
         Ok(Joined { association, admin, queues, state })
@@ -171,7 +172,7 @@ impl Path {
             Err(error) => return Over::Lost(format!("duplicate a descriptor: {error}")),
         }
         for (lane, queue) in self.shared.lanes.iter().zip(queues) {
-            lane.tell(Mail::Up { path, generation, queue: Box::new(queue), state });
+            lane.tell(Mail::Up { path, generation, queue, state });
         }
         self.last_reason.clear();
         self.is_doubted = false;
@@ -256,6 +257,10 @@ impl Path {
         }
         None
     }
+}
+
+fn boxed(queue: IoQueue<Piece>) -> Box<dyn Queue<Piece>> {
+    Box::new(queue)
 }
 
 impl Shared {

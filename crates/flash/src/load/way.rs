@@ -6,7 +6,7 @@ use sys::block::Block;
 use sys::ring::{Completed, Ring};
 
 use crate::backend::{Backend, Request};
-use crate::host::{Controller, IoQueue};
+use crate::host::{Controller, Queue};
 use crate::jobs::{Ended, Job, JobTimes, Jobs};
 
 use super::{Device, LoadError};
@@ -26,12 +26,12 @@ pub(super) enum Way<T> {
         controller: Arc<Controller>,
         /// Of the controller that the queue is of.
         generation: u64,
-        queue: Box<IoQueue<T>>,
+        queue: Box<dyn Queue<T>>,
         ended: Vec<Ended<T>>,
     },
 }
 
-impl<T> Way<T> {
+impl<T: Send + 'static> Way<T> {
     pub(super) fn open(device: &Device, job: u16, depth: u16) -> Result<Self, LoadError> {
         Ok(match device {
             Device::Local(backend) => Self::Local {
@@ -122,7 +122,7 @@ impl<T> Way<T> {
         if let Self::Remote { controller, generation, queue, .. } = self {
             controller.renew(*generation)?;
             match controller.queue(job + 1, depth, QUEUE) {
-                Ok((again, of)) => (**queue, *generation) = (again, of),
+                Ok((again, of)) => (*queue, *generation) = (Box::new(again), of),
                 Err(error) => {
                     // That one is gone, too.
                     *generation = controller.generation();
@@ -142,7 +142,7 @@ impl<T> Way<T> {
     }
 
     /// Whether nothing more can be asked.
-    pub(super) const fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         match self {
             Self::Local { .. } => false,
             Self::Remote { queue, .. } => queue.is_lost(),

@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
             || self.is_lost_for_good()
     }
 
-    const fn is_lost_for_good(&self) -> bool {
+    fn is_lost_for_good(&self) -> bool {
         self.way.is_lost() && self.config.reconnect.is_zero()
     }
 
