@@ -10,6 +10,9 @@ pub const LUNS_MAX: u16 = 1 << 14;
 pub struct Lun(u16);
 
 impl Lun {
+    /// 0, which every target answers for (SPC-4 6.33).
+    pub const FIRST: Self = Self(0);
+
     /// A number; `None` if it is too large.
     #[must_use]
     pub fn new(number: u16) -> Option<Self> {

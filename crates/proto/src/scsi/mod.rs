@@ -18,10 +18,13 @@
 //! plan         what a command takes of a device                 SBC-3 5
 //! outcome      how a command ends, and what is done before that
 //! unit         all of these for one logical unit
+//! ask, found   an initiator's end: commands as it writes them, answers as it reads them
 //! ```
 
+pub mod ask;
 mod attention;
 mod cdb;
+pub mod found;
 mod inquiry;
 mod lun;
 mod mode;

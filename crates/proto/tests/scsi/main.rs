@@ -1,5 +1,6 @@
 //! SCSI: a disk beside initiators that keep to the rules and ones that do not.
 
+mod ask;
 mod commands;
 mod data;
 mod reservations;
