@@ -3,6 +3,7 @@
 mod attach;
 mod bench;
 mod discover;
+mod initiator;
 mod load;
 mod reproduce;
 mod run;
@@ -19,6 +20,7 @@ use clap_complete::Shell;
 pub(crate) use attach::AttachFlags;
 pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
+pub(crate) use initiator::InitiatorFlags;
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};

@@ -29,6 +29,7 @@ mod watch;
 
 mod curve;
 mod host;
+mod initiator;
 mod layout;
 mod output;
 mod summary;

@@ -15,6 +15,7 @@
 pub mod backend;
 pub mod host;
 mod idle;
+pub mod initiator;
 mod jobs;
 pub mod load;
 mod pool;

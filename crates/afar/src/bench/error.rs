@@ -7,11 +7,15 @@ use flash::host::{HostError, NvmeUriError};
 use flash::load::LoadError;
 use measure::{Bytes, Duration};
 
+use crate::initiator::InitiatorError;
+
 /// Settings that make no load, or a disk that cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     #[error(transparent)]
     Nvme(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
     #[error(transparent)]
     Backend(#[from] UriError),
     #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
@@ -42,6 +46,10 @@ pub(crate) enum BenchError {
     Connect { name: String, source: HostError },
     #[error("{name}: there is no such subsystem; afar discover {address} lists those there are")]
     NoSubsystem { name: String, address: String },
+    #[error(
+        "{name}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { name: String, address: String },
     #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
     Queues { name: String, jobs: u16, queues: u16 },
     #[error(
@@ -77,6 +85,7 @@ impl BenchError {
             Self::Open { .. }
             | Self::Connect { .. }
             | Self::NoSubsystem { .. }
+            | Self::NoTarget { .. }
             | Self::Load(_)
             | Self::System(_) => false,
             _ => true,

@@ -106,7 +106,7 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
 }
 
 /// Flags that go with a job file.
-const BESIDE: [&str; 10] = [
+const BESIDE: [&str; 13] = [
     "target",
     "job",
     "overwrite",
@@ -115,6 +115,9 @@ const BESIDE: [&str; 10] = [
     "data_digest",
     "ctrl_loss_tmo",
     "host",
+    "initiator",
+    "chap_secret",
+    "chap_target_secret",
     "json",
     "quiet",
 ];

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use flash::backend::{BackendUri, Geometry};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri};
+use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use flash::load::{Device, LoadConfig, Order, Pace, Think};
 use measure::{Bytes, Duration};
 use proto::nvme::{Digests, Nqn, Status};
@@ -13,6 +14,7 @@ use proto::nvme::{Digests, Nqn, Status};
 use super::error::BenchError;
 use super::job::{Extent, Job, Place};
 use crate::flags::BenchFlags;
+use crate::initiator::{InitiatorError, NO_TARGET, SCHEME, initiator};
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// KATO of a host that lives as long as its load.
@@ -23,6 +25,7 @@ const KEEP_ALIVE_MS: u32 = 10_000;
 pub(crate) enum Source {
     Local(BackendUri),
     Remote(NvmeUri, HostConfig),
+    Iscsi(IscsiUri, InitiatorConfig),
 }
 
 /// A load that is complete but for what the disk says.
@@ -53,7 +56,7 @@ impl<'a> Plan<'a> {
         }
         let file = match &source {
             Source::Local(uri) => uri.file(),
-            Source::Remote(..) => None,
+            Source::Remote(..) | Source::Iscsi(..) => None,
         };
         // What is made for this load holds nothing yet.
         if job.read_percent < 100 && file.is_some_and(Path::exists) && !flags.overwrite {
@@ -186,6 +189,13 @@ fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
 }
 
 fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
+    if target.starts_with(SCHEME) {
+        let uri = target.parse().map_err(InitiatorError::from)?;
+        let digests =
+            proto::iscsi::Digests { header: flags.header_digest, data: flags.data_digest };
+        let config = initiator(&flags.initiator, &uri, digests)?;
+        return Ok(Source::Iscsi(uri, config));
+    }
     if !target.starts_with("nvme+") {
         return Ok(Source::Local(target.parse()?));
     }
@@ -215,6 +225,13 @@ impl Devices {
                 Ok(device)
             }
             Source::Remote(uri, host) => connect(uri, host, plan.job.threads, name()),
+            Source::Iscsi(uri, config) => match LogicalUnit::connect(uri, config) {
+                Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
+                Err(HostError::Login { status: NO_TARGET }) => {
+                    Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
+                }
+                Err(source) => Err(BenchError::Connect { name: name(), source }),
+            },
         }
     }
 }

@@ -68,9 +68,12 @@ impl Processors {
     pub(crate) fn of<'a>(sources: impl Iterator<Item = &'a Source>, what: String) -> Self {
         let mut target = Target::Own;
         for source in sources {
-            if let Source::Remote(uri, _) = source {
-                target = target.with(find(&uri.address));
-            }
+            let address = match source {
+                Source::Local(_) => continue,
+                Source::Remote(uri, _) => &uri.address,
+                Source::Iscsi(uri, _) => &uri.address,
+            };
+            target = target.with(find(address));
         }
         Self { what, target, looks: Vec::new() }
     }

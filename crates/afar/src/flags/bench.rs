@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use measure::{Bytes, Duration};
 
+use super::initiator::InitiatorFlags;
 use super::load::SpacingFlag;
 use crate::setting::seed;
 
@@ -18,6 +19,7 @@ use crate::setting::seed;
 #[command(after_help = NOTES)]
 pub(crate) struct BenchFlags {
     /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
+    /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1),
     /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini
     #[arg(value_name = "URI", required_unless_present = "job")]
     pub(crate) target: Option<String>,
@@ -83,7 +85,7 @@ pub(crate) struct BenchFlags {
     #[arg(value_parser = clap::value_parser!(u16).range(1..=4095))]
     pub(crate) iodepth: Option<u16>,
 
-    /// Threads, each with a queue of its own
+    /// Threads, each with a queue (over iSCSI, a session) of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) numjobs: u16,
@@ -132,10 +134,13 @@ pub(crate) struct BenchFlags {
     #[arg(long = "ctrl_loss_tmo", value_name = "TIME", default_value = "0s", help_heading = WIRE)]
     pub(crate) ctrl_loss_tmo: Duration,
 
-    /// Who this host says it is
+    /// Who this host says it is over NVMe/TCP
     #[arg(long, value_name = "NQN", help_heading = WIRE)]
     #[arg(default_value = "nqn.2026-11.local.afar:bench")]
     pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) initiator: InitiatorFlags,
 
     /// Find the curve of latency against load: what a closed loop reaches, then requests that
     /// arrive by themselves, at 10 to 95 % of that and on until latency explodes; or at these

@@ -164,11 +164,11 @@ impl Lane {
         let mut queues = queues.filter_map(|(path, queue)| Some((path, queue?)));
         let mut ended = Vec::new();
         if let Some((path, queue)) = queues.find(|(_, queue)| queue.has(token)) {
-            queue.complete(completed, &mut ended);
+            queue.complete(completed, self.now_ns, &mut ended);
             all.extend(ended.into_iter().map(|one| (path, one)));
         } else if let Some(queue) = self.dying.iter_mut().find(|queue| queue.has(token)) {
             // What it had has ended before.
-            queue.complete(completed, &mut ended);
+            queue.complete(completed, self.now_ns, &mut ended);
         }
     }
 

@@ -35,8 +35,11 @@ pub use discovery::discover;
 pub use disk::{Disk, DiskConfig, DiskEvent, Observer};
 pub use identified::{Identified, IdentifiedNamespace, identify};
 pub use piece::Done;
-pub(crate) use reach::Queue;
+pub(crate) use pipe::{Moved, Pipe};
+pub(crate) use reach::{Pending, Queue};
+pub(crate) use uri::address_of;
 pub use uri::{NvmeUri, NvmeUriError};
+pub(crate) use wire::dial;
 
 use proto::nvme::Status;
 
@@ -59,7 +62,13 @@ pub enum HostError {
         /// Its answer.
         status: Status,
     },
-    /// What came is not NVMe/TCP, or not what was asked for.
+    /// The target does not let it in, or does not know what it is asked for (RFC 7143 11.13.5).
+    #[error("log in to the target: {}", crate::initiator::login_text(*status))]
+    Login {
+        /// Class and detail.
+        status: u16,
+    },
+    /// What came is not of the protocol, or not what was asked for.
     #[error("{operation}: {reason}")]
     Protocol {
         /// What was being done.

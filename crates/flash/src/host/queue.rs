@@ -155,7 +155,7 @@ impl<T: Send> Queue<T> for IoQueue<T> {
         self.pipe.has(token)
     }
 
-    fn complete(&mut self, completed: Completed, ended: &mut Vec<Ended<T>>) {
+    fn complete(&mut self, completed: Completed, _now_ns: u64, ended: &mut Vec<Ended<T>>) {
         match self.pipe.complete(completed) {
             Moved::Came(input, count) => {
                 self.read(&input[..count], ended);

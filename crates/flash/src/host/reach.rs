@@ -23,13 +23,23 @@ pub(crate) trait Queue<T>: Send {
     fn has(&self, token: u64) -> bool;
 
     /// Takes such a completion.
-    fn complete(&mut self, completed: Completed, ended: &mut Vec<Ended<T>>);
+    fn complete(&mut self, completed: Completed, now_ns: u64, ended: &mut Vec<Ended<T>>);
 
     /// Requests that have not ended.
     fn outstanding(&self) -> usize;
 
     /// Whether one of them was asked by somebody like this.
     fn any(&self, is_like: &dyn Fn(&T) -> bool) -> bool;
+
+    /// When to look at it next, if nothing happens before.
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Looks whether its peer is still there, once it is time.
+    fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
+        let _ = (now_ns, ended);
+    }
 
     /// Ends it. Nobody knows what became of requests that were not answered.
     fn lose(&mut self, ended: &mut Vec<Ended<T>>);

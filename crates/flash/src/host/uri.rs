@@ -44,17 +44,22 @@ impl FromStr for NvmeUri {
             None => (rest, None),
         };
         let subsystem = Nqn::new(name).ok_or_else(|| fail("a name has 1 to 223 bytes"))?;
-        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        if host.is_empty() {
-            return Err(fail("no host is named"));
-        }
-        let has_port = match address.strip_prefix('[') {
-            Some(rest) => rest.contains("]:"),
-            None => address.contains(':'),
-        };
-        let address = if has_port { address.to_owned() } else { format!("{address}:{PORT}") };
+        let address = address_of(address, PORT).ok_or_else(|| fail("no host is named"))?;
         Ok(Self { address, subsystem, namespace })
     }
+}
+
+/// A host and its port, or this one if it names none; `None` if there is no host.
+pub(crate) fn address_of(text: &str, port: u16) -> Option<String> {
+    let host = text.rsplit_once(':').map_or(text, |(host, _)| host);
+    if host.is_empty() {
+        return None;
+    }
+    let has_port = match text.strip_prefix('[') {
+        Some(rest) => rest.contains("]:"),
+        None => text.contains(':'),
+    };
+    Some(if has_port { text.to_owned() } else { format!("{text}:{port}") })
 }
 
 impl fmt::Display for NvmeUri {

@@ -33,7 +33,7 @@ impl Wire {
     /// Connects, and agrees on how to speak.
     pub(crate) fn connect(address: &str, depth: u16, digests: Digests) -> Result<Self, HostError> {
         let operation = "connect to the target";
-        let stream = dial(address).map_err(network(operation))?;
+        let stream = dial(address, PATIENCE).map_err(network(operation))?;
         let mut out = Vec::new();
         let queue = HostQueue::begin(depth, digests, &mut out);
         let mut wire = Self {
@@ -175,14 +175,15 @@ impl Wire {
     }
 }
 
-fn dial(address: &str) -> std::io::Result<TcpStream> {
+/// Connects to a name or address, and waits as long for anything that is sent there.
+pub(crate) fn dial(address: &str, patience: Duration) -> std::io::Result<TcpStream> {
     let mut last = std::io::Error::other("no such host");
     for address in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, patience) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
                 return Ok(stream);
             }
             Err(error) => last = error,

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::backend::{Backend, Geometry};
 use crate::host::{Controller, HostError};
+use crate::initiator::LogicalUnit;
 
 pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
@@ -38,6 +39,8 @@ pub enum Device {
     Local(Arc<dyn Backend>),
     /// A namespace of a target.
     Remote(Arc<Controller>),
+    /// A logical unit of a target.
+    Iscsi(Arc<LogicalUnit>),
 }
 
 /// Why there was no load, or no more of it.
@@ -82,6 +85,7 @@ impl Device {
         match self {
             Self::Local(backend) => backend.geometry(),
             Self::Remote(controller) => controller.geometry(),
+            Self::Iscsi(unit) => unit.geometry(),
         }
     }
 
@@ -91,6 +95,7 @@ impl Device {
         match self {
             Self::Local(_) => 8 << 20,
             Self::Remote(controller) => controller.transfer_bytes(),
+            Self::Iscsi(unit) => unit.transfer_bytes(),
         }
     }
 }

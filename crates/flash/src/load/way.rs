@@ -6,7 +6,7 @@ use sys::block::Block;
 use sys::ring::{Completed, Ring};
 
 use crate::backend::{Backend, Request};
-use crate::host::{Controller, Queue};
+use crate::host::Queue;
 use crate::jobs::{Ended, Job, JobTimes, Jobs};
 
 use super::{Device, LoadError};
@@ -23,7 +23,7 @@ pub(super) enum Way<T> {
         ended: Vec<Ended<T>>,
     },
     Remote {
-        controller: Arc<Controller>,
+        device: Device,
         /// Of the controller that the queue is of.
         generation: u64,
         queue: Box<dyn Queue<T>>,
@@ -39,10 +39,9 @@ impl<T: Send + 'static> Way<T> {
                 jobs: Jobs::new(JOBS),
                 ended: Vec::new(),
             },
-            Device::Remote(controller) => {
-                let (queue, generation) = controller.queue(job + 1, depth, QUEUE)?;
-                let (controller, queue) = (Arc::clone(controller), Box::new(queue));
-                Self::Remote { controller, generation, queue, ended: Vec::new() }
+            Device::Remote(_) | Device::Iscsi(_) => {
+                let (queue, generation) = connect(device, job, depth)?;
+                Self::Remote { device: device.clone(), generation, queue, ended: Vec::new() }
             }
         })
     }
@@ -92,7 +91,7 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn complete(&mut self, ring: &mut Ring, completed: Completed, now_ns: u64) {
         match self {
             Self::Local { jobs, ended, .. } => ended.extend(jobs.complete(ring, completed, now_ns)),
-            Self::Remote { queue, ended, .. } => queue.complete(completed, ended),
+            Self::Remote { queue, ended, .. } => queue.complete(completed, now_ns, ended),
         }
     }
 
@@ -100,7 +99,10 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn ended(&mut self, now_ns: u64) -> Option<Ended<T>> {
         match self {
             Self::Local { jobs, ended, .. } => ended.pop().or_else(|| jobs.next_due(now_ns)),
-            Self::Remote { ended, .. } => ended.pop(),
+            Self::Remote { queue, ended, .. } => {
+                queue.look(now_ns, ended);
+                ended.pop()
+            }
         }
     }
 
@@ -113,21 +115,24 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         match self {
             Self::Local { jobs, .. } => jobs.deadline_ns(),
-            Self::Remote { .. } => None,
+            Self::Remote { queue, .. } => queue.deadline_ns(),
         }
     }
 
     /// Finds another way to a device whose connection was lost and has nothing under way.
     pub(super) fn renew(&mut self, job: u16, depth: u16) -> Result<(), LoadError> {
-        if let Self::Remote { controller, generation, queue, .. } = self {
+        let Self::Remote { device, generation, queue, .. } = self else { return Ok(()) };
+        if let Device::Remote(controller) = &device {
             controller.renew(*generation)?;
-            match controller.queue(job + 1, depth, QUEUE) {
-                Ok((again, of)) => (*queue, *generation) = (Box::new(again), of),
-                Err(error) => {
+        }
+        match connect(device, job, depth) {
+            Ok((again, of)) => (*queue, *generation) = (again, of),
+            Err(error) => {
+                if let Device::Remote(controller) = &device {
                     // That one is gone, too.
                     *generation = controller.generation();
-                    return Err(error.into());
                 }
+                return Err(error);
             }
         }
         Ok(())
@@ -147,5 +152,23 @@ impl<T: Send + 'static> Way<T> {
             Self::Local { .. } => false,
             Self::Remote { queue, .. } => queue.is_lost(),
         }
+    }
+}
+
+type Connected<T> = (Box<dyn Queue<T>>, u64);
+
+// A queue of its own for a job, and the generation of the controller that it is of.
+fn connect<T: Send + 'static>(
+    device: &Device,
+    job: u16,
+    depth: u16,
+) -> Result<Connected<T>, LoadError> {
+    match device {
+        Device::Remote(controller) => {
+            let (queue, generation) = controller.queue(job + 1, depth, QUEUE)?;
+            Ok((Box::new(queue), generation))
+        }
+        Device::Iscsi(unit) => Ok((Box::new(unit.queue(job + 1, depth, QUEUE)?), 0)),
+        Device::Local(_) => unreachable!("it has no queue"),
     }
 }

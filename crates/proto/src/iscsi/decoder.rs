@@ -67,6 +67,12 @@ pub enum Fatal {
     /// The login has failed; its initiator was told.
     #[error("the login ended with status {0:#06x}")]
     Login(u16),
+    /// The target does without digests that this end requires (13.1).
+    #[error("it does not use the digests that are required")]
+    NoDigests,
+    /// The target has not proved who it is, or wants no proof of this end (12.1).
+    #[error("the target takes no CHAP, or has not proved who it is")]
+    NoProof,
     /// What a target answers is about nothing that was asked.
     #[error("an answer with opcode {opcode:#04x} fits nothing that was asked")]
     Unasked {

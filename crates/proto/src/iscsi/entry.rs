@@ -175,7 +175,7 @@ impl Entry {
         match self.step {
             Step::Method => {
                 if value("AuthMethod") != Some("CHAP") {
-                    return Err(BAD);
+                    return Err(Fatal::NoProof);
                 }
                 let all: Vec<String> =
                     Algorithm::ALL.iter().map(|one| (*one as u8).to_string()).collect();
@@ -191,7 +191,7 @@ impl Entry {
             }
             Step::Proof(algorithm) => {
                 if !self.response.stage.transits || !self.is_proved(algorithm, value) {
-                    return Err(BAD);
+                    return Err(Fatal::NoProof);
                 }
                 self.step = Step::Operational;
                 self.offer(&mut data);
@@ -205,8 +205,11 @@ impl Entry {
                     self.ask(OPERATIONAL, Some(FULL_FEATURE), &[], out);
                     return Ok(None);
                 }
-                if self.response.stage.next != FULL_FEATURE || !self.has_digests() {
+                if self.response.stage.next != FULL_FEATURE {
                     return Err(BAD);
+                }
+                if !self.has_digests() {
+                    return Err(Fatal::NoDigests);
                 }
                 return Ok(Some(self.enter()));
             }
@@ -263,6 +266,7 @@ impl Entry {
         let is_discovery = self.config.target.is_none();
         match self.parameters.settle(key, value, &self.config.wishes, is_discovery) {
             Said::Value(result) if result == value => Ok(()),
+            _ if matches!(key, "HeaderDigest" | "DataDigest") => Err(Fatal::NoDigests),
             Said::Value(_) | Said::Reject | Said::Broken => Err(BAD),
             // Declarations, and what a target says of itself.
             Said::Nothing | Said::Irrelevant | Said::NotUnderstood => Ok(()),

@@ -175,7 +175,8 @@ impl Entries<'_> {
 }
 
 /// Kinds of disks that have names of their own.
-const SCHEMES: [&str; 7] = ["nvme+tcp:", "file:", "memory:", "null:", "model:", "fault:", "trace:"];
+const SCHEMES: [&str; 8] =
+    ["nvme+tcp:", "iscsi:", "file:", "memory:", "null:", "model:", "fault:", "trace:"];
 
 fn is_uri(name: &str) -> bool {
     SCHEMES.iter().any(|scheme| name.starts_with(scheme))

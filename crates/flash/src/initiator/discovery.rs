@@ -1,0 +1,32 @@
+//! Which targets there are at an address (RFC 7143 4.3, Appendix C).
+
+use proto::iscsi::TargetRecord;
+
+use crate::host::HostError;
+
+use super::IscsiUri;
+use super::config::InitiatorConfig;
+use super::session::Session;
+
+/// Asks a portal, in a session for that alone, which targets it lets this initiator see.
+///
+/// # Errors
+/// When there is no way to it, or it does not answer as one.
+pub fn discover(
+    address: &str,
+    user: Option<&str>,
+    config: &InitiatorConfig,
+) -> Result<Vec<TargetRecord>, HostError> {
+    let uri = IscsiUri {
+        user: user.map(str::to_owned),
+        address: address.to_owned(),
+        target: String::new(),
+        lun: None,
+        connections: 1,
+        target_user: None,
+    };
+    let mut session = Session::discover(&uri, config)?;
+    let targets = session.targets()?;
+    session.log_out();
+    Ok(targets)
+}
