@@ -218,6 +218,15 @@ impl Reserved {
         step
     }
 
+    /// Whether an initiator may not write any more that could when it began to.
+    pub(super) fn bars_writing(&self, nexus: Nexus) -> bool {
+        self.is_held.load(Ordering::Acquire)
+            && match &self.lock().scsi {
+                Scsi::Unit(unit) => unit.bars_writing(nexus),
+                Scsi::Kept(_) => false,
+            }
+    }
+
     /// How often something has happened to the logical unit.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)

@@ -3,6 +3,7 @@
 mod backends;
 mod disk;
 mod hostile;
+mod initiators;
 mod paths;
 mod proxy;
 mod remote;

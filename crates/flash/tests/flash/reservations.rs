@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use flash::target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
-use measure::Duration;
 use proto::nvme::{
     Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Property, Range,
     Status, Submission,
@@ -15,13 +14,13 @@ use crate::hostile::{answer, dial, ic_req};
 use crate::remote::{NAME, memory, nqn, serve};
 
 /// A host of a target, with one I/O queue.
-struct Raw {
+pub(crate) struct Raw {
     io: TcpStream,
     _admin: TcpStream,
 }
 
-const BLOCK: u32 = 512;
-const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
+pub(crate) const BLOCK: u32 = 512;
+pub(crate) const CONFLICT: Status = Status::RESERVATION_CONFLICT.do_not_retry();
 const ONE: Range = Range { first: 0, count: 1, forced: false };
 /// The kind of PDU that asks for data.
 const R2T: u8 = 0x09;
@@ -61,7 +60,7 @@ fn queue(target: &Target, host_id: [u8; 16], number: u16, controller_id: u16) ->
 }
 
 impl Raw {
-    fn connect(target: &Target, host_id: [u8; 16]) -> Self {
+    pub(crate) fn connect(target: &Target, host_id: [u8; 16]) -> Self {
         let (mut admin, controller) = queue(target, host_id, 0, 0xffff);
         let property = Property { offset: 0x14, is_wide: false };
         let enable = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_0001 });
@@ -76,8 +75,17 @@ impl Raw {
         ended(&mut self.io).0
     }
 
-    fn write(&mut self) -> Status {
+    pub(crate) fn write(&mut self) -> Status {
         self.command(Io::Write(ONE), &[7; BLOCK as usize])
+    }
+
+    pub(crate) fn write_at(&mut self, first: u64) -> Status {
+        self.command(Io::Write(Range { first, ..ONE }), &[7; BLOCK as usize])
+    }
+
+    /// Whether it may.
+    pub(crate) fn reads(&mut self) -> bool {
+        self.asks(Io::Read(ONE), BLOCK).is_ok()
     }
 
     fn asks(&mut self, io: Io, length: u32) -> Result<Vec<u8>, Status> {
@@ -95,12 +103,12 @@ impl Raw {
         }
     }
 
-    fn register(&mut self, key: u64, persistence: u8) -> Status {
+    pub(crate) fn register(&mut self, key: u64, persistence: u8) -> Status {
         let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence };
         self.command(io, &keys(0, key))
     }
 
-    fn acquire(&mut self, [key, other]: [u64; 2], action: u8) -> Status {
+    pub(crate) fn acquire(&mut self, [key, other]: [u64; 2], action: u8) -> Status {
         let io = Io::ReservationAcquire { action, ignores_key: false, kind: 1 };
         self.command(io, &keys(key, other))
     }
@@ -164,10 +172,6 @@ fn what_persists_is_reserved_by_the_next_target() {
         let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
         let config = TargetConfig {
             nvme: vec!["127.0.0.1:0".parse().expect("an address")],
-            shards: 1,
-            busy_poll: Duration::from_us(0),
-            traces: false,
-            limits: Limits::default(),
             ..TargetConfig::default()
         };
         Target::start(&config, vec![subsystem]).expect("it can listen")

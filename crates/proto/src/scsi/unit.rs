@@ -141,6 +141,15 @@ impl LogicalUnit {
         !is_held && is_usual && self.seen.get(&nexus).is_some_and(has_none)
     }
 
+    /// Whether what others have reserved bars an initiator from writing now.
+    #[must_use]
+    pub fn bars_writing(&self, nexus: Nexus) -> bool {
+        let is_known = |seen: &Seen| self.reservations.admits(&seen.id, Access::Write);
+        self.elsewhere.bars_writing
+            || self.reserved.is_some_and(|by| by != nexus)
+            || !self.seen.get(&nexus).is_some_and(is_known)
+    }
+
     /// An initiator can be heard from now on; it is told that the logical unit is new to it.
     pub fn attach(&mut self, nexus: Nexus, id: TransportId) {
         let mut attentions = Attentions::default();

@@ -207,6 +207,15 @@ impl IscsiSession {
                 }
             }
         }
+        // Somebody else may have reserved it while data was on its way.
+        let writes = match &pending.doing {
+            Doing::Plan(plan) => plan.operation.writes() && pending.wanted > 0,
+            Doing::Unmap(_) => true,
+            Doing::Parameters(_) | Doing::Abort(_) => false,
+        };
+        if writes && pending.namespace.reserved.bars_writing(nexus) {
+            return self.end(task, &Outcome::conflict(), out, site);
+        }
         self.hold(task, out, site)
     }
 
