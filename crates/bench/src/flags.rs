@@ -109,6 +109,8 @@ pub(crate) enum FlashPart {
     Throughput,
     /// This machine's disk, remote against local
     Disk,
+    /// iSCSI beside tgt, both loaded by iscsi-perf and by afar
+    Iscsi,
     /// Every message size over a network of its own, MTU 1500 and 9000, with and without offload
     Network,
 }

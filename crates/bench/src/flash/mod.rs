@@ -3,6 +3,7 @@
 //! The target has the first processor and the load the second.
 
 mod echo;
+mod iscsi;
 mod network;
 mod serve;
 
@@ -14,7 +15,7 @@ use crate::flags::FlashPart;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::Spread;
 
-use serve::{Load, Run, Server};
+use serve::{IscsiServer, Load, Run, Server};
 
 /// Spinning: longer than any answer takes.
 const SPIN: &str = "100us";
@@ -58,7 +59,13 @@ const LARGE: Case = Case {
 /// # Errors
 /// When a program is missing or fails.
 pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Failure> {
-    let all = [FlashPart::Latency, FlashPart::Throughput, FlashPart::Disk, FlashPart::Network];
+    let all = [
+        FlashPart::Latency,
+        FlashPart::Throughput,
+        FlashPart::Disk,
+        FlashPart::Iscsi,
+        FlashPart::Network,
+    ];
     let parts = if parts.is_empty() { &all[..] } else { parts };
     let (mut text, mut results, mut verdicts) = (String::new(), Map::new(), Vec::new());
     for part in parts {
@@ -66,6 +73,7 @@ pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Fail
             FlashPart::Latency => ("latency", latency(context)?),
             FlashPart::Throughput => ("throughput", throughput(context)?),
             FlashPart::Disk => ("disk", disk(context)?),
+            FlashPart::Iscsi => ("iscsi", iscsi::run(context)?),
             FlashPart::Network => ("network", network::run(context)?),
         };
         text += &part.text;
@@ -136,7 +144,7 @@ fn throughput(context: &Context) -> Result<Part, Failure> {
     let (mut results, mut verdicts) = (Map::new(), Vec::new());
     let mut cost = Vec::new();
     let tgt = serve::Tgt::start(context)?;
-    let peer = context.alternate("tgt, 32 deep", &[()], |()| tgt.load(context, 32))?;
+    let peer = context.alternate("tgt, 32 deep", &[()], |()| tgt.load_by_libiscsi(context, 32))?;
     drop(tgt);
     let peer = column(&peer[0]);
     table.row(vec![

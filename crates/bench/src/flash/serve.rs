@@ -42,6 +42,51 @@ pub(super) struct Server {
     uri: String,
 }
 
+/// A target that speaks iSCSI, ours or tgt, with its logical unit.
+pub(super) trait IscsiServer {
+    fn pid(&self) -> u32;
+    fn uri(&self) -> String;
+
+    /// Loads it with iscsi-perf, which ends by itself after a time only when it is told to.
+    fn load_by_libiscsi(&self, context: &Context, depth: u16) -> Result<Run, Failure> {
+        let before = processor_us(self.pid())?;
+        let mut command = pinned("1")?;
+        command.push(find("timeout", "coreutils")?);
+        let seconds = context.size("4", "2");
+        command.extend(words(&["--preserve-status", "-s", "INT", seconds]));
+        command.push(find("iscsi-perf", "libiscsi-bin")?);
+        command.extend(words(&["-m", &depth.to_string(), "-b", "8", "-r", &self.uri()]));
+        let said = Job::start(context, &command)?.finish(LONG)?;
+        let seconds: f64 = seconds.parse().unwrap_or(1.0);
+        // "iops average 31093 (121 MB/s)", the last of those.
+        let iops = said.rsplit("iops average ").next().and_then(|rest| rest.split(' ').next());
+        let iops = iops.and_then(|iops| iops.parse::<f64>().ok()).filter(|iops| *iops > 0.0);
+        let wanted = "iops average";
+        let iops = iops.ok_or(Failure::Unreadable { program: "iscsi-perf", wanted, said })?;
+        let target_us = (processor_us(self.pid())? - before) / (iops * seconds);
+        // It says nothing of latency, which is the time of one where there is only one.
+        Ok(Run { iops, p50_us: f64::from(depth) * 1e6 / iops, target_us, host_us: 0.0 })
+    }
+
+    /// Loads it with our initiator.
+    fn load_by_afar(&self, context: &Context, load: Load) -> Result<Run, Failure> {
+        let before = processor_us(self.pid())?;
+        let (mut run, count) = bench(context, &self.uri(), load, pinned("1")?)?;
+        run.target_us = (processor_us(self.pid())? - before) / count;
+        Ok(run)
+    }
+}
+
+impl IscsiServer for Server {
+    fn pid(&self) -> u32 {
+        self.job.pid()
+    }
+
+    fn uri(&self) -> String {
+        self.uri.clone()
+    }
+}
+
 fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
@@ -103,6 +148,25 @@ impl Server {
         let mut job = Job::start(context, &command)?;
         wait_for(&mut job, port)?;
         Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })
+    }
+
+    /// As [`Server::start`], over iSCSI.
+    pub(super) fn start_iscsi(context: &Context, device: &str) -> Result<Self, Failure> {
+        let port = free_port()?;
+        let mut command = pinned("0")?;
+        command.push(context.afar.clone().into());
+        let (disk, address) = (format!("disk={device}"), format!("127.0.0.1:{port}"));
+        command.extend(words(&["serve", &disk, "--iscsi", &address, "--shards", "1", "--quiet"]));
+        let mut job = Job::start(context, &command)?;
+        wait_for(&mut job, port)?;
+        Ok(Self { job, uri: format!("iscsi://{address}/iqn.2026-11.local.afar:disk/0") })
+    }
+
+    /// Share of a processor that it takes while nobody asks for anything, in so many seconds.
+    pub(super) fn idle(&self, seconds: u64) -> Result<f64, Failure> {
+        let before = processor_us(self.job.pid())?;
+        std::thread::sleep(Duration::from_secs(seconds));
+        Ok((processor_us(self.job.pid())? - before) / (seconds as f64 * 1e6))
     }
 
     /// In a network namespace, at an address that it has there.
@@ -216,26 +280,15 @@ impl Tgt {
         }
         Ok(tgt)
     }
+}
 
-    /// Loads it with iscsi-perf, which ends by itself after a time only when it is told to.
-    pub(super) fn load(&self, context: &Context, depth: u16) -> Result<Run, Failure> {
-        let before = processor_us(self.job.pid())?;
-        let mut command = pinned("1")?;
-        let uri = format!("iscsi://127.0.0.1:{}/{IQN}/1", self.port);
-        command.push(find("timeout", "coreutils")?);
-        let seconds = context.size("4", "2");
-        command.extend(words(&["--preserve-status", "-s", "INT", seconds]));
-        command.push(find("iscsi-perf", "libiscsi-bin")?);
-        command.extend(words(&["-m", &depth.to_string(), "-b", "8", "-r", &uri]));
-        let said = Job::start(context, &command)?.finish(LONG)?;
-        let seconds: f64 = seconds.parse().unwrap_or(1.0);
-        // "iops average 31093 (121 MB/s)", the last of those.
-        let iops = said.rsplit("iops average ").next().and_then(|rest| rest.split(' ').next());
-        let iops = iops.and_then(|iops| iops.parse::<f64>().ok()).filter(|iops| *iops > 0.0);
-        let wanted = "iops average";
-        let iops = iops.ok_or(Failure::Unreadable { program: "iscsi-perf", wanted, said })?;
-        let target_us = (processor_us(self.job.pid())? - before) / (iops * seconds);
-        Ok(Run { iops, p50_us: 0.0, target_us, host_us: 0.0 })
+impl IscsiServer for Tgt {
+    fn pid(&self) -> u32 {
+        self.job.pid()
+    }
+
+    fn uri(&self) -> String {
+        format!("iscsi://127.0.0.1:{}/{IQN}/1", self.port)
     }
 }
 
