@@ -47,15 +47,14 @@ pub(super) trait IscsiServer {
     fn pid(&self) -> u32;
     fn uri(&self) -> String;
 
-    /// Loads it with iscsi-perf, which ends by itself after a time only when it is told to.
+    /// Loads it with iscsi-perf.
     fn load_by_libiscsi(&self, context: &Context, depth: u16) -> Result<Run, Failure> {
         let before = processor_us(self.pid())?;
         let mut command = pinned("1")?;
-        command.push(find("timeout", "coreutils")?);
         let seconds = context.size("4", "2");
-        command.extend(words(&["--preserve-status", "-s", "INT", seconds]));
         command.push(find("iscsi-perf", "libiscsi-bin")?);
-        command.extend(words(&["-m", &depth.to_string(), "-b", "8", "-r", &self.uri()]));
+        let depth_word = depth.to_string();
+        command.extend(words(&["-m", &depth_word, "-b", "8", "-r", "-t", seconds, &self.uri()]));
         let said = Job::start(context, &command)?.finish(LONG)?;
         let seconds: f64 = seconds.parse().unwrap_or(1.0);
         // "iops average 31093 (121 MB/s)", the last of those.
