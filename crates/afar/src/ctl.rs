@@ -14,6 +14,8 @@ use crate::control::{Reply, Request, RunState, address};
 use crate::failure::Failure;
 use crate::flags::CtlFlags;
 use crate::identify::identify;
+use crate::identify_unit::identify_unit;
+use crate::initiator::{InitiatorError, SCHEME};
 use crate::setting::{Change, SettingError};
 use crate::summary::count;
 use crate::terminal;
@@ -30,10 +32,16 @@ pub(crate) enum CtlError {
     Words(String),
     #[error(transparent)]
     Uri(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
     #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
     Host(String),
     #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
     NoSubsystem { uri: String, address: String },
+    #[error(
+        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { uri: String, address: String },
     #[error("{uri}: {source}; check the address, and that a target listens there")]
     Controller { uri: String, source: HostError },
     #[error(transparent)]
@@ -63,6 +71,9 @@ pub(crate) fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
             let pid = number(pid)?;
             let change = Change::from_words(&flags.words[2..]).map_err(CtlError::Setting)?;
             show(&ask(pid, &Request::Set(change))?, flags.json)
+        }
+        ["identify", uri] if uri.starts_with(SCHEME) => {
+            identify_unit(uri, &flags.initiator, flags.json)?
         }
         ["identify", uri] => identify(uri, &flags.host, flags.json)?,
         _ => return Err(CtlError::Words(words.join(" ")).into()),

@@ -4,12 +4,15 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use flash::host::{HostConfig, HostError, discover as ask};
+use flash::initiator::{IscsiUri, discover as ask_targets};
+use proto::iscsi::{Digests, TargetRecord};
 use proto::nvme::Nqn;
 use proto::nvme::log::DiscoveryPage;
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::flags::DiscoverFlags;
+use crate::initiator::{InitiatorError, initiator};
 use crate::setting::with_port;
 use crate::terminal;
 
@@ -18,18 +21,26 @@ use crate::terminal;
 pub(crate) enum DiscoverError {
     #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
     Host(String),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
     #[error("{address}: {source}; check the address, and that a target listens there")]
     Target { address: String, source: HostError },
 }
 
 /// NVMe/TCP's port of I/O controllers, where targets of afar answer discovery too (TCP 3.1.1).
 const PORT: u16 = 4420;
+/// RFC 7143 4.2.7.4.
+const ISCSI_PORT: u16 = 3260;
+const ISCSI: &str = "iscsi://";
 
 /// Runs `afar discover`.
 ///
 /// # Errors
 /// When nobody answers.
 pub(crate) fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    if let Some(portal) = flags.address.strip_prefix(ISCSI) {
+        return discover_targets(portal, flags);
+    }
     let nobody = || DiscoverError::Host(flags.host.clone());
     let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
     let address = with_port(&flags.address, PORT);
@@ -38,6 +49,62 @@ pub(crate) fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let text = if flags.json { to_json(&page) } else { to_table(&page) };
     terminal::answer(&text).map_err(Failure::Stdout)?;
     Ok(ExitCode::SUCCESS)
+}
+
+// Over iSCSI.
+fn discover_targets(portal: &str, flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    let (user, address) = match portal.trim_end_matches('/').rsplit_once('@') {
+        Some((user, address)) => (Some(user.to_owned()), address),
+        None => (None, portal.trim_end_matches('/')),
+    };
+    let portal = IscsiUri::portal(user, with_port(address, ISCSI_PORT));
+    let config = initiator(&flags.initiator, &portal, Digests::default());
+    let config = config.map_err(DiscoverError::from)?;
+    let address = portal.address.clone();
+    let targets = ask_targets(&portal, &config)
+        .map_err(|source| DiscoverError::Target { address, source })?;
+    let text = if flags.json { targets_to_json(&targets) } else { targets_to_table(&targets) };
+    terminal::answer(&text).map_err(Failure::Stdout)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+// RFC 7143 13.8: an address, and the portal group that it is of.
+fn parts(address: &str) -> (&str, Option<&str>) {
+    address.rsplit_once(',').map_or((address, None), |(place, group)| (place, Some(group)))
+}
+
+fn targets_to_json(targets: &[TargetRecord]) -> String {
+    let targets: Vec<_> = targets
+        .iter()
+        .map(|target| {
+            let portals = target.addresses.iter().map(|address| {
+                let (address, group) = parts(address);
+                json!({ "address": address, "group": group })
+            });
+            json!({ "target": target.name, "portals": portals.collect::<Vec<_>>() })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "targets": targets }))
+}
+
+fn targets_to_table(targets: &[TargetRecord]) -> String {
+    let wide = targets.iter().map(|target| target.name.chars().count()).max().unwrap_or(0).max(6);
+    let mut text = String::new();
+    let mut row = |name: &str, address: &str, group: &str| {
+        let _infallible = writeln!(text, "{name:<wide$}  {group:<5}  {address}");
+    };
+    row("TARGET", "ADDRESS", "GROUP");
+    for target in targets {
+        for address in &target.addresses {
+            let (place, group) = parts(address);
+            row(&target.name, place, group.unwrap_or("-"));
+        }
+        if target.addresses.is_empty() {
+            // It is where it was asked for.
+            row(&target.name, "-", "-");
+        }
+    }
+    text
 }
 
 fn to_json(page: &DiscoveryPage) -> String {
@@ -112,6 +179,25 @@ mod tests {
         assert_eq!(json["generation"], 7);
         assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
         assert_eq!(json["entries"][0]["port"], "4420");
+    }
+
+    #[test]
+    fn targets_have_columns_and_names() {
+        let addresses = vec!["10.0.0.2:3260,1".to_owned(), "[::1]:3260,2".to_owned()];
+        let one = TargetRecord { name: "iqn.x:disk".to_owned(), addresses };
+        let other = TargetRecord { name: "iqn.x:d".to_owned(), addresses: Vec::new() };
+        let both = [one, other];
+        assert_eq!(
+            targets_to_table(&both),
+            "TARGET      GROUP  ADDRESS\n\
+             iqn.x:disk  1      10.0.0.2:3260\n\
+             iqn.x:disk  2      [::1]:3260\n\
+             iqn.x:d     -      -\n"
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&targets_to_json(&both)).expect("it is JSON");
+        assert_eq!(json["targets"][0]["portals"][1]["address"], "[::1]:3260");
+        assert_eq!(json["targets"][0]["portals"][1]["group"], "2");
     }
 
     #[test]

@@ -107,7 +107,8 @@ impl Failure {
             Self::Attach(error) if error.is_usage() => USAGE,
             Self::Attach(error) if error.is_environment() => ENVIRONMENT,
             Self::Bench(error) if error.is_usage() => USAGE,
-            Self::Top(TopError::Interval(_)) | Self::Discover(DiscoverError::Host(_)) => USAGE,
+            Self::Top(TopError::Interval(_)) => USAGE,
+            Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
             Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
@@ -128,7 +129,7 @@ impl Failure {
             Self::Calibration(_) | Self::Unwritten { .. } | Self::Record { .. } => OURS,
             Self::Ctl(error) => match error {
                 CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
-                CtlError::Uri(_) | CtlError::Host(_) => USAGE,
+                CtlError::Uri(_) | CtlError::Host(_) | CtlError::Initiator(_) => USAGE,
                 _ => FAILED,
             },
             Self::Probe(_) | Self::Load(_) | Self::Stdout(_) => FAILED,

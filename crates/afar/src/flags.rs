@@ -20,7 +20,7 @@ use clap_complete::Shell;
 pub(crate) use attach::AttachFlags;
 pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
-pub(crate) use initiator::InitiatorFlags;
+pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
@@ -64,12 +64,13 @@ pub(crate) enum Command {
 /// Look at running programs and change their delay, bandwidth and local memory; look at controllers
 ///
 /// PID is that of afar itself; list shows it. Only the user who started a run, and root, may look
-/// at it or change it. identify asks a controller over NVMe/TCP what it and its namespaces are.
+/// at it or change it. identify asks a controller over NVMe/TCP what it and its namespaces are, or
+/// a target over iSCSI what its logical units are.
 #[derive(Debug, Args)]
 #[command(override_usage = "afar ctl [--json] [list]
        afar ctl [--json] PID show
        afar ctl [--json] PID set SETTING...
-       afar ctl [--json] identify URI [--host NQN]")]
+       afar ctl [--json] identify URI [--host NQN] [--initiator IQN]")]
 #[command(after_help = CTL_NOTES)]
 pub(crate) struct CtlFlags {
     /// Print JSON
@@ -80,6 +81,9 @@ pub(crate) struct CtlFlags {
     #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:ctl")]
     pub(crate) host: String,
 
+    #[command(flatten)]
+    pub(crate) initiator: InitiatorFlags,
+
     /// What to do; without it, list
     #[arg(value_name = "WHAT")]
     pub(crate) words: Vec<String>,
@@ -89,10 +93,11 @@ const CTL_NOTES: &str = "\
 Settings: rtt=TIME bandwidth=RATE|none local=SIZE, of the default tier unless tier=NAME says
 otherwise.
 
-Names of what identify shows are those of nvme(1), as the specification has them.
+Names of what identify shows are those of nvme(1) or of SCSI, as the specifications have them.
 
 Example: afar ctl 4711 set rtt=10us local=12.5%
-         afar ctl identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk";
+         afar ctl identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk
+         afar ctl identify iscsi://10.0.0.2/iqn.2026-11.local.afar:disk/0";
 
 /// Say what this machine can do, and what would make it do more
 ///

@@ -60,7 +60,7 @@ fn transfer_bytes(found: &FoundController) -> Option<Bytes> {
     4096_u64.checked_shl(pages).map(Bytes::new)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _infallible = write!(text, "{byte:02x}");
         text

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use flash::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
-use proto::iscsi::{Digests, NAME_BYTES_MAX, Secret};
+use proto::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
 
-use crate::flags::InitiatorFlags;
+use crate::flags::{AlgorithmFlag, InitiatorFlags};
 
 /// What is no initiator.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,19 @@ pub(crate) fn initiator(
     let own = secret(OWN, flags.chap_secret.as_deref(), uri.user.as_ref(), uri)?;
     let targets = flags.chap_target_secret.as_deref();
     let target_secret = secret(TARGETS, targets, uri.target_user.as_ref(), uri)?;
-    Ok(InitiatorConfig { secret: own, target_secret, digests, ..InitiatorConfig::named(name) })
+    let algorithms = flags.chap_algs.iter().map(|one| match one {
+        AlgorithmFlag::Sha3_256 => Algorithm::Sha3_256,
+        AlgorithmFlag::Sha256 => Algorithm::Sha256,
+        AlgorithmFlag::Sha1 => Algorithm::Sha1,
+        AlgorithmFlag::Md5 => Algorithm::Md5,
+    });
+    Ok(InitiatorConfig {
+        secret: own,
+        target_secret,
+        algorithms: algorithms.collect(),
+        digests,
+        ..InitiatorConfig::named(name)
+    })
 }
 
 // Of a user who is named, from a file or the environment.
@@ -90,6 +102,7 @@ mod tests {
             initiator: "iqn.2026-11.example:host".to_owned(),
             chap_secret: chap_secret.map(PathBuf::from),
             chap_target_secret: None,
+            chap_algs: vec![AlgorithmFlag::Md5],
         }
     }
 

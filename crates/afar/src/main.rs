@@ -47,6 +47,7 @@ mod workload;
 mod ctl;
 mod doctor;
 mod identify;
+mod identify_unit;
 mod pages;
 
 mod failure;

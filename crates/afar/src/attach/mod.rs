@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use flash::backend::{Failure as DiskFailure, Operation, Request};
-use flash::host::{Disk, DiskConfig, DiskEvent, HostError, NvmeUri, NvmeUriError};
+use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, NvmeUriError};
 use fuser::{Config, Notifier, Session, SessionACL};
 use measure::{Bytes, Duration};
 use proto::nvme::Status;
@@ -26,6 +26,7 @@ use sys::event::{Poll, Signals, Waker};
 
 use crate::failure::Failure;
 use crate::flags::AttachFlags;
+use crate::initiator::{InitiatorError, NO_TARGET};
 use crate::terminal;
 
 pub(crate) use plan::KIND;
@@ -37,6 +38,8 @@ use files::{FILE, Files, NAME};
 pub(crate) enum AttachError {
     #[error(transparent)]
     Uri(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
     #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
     Host(String),
     #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
@@ -60,6 +63,10 @@ pub(crate) enum AttachError {
     Mount { directory: String, source: io::Error },
     #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
     NoSubsystem { uri: String, address: String },
+    #[error(
+        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { uri: String, address: String },
     #[error("{uri}: {source}")]
     Connect { uri: String, source: HostError },
     #[error("answer the kernel: {0}")]
@@ -78,6 +85,7 @@ impl AttachError {
         matches!(
             self,
             Self::Uri(_)
+                | Self::Initiator(_)
                 | Self::Host(_)
                 | Self::Paths(_)
                 | Self::Time { .. }
@@ -168,29 +176,35 @@ fn connect(
     notifier: &Arc<OnceLock<Notifier>>,
 ) -> Result<Disk, AttachError> {
     let first = config.paths[0].clone();
-    let teller = Teller::new(&config.paths, flags, Arc::clone(notifier));
+    let teller = Teller::new(&config, flags.quiet, Arc::clone(notifier));
     let attached = Disk::attach(config, Box::new(move |event| teller.tell(event)));
     let uri = flags.target.clone();
-    attached.map_err(|source| match source {
-        HostError::Refused { status, .. } if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
+    attached.map_err(|source| match (source, first) {
+        (HostError::Refused { status, .. }, DiskPath::Nvme(first, _))
+            if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
+        {
             AttachError::NoSubsystem { uri, address: first.address }
         }
-        source => AttachError::Connect { uri, source },
+        (HostError::Login { status: NO_TARGET }, DiskPath::Iscsi(first, _)) => {
+            AttachError::NoTarget { uri, address: first.address }
+        }
+        (source, _) => AttachError::Connect { uri, source },
     })
 }
 
 /// Says what happens to the disk, and what the kernel has to know of that.
 struct Teller {
-    paths: Vec<(NvmeUri, AtomicBool)>,
+    paths: Vec<(DiskPath, AtomicBool)>,
     loss_timeout: Duration,
     is_quiet: bool,
     notifier: Arc<OnceLock<Notifier>>,
 }
 
 impl Teller {
-    fn new(paths: &[NvmeUri], flags: &AttachFlags, notifier: Arc<OnceLock<Notifier>>) -> Self {
-        let paths = paths.iter().map(|path| (path.clone(), AtomicBool::new(false))).collect();
-        Self { paths, loss_timeout: flags.ctrl_loss_tmo, is_quiet: flags.quiet, notifier }
+    fn new(config: &DiskConfig, is_quiet: bool, notifier: Arc<OnceLock<Notifier>>) -> Self {
+        let paths = config.paths.iter();
+        let paths = paths.map(|path| (path.clone(), AtomicBool::new(false))).collect();
+        Self { paths, loss_timeout: config.loss_timeout, is_quiet, notifier }
     }
 
     fn tell(&self, event: DiskEvent<'_>) {

@@ -3,29 +3,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flash::host::{Disk, DiskConfig, HostConfig, NvmeUri};
+use flash::host::{Disk, DiskConfig, DiskPath, HostConfig};
+use flash::initiator::InitiatorConfig;
 use measure::Duration;
 use proto::nvme::{Digests, Nqn};
 
 use crate::flags::AttachFlags;
+use crate::initiator::{InitiatorError, SCHEME, initiator};
 
 use super::AttachError;
 
 const KEEP_ALIVE_LEAST: Duration = Duration::from_ms(1000);
 const KEEP_ALIVE_MOST: Duration = Duration::from_ms(3_600_000);
 const IO_LEAST: Duration = Duration::from_ms(100);
+/// What the kernel's initiators wait for.
+const NVME_LOSS: Duration = Duration::from_ms(600_000);
+const ISCSI_LOSS: Duration = Duration::from_ms(120_000);
 
 /// The disk that flags name.
 ///
 /// # Errors
 /// The first flag that cannot be.
 pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
-    let texts = [&flags.target].into_iter().chain(&flags.path);
-    let paths = texts.map(|text| text.parse()).collect::<Result<Vec<NvmeUri>, _>>()?;
-    if paths.len() > Disk::PATHS_MAX {
-        return Err(AttachError::Paths(paths.len()));
-    }
-    let host = Nqn::new(&flags.host).ok_or_else(|| AttachError::Host(flags.host.clone()))?;
     let keep_alive = flags.keep_alive_tmo;
     if !(KEEP_ALIVE_LEAST..=KEEP_ALIVE_MOST).contains(&keep_alive) {
         let reason = "give 1s to 3600s";
@@ -35,20 +34,49 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
         let reason = "give 100ms or more";
         return Err(AttachError::Time { flag: "io-timeout", time: flags.io_timeout, reason });
     }
-    let host = HostConfig {
-        keep_alive_ms: u32::try_from(keep_alive.as_ns() / 1_000_000).unwrap_or(u32::MAX),
-        digests: Digests { header: flags.header_digest, data: flags.data_digest },
-        ..HostConfig::named(host)
-    };
+    let texts = [&flags.target].into_iter().chain(&flags.path);
+    let paths = texts.map(|text| path(text, flags)).collect::<Result<Vec<_>, _>>()?;
+    if paths.len() > Disk::PATHS_MAX {
+        return Err(AttachError::Paths(paths.len()));
+    }
     Ok(DiskConfig {
+        loss_timeout: loss_timeout(&paths[0], flags),
         paths,
-        host,
         queues: flags.queues,
         depth: flags.queue_size,
         reconnect_delay: flags.reconnect_delay,
-        loss_timeout: flags.ctrl_loss_tmo,
         io_timeout: flags.io_timeout,
     })
+}
+
+/// As other hosts of its protocol have it, unless a flag says otherwise.
+pub(super) fn loss_timeout(first: &DiskPath, flags: &AttachFlags) -> Duration {
+    flags.ctrl_loss_tmo.unwrap_or(match first {
+        DiskPath::Nvme(..) => NVME_LOSS,
+        DiskPath::Iscsi(..) => ISCSI_LOSS,
+    })
+}
+
+fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
+    let (header, data) = (flags.header_digest, flags.data_digest);
+    if text.starts_with(SCHEME) {
+        let uri = text.parse().map_err(InitiatorError::from)?;
+        let digests = proto::iscsi::Digests { header, data };
+        let config = initiator(&flags.initiator, &uri, digests)?;
+        let time = flags.keep_alive_tmo;
+        return Ok(DiskPath::Iscsi(
+            uri,
+            InitiatorConfig { ping_after: time, ping_timeout: time, ..config },
+        ));
+    }
+    let uri = text.parse()?;
+    let host = Nqn::new(&flags.host).ok_or_else(|| AttachError::Host(flags.host.clone()))?;
+    let host = HostConfig {
+        keep_alive_ms: u32::try_from(flags.keep_alive_tmo.as_ns() / 1_000_000).unwrap_or(u32::MAX),
+        digests: Digests { header, data },
+        ..HostConfig::named(host)
+    };
+    Ok(DiskPath::Nvme(uri, host))
 }
 
 /// The whole path of a directory that nothing of afar is mounted on.

@@ -106,7 +106,7 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
 }
 
 /// Flags that go with a job file.
-const BESIDE: [&str; 13] = [
+const BESIDE: [&str; 14] = [
     "target",
     "job",
     "overwrite",
@@ -118,6 +118,7 @@ const BESIDE: [&str; 13] = [
     "initiator",
     "chap_secret",
     "chap_target_secret",
+    "chap_algs",
     "json",
     "quiet",
 ];

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use measure::Duration;
 
-/// Put a namespace of a target into a directory, as one file named disk
+use super::initiator::InitiatorFlags;
+
+/// Put a namespace or logical unit of a target into a directory, as one file named disk
 ///
 /// What is read and written goes to the target, past the page cache; fsync puts it on the medium;
 /// holes that are punched give room back. The file takes a file system (mkfs.ext4 -F DIR/disk) or a
@@ -14,7 +16,8 @@ use measure::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct AttachFlags {
-    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out)
+    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out), or
+    /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1)
     #[arg(value_name = "URI")]
     pub(crate) target: String,
 
@@ -27,18 +30,18 @@ pub(crate) struct AttachFlags {
     #[arg(long, value_name = "URI", help_heading = PATHS)]
     pub(crate) path: Vec<String>,
 
-    /// How long there may be no way before every request fails
-    #[arg(long, value_name = "TIME", default_value = "600s", help_heading = PATHS)]
-    #[arg(alias = "ctrl_loss_tmo")]
-    pub(crate) ctrl_loss_tmo: Duration,
+    /// How long there may be no way before every request fails [default: 600s; 120s over iSCSI]
+    #[arg(long, value_name = "TIME", help_heading = PATHS, alias = "ctrl_loss_tmo")]
+    pub(crate) ctrl_loss_tmo: Option<Duration>,
 
     /// Longest pause between two attempts to connect again; the first is a tenth of a second, each
     /// later one twice as long
     #[arg(long, value_name = "TIME", default_value = "10s", help_heading = PATHS)]
     pub(crate) reconnect_delay: Duration,
 
-    /// How long the target may be silent; what was being written when it was lost cannot be written
-    /// anew for as long
+    /// How long the target may be silent (over iSCSI: until it is asked whether it is there, and
+    /// again until it has answered); what was being written when it was lost cannot be written anew
+    /// for as long
     #[arg(long, value_name = "TIME", default_value = "5s", help_heading = PATHS)]
     pub(crate) keep_alive_tmo: Duration,
 
@@ -46,7 +49,7 @@ pub(crate) struct AttachFlags {
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = PATHS)]
     pub(crate) io_timeout: Duration,
 
-    /// Queues, each with a thread of its own
+    /// Queues, over iSCSI sessions, each with a thread of its own
     #[arg(long, value_name = "NUMBER", default_value_t = 2, help_heading = WIRE)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=16))]
     pub(crate) queues: u16,
@@ -64,10 +67,13 @@ pub(crate) struct AttachFlags {
     #[arg(long, help_heading = WIRE)]
     pub(crate) data_digest: bool,
 
-    /// Who this host says it is
+    /// Who this host says it is over NVMe/TCP
     #[arg(long, value_name = "NQN", help_heading = WIRE)]
     #[arg(default_value = "nqn.2026-11.local.afar:attach")]
     pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) initiator: InitiatorFlags,
 
     /// Print nothing but errors
     #[arg(long, short)]

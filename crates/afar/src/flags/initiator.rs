@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Who an initiator is.
 #[derive(Debug, Args)]
@@ -21,4 +21,23 @@ pub(crate) struct InitiatorFlags {
     /// LIBISCSI_CHAP_TARGET_PASSWORD
     #[arg(long, value_name = "FILE")]
     pub(crate) chap_target_secret: Option<PathBuf>,
+
+    /// What it is proved with, the first preferred. Targets that have only MD5 do, and there are
+    /// those that say they have more
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum, ignore_case = true)]
+    #[arg(default_values = ["SHA3-256", "SHA256", "SHA1", "MD5"])]
+    pub(crate) chap_algs: Vec<AlgorithmFlag>,
+}
+
+/// What a secret is proved with (CHAP_A), as open-iscsi names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AlgorithmFlag {
+    #[value(name = "SHA3-256")]
+    Sha3_256,
+    #[value(name = "SHA256")]
+    Sha256,
+    #[value(name = "SHA1")]
+    Sha1,
+    #[value(name = "MD5")]
+    Md5,
 }

@@ -2,6 +2,8 @@
 //! behind.
 #![allow(dead_code, reason = "every test file uses its part of this")]
 
+pub(crate) mod iscsi;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};

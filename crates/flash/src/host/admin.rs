@@ -76,8 +76,8 @@ impl AdminQueue {
     }
 
     /// Takes another waker for that.
-    pub(super) fn called_by(self, waker: &Waker) -> Self {
-        Self { waker: waker.clone(), ..self }
+    pub(super) fn be_called_by(&mut self, waker: &Waker) {
+        self.waker = waker.clone();
     }
 
     /// Its connection.

@@ -23,22 +23,22 @@ use proto::nvme::NamespaceIds;
 use proto::nvme::log::AnaState;
 
 use crate::backend::{Failure, Geometry, Operation, Request};
+use crate::initiator::IscsiUri;
 
-use super::association::{Association, HostConfig};
+use super::HostError;
 use super::lane::{Lane, Mail};
 use super::path::{Call, Path};
 use super::piece::{Done, Memory, STRIPE_BYTES, Shape, pieces};
 use super::post::Post;
-use super::{HostError, NvmeUri};
+use super::reach::{DiskPath, Found};
 
 /// How a disk is reached.
 #[derive(Debug, Clone)]
 pub struct DiskConfig {
     /// Ways to one namespace, the first preferred; 1 to [`PATHS_MAX`](Disk::PATHS_MAX).
-    pub paths: Vec<NvmeUri>,
-    /// Who this host is; the keep-alive time is above 0.
-    pub host: HostConfig,
-    /// I/O queues over each path: 1 to 16, fewer if a controller grants fewer.
+    pub paths: Vec<DiskPath>,
+    /// I/O queues (over iSCSI, sessions) over each path: 1 to 16, fewer if a controller grants
+    /// fewer.
     pub queues: u16,
     /// Commands under way on each: 1 to 4095.
     pub depth: u16,
@@ -90,6 +90,9 @@ pub type Observer = Box<dyn Fn(DiskEvent<'_>) + Send + Sync>;
 pub(super) struct Shared {
     pub(super) config: DiskConfig,
     pub(super) shape: Shape,
+    /// The path by which it was recognized first, and what has it there.
+    pub(super) first: DiskPath,
+    pub(super) owner: String,
     pub(super) ids: NamespaceIds,
     pub(super) lanes: Vec<Post<Mail>>,
     pub(super) paths: Vec<Post<Call>>,
@@ -111,8 +114,8 @@ pub struct Disk {
     paths: Vec<JoinHandle<()>>,
 }
 
-/// What controllers may take beyond the times they name.
-const SLACK_MS: u64 = 1000;
+/// Two for each connection of a queue.
+const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
 /// Bytes that are made zeros at once: by commands without data, and by writing them.
 const ZEROES_AT_ONCE: u64 = 256 * STRIPE_BYTES;
 const WRITTEN_AT_ONCE: u64 = 4 * STRIPE_BYTES;
@@ -143,9 +146,9 @@ impl Shared {
         self.paths[path].tell(Call::Lost { generation, reason });
     }
 
-    /// Tokens of a queue's requests to a ring: this number and the next.
+    /// Tokens of a queue's requests to a ring: this number and the [`TOKENS`] less one after it.
     pub(super) fn next_token(&self) -> u64 {
-        self.last_token.fetch_add(2, Ordering::Relaxed) + 2
+        self.last_token.fetch_add(TOKENS, Ordering::Relaxed) + TOKENS
     }
 
     /// The namespace has so many blocks now, or does not say.
@@ -163,13 +166,8 @@ impl Shared {
         }
     }
 
-    // Base 3.9: a controller that hears nothing for KATO gives its host up, and takes CQT to end
-    // what it was asked before.
-    pub(super) fn expect_quiet(&self, association: &Association) {
-        let ms = u64::from(association.config.keep_alive_ms)
-            + u64::from(association.controller.quiesce_ms)
-            + SLACK_MS;
-        self.quiesce_ns.fetch_max(ms * 1_000_000, Ordering::Relaxed);
+    pub(super) fn expect_quiet(&self, found: &Found) {
+        self.quiesce_ns.fetch_max(found.quiet_ms * 1_000_000, Ordering::Relaxed);
     }
 }
 
@@ -183,29 +181,41 @@ impl Disk {
     /// # Errors
     /// When there is no path, or one leads to something else than the others.
     pub fn attach(config: DiskConfig, observer: Observer) -> Result<Self, HostError> {
-        let mut begun = Vec::new();
-        for uri in &config.paths {
-            begun.push(Association::begin(uri, &config.host, config.queues));
-        }
-        let Some(first) = begun.iter().flatten().map(|(association, _)| association).next() else {
+        let paths = config.paths.iter().enumerate();
+        let begun: Vec<_> =
+            paths.map(|(number, path)| path.connect(number, config.queues)).collect();
+        let there = || {
+            begun
+                .iter()
+                .zip(&config.paths)
+                .filter_map(|(one, path)| Some((one.as_ref().ok()?.found(), path)))
+        };
+        let Some((first, first_path)) = there().next() else {
             let failed = begun.into_iter().find_map(Result::err);
             return Err(failed.unwrap_or_else(|| no_path("none is named".to_owned())));
         };
-        first.has_blocks()?;
-        let granted = begun.iter().flatten().map(|(association, _)| association.io_queues).min();
-        let moved = begun.iter().flatten().map(|(association, _)| association.transfer_bytes).min();
+        if first.geometry.block_count == 0 {
+            let reason = format!("{} has no blocks", first.name);
+            return Err(HostError::Protocol { operation: "look at a namespace", reason });
+        }
+        let granted = there().map(|(found, _)| found.queues).min();
+        let shape = there().fold(first.shape, |shape, (found, _)| shape.and(&found.shape));
+        let (first_path, owner) = (first_path.clone(), first.owner.clone());
+        let (ids, block_count) = (first.ids, first.geometry.block_count);
         let (lane_posts, lane_mail) = posts(usize::from(granted.unwrap_or(1).max(1)))?;
         let (path_posts, path_mail) = posts(config.paths.len())?;
         let shared = Arc::new(Shared {
-            shape: shape(first, moved.unwrap_or(first.transfer_bytes)),
-            ids: first.namespace.ids,
+            shape,
+            first: first_path,
+            owner,
+            ids,
             lanes: lane_posts,
             paths: path_posts,
             memory: Memory::new(),
             is_lost: AtomicBool::new(false),
             quiesce_ns: AtomicU64::new(0),
             admin: config.paths.iter().map(|_| Mutex::new(None)).collect(),
-            block_count: AtomicU64::new(first.namespace.geometry.block_count),
+            block_count: AtomicU64::new(block_count),
             last_token: AtomicU64::new(0),
             observer,
             config,
@@ -380,18 +390,6 @@ impl Drop for Disk {
                 let _ended = path.join();
             }
         }
-    }
-}
-
-fn shape(association: &Association, transfer_bytes: u32) -> Shape {
-    let Association { controller, namespace, .. } = association;
-    Shape {
-        block_shift: namespace.geometry.block_shift,
-        transfer_bytes,
-        has_write_zeroes: controller.has_write_zeroes(),
-        zeroes_deallocate: namespace.zeroes_deallocate,
-        has_dataset_management: controller.has_dataset_management(),
-        reads_zeros: namespace.reads_zeros,
     }
 }
 

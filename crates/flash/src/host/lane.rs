@@ -322,7 +322,9 @@ impl Lane {
     fn timeout(&self) -> Option<Duration> {
         let is_busy =
             self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
+        let queues = self.slots.iter().flat_map(|slot| &slot.queue);
         let times = [
+            queues.filter_map(|queue| queue.deadline_ns()).min(),
             self.hazards.deadline_ns(),
             self.later.iter().map(|(at, _)| *at).min(),
             self.lost_at_ns(),
@@ -341,6 +343,15 @@ impl Lane {
 
     fn look_at_times(&mut self) {
         let now_ns = self.now_ns;
+        for path in 0..self.slots.len() {
+            let mut ended = Vec::new();
+            if let Some(queue) = &mut self.slots[path].queue {
+                queue.look(now_ns, &mut ended);
+            }
+            for one in ended {
+                self.take(path, one);
+            }
+        }
         while let Some(change) = self.hazards.next(now_ns) {
             self.ready.push_back(change);
         }

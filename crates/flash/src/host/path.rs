@@ -14,14 +14,13 @@ use std::time::Duration;
 use proto::nvme::log::AnaState;
 use sys::clock::monotonic_ns;
 
-use super::admin::{AdminQueue, Heard, are_one};
-use super::association::Association;
+use super::HostError;
+use super::admin::are_one;
 use super::backoff::Backoff;
 use super::disk::{DiskEvent, Shared};
 use super::lane::Mail;
 use super::piece::Piece;
-use super::queue::IoQueue;
-use super::{HostError, Queue};
+use super::reach::{Found, Heard, Keeper, Queue};
 
 /// Something for a path to do.
 pub(super) enum Call {
@@ -41,12 +40,10 @@ pub(super) enum Call {
     Stop,
 }
 
-/// A controller with everything that is needed of it.
+/// A way with everything that is needed of it.
 pub(super) struct Joined {
-    association: Association,
-    admin: AdminQueue,
+    keeper: Box<dyn Keeper>,
     queues: Vec<Box<dyn Queue<Piece>>>,
-    state: AnaState,
 }
 
 /// Why a controller is served no longer.
@@ -89,30 +86,27 @@ impl Path {
         }
     }
 
-    /// Makes what has been begun a way for the lanes.
+    /// Makes what has been connected a way for the lanes.
     pub(super) fn join(
         number: usize,
         shared: &Shared,
-        (association, admin): (Association, AdminQueue),
+        mut keeper: Box<dyn Keeper>,
     ) -> Result<Joined, HostError> {
-        shared.recognize(&association)?;
-        shared.expect_quiet(&association);
-        let mut admin = admin.called_by(shared.paths[number].waker());
+        shared.recognize(number, keeper.found())?;
+        shared.expect_quiet(keeper.found());
         let token = shared.next_token();
         let depth = shared.config.depth;
         let queues = (1..).zip(&shared.lanes);
-        let queue = |number| association.queue(number, depth, token).map(boxed);
-        let queues = queues.map(|(number, _)| queue(number)).collect::<Result<_, _>>()?;
-        admin.watch(&association.controller)?;
-        let state = admin.access_state(&association.controller, &association.namespace)?;
-        Ok(Joined { association, admin, queues, state })
+        let queues = queues.map(|(number, _)| keeper.queue(number, depth, token));
+        let queues = queues.collect::<Result<_, _>>()?;
+        keeper.begin(shared.paths[number].waker())?;
+        Ok(Joined { keeper, queues })
     }
 
     fn find(&self) -> Result<Joined, HostError> {
-        let config = &self.shared.config;
         let lanes = u16::try_from(self.shared.lanes.len()).unwrap_or(u16::MAX);
-        let begun = Association::begin(&config.paths[self.number], &config.host, lanes)?;
-        Self::join(self.number, &self.shared, begun)
+        let keeper = self.shared.config.paths[self.number].connect(self.number, lanes)?;
+        Self::join(self.number, &self.shared, keeper)
     }
 
     /// Keeps the path open until it is told to stop, or the disk is lost.
@@ -164,10 +158,11 @@ impl Path {
     }
 
     fn serve(&mut self, joined: Joined) -> Over {
-        let Joined { mut association, mut admin, queues, mut state } = joined;
+        let Joined { mut keeper, queues } = joined;
+        let mut state = keeper.found().state;
         self.generation += 1;
         let (path, generation) = (self.number, self.generation);
-        match admin.socket().try_clone() {
+        match keeper.socket().try_clone() {
             Ok(socket) => self.shared.set_up(path, Some((generation, socket))),
             Err(error) => return Over::Lost(format!("duplicate a descriptor: {error}")),
         }
@@ -177,23 +172,23 @@ impl Path {
         self.last_reason.clear();
         self.is_doubted = false;
         self.look_again(state);
-        self.shared.resize(association.namespace.geometry.block_count);
+        self.shared.resize(keeper.found().geometry.block_count);
         self.shared.tell(DiskEvent::PathUp { path, state });
         let over = loop {
-            match self.watch(&mut association, &mut admin, &mut state) {
+            match self.watch(&mut *keeper, &mut state) {
                 Ok(None) => {}
                 Ok(Some(over)) => break over,
                 Err(error) => break Over::Lost(error.to_string()),
             }
         };
         match &over {
-            Over::Stopped => admin.shut_down(),
+            Over::Stopped => keeper.shut_down(),
             Over::Lost(_) => {
                 // Nothing that was said is to arrive after this: not even that the host is alive.
-                sys::stream::forget_unsent(admin.socket());
-                sys::stream::shut(admin.socket());
+                sys::stream::forget_unsent(keeper.socket());
+                sys::stream::shut(keeper.socket());
                 self.shared.set_up(path, None);
-                drop(admin);
+                drop(keeper);
                 for lane in &self.shared.lanes {
                     lane.tell(Mail::Down { path, generation });
                 }
@@ -205,19 +200,17 @@ impl Path {
     // Waits until something happens, and does what is to be done about it.
     fn watch(
         &mut self,
-        association: &mut Association,
-        admin: &mut AdminQueue,
+        keeper: &mut dyn Keeper,
         state: &mut AnaState,
     ) -> Result<Option<Over>, HostError> {
-        match admin.wait(self.look_ns)? {
-            Heard::Time => {}
-            Heard::Event { page } => admin.take_event(page)?,
+        match keeper.wait(self.look_ns)? {
+            Heard::Time | Heard::News => {}
             Heard::Called => return Ok(self.hear_calls()),
         }
-        association.namespace = admin.namespace(association.namespace.id)?;
-        self.shared.recognize(association)?;
-        self.shared.resize(association.namespace.geometry.block_count);
-        let now = admin.access_state(&association.controller, &association.namespace)?;
+        keeper.look()?;
+        self.shared.recognize(self.number, keeper.found())?;
+        self.shared.resize(keeper.found().geometry.block_count);
+        let now = keeper.found().state;
         let is_new = std::mem::replace(state, now) != now;
         let (path, generation, state) = (self.number, self.generation, now);
         if is_new {
@@ -259,36 +252,29 @@ impl Path {
     }
 }
 
-fn boxed(queue: IoQueue<Piece>) -> Box<dyn Queue<Piece>> {
-    Box::new(queue)
-}
-
 impl Shared {
-    /// Whether a controller has the namespace that this disk is, and what it takes.
+    /// Whether a way leads to the namespace that this disk is, and does what is asked of it.
     ///
     /// # Errors
     /// What is another.
-    pub(super) fn recognize(&self, association: &Association) -> Result<(), HostError> {
-        let namespace = &association.namespace;
-        let is_alone = self.config.paths.len() == 1;
-        let is_unknown = self.ids.is_unknown() && namespace.ids.is_unknown();
-        let Association { transfer_bytes, io_queues, .. } = *association;
-        let own = &self.config.paths[0].subsystem;
+    pub(super) fn recognize(&self, path: usize, found: &Found) -> Result<(), HostError> {
+        let paths = &self.config.paths;
+        let is_unknown = self.ids.is_unknown() && found.ids.is_unknown();
+        let is_one = are_one(&self.ids, &found.ids) || paths.len() == 1 && is_unknown;
+        let Found { owner, name, queues, shape, .. } = found;
+        let (moved, most) = (shape.transfer_bytes, self.shape.transfer_bytes);
         let reason = match () {
-            () if association.uri.subsystem != *own => {
-                format!("its subsystem is another than {}", own.as_str())
+            () if paths[path].is_like(&self.first) && *owner != self.owner => {
+                format!("its subsystem is another than {}", self.owner)
             }
-            () if !(are_one(&self.ids, &namespace.ids) || is_alone && is_unknown) => {
-                format!("namespace {} there is another than this disk", namespace.id)
+            () if !is_one => format!("{name} there is another than this disk"),
+            () if shape.block_shift != self.shape.block_shift => {
+                format!("{name} has other blocks there")
             }
-            () if namespace.geometry.block_shift != self.shape.block_shift => {
-                format!("namespace {} has other blocks there", namespace.id)
-            }
-            () if transfer_bytes < self.shape.transfer_bytes => {
-                format!("it moves {transfer_bytes} bytes, not {}", self.shape.transfer_bytes)
-            }
-            () if usize::from(io_queues) < self.lanes.len() => {
-                format!("it takes {io_queues} queues, not {}", self.lanes.len())
+            () if moved < most => format!("it moves {moved} bytes, not {most}"),
+            () if !shape.has_all_of(&self.shape) => format!("{name} can do less there"),
+            () if usize::from(*queues) < self.lanes.len() => {
+                format!("it takes {queues} queues, not {}", self.lanes.len())
             }
             () => return Ok(()),
         };

@@ -21,18 +21,18 @@ pub type Done = Box<dyn FnOnce(Result<&[u8], Failure>) + Send>;
 pub(super) struct Memory(Mutex<Pool>);
 
 /// How commands are shaped.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
     /// A block has two to the power of this many bytes.
-    pub(super) block_shift: u8,
+    pub(crate) block_shift: u8,
     /// Bytes that a command moves at most.
-    pub(super) transfer_bytes: u32,
-    /// Write Zeroes is done; it may also give blocks back.
-    pub(super) has_write_zeroes: bool,
-    pub(super) zeroes_deallocate: bool,
-    /// Dataset Management is done; blocks that were given back are zeros.
-    pub(super) has_dataset_management: bool,
-    pub(super) reads_zeros: bool,
+    pub(crate) transfer_bytes: u32,
+    /// Write Zeroes (WRITE SAME) is done; it may also give blocks back.
+    pub(crate) has_write_zeroes: bool,
+    pub(crate) zeroes_deallocate: bool,
+    /// Dataset Management (UNMAP) is done; blocks that were given back are zeros.
+    pub(crate) has_dataset_management: bool,
+    pub(crate) reads_zeros: bool,
 }
 
 /// What is to be done next for a piece.
@@ -47,7 +47,7 @@ pub(super) enum Step {
 }
 
 /// A part of what was asked.
-pub(super) struct Piece {
+pub(crate) struct Piece {
     pub(super) operation: Operation,
     pub(super) step: Step,
     /// In bytes; reads and writes need not begin or end with a block.
@@ -168,6 +168,23 @@ fn spans(request: &Request, shape: &Shape) -> Vec<(Operation, Span)> {
 }
 
 impl Shape {
+    /// What both can do.
+    pub(super) fn and(self, other: &Self) -> Self {
+        Self {
+            block_shift: self.block_shift,
+            transfer_bytes: self.transfer_bytes.min(other.transfer_bytes),
+            has_write_zeroes: self.has_write_zeroes && other.has_write_zeroes,
+            zeroes_deallocate: self.zeroes_deallocate && other.zeroes_deallocate,
+            has_dataset_management: self.has_dataset_management && other.has_dataset_management,
+            reads_zeros: self.reads_zeros && other.reads_zeros,
+        }
+    }
+
+    /// Whether it can do what another can.
+    pub(super) fn has_all_of(&self, other: &Self) -> bool {
+        other.and(self) == *other
+    }
+
     const fn block_bytes(&self) -> u64 {
         1 << self.block_shift
     }

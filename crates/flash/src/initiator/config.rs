@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Read;
 
 use measure::Duration;
-use proto::iscsi::{Chap, Credentials, DigestWish, Digests, EntryConfig, Nonce, Secret, Wishes};
+use proto::iscsi::{
+    Algorithm, Chap, Credentials, DigestWish, Digests, EntryConfig, Nonce, Secret, Wishes,
+};
 
 use crate::host::HostError;
 
@@ -19,6 +21,8 @@ pub struct InitiatorConfig {
     pub secret: Option<Secret>,
     /// What proves that the target is who the URI says it is.
     pub target_secret: Option<Secret>,
+    /// What is proved with, the first preferred.
+    pub algorithms: Vec<Algorithm>,
     /// Digests that are required on the wire.
     pub digests: Digests,
     /// How long a target may be silent before it is asked whether it is there.
@@ -27,6 +31,8 @@ pub struct InitiatorConfig {
     pub ping_timeout: Duration,
     /// How long a login may take, and a question without data of the medium.
     pub login_timeout: Duration,
+    /// How long a command may take before its session counts as lost.
+    pub command_timeout: Duration,
     /// Unlike that of any other initiator of this name; sessions are told apart by it.
     pub session_id: u32,
 }
@@ -49,12 +55,19 @@ impl InitiatorConfig {
             name: name.to_owned(),
             secret: None,
             target_secret: None,
+            algorithms: Algorithm::ALL.to_vec(),
             digests: Digests::default(),
             ping_after: Duration::from_ms(5000),
             ping_timeout: Duration::from_ms(5000),
             login_timeout: Duration::from_ms(15_000),
+            command_timeout: Duration::from_ms(30_000),
             session_id,
         }
+    }
+
+    /// How long a target that has gone silent is believed to be there.
+    pub(crate) const fn silence(&self) -> Duration {
+        Duration::from_ns(self.ping_after.as_ns().saturating_add(self.ping_timeout.as_ns()))
     }
 
     fn isid(&self, SessionNumber(number): SessionNumber) -> [u8; 6] {
@@ -105,6 +118,7 @@ impl InitiatorConfig {
             cmd_sn: 1,
             wishes: self.wishes(uri.connections),
             chap: self.chap(uri)?,
+            algorithms: self.algorithms.clone(),
             nonce: Nonce { id, challenge },
         })
     }

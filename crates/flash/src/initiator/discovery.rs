@@ -13,19 +13,10 @@ use super::session::Session;
 /// # Errors
 /// When there is no way to it, or it does not answer as one.
 pub fn discover(
-    address: &str,
-    user: Option<&str>,
+    portal: &IscsiUri,
     config: &InitiatorConfig,
 ) -> Result<Vec<TargetRecord>, HostError> {
-    let uri = IscsiUri {
-        user: user.map(str::to_owned),
-        address: address.to_owned(),
-        target: String::new(),
-        lun: None,
-        connections: 1,
-        target_user: None,
-    };
-    let mut session = Session::discover(&uri, config)?;
+    let mut session = Session::discover(portal, config)?;
     let targets = session.targets()?;
     session.log_out();
     Ok(targets)

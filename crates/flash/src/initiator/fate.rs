@@ -23,9 +23,14 @@ pub(super) enum Fate {
 
 /// A logical unit of an asymmetric access state (SPC-4 5.15.2): in transition, standby,
 /// unavailable.
-const IN_TRANSITION: u16 = 0x040a;
+pub(super) const IN_TRANSITION: u16 = 0x040a;
 const STANDBY: u16 = 0x040b;
 const UNAVAILABLE: u16 = 0x040c;
+
+/// Whether a logical unit that is not ready is not so over this path.
+pub(super) const fn is_of_path(code: u16) -> bool {
+    matches!(code, IN_TRANSITION | STANDBY | UNAVAILABLE)
+}
 
 impl Fate {
     /// Of a command that has or has not moved data.

@@ -1,17 +1,21 @@
 //! What a logical unit says of itself.
 
+use proto::nvme::NamespaceIds;
+use proto::nvme::log::AnaState;
 use proto::scsi::found::{
     FoundCapacity, FoundIds, FoundInquiry, FoundLimits, FoundMode, FoundProvisioning, is_supported,
     read_luns, read_pages, read_serial,
 };
-use proto::scsi::{Lun, ask};
+use proto::scsi::{Lun, SenseKey, ask};
+use workload::{fnv64, fnv64_text};
 
 use crate::backend::Geometry;
-use crate::host::HostError;
+use crate::host::{HostError, Shape as DiskShape};
 
 use super::IscsiUri;
 use super::command::Shape;
 use super::config::{InitiatorConfig, SessionNumber};
+use super::fate::IN_TRANSITION;
 use super::session::Session;
 
 /// A logical unit that is a disk, as it describes itself.
@@ -166,6 +170,19 @@ pub(super) fn capacity(session: &mut Session, lun: Lun) -> Result<FoundCapacity,
     Err(wrong(format!("logical unit {} has {reason}", lun.number())))
 }
 
+/// Whether it can be used now (SPC-4 5.15.2).
+pub(super) fn access_state(session: &mut Session, lun: Lun) -> Result<AnaState, HostError> {
+    let operation = "ask whether the logical unit is ready";
+    match session.try_ask(operation, lun, ask::TEST_UNIT_READY, 0)? {
+        Err(Some(sense)) if sense.key == SenseKey::NotReady => Ok(match sense.code {
+            IN_TRANSITION => AnaState::Change,
+            _ => AnaState::Inaccessible,
+        }),
+        // One that another has reserved is there, too.
+        Ok(_) | Err(_) => Ok(AnaState::Optimized),
+    }
+}
+
 fn mode(session: &mut Session, lun: Lun) -> Result<Option<FoundMode>, HostError> {
     for page in [0x08, 0x3f] {
         let allocation = u8::try_from(ANSWER_BYTES).unwrap_or(u8::MAX);
@@ -236,5 +253,35 @@ impl IdentifiedUnit {
             same_unmaps: self.provisioning.has_write_same,
             reads_zeros: self.reads_zeros(),
         }
+    }
+
+    /// How a disk asks it for things.
+    pub(super) fn disk_shape(&self) -> DiskShape {
+        let shape = self.shape();
+        DiskShape {
+            block_shift: shape.block_shift,
+            transfer_bytes: self.transfer_bytes(),
+            has_write_zeroes: shape.write_same_blocks > 0,
+            zeroes_deallocate: shape.same_unmaps && shape.reads_zeros,
+            has_dataset_management: shape.has_discard(),
+            reads_zeros: shape.reads_zeros,
+        }
+    }
+
+    /// What tells it from others, as a namespace has it: one that is reached over both is one.
+    pub(super) fn namespace_ids(&self) -> NamespaceIds {
+        let FoundIds { eui_long, eui, naa_long, naa, vendor } = &self.ids;
+        let nguid = eui_long.or(*naa_long).unwrap_or_default();
+        let mut ids = NamespaceIds { nguid, ..NamespaceIds::default() };
+        if ids.nguid == [0; 16] {
+            ids.eui64 = eui.or(*naa).unwrap_or_default();
+        }
+        let text = vendor.as_ref().or(self.serial.as_ref());
+        if let (true, Some(text)) = (ids.is_unknown(), text.filter(|text| !text.is_empty())) {
+            let digest = fnv64_text(text);
+            ids.uuid[..8].copy_from_slice(&digest.to_be_bytes());
+            ids.uuid[8..].copy_from_slice(&fnv64(digest).to_be_bytes());
+        }
+        ids
     }
 }

@@ -15,6 +15,7 @@ mod command;
 mod config;
 mod discovery;
 mod fate;
+mod keeper;
 mod look;
 mod queue;
 mod session;
@@ -24,6 +25,7 @@ mod wire;
 
 pub use config::InitiatorConfig;
 pub use discovery::discover;
+pub(crate) use keeper::keep;
 pub use look::{IdentifiedUnit, identify};
 pub use unit::LogicalUnit;
 pub use uri::{IscsiUri, IscsiUriError};

@@ -20,7 +20,7 @@ use sys::block::Block;
 use sys::clock::monotonic_ns;
 use sys::ring::{Completed, Ring};
 
-use crate::backend::{Failure, Request};
+use crate::backend::{Failure, Operation, Request};
 use crate::host::{HostError, Moved, Pending, Pipe, Queue};
 use crate::jobs::Ended;
 
@@ -48,6 +48,8 @@ struct Task<T> {
     asked: Asked,
     link: u16,
     tries: u8,
+    /// When it was asked first, as far as the queue was told of time.
+    began_ns: u64,
 }
 
 /// See the module's description.
@@ -61,6 +63,10 @@ pub(crate) struct SessionQueue<T> {
     waiting: VecDeque<Task<T>>,
     ping_after_ns: u64,
     ping_timeout_ns: u64,
+    command_timeout_ns: u64,
+    /// When it was told of time last, and is to look next at what takes long.
+    now_ns: u64,
+    look_ns: u64,
     is_lost: bool,
 }
 
@@ -87,6 +93,9 @@ impl<T: Send> SessionQueue<T> {
             waiting: VecDeque::new(),
             ping_after_ns: config.ping_after.as_ns(),
             ping_timeout_ns: config.ping_timeout.as_ns(),
+            command_timeout_ns: config.command_timeout.as_ns(),
+            now_ns: monotonic_ns(),
+            look_ns: monotonic_ns() + config.command_timeout.as_ns() / 4,
             is_lost: false,
         };
         let mut unread = Vec::new();
@@ -195,7 +204,9 @@ impl<T: Send> SessionQueue<T> {
     fn end(&mut self, over: &Over) -> Option<Ended<T>> {
         let mut task = self.tasks.get_mut(place(over.tag)).and_then(Option::take)?;
         self.links[usize::from(task.link)].tasks -= 1;
-        let has_data = task.asked.load != Load::None;
+        // What gives room back moves none: there are targets that count its parameters as unused.
+        let is_hint = task.pending.request.operation == Operation::Discard;
+        let has_data = task.asked.load != Load::None && !is_hint;
         match Fate::of(over, has_data) {
             Fate::Done => {
                 task.progress = task.asked.then;
@@ -245,7 +256,8 @@ impl<T: Send> Queue<T> for SessionQueue<T> {
         }
         let asked = Asked { cdb: [0; 16], load: Load::None, then: Progress::default() };
         let progress = Progress::default();
-        self.go_on(Task { pending, progress, asked, link: 0, tries: 0 })
+        let began_ns = self.now_ns;
+        self.go_on(Task { pending, progress, asked, link: 0, tries: 0, began_ns })
     }
 
     fn flush(&mut self, ring: &mut Ring) {
@@ -262,6 +274,7 @@ impl<T: Send> Queue<T> for SessionQueue<T> {
         let all = (0..).zip(&mut self.links);
         let mut its = all.filter(|(_, link)| link.pipe.has(completed.token));
         let Some((number, link)) = its.next() else { return };
+        self.now_ns = now_ns;
         match link.pipe.complete(completed) {
             Moved::Came(input, count) => {
                 (link.heard_ns, link.is_pinged) = (now_ns, false);
@@ -283,13 +296,23 @@ impl<T: Send> Queue<T> for SessionQueue<T> {
     }
 
     fn deadline_ns(&self) -> Option<u64> {
-        let deadlines = self.links.iter().map(|link| self.deadline_of(link));
-        deadlines.min().filter(|_| !self.is_lost)
+        let pings = self.links.iter().map(|link| self.deadline_of(link));
+        let look = (self.outstanding() > 0).then_some(self.look_ns);
+        pings.chain(look).min().filter(|_| !self.is_lost)
     }
 
     fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
+        self.now_ns = now_ns;
         if self.is_lost {
             return;
+        }
+        if now_ns >= self.look_ns {
+            self.look_ns = now_ns + self.command_timeout_ns / 4;
+            let mut tasks = self.tasks.iter().flatten().chain(&self.waiting);
+            // There is no way to end a command that is sure to be heard: the session ends.
+            if tasks.any(|task| now_ns - task.began_ns >= self.command_timeout_ns) {
+                return self.lose_all(ended);
+            }
         }
         for number in 0..self.links.len() {
             if now_ns < self.deadline_of(&self.links[number]) {

@@ -1,9 +1,12 @@
 //! A session in which one thing is asked at a time, until it becomes a queue.
 
 use std::io::ErrorKind;
+use std::net::TcpStream;
 
 use measure::Duration;
-use proto::iscsi::{Answer, Ended, EntryConfig, Initiator, Request, TargetRecord, Transfer};
+use proto::iscsi::{
+    Answer, AsyncMessage, Ended, EntryConfig, Initiator, Request, TargetRecord, Transfer,
+};
 use proto::scsi::ask::{Cdb, TEST_UNIT_READY};
 use proto::scsi::{Lun, Residual, Sense, SenseKey, Status};
 
@@ -11,6 +14,7 @@ use crate::host::HostError;
 
 use super::IscsiUri;
 use super::config::{InitiatorConfig, SessionNumber};
+use super::fate::is_of_path;
 use super::wire::{Deadline, Wire, protocol};
 
 /// See the module's description.
@@ -21,6 +25,8 @@ pub(super) struct Session {
     /// Identifier at the target.
     tsih: u16,
     timeout: Duration,
+    /// Something has happened to a logical unit that was asked (SAM-5 5.14).
+    has_news: bool,
 }
 
 /// Times that something is asked again because something else has happened meanwhile, or because it
@@ -69,7 +75,7 @@ impl Session {
         }
         let initiator = Initiator::new(depth, entered.link);
         let (tsih, timeout) = (entered.tsih, config.login_timeout);
-        Ok(Self { initiator, wires: vec![wire], tsih, timeout })
+        Ok(Self { initiator, wires: vec![wire], tsih, timeout, has_news: false })
     }
 
     // One connection more (RFC 7143 6.3.1).
@@ -86,28 +92,65 @@ impl Session {
         let deadline = Deadline::after(config.login_timeout);
         let mut wire = Wire::connect(&uri.address, deadline)?;
         let entered = wire.enter(entry, deadline)?;
+        // Targets that know of one connection only are known to take it for a session's first.
+        if entered.tsih != tsih {
+            let reason = "it has begun another session in place of one connection more".to_owned();
+            return Err(HostError::Protocol { operation: "log in to the target", reason });
+        }
         self.initiator.join(entered.link);
         self.wires.push(wire);
         Ok(())
     }
 
-    // Takes the next thing that the target says on the first connection, or waits for it.
-    fn hear(
+    /// Waits so long for answers from now on.
+    pub(super) const fn be_patient(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// The first connection.
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.wires[0].stream
+    }
+
+    /// Whether something has happened since this was asked last.
+    pub(super) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.has_news, false)
+    }
+
+    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
+    /// `is_readable`.
+    pub(super) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
+        let operation = "listen to the target";
+        while self.next(operation, &mut |_| {})? {}
+        if is_readable {
+            self.wires[0].fill(operation, Deadline::after(self.timeout))?;
+            while self.next(operation, &mut |_| {})? {}
+        }
+        Ok(())
+    }
+
+    // Takes the next thing that the target has said on the first connection; whether there was one.
+    fn next(
         &mut self,
         operation: &'static str,
-        deadline: Deadline,
-        heard: &mut dyn FnMut(&mut Initiator, Answer<'_>, &mut Vec<u8>),
-    ) -> Result<(), HostError> {
+        heard: &mut dyn FnMut(Answer<'_>),
+    ) -> Result<bool, HostError> {
         let mut out = Vec::new();
         let wire = &mut self.wires[0];
         let mut rest = wire.unread();
         let answer = self.initiator.receive(0, &mut rest, &mut out);
         let answer = answer.map_err(|fatal| protocol(operation, fatal))?;
-        let is_over = matches!(answer, Some(Answer::LoggedOut { .. } | Answer::Rejected { .. }));
+        // 1 to 3: it wants the session to end, or ends a connection (RFC 7143 11.9.1).
+        let is_over = matches!(
+            answer,
+            Some(
+                Answer::LoggedOut { .. }
+                    | Answer::Rejected { .. }
+                    | Answer::Event(AsyncMessage { event: 1..=3, .. })
+            )
+        );
         let was_heard = answer.is_some();
-        if let Some(answer) = answer {
-            heard(&mut self.initiator, answer, &mut out);
-        }
+        answer.into_iter().for_each(heard);
         let left = rest.len();
         wire.keep(left);
         if !out.is_empty() {
@@ -117,7 +160,20 @@ impl Session {
             let reason = "it has ended the session".to_owned();
             return Err(HostError::Protocol { operation, reason });
         }
-        if was_heard { Ok(()) } else { wire.fill(operation, deadline) }
+        Ok(was_heard)
+    }
+
+    // Takes the next thing that the target says there.
+    fn hear(
+        &mut self,
+        operation: &'static str,
+        deadline: Deadline,
+        heard: &mut dyn FnMut(Answer<'_>),
+    ) -> Result<(), HostError> {
+        if !self.next(operation, heard)? {
+            self.wires[0].fill(operation, deadline)?;
+        }
+        Ok(())
     }
 
     // Asks once.
@@ -136,13 +192,13 @@ impl Session {
             if let Some(tag) = self.initiator.submit(0, request, &mut out) {
                 break tag;
             }
-            self.hear(operation, deadline, &mut |_, _, _| {})?;
+            self.hear(operation, deadline, &mut |_| {})?;
         };
         self.wires[0].send(&out, operation)?;
         let mut data = vec![0; receives as usize];
         let mut over = None;
         while over.is_none() {
-            self.hear(operation, deadline, &mut |_, answer, _| match answer {
+            self.hear(operation, deadline, &mut |answer| match answer {
                 Answer::Data(of, offset, bytes) if of == tag => {
                     let from = offset as usize;
                     // The protocol lets no more come than was asked for.
@@ -165,7 +221,7 @@ impl Session {
     fn pause(&mut self, operation: &'static str) -> Result<(), HostError> {
         let deadline = Deadline::after(PAUSE);
         loop {
-            match self.hear(operation, deadline, &mut |_, _, _| {}) {
+            match self.hear(operation, deadline, &mut |_| {}) {
                 Err(HostError::Network { source, .. }) if source.kind() == ErrorKind::TimedOut => {
                     return Ok(());
                 }
@@ -188,7 +244,14 @@ impl Session {
             let key = ended.sense.map(|sense| sense.key);
             match (ended.status, key) {
                 _ if ended.is_good() => return Ok(Ok(data)),
-                (Some(Status::CheckCondition), Some(SenseKey::UnitAttention)) => {}
+                (Some(Status::CheckCondition), Some(SenseKey::UnitAttention)) => {
+                    self.has_news = true;
+                }
+                (Some(Status::CheckCondition), Some(SenseKey::NotReady))
+                    if ended.sense.is_some_and(|sense| is_of_path(sense.code)) =>
+                {
+                    return Ok(Err(ended.sense));
+                }
                 (Some(Status::Busy | Status::TaskSetFull), _)
                 | (Some(Status::CheckCondition), Some(SenseKey::NotReady)) => {
                     self.pause(operation)?;
@@ -234,7 +297,7 @@ impl Session {
         self.wires[0].send(&out, operation)?;
         let mut found = None;
         while found.is_none() {
-            self.hear(operation, deadline, &mut |_, answer, _| {
+            self.hear(operation, deadline, &mut |answer| {
                 if let Answer::Targets(targets) = answer {
                     found = Some(targets);
                 }
@@ -250,7 +313,7 @@ impl Session {
         let deadline = Deadline::after(self.timeout);
         if self.wires[0].send(&out, "log out").is_ok() {
             // Until the end of the session, which is an error to those who wait for anything else.
-            while self.hear("log out", deadline, &mut |_, _, _| {}).is_ok() {}
+            while self.hear("log out", deadline, &mut |_| {}).is_ok() {}
         }
     }
 }

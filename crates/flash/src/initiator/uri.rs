@@ -42,6 +42,12 @@ const TYPES: [&str; 3] = ["iqn.", "eui.", "naa."];
 impl IscsiUri {
     /// Connections of a session at most.
     pub const CONNECTIONS_MAX: u16 = 16;
+
+    /// An address with a port, where targets can be asked for.
+    #[must_use]
+    pub const fn portal(user: Option<String>, address: String) -> Self {
+        Self { user, address, target: String::new(), lun: None, connections: 1, target_user: None }
+    }
 }
 
 impl FromStr for IscsiUri {

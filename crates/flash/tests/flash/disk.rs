@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
 use flash::backend::{Backend, Failure, FileBackend, Operation, Request};
-use flash::host::{Disk, DiskConfig, DiskEvent, HostConfig, HostError, NvmeUri};
+use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, HostError, NvmeUri};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::Duration;
 use proto::nvme::Digests;
@@ -51,17 +51,27 @@ pub(crate) fn serve_at(
 }
 
 pub(crate) fn config(addresses: &[SocketAddr]) -> DiskConfig {
-    let uri = |address: &SocketAddr| -> NvmeUri {
-        format!("nvme+tcp://{address}/{NAME}").parse().expect("it is one")
-    };
+    config_of(addresses, &host())
+}
+
+/// Who reaches disks here.
+pub(crate) fn host() -> HostConfig {
+    HostConfig {
+        host: nqn("nqn.2026-11.example:host"),
+        host_id: [7; 16],
+        keep_alive_ms: 1000,
+        digests: Digests { header: false, data: false },
+    }
+}
+
+pub(crate) fn uri(address: &SocketAddr) -> NvmeUri {
+    format!("nvme+tcp://{address}/{NAME}").parse().expect("it is one")
+}
+
+fn config_of(addresses: &[SocketAddr], host: &HostConfig) -> DiskConfig {
+    let path = |address| DiskPath::Nvme(uri(address), host.clone());
     DiskConfig {
-        paths: addresses.iter().map(uri).collect(),
-        host: HostConfig {
-            host: nqn("nqn.2026-11.example:host"),
-            host_id: [7; 16],
-            keep_alive_ms: 1000,
-            digests: Digests { header: false, data: false },
-        },
+        paths: addresses.iter().map(path).collect(),
         queues: 4,
         depth: 16,
         reconnect_delay: Duration::from_ms(100),
@@ -108,8 +118,8 @@ fn any_bytes_are_read_and_written_as_in_memory() {
     let backend = memory();
     let target = serve(&backend, None, "test");
     for digests in [false, true] {
-        let mut config = config(target.addresses());
-        config.host.digests = Digests { header: digests, data: digests };
+        let digests = Digests { header: digests, data: digests };
+        let config = config_of(target.addresses(), &HostConfig { digests, ..host() });
         let (disk, _events) = attach(config).expect("it is there");
         let size = disk.geometry().bytes();
         let mut held = vec![0; usize::try_from(size).expect("it is small")];
@@ -280,10 +290,9 @@ fn a_write_arrives_late() -> bool {
     let backend = memory();
     let target = serve(&backend, None, "test");
     let proxy = Proxy::start(target.addresses()[0]);
-    let mut config = config(&[proxy.address()]);
-    config.io_timeout = Duration::from_ms(300);
     // The blocks stay taken for this and a second.
-    config.host.keep_alive_ms = 4000;
+    let mut config = config_of(&[proxy.address()], &HostConfig { keep_alive_ms: 4000, ..host() });
+    config.io_timeout = Duration::from_ms(300);
     let (disk, events) = attach(config).expect("it is there");
     disk.write_at(0, &[1; 512], false).expect("it is there");
     proxy.hold();

@@ -5,11 +5,11 @@ use std::sync::mpsc::channel;
 use std::time::Duration as StdDuration;
 
 use flash::backend::{Failure, Operation, Request};
-use flash::host::{DiskConfig, HostError, NvmeUri, identify};
+use flash::host::{DiskConfig, DiskPath, HostError, NvmeUri, identify};
 use measure::Duration;
 use proto::nvme::log::AnaState;
 
-use crate::disk::{LONG, Writers, any_port, attach, config, serve, serve_at, written};
+use crate::disk::{LONG, Writers, any_port, attach, config, host, serve, serve_at, uri, written};
 use crate::proxy::Proxy;
 use crate::remote::{NAME, memory};
 
@@ -141,7 +141,8 @@ fn paths_that_lead_elsewhere_are_refused() {
         other => panic!("{other:?}"),
     }
     let mut named = config(&addresses[..1]);
-    named.paths.push("nvme+tcp://127.0.0.1:1/nqn.x:y".parse().expect("it is one"));
+    let absent = "nvme+tcp://127.0.0.1:1/nqn.x:y".parse().expect("it is one");
+    named.paths.push(DiskPath::Nvme(absent, host()));
     // Nobody is there: it is looked for, and the disk is there meanwhile.
     let (disk, events) = attach(named).expect("one is there");
     events.wait_for("PathDown { path: 1");
@@ -162,8 +163,8 @@ fn paths_that_lead_elsewhere_are_refused() {
 #[test]
 fn a_controller_says_what_it_has() {
     let target = serve_at(&memory(), vec![any_port(); 2], "test");
-    let config = config(target.addresses());
-    let found = identify(&config.paths[1], &config.host).expect("it answers");
+    let [first, second] = [0, 1].map(|index| uri(&target.addresses()[index]));
+    let found = identify(&second, &host()).expect("it answers");
     assert_eq!(found.controller.subsystem, NAME);
     assert!(found.controller.has_write_zeroes() && found.controller.ana.is_some());
     let [namespace] = &found.namespaces[..] else { panic!("{found:?}") };
@@ -171,11 +172,11 @@ fn a_controller_says_what_it_has() {
     assert_eq!(namespace.found.block_count << namespace.found.block_shift, 16 << 20);
     assert!(!namespace.found.ids.is_unknown());
     assert!(target.reach(1, AnaState::NonOptimized));
-    let again = identify(&config.paths[1], &config.host).expect("it answers");
+    let again = identify(&second, &host()).expect("it answers");
     assert_eq!(again.namespaces[0].state, Some(AnaState::NonOptimized));
     assert_eq!(again.namespaces[0].found.ids, namespace.found.ids, "it is the same");
-    let absent = NvmeUri { namespace: Some(9), ..config.paths[0].clone() };
-    match identify(&absent, &config.host) {
+    let absent = NvmeUri { namespace: Some(9), ..first };
+    match identify(&absent, &host()) {
         Err(HostError::Protocol { reason, .. }) => assert_eq!(reason, "namespace 9 is not there"),
         other => panic!("{other:?}"),
     }

@@ -72,16 +72,20 @@ impl Nonce {
 
 /// How a challenge is answered, by the number of the algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub enum Algorithm {
+    /// MD5, which every end has.
     Md5 = 5,
+    /// SHA1.
     Sha1 = 6,
+    /// SHA-256.
     Sha256 = 7,
+    /// SHA3-256.
     Sha3_256 = 8,
 }
 
 impl Algorithm {
     /// Those there are; an initiator offers the strongest first.
-    pub(crate) const ALL: [Self; 4] = [Self::Sha3_256, Self::Sha256, Self::Sha1, Self::Md5];
+    pub const ALL: [Self; 4] = [Self::Sha3_256, Self::Sha256, Self::Sha1, Self::Md5];
 
     /// The first of a list that there is; `None` if none of them is.
     pub(crate) fn choose(list: &str) -> Option<Self> {

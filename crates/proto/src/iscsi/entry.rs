@@ -30,6 +30,8 @@ pub struct EntryConfig {
     pub wishes: Wishes,
     /// What both ends prove; the target too if its part is there.
     pub chap: Option<Chap>,
+    /// With which of these, the first preferred.
+    pub algorithms: Vec<Algorithm>,
     /// What the target answers if it is to prove something; for this login only.
     pub nonce: Nonce,
 }
@@ -177,8 +179,8 @@ impl Entry {
                 if value("AuthMethod") != Some("CHAP") {
                     return Err(Fatal::NoProof);
                 }
-                let all: Vec<String> =
-                    Algorithm::ALL.iter().map(|one| (*one as u8).to_string()).collect();
+                let all = self.config.algorithms.iter();
+                let all: Vec<String> = all.map(|one| (*one as u8).to_string()).collect();
                 text::push(&mut data, "CHAP_A", &all.join(","));
                 self.step = Step::Algorithms;
                 self.ask(SECURITY, None, &data, out);
@@ -226,6 +228,9 @@ impl Entry {
     ) -> Option<Algorithm> {
         let chap = self.config.chap.as_ref()?;
         let algorithm = Algorithm::choose(a?)?;
+        if !self.config.algorithms.contains(&algorithm) {
+            return None;
+        }
         let id = u8::try_from(text::number(id?)?).ok()?;
         let challenge = text::binary(challenge?, CHALLENGE_BYTES_MAX)?;
         let response = algorithm.response(id, &chap.initiator.secret, &challenge);

@@ -36,7 +36,7 @@ mod session;
 mod task;
 mod text;
 
-pub use chap::{Chap, Credentials, Nonce, Secret};
+pub use chap::{Algorithm, Chap, Credentials, Nonce, Secret};
 pub use data::Expectation;
 pub use decoder::{DEFAULT_DATA_BYTES, Decoder, Event, Fatal};
 pub use discovery::TargetRecord;

@@ -80,6 +80,7 @@ pub(crate) fn entry_config(wishes: Wishes) -> EntryConfig {
         cmd_sn: 100,
         wishes,
         chap: None,
+        algorithms: proto::iscsi::Algorithm::ALL.to_vec(),
         nonce: nonce(2),
     }
 }
