@@ -53,7 +53,7 @@ fn targets_and_their_units_are_found() {
         (format!("{at}/{IQN}/0"), "logical unit 0 is no disk"),
         (format!("{at}/{IQN}/5"), "logical unit 5 is not there"),
         (format!("{at}/iqn.2026-11.example:other/1"), "there is no such target; afar discover"),
-        (format!("{at}/{IQN}/1?connections=2"), "it lets a session have 1 connections, not 2"),
+        (format!("{at}/{IQN}/1?connections=2"), "it grants a session 1 of 2 connections"),
     ] {
         let ended = afar(&["bench", &uri]).run().expect(1, &uri);
         assert!(ended.stderr.contains(reason), "{}", ended.stderr);

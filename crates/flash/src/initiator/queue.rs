@@ -100,7 +100,9 @@ impl<T: Send> SessionQueue<T> {
         };
         let mut unread = Vec::new();
         for (token, wire) in (token..).step_by(2).zip(session.wires) {
-            wire.stream.set_read_timeout(None).map_err(network("set up a connection"))?;
+            let failed = network("set up a connection");
+            wire.stream.set_read_timeout(None).map_err(&failed)?;
+            wire.stream.set_write_timeout(None).map_err(&failed)?;
             unread.push(wire.unread().to_vec());
             let pipe = Pipe::new(wire.stream, token);
             queue.links.push(Link { pipe, tasks: 0, heard_ns: monotonic_ns(), is_pinged: false });

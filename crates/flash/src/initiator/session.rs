@@ -70,7 +70,7 @@ impl Session {
         let granted = entered.link.parameters().max_connections;
         if granted < uri.connections {
             let wanted = uri.connections;
-            let reason = format!("it lets a session have {granted} connections, not {wanted}");
+            let reason = format!("it grants a session {granted} of {wanted} connections");
             return Err(HostError::Protocol { operation: "log in to the target", reason });
         }
         let initiator = Initiator::new(depth, entered.link);

@@ -4,6 +4,8 @@ mod backends;
 mod disk;
 mod hostile;
 mod initiators;
+mod iscsi;
+mod little;
 mod paths;
 mod proxy;
 mod remote;
