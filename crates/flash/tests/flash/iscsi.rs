@@ -1,7 +1,7 @@
 //! The initiator, beside a target of the protocol's other end, and beside some that are none.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant};
 
@@ -119,12 +119,13 @@ fn any_bytes_are_read_and_written_as_in_memory() {
 }
 
 /// Does the same to whoever connects.
-fn none(act: impl Fn(&mut std::net::TcpStream) + Send + 'static) -> SocketAddr {
+fn none(act: impl Fn(&mut TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there are free ports");
     let address = listener.local_addr().expect("it has one");
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            act(&mut stream.expect("it is open"));
+            let (act, mut stream) = (act.clone(), stream.expect("it is open"));
+            std::thread::spawn(move || act(&mut stream));
         }
     });
     address
@@ -132,7 +133,7 @@ fn none(act: impl Fn(&mut std::net::TcpStream) + Send + 'static) -> SocketAddr {
 
 #[test]
 fn what_is_no_target_is_said_to_be_none_in_time() {
-    let hold = |stream: &mut std::net::TcpStream| {
+    let hold = |stream: &mut TcpStream| {
         // Until the other end is gone.
         let _end = stream.read_to_end(&mut Vec::new());
     };
@@ -192,4 +193,54 @@ fn a_target_that_takes_one_connection_only_says_so() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// What a target says, with a bit now and then that it has not said; not at the beginning, where
+/// there are no digests yet.
+fn noisy(target: SocketAddr) -> SocketAddr {
+    const EVERY: usize = 200_000;
+    none(move |near| {
+        let mut far = TcpStream::connect(target).expect("it listens");
+        let (mut to, mut from) = (far.try_clone().expect("open"), near.try_clone().expect("open"));
+        std::thread::spawn(move || {
+            let _gone = std::io::copy(&mut from, &mut to);
+            let _gone = to.shutdown(Shutdown::Both);
+        });
+        let (mut bytes, mut passed) = (vec![0; 16 << 10], 0);
+        while let Ok(count @ 1..) = far.read(&mut bytes) {
+            if (passed + count) / EVERY > passed / EVERY {
+                bytes[passed % count] ^= 0x10;
+            }
+            passed += count;
+            if near.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _gone = near.shutdown(Shutdown::Both);
+    })
+}
+
+#[test]
+fn what_was_changed_on_its_way_is_not_taken_for_what_was_sent() {
+    let little = Little::start(wishes(4, true));
+    let address = noisy(little.address);
+    let uri = parsed(&format!("iscsi://{address}/{TARGET}/0?connections=2"));
+    let digests = Digests { header: true, data: true };
+    let config = InitiatorConfig { digests, ..initiator() };
+    let unit = LogicalUnit::connect(&uri, &config).expect("it is there");
+    let load = LoadConfig {
+        read_percent: 50,
+        region: [0, BYTES as u64],
+        depth: 8,
+        runtime: Some(Duration::from_ms(60_000)),
+        request_count: Some(4000),
+        reconnect: Duration::from_ms(30_000),
+        verifies: true,
+        ..LoadConfig::reads(0)
+    };
+    let device = Device::Iscsi(Arc::new(unit));
+    let tally = flash::load::run(&load, &device, &Progress::default()).expect("it can be loaded");
+    assert_eq!(tally.wrong_count(), 0, "{:?}", tally.first_failure);
+    let noticed = tally.reconnect_count + tally.reads.failure_count;
+    assert!(noticed > 0 && tally.count() > 3000, "{noticed} of {}", tally.count());
 }

@@ -50,6 +50,7 @@ struct Peer {
 type Open = (ScsiCommand, Step, Vec<u8>, bool);
 
 struct Member {
+    isid: [u8; 6],
     session: Session,
     nexus: Nexus,
     /// By number in the session.
@@ -139,8 +140,10 @@ impl Work {
                     self.peers.insert(peer, Peer { stream, phase, input: Vec::new() });
                 }
                 Heard::Bytes(bytes) => {
-                    self.peers.get_mut(&peer).expect("it has begun").input.extend(bytes);
-                    self.serve(peer);
+                    if let Some(one) = self.peers.get_mut(&peer) {
+                        one.input.extend(bytes);
+                        self.serve(peer);
+                    }
                 }
                 Heard::Ended => self.end(peer),
             }
@@ -149,14 +152,13 @@ impl Work {
 
     // One connection less is one session less.
     fn end(&mut self, peer: usize) {
-        let Some(Peer { phase: Phase::Member { tsih, .. }, .. }) = self.peers.remove(&peer) else {
-            return;
-        };
+        let Some(Peer { phase, stream, .. }) = self.peers.remove(&peer) else { return };
+        let _gone = stream.shutdown(std::net::Shutdown::Both);
+        let Phase::Member { tsih, .. } = phase else { return };
         if let Some(member) = self.members.remove(&tsih) {
             self.unit.detach(member.nexus);
             for peer in member.peers {
-                if let Some(peer) = self.peers.get_mut(&peer) {
-                    peer.phase = Phase::Over;
+                if let Some(peer) = self.peers.remove(&peer) {
                     let _gone = peer.stream.shutdown(std::net::Shutdown::Both);
                 }
             }
@@ -186,29 +188,37 @@ impl Work {
         }
         let Some(LoginEvent::Agreed(identity, _)) = event else {
             one.phase = Phase::Login(login);
-            return one.stream.write_all(&out).expect("it is open");
+            let _gone = one.stream.write_all(&out);
+            return;
         };
         let (tsih, number) = match identity.tsih {
             0 => {
+                // Whatever was asked in it before is over (RFC 7143 6.3.5).
+                let old = self.members.values().find(|one| one.isid == identity.isid);
+                if let Some(old) = old.map(|one| one.peers[0]) {
+                    self.end(old);
+                }
                 let tsih = u16::try_from(peer).expect("few") + 1;
                 let nexus = Nexus(u64::from(tsih));
                 self.unit.attach(nexus, TransportId::iscsi(&identity.initiator, identity.isid));
                 let link = login.establish(tsih, None, &mut out);
                 let limits = SessionLimits { commands: 16, immediate: 4 };
                 let session = Session::new(limits, link);
-                let member = Member { session, nexus, peers: vec![peer], open: BTreeMap::new() };
+                let (isid, peers, open) = (identity.isid, vec![peer], BTreeMap::new());
+                let member = Member { isid, session, nexus, peers, open };
                 self.members.insert(tsih, member);
                 (tsih, 0)
             }
             tsih => {
-                let member = self.members.get_mut(&tsih).expect("it names a session");
+                let Some(member) = self.members.get_mut(&tsih) else { return self.end(peer) };
                 let link = login.establish(tsih, Some(member.session.window()), &mut out);
                 member.peers.push(peer);
                 (tsih, member.session.join(link))
             }
         };
+        let one = self.peers.get_mut(&peer).expect("it has begun");
         (one.phase, one.input) = (Phase::Member { tsih, number }, input.to_vec());
-        one.stream.write_all(&out).expect("it is open");
+        let _gone = one.stream.write_all(&out);
         self.hear(tsih, number);
     }
 
@@ -217,7 +227,9 @@ impl Work {
         let mut next = Some(number);
         while let Some(number) = next {
             let Some(member) = self.members.get_mut(&tsih) else { return };
-            let peer = self.peers.get_mut(&member.peers[usize::from(number)]).expect("it is open");
+            let Some(peer) = self.peers.get_mut(&member.peers[usize::from(number)]) else {
+                return;
+            };
             let (mut out, bytes) = (Vec::new(), std::mem::take(&mut peer.input));
             let mut input = &bytes[..];
             loop {
