@@ -11,6 +11,7 @@ use support::{Launch, Running, open_scratch, progress};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
+const IQN: &str = "iqn.2026-11.local.afar:disk";
 
 /// A file of its own, gone when dropped.
 struct Disk(PathBuf);
@@ -42,9 +43,21 @@ fn serve(disk: &str, address: &str) -> (Running, String) {
     (target, address.expect("it says where").to_owned())
 }
 
+/// As [`serve`], over iSCSI.
+fn serve_iscsi(disk: &str, address: &str) -> (Running, String) {
+    let mut target = Launch::new([AFAR, "serve", disk, "--iscsi", address]).start();
+    target.wait_for("--login");
+    let output = target.output();
+    let address = output.split("iSCSI at ").nth(1).and_then(|rest| rest.split(' ').next());
+    (target, address.expect("it says where").to_owned())
+}
+
 fn bench(address: &str, flags: &[&str]) -> Launch {
-    let uri = format!("nvme+tcp://{address}/{NQN}");
-    let words = [AFAR, "bench", &uri, "--json", "-"].map(str::to_owned);
+    bench_uri(&format!("nvme+tcp://{address}/{NQN}"), flags)
+}
+
+fn bench_uri(uri: &str, flags: &[&str]) -> Launch {
+    let words = [AFAR, "bench", uri, "--json", "-"].map(str::to_owned);
     Launch::new(words.into_iter().chain(flags.iter().map(|&flag| flag.to_owned())))
 }
 
@@ -59,12 +72,24 @@ fn stop(target: Running) {
 
 #[test]
 fn a_target_killed_at_any_moment_loses_nothing_that_it_answered() {
+    let uri = |address: &str| format!("nvme+tcp://{address}/{NQN}");
+    killed("killed", serve, uri);
+}
+
+#[test]
+fn a_target_killed_at_any_moment_loses_nothing_over_iscsi() {
+    let uri = |address: &str| format!("iscsi://{address}/{IQN}/0?connections=2");
+    killed("killed-iscsi", serve_iscsi, uri);
+}
+
+// Kills what `serve` starts, again and again, under a load that verifies.
+fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&str) -> String) {
     let rounds: u64 = if support::full() { 1000 } else { 100 };
-    let disk = Disk::new("killed");
+    let disk = Disk::new(name);
     let (mut target, address) = serve(&disk.uri(), "127.0.0.1:0");
     let flags = ["--rw", "randrw", "--verify", "--iodepth", "16", "--numjobs", "2"];
     let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"]].concat();
-    let load = bench(&address, &flags).limit(Duration::from_secs(400)).start();
+    let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
     let began = Instant::now();
     for round in 0..rounds {
         sleep(Duration::from_millis(20 + round * 37 % 100));
@@ -87,7 +112,7 @@ fn a_target_killed_at_any_moment_loses_nothing_that_it_answered() {
     assert!(found >= rounds / 2, "it was lost and found {found} times");
     assert!(count("read") > 1000 && count("write") > 1000, "{job}");
     progress(&format!(
-        "flash: {rounds} kills in {:.0?}: {} reads, {} writes, none wrong\n",
+        "flash: {name}: {rounds} kills in {:.0?}: {} reads, {} writes, none wrong\n",
         began.elapsed(),
         count("read"),
         count("write")

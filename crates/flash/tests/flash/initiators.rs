@@ -66,6 +66,7 @@ fn entry(isid: [u8; 6], tsih: u16, cid: u16, cmd_sn: u32) -> EntryConfig {
         cmd_sn,
         wishes: Wishes { max_connections: 4, ..Wishes::default() },
         chap: None,
+        algorithms: Vec::new(),
         nonce: Nonce { id: 0, challenge: [0; 32] },
     }
 }
