@@ -135,6 +135,8 @@ pub(crate) struct Connection {
     pub(crate) jobs: u32,
     /// It waits to be moved to another shard.
     is_placed: bool,
+    /// What is there cannot be read before something else has happened.
+    is_barred: bool,
 }
 
 /// Bytes received at once.
@@ -165,6 +167,7 @@ impl Connection {
             is_receiving: false,
             jobs: 0,
             is_placed: false,
+            is_barred: false,
         }
     }
 
@@ -193,6 +196,7 @@ impl Connection {
     /// Reads what there is to read, as far as it can be answered.
     pub(crate) fn drive(&mut self, site: &mut Site<'_>) {
         self.heard_ns = site.now_ns;
+        self.is_barred = false;
         let input = std::mem::take(&mut self.input);
         let [start, end] = self.unread;
         let mut rest = &input[start..end];
@@ -204,7 +208,11 @@ impl Connection {
             self.jobs += jobs;
             match next {
                 Next::More => {}
-                Next::Wait => break,
+                Next::Wait => {
+                    // It is another connection's turn, which will wake this one.
+                    self.is_barred = !rest.is_empty();
+                    break;
+                }
                 next => self.follow(next, site),
             }
         }
@@ -377,7 +385,7 @@ impl Connection {
     /// Whether bytes wait that may now be read.
     pub(crate) fn can_go_on(&self) -> bool {
         let is_able = self.state == State::Open && !self.is_placed && self.out.len() < OUT_BYTES;
-        is_able && self.unread[0] < self.unread[1]
+        is_able && !self.is_barred && self.unread[0] < self.unread[1]
     }
 
     /// When something is to be done about it if nothing happens.

@@ -2,8 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
+use flash::initiator::{InitiatorConfig, LogicalUnit};
+use flash::load::{Device, LoadConfig, Progress};
 use flash::target::{IscsiAccess, Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 use measure::Duration;
 use proto::iscsi::{
@@ -328,6 +331,38 @@ fn a_session_has_several_connections() {
     client.streams[2].shutdown(Shutdown::Both).expect("it is open");
     let mut byte = [0];
     assert!(matches!(client.streams[0].read(&mut byte), Ok(0) | Err(_)));
+    target.stop().expect("it has not failed");
+}
+
+// Commands of a session come by any of its connections, and are done in their order.
+#[test]
+fn loads_spread_over_the_connections_of_a_session() {
+    let target = serve(2, Limits::default());
+    for (connections, bytes, depth) in
+        [(1, 4096, 64), (2, 512, 200), (2, 64 << 10, 16), (4, 4096, 64), (4, 1 << 20, 6)]
+    {
+        let portal = target.iscsi_addresses()[0];
+        let uri = format!("iscsi://{portal}/{IQN}/0?connections={connections}");
+        let config = InitiatorConfig::named("iqn.2026-11.example:load");
+        let unit = LogicalUnit::connect(&uri.parse().expect("it is one"), &config);
+        let device = Device::Iscsi(Arc::new(unit.expect("it is there")));
+        let load = LoadConfig {
+            read_percent: 50,
+            request_bytes: bytes,
+            depth,
+            jobs: 2,
+            runtime: Some(Duration::from_ms(60_000)),
+            request_count: Some(300),
+            verifies: true,
+            reads_back: true,
+            ..LoadConfig::reads(16 << 20)
+        };
+        let tally = flash::load::run(&load, &device, &Progress::default());
+        let tally = tally.expect("it can be loaded");
+        let what = format!("{bytes} bytes, {connections} connections");
+        assert_eq!(tally.first_failure, None, "{what}");
+        assert_eq!((tally.count(), tally.wrong_count()), (600, 0), "{what}");
+    }
     target.stop().expect("it has not failed");
 }
 
