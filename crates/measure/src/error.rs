@@ -103,6 +103,10 @@ pub enum Quantity {
     LocalSize,
     /// [`LinkMode`](crate::LinkMode).
     LinkMode,
+    /// [`Money`](crate::Money).
+    Money,
+    /// [`Count`](crate::Count).
+    Count,
 }
 
 impl Quantity {
@@ -114,6 +118,7 @@ impl Quantity {
             Self::Fraction => "%",
             Self::LocalSize => "% or a unit of size such as MiB",
             Self::LinkMode => "one of its names",
+            Self::Money | Self::Count => "k, M or G (powers of 1000)",
         }
     }
 
@@ -124,6 +129,8 @@ impl Quantity {
             Self::Fraction => "a percentage or a number between 0 and 1",
             Self::LocalSize => "a percentage or a size",
             Self::LinkMode => "shared, per-fault or full-duplex",
+            Self::Money => "a number",
+            Self::Count => "a number, with k, M or G for powers of 1000",
         }
     }
 
@@ -135,6 +142,8 @@ impl Quantity {
             Self::Fraction => "25%",
             Self::LocalSize => "25% or 512MiB",
             Self::LinkMode => "shared",
+            Self::Money => "2400",
+            Self::Count => "50k",
         }
     }
 
@@ -145,6 +154,8 @@ impl Quantity {
             Self::Time => "213 days",
             Self::Fraction => "100%",
             Self::LinkMode => "one of its names",
+            Self::Money => "18446744073709",
+            Self::Count => "18446744073709551615",
         }
     }
 }
@@ -159,6 +170,8 @@ impl fmt::Display for Quantity {
             Self::Fraction => "a fraction",
             Self::LocalSize => "a local memory",
             Self::LinkMode => "link mode",
+            Self::Money => "a price",
+            Self::Count => "a count",
         })
     }
 }

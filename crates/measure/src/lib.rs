@@ -16,6 +16,7 @@ mod number;
 mod share;
 
 mod fraction;
+mod money;
 mod quantity;
 mod rate;
 mod time;
@@ -33,6 +34,7 @@ pub use fraction::{Fraction, LocalSize};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
 pub use load::{LoadOperation, LoadParams, LoadResults, LoadShare};
+pub use money::{Count, Money};
 pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};
 pub use rate::BitsPerSec;
