@@ -14,6 +14,7 @@ use crate::ctl::CtlError;
 use crate::discover::DiscoverError;
 use crate::experiment::UsageError;
 use crate::load::LoadUsage;
+use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::reproduce::ReproduceError;
@@ -58,6 +59,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Reproduce(#[from] ReproduceError),
     #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error(transparent)]
     Ctl(#[from] CtlError),
@@ -96,6 +99,7 @@ impl Failure {
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::LoadUsage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
+            Self::Plan(_) => USAGE,
             Self::Sweep(error) => {
                 if error.is_usage() {
                     USAGE

@@ -5,6 +5,7 @@ mod bench;
 mod discover;
 mod initiator;
 mod load;
+mod plan;
 mod reproduce;
 mod run;
 mod serve;
@@ -22,6 +23,7 @@ pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
+pub(crate) use plan::{CostFlags, PlanCommand, PlanFlags};
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
@@ -52,6 +54,7 @@ pub(crate) enum Command {
     Attach(Box<AttachFlags>),
     Bench(Box<BenchFlags>),
     Reproduce(ReproduceFlags),
+    Plan(PlanFlags),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),
     Doctor(DoctorFlags),

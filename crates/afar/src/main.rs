@@ -38,6 +38,7 @@ mod attach;
 mod bench;
 mod discover;
 mod load;
+mod plan;
 mod reproduce;
 mod serve;
 mod sweep;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Attach(flags) => ("attach", attach::attach(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
+        Command::Plan(flags) => ("plan", plan::plan(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),
         Command::Doctor(flags) => ("doctor", doctor::doctor(flags)),

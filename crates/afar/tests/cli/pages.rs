@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 20] = [
+    let commands: [&[&str]; 22] = [
         &[],
         &["run"],
         &["serve"],
@@ -14,6 +14,8 @@ fn help_of_every_command() {
         &["discover"],
         &["ctl"],
         &["doctor"],
+        &["plan"],
+        &["plan", "cost"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -94,6 +96,8 @@ fn man_pages_for_every_command() {
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
+            "afar-plan-cost.1",
+            "afar-plan.1",
             "afar-reproduce.1",
             "afar-run.1",
             "afar-serve.1",

@@ -1,0 +1,157 @@
+//! Savings when storage and compute grow apart: a table, rows, a picture.
+
+use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use planner::cost::{Cell, CostError, Wedge, map};
+use serde_json::{Value, json};
+
+use super::Texts;
+use super::file::Experiment;
+use super::json;
+use super::table::wedge;
+use crate::flags::CostFlags;
+use crate::layout::table;
+
+/// Every form of the map.
+///
+/// # Errors
+/// When prices cannot be counted.
+pub(super) fn of(experiment: &Experiment, flags: &CostFlags) -> Result<Texts, CostError> {
+    let model = &experiment.model;
+    let cells = map(model, flags.axis)?;
+    let edges = Wedge::of(model)?;
+    Ok(Texts {
+        table: text(&cells, flags.axis, &edges, experiment.is_papers),
+        json: record(&cells, &edges),
+        svg: draw(&cells, flags.axis, &edges),
+        csv: csv(experiment, &cells),
+    })
+}
+
+const PAPERS: &str = "
+Klimovic et al. 2016 print this map as Fig. 8, and say that it costs 12 % on the diagonal and saves
+up to 40 %, and 50 % in the upper left with flash at twice the price. The numbers of §4.3 give what
+is above; those of the text need others: --set remote.drop=16.6666667% --set price.tax=100 --axis 7
+gives 12.1 %, 39.3 % and, with --set price.flash=4800, 50.3 %.
+";
+
+fn text(cells: &[Cell], axis: u32, edges: &Wedge, is_papers: bool) -> String {
+    let mut rows = Vec::new();
+    for compute in (1..=axis).rev() {
+        let mut row = vec![format!("compute {compute}x")];
+        let of = cells.iter().filter(|cell| cell.compute == compute);
+        row.extend(of.map(|cell| format!("{:.1}", cell.saving * 100.0)));
+        rows.push(row);
+    }
+    let mut last = vec!["storage".to_owned()];
+    last.extend((1..=axis).map(|storage| format!("{storage}x")));
+    rows.push(last);
+    let mut text =
+        "Saving of disaggregation in percent, from a deployment in balance:\n".to_owned();
+    text += &table(&rows);
+    text += "\n";
+    text += &wedge(edges);
+    if is_papers {
+        text += PAPERS;
+    }
+    text
+}
+
+fn csv(experiment: &Experiment, cells: &[Cell]) -> String {
+    let model = &experiment.model;
+    let mut text = "storage_factor,compute_factor,flash_cost,server_cost,delta,multiplier,\
+                    saving_percent\n"
+        .to_owned();
+    let prices = [model.flash.price, model.compute.price, model.tax.price];
+    let [flash, compute, tax] = prices.map(|price| price.units_f64());
+    let multiplier = model.multiplier();
+    for Cell { storage, compute: queries, saving } in cells {
+        text += &format!(
+            "{storage},{queries},{flash},{compute},{tax},{multiplier:.10},{:.6}\n",
+            saving * 100.0
+        );
+    }
+    text
+}
+
+fn record(cells: &[Cell], edges: &Wedge) -> String {
+    let cell = |cell: &Cell| -> Value {
+        json!({
+            "storage_factor": cell.storage,
+            "compute_factor": cell.compute,
+            "saving": cell.saving,
+        })
+    };
+    json::text(&json!({
+        "schema": "afar.plan.cost.map/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "wedge": json::wedge(edges),
+        "cells": cells.iter().map(cell).collect::<Vec<_>>(),
+    }))
+}
+
+const SIZE: (f64, f64) = (640.0, 600.0);
+const EDGE: &str = "stroke-width=\"2\" stroke-dasharray=\"6 4\"";
+/// Cells up to this many are labelled.
+const LABELLED: u32 = 12;
+
+fn draw(cells: &[Cell], axis: u32, edges: &Wedge) -> String {
+    let mut svg = Svg::new(SIZE.0, SIZE.1);
+    let most = f64::from(axis);
+    let scale = Scale::Linear(0.5, most + 0.5);
+    let panel = Panel { left: 76.0, top: 52.0, width: 532.0, height: 480.0, x: scale, y: scale };
+    let step = axis.div_ceil(10);
+    let ticks: Vec<Tick> = (1..=axis)
+        .filter(|tick| (tick - 1).is_multiple_of(step))
+        .map(|tick| (f64::from(tick), format!("{tick}x")))
+        .collect();
+    let deepest = cells.iter().map(|cell| cell.saving.abs()).fold(0.01, f64::max);
+    svg.axes(&panel, ("storage", &ticks), ("compute", &ticks));
+    for cell in cells {
+        let (a, b) = (f64::from(cell.storage), f64::from(cell.compute));
+        let corners = (panel.at(a - 0.5, b - 0.5), panel.at(a + 0.5, b + 0.5));
+        svg.bar(corners.0, corners.1, &shade(cell.saving / deepest));
+        if axis <= LABELLED {
+            let (x, y) = panel.at(a, b);
+            let text = format!("{:.0}", cell.saving * 100.0);
+            svg.text((x, y + 4.0), &text, Anchor::Middle);
+        }
+    }
+    // Ratios of growth: straight lines through nothing.
+    for ratio in [edges.low, edges.high].into_iter().filter(|ratio| *ratio > 0.0) {
+        let end = most + 0.5;
+        let (from, to) = if ratio.is_infinite() {
+            continue;
+        } else if ratio < 1.0 {
+            ((0.5, 0.5 / ratio), (end * ratio, end))
+        } else {
+            ((0.5 * ratio, 0.5), (end, end / ratio))
+        };
+        svg.line(panel.at(from.0, from.1), panel.at(to.0, to.1), "#222222", EDGE);
+    }
+    svg.frame(&panel);
+    svg.key((76.0, 20.0), &[("disaggregation saves", BLUE), ("costs more", ORANGE)]);
+    let note = "percent of the cost with flash in servers; dashed: break-even";
+    svg.tinted((76.0, 40.0), note, Anchor::Start, GREY);
+    svg.finish("Saving of disaggregated flash by growth of storage and compute")
+}
+
+/// From white to a colour, blue above 0 and orange below.
+fn shade(value: f64) -> String {
+    let full = if value >= 0.0 { [0x00, 0x72, 0xB2] } else { [0xD5, 0x5E, 0x00] };
+    let depth = value.abs().min(1.0) * 0.75;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+    let mix = full.map(|part: u8| (255.0 + (f64::from(part) - 255.0) * depth).round() as u8);
+    format!("#{:02x}{:02x}{:02x}", mix[0], mix[1], mix[2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shades_go_from_white_to_the_colour_of_the_sign() {
+        assert_eq!(shade(0.0), "#ffffff");
+        assert_eq!(shade(1.0), "#4095c5");
+        assert_eq!(shade(-2.0), "#e08640");
+    }
+}

@@ -1,0 +1,38 @@
+//! `afar plan`: from a file with demand, prices and machines to an answer. Runs nothing.
+//!
+//! ```text
+//! FILE, --set ─► Source ─► values with units ─► crate planner ─► table, JSON, CSV, picture
+//! ```
+
+mod cost;
+mod source;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+use crate::flags::{PlanCommand, PlanFlags};
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanError {
+    #[error("{}: {source}; give a file that can be read", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    /// With file, line and column.
+    #[error("{place}: {message}")]
+    At { place: String, message: String },
+    #[error("{place}: {source}")]
+    Cost { place: String, source: planner::cost::CostError },
+    #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
+    Set(String),
+}
+
+/// Runs `afar plan`.
+///
+/// # Errors
+/// When a file cannot be what was meant, or a result cannot be written.
+pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
+    match &flags.command {
+        PlanCommand::Cost(flags) => cost::cost(flags),
+    }
+}

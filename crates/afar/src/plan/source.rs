@@ -1,0 +1,157 @@
+//! Texts that say where in them something is wrong.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use toml::Spanned;
+
+use super::PlanError;
+
+/// A text and the name it has.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// A value of TOML as it was written: a number or a string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Text(pub(super) String);
+
+/// With its place.
+pub(super) type Value = Spanned<Text>;
+
+impl Source {
+    /// Reads a file.
+    pub(super) fn read(path: &Path) -> Result<Self, PlanError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| PlanError::Unreadable { path: path.to_owned(), source })?;
+        Ok(Self { name: path.display().to_string(), text })
+    }
+
+    /// `KEY=VALUE` as if it stood in a file.
+    pub(super) fn of_setting(setting: &str) -> Result<Self, PlanError> {
+        let refused = || PlanError::Set(setting.to_owned());
+        let (key, value) = setting.split_once('=').ok_or_else(refused)?;
+        let is_key = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
+        if key.is_empty() || !key.chars().all(is_key) || value.contains(['"', '\\', '\n']) {
+            return Err(refused());
+        }
+        let text = format!("{key}=\"{value}\"");
+        Ok(Self { name: format!("--set {setting}"), text })
+    }
+
+    /// Reads it as TOML.
+    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, PlanError> {
+        toml::from_str(&self.text).map_err(|error| {
+            let words: Vec<&str> = error.message().split_whitespace().collect();
+            self.wrong(&error.span().unwrap_or(0..0), words.join(" "))
+        })
+    }
+
+    /// Reads a value.
+    pub(super) fn value<T>(&self, value: &Value) -> Result<T, PlanError>
+    where
+        T: FromStr<Err: fmt::Display>,
+    {
+        let Text(text) = value.get_ref();
+        text.parse().map_err(|error: T::Err| self.wrong(&value.span(), error.to_string()))
+    }
+
+    /// What is wrong at a place.
+    pub(super) fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
+        PlanError::At { place: self.place(span.start), message: message.into() }
+    }
+
+    /// `file:line:column`, each from 1; settings are one line whose columns say nothing.
+    fn place(&self, at: usize) -> String {
+        if self.name.starts_with("--set") {
+            return self.name.clone();
+        }
+        let before = self.text.get(..at).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
+        format!("{}:{line}:{column}", self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        impl Visitor<'_> for Any {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a number and a unit in quotes")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, truth: bool) -> Result<Text, E> {
+                Ok(Text(truth.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Document {
+        price: Value,
+    }
+
+    fn refused(text: &str) -> String {
+        let source = Source { name: "f.toml".to_owned(), text: text.to_owned() };
+        let read = source.parse::<Document>();
+        let read = read.and_then(|document| source.value::<measure::Money>(&document.price));
+        read.expect_err("it cannot be").to_string()
+    }
+
+    #[test]
+    fn places_are_those_of_values() {
+        assert_eq!(
+            refused("# é\n  price = -5"),
+            "f.toml:2:11: \"-5\": a price cannot be negative; write e.g. 2400"
+        );
+        assert!(refused("price = nan").starts_with("f.toml:1:9: \"NaN\": not a price"));
+        assert!(refused("a = 1").starts_with("f.toml:1:1: unknown field `a`, expected `price`"));
+        assert!(refused("price = ").starts_with("f.toml:1:"));
+        assert!(refused("price = []").contains("expected a number, or a number and a unit"));
+    }
+
+    #[test]
+    fn settings_are_named_as_they_were_given() {
+        let source = Source::of_setting("price=x").expect("it is one");
+        let document = source.parse::<Document>().expect("it is one");
+        let error = source.value::<measure::Money>(&document.price).expect_err("it is none");
+        assert!(error.to_string().starts_with("--set price=x: \"x\": not a price"), "{error}");
+        for text in ["price", "=1", "a b=1", "a=\"", "a=\n"] {
+            assert!(Source::of_setting(text).is_err(), "{text}");
+        }
+    }
+}

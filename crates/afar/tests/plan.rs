@@ -1,0 +1,174 @@
+//! `afar plan`: answers that the papers print, and input that cannot be.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn plan(arguments: &[&str]) -> Output {
+    // An empty directory: nothing may be needed but the binary.
+    let empty = scratch("empty");
+    std::fs::create_dir_all(&empty).expect("a directory under target");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
+    command.arg("plan").args(arguments).current_dir(empty);
+    command.output().expect("the afar binary was built with this test")
+}
+
+fn answer(arguments: &[&str]) -> String {
+    let output = plan(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let all = [arguments, &["--json", "-"]].concat();
+    serde_json::from_str(&answer(&all)).expect("it is JSON")
+}
+
+fn refused(arguments: &[&str], wanted: &str) {
+    let output = plan(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.starts_with("afar plan"), "{said}");
+    assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan").join(name)
+}
+
+fn file(name: &str, text: &str) -> String {
+    let path = scratch(name);
+    std::fs::create_dir_all(path.parent().expect("it is in a directory")).expect("a directory");
+    std::fs::write(&path, text).expect("a file under target");
+    path.display().to_string()
+}
+
+fn example(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plan").join(name);
+    path.display().to_string()
+}
+
+#[test]
+fn the_papers_example_in_an_empty_directory() {
+    let said = answer(&["cost"]);
+    for wanted in ["$960,000", "$812,500", "15.36 %", "83.33", "35.786 %", "1.33x", "1.42x", "14 %"]
+    {
+        assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    }
+    let record = json(&["cost"]);
+    assert_eq!(record["direct_cost"], 960_000.0);
+    assert_eq!(record["pooled_cost"], 812_500.0);
+    assert_eq!(record["tenants"][0]["direct"]["binding"], "qps");
+}
+
+#[test]
+fn drops_of_other_protocols() {
+    let saving = |drop: &str| json(&["cost", "--set", drop])["saving"].as_f64().expect("a number");
+    assert!((saving("remote.drop=guz-nvmeof") - 0.268_44).abs() < 5e-6);
+    let lost = answer(&["cost", "--set", "remote.drop=guz-iscsi"]);
+    assert!(lost.contains("Do not disaggregate: it costs $52,500 more, 5.47 %"), "{lost}");
+}
+
+#[test]
+fn what_print_gives_can_be_read() {
+    let path = file("printed.toml", &answer(&["cost", "--print"]));
+    assert_eq!(json(&["cost", &path])["saving"], json(&["cost"])["saving"]);
+}
+
+#[test]
+fn the_example_of_tenants() {
+    let record = json(&["cost", &example("tenants.toml")]);
+    assert_eq!(record["tenants"].as_array().map(Vec::len), Some(3));
+    assert_eq!(record["disaggregate"], true);
+    assert!(record["pooled_cost"].as_f64() <= record["apart_cost"].as_f64());
+}
+
+/// Klimovic et al., Fig. 8, by the numbers of §4.3 and by four others. `AFAR_ORACLE_DIR` names a
+/// directory with `klimovic_fig8.csv`: storage factor, compute factor, the prices, the multiplier
+/// of servers, the saving in percent.
+#[test]
+fn the_map_is_the_reference_grid() {
+    let cells = cells(&answer(&["cost", "--map", "--csv", "-"]));
+    let at = |a, b| cells.iter().find(|cell| cell[..2] == [a, b]).expect("it is there")[6];
+    // By hand: 1 − 8,550/9,600 where compute doubles, 1 − 8,100/9,600 where storage does.
+    assert_eq!((at(1.0, 1.0), at(1.0, 2.0), at(2.0, 1.0)), (-15.625, 10.9375, 15.625));
+    let Some(directory) = std::env::var_os("AFAR_ORACLE_DIR") else {
+        skip("AFAR_ORACLE_DIR does not name a directory with klimovic_fig8.csv");
+        return;
+    };
+    let reference = std::fs::read_to_string(Path::new(&directory).join("klimovic_fig8.csv"));
+    let mut wanted = self::cells(&reference.expect("it is there"));
+    assert_eq!(wanted.len(), 500);
+    while let Some(first) = wanted.first().cloned() {
+        let [_, _, flash, compute, tax, multiplier, _] = first[..] else { panic!("{first:?}") };
+        let settings = [
+            format!("price.flash={flash}"),
+            format!("price.compute={compute}"),
+            format!("price.tax={tax}"),
+            format!("remote.drop={:.9}", 1.0 - 1.0 / multiplier),
+        ];
+        let mut flags = vec!["cost", "--map", "--csv", "-"];
+        settings.iter().for_each(|setting| flags.extend(["--set", setting]));
+        let ours = self::cells(&answer(&flags));
+        let (these, others) = wanted.into_iter().partition(|cell| cell[2..6] == first[2..6]);
+        let these: Vec<Vec<f64>> = these;
+        assert_eq!(these.len(), ours.len());
+        for (one, other) in these.iter().zip(&ours) {
+            assert_eq!(one[..2], other[..2]);
+            assert!((one[6] - other[6]).abs() <= 1e-6, "{one:?}: {}", other[6]);
+        }
+        wanted = others;
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
+fn skip(why: &str) {
+    let line = format!("SKIPPED oracle::plan: {why}");
+    println!("{line}");
+    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
+        use std::io::Write;
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
+    }
+}
+
+fn cells(csv: &str) -> Vec<Vec<f64>> {
+    let cell = |cell: &str| cell.parse().expect("a number");
+    csv.lines().skip(1).map(|row| row.split(',').map(cell).collect()).collect()
+}
+
+#[test]
+fn the_map_as_a_picture() {
+    let picture = answer(&["cost", "--map", "--svg", "-"]);
+    assert!(picture.starts_with("<svg"));
+    // Cells, the background, the frame and two names.
+    assert_eq!(picture.matches("<rect").count(), 100 + 1 + 1 + 2);
+    assert_eq!(picture.matches("stroke-dasharray").count(), 2, "two edges of the wedge");
+}
+
+#[test]
+fn what_costs_cannot_be_is_said_in_a_sentence() {
+    refused(&["cost", "/no/such.toml"], "/no/such.toml: No such file");
+    refused(&["cost", "--set", "price.tax=-1"], "\"-1\": a price cannot be negative");
+    refused(&["cost", "--set", "demand.qps=nan"], "\"nan\": not a count");
+    refused(&["cost", "--set", "server.qps=0"], "a server has no qps; give it more than zero");
+    refused(&["cost", "--set", "demand.capacity=1000000000000000000T"], "can be at most 16 EiB");
+    refused(&["cost", "--set", "demand.qps=10000000000G"], "the bill goes beyond");
+    refused(&["cost", "--set", "demand.memory=1G"], "[server] does not say how much");
+    refused(&["cost", "--set", "prize.tax=1"], "unknown field `prize`");
+    refused(&["cost", "--svg", "x.svg"], "--map");
+    let print = answer(&["cost", "--print"]);
+    let wrong = file("wrong.toml", &print.replace("2400  ", "-240  "));
+    refused(&["cost", &wrong], "wrong.toml:11:9: \"-240\": a price cannot be negative");
+    let nowhere = scratch("kept.json");
+    std::fs::write(&nowhere, "kept").expect("a file under target");
+    refused(&["cost", &wrong, "--json", &nowhere.display().to_string()], "wrong.toml:11:9");
+    assert_eq!(std::fs::read_to_string(&nowhere).expect("it is there"), "kept");
+}

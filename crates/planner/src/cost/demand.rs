@@ -1,0 +1,138 @@
+use std::fmt;
+
+use super::CostError;
+
+/// What a tenant may want more or less of, and what a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dimension {
+    /// Bytes on flash.
+    Capacity,
+    /// Requests to flash per second.
+    Iops,
+    /// Bits per second between servers and flash; only counts where that is a network.
+    Traffic,
+    /// Queries per second that processors answer.
+    Qps,
+    /// Bytes of main memory.
+    Memory,
+    /// Bits per second between servers and their clients.
+    Network,
+}
+
+impl Dimension {
+    /// All, in the order of [`Demand`]'s amounts.
+    pub const ALL: [Self; 6] =
+        [Self::Capacity, Self::Iops, Self::Traffic, Self::Qps, Self::Memory, Self::Network];
+
+    /// The key it has in a file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "capacity",
+            Self::Iops => "iops",
+            Self::Traffic => "traffic",
+            Self::Qps => "qps",
+            Self::Memory => "memory",
+            Self::Network => "network",
+        }
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Amounts of every dimension that are wanted at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    amounts: [u64; 6],
+}
+
+/// Who wants something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenant {
+    /// For people.
+    pub name: String,
+    /// By period; the last goes on for ever.
+    pub series: Vec<Demand>,
+}
+
+impl Demand {
+    /// Of one dimension.
+    #[must_use]
+    pub const fn get(&self, dimension: Dimension) -> u64 {
+        self.amounts[dimension as usize]
+    }
+
+    /// The same with another amount of one dimension.
+    #[must_use]
+    pub const fn with(mut self, dimension: Dimension, amount: u64) -> Self {
+        self.amounts[dimension as usize] = amount;
+        self
+    }
+
+    /// The sum.
+    ///
+    /// # Errors
+    /// When an amount is beyond 2⁶⁴.
+    pub fn plus(mut self, other: Self) -> Result<Self, CostError> {
+        for dimension in Dimension::ALL {
+            let at = dimension as usize;
+            let sum = self.amounts[at].checked_add(other.amounts[at]);
+            self.amounts[at] = sum.ok_or(CostError::Amount(dimension))?;
+        }
+        Ok(self)
+    }
+
+    /// This times `part`/`whole`, rounded up.
+    ///
+    /// # Errors
+    /// When an amount is beyond 2⁶⁴.
+    pub fn times(self, dimension: Dimension, part: u64, whole: u64) -> Result<Self, CostError> {
+        let amount = u128::from(self.get(dimension)) * u128::from(part);
+        let amount = u64::try_from(amount.div_ceil(u128::from(whole.max(1))));
+        Ok(self.with(dimension, amount.map_err(|_| CostError::Amount(dimension))?))
+    }
+}
+
+/// A series of `periods` that begins with `first`, each the one before times millionths of its own
+/// for each dimension: 1,100,000 is growth by a tenth.
+///
+/// # Errors
+/// When an amount is beyond 2⁶⁴.
+pub fn grow(
+    first: Demand,
+    growth_ppm: &[(Dimension, u64)],
+    periods: usize,
+) -> Result<Vec<Demand>, CostError> {
+    let mut series = vec![first];
+    while series.len() < periods {
+        let mut next = series[series.len() - 1];
+        for &(dimension, ppm) in growth_ppm {
+            next = next.times(dimension, ppm, 1_000_000)?;
+        }
+        series.push(next);
+    }
+    Ok(series)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_compounds_and_stops_at_the_end() {
+        let first = Demand::default().with(Dimension::Qps, 100).with(Dimension::Capacity, 7);
+        let series = grow(first, &[(Dimension::Qps, 1_100_000)], 3).expect("small");
+        let qps: Vec<u64> = series.iter().map(|one| one.get(Dimension::Qps)).collect();
+        assert_eq!(qps, [100, 110, 121]);
+        assert_eq!(series[2].get(Dimension::Capacity), 7);
+        let most = first.with(Dimension::Qps, u64::MAX);
+        assert_eq!(
+            grow(most, &[(Dimension::Qps, 2_000_000)], 2),
+            Err(CostError::Amount(Dimension::Qps))
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! What to buy, where to put it, and when not to disaggregate.
+//!
+//! ```text
+//! Demand over time ─► Model (servers, prices, overheads) ─► Comparison ─► Knob: what changes it
+//!                                                      └──► Wedge, map: savings by growth
+//! ```
+//!
+//! Invariants, mostly absences:
+//! 1. Nothing here reads a file, a clock or a thread: quantities in, quantities out.
+//! 2. Machines and money are exact: no rounding before the last step, and an overflow is an error.
+//! 3. Same input, same output, on every machine.
+//!
+//! Papers: Klimovic et al., Flash Storage Disaggregation, EuroSys 2016.
+
+pub mod cost;
