@@ -172,3 +172,38 @@ fn what_costs_cannot_be_is_said_in_a_sentence() {
     refused(&["cost", &wrong, "--json", &nowhere.display().to_string()], "wrong.toml:11:9");
     assert_eq!(std::fs::read_to_string(&nowhere).expect("it is there"), "kept");
 }
+
+/// Gao et al., Table 4; the text has 3.59 where the table adds up to 3.65.
+#[test]
+fn the_papers_table_of_latencies() {
+    let said = answer(&["latency"]);
+    let total = |rate: &str| {
+        let line = said.lines().find(|line| line.starts_with(&format!("total at {rate}")));
+        let cells = line.expect("it is there").split_whitespace().skip(4);
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(total("40 Gb/s"), ["7.04", "5.28", "5.14", "3.38", "4.14", "2.38"]);
+    assert_eq!(total("100 Gb/s"), ["6.55", "4.79", "4.65", "2.89", "3.65", "1.89"]);
+    assert!(said.contains("3.59"), "{said}");
+    let record = json(&["latency"]);
+    let paths = record["paths"].as_array().expect("paths");
+    let meets = |at: usize| paths[at]["meets"].as_array().expect("targets").len();
+    // By design, scope and rate: RDMA in a rack at 40 Gb/s is for class A, integrated for both.
+    assert_eq!((paths.len(), meets(0), meets(6), meets(7), meets(10)), (12, 0, 1, 2, 2));
+}
+
+#[test]
+fn waiting_and_requirements() {
+    let record = json(&["latency", "--set", "sharing.load=50%"]);
+    assert_eq!(record["paths"][0]["wait_ns"], 409.6);
+    let requirement = "{\"schema\": \"afar.requirement/1\", \"requirements\": [{\"axis\": \
+                       \"rtt\", \"last_good\": {\"value\": \"4us\"}}]}";
+    let path = file("redis.json", requirement);
+    let said = answer(&["latency", "--requirement", &path]);
+    assert!(said.contains("redis (4.0 µs)"), "{said}");
+    refused(&["latency", "--set", "sharing.load=100%"], "a load of 100.0 % never ends");
+    refused(&["latency", "--requirement", &file("x.json", "{")], "x.json:1:1: this is no JSON");
+    refused(&["latency", "--requirement", &file("y.json", "{}")], "this is no requirement");
+    let printed = file("latency.toml", &answer(&["latency", "--print"]));
+    assert_eq!(json(&["latency", &printed])["paths"], json(&["latency"])["paths"]);
+}

@@ -3,6 +3,7 @@
 //! ```text
 //! Demand over time ─► Model (servers, prices, overheads) ─► Comparison ─► Knob: what changes it
 //!                                                      └──► Wedge, map: savings by growth
+//! components of a path, load ─► RoundTrip ─► targets met
 //! ```
 //!
 //! Invariants, mostly absences:
@@ -10,6 +11,9 @@
 //! 2. Machines and money are exact: no rounding before the last step, and an overflow is an error.
 //! 3. Same input, same output, on every machine.
 //!
-//! Papers: Klimovic et al., Flash Storage Disaggregation, EuroSys 2016.
+//! Papers: Klimovic et al., Flash Storage Disaggregation, EuroSys 2016; Gao et al., Network
+//! Requirements for Resource Disaggregation, OSDI 2016.
 
 pub mod cost;
+pub mod latency;
+pub mod queue;

@@ -17,10 +17,13 @@ pub(crate) struct PlanFlags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     Cost(CostFlags),
+    Latency(LatencyFlags),
 }
 
 const NOTES: &str = "\
-Example: afar plan cost";
+Examples:
+  afar plan cost
+  afar plan latency --set sharing.load=50%";
 
 /// Compare servers that have flash of their own with pools of flash and of servers
 ///
@@ -82,5 +85,46 @@ together.
 Examples:
   afar plan cost --set demand.qps=20M
   afar plan cost --map --svg map.svg
+
+Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
+
+/// Add up what a remote page costs by parts, and say which targets that meets
+///
+/// Without a file it is Table 4 of Gao et al. (OSDI 2016): software, NIC, switches, distance and
+/// transmission, in a rack and between racks. Waiting on the slowest link comes on top (sharing).
+#[derive(Debug, Args)]
+#[command(after_help = LATENCY_NOTES)]
+pub(crate) struct LatencyFlags {
+    /// Designs, scopes, rates and targets, as TOML [default: the table of the paper]
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Set page or a value of sharing to another, such as sharing.load=50%; may be given several
+    /// times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// A further target: what a program needs by afar sweep --find --json; may be given several
+    /// times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) requirement: Vec<PathBuf>,
+
+    /// Write everything as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print the file that would be used, to begin one's own with
+    #[arg(long, conflicts_with_all = ["set", "requirement", "json"])]
+    pub(crate) print: bool,
+}
+
+const LATENCY_NOTES: &str = "\
+Begin a file with: afar plan latency --print > latency.toml
+
+Keys of a file: page; rates of the slowest link; [[design]] and [[scope]] with name and parts, each
+{ name, time, count }; [[target]] with name and rtt. [sharing] says how that link is shared: load, a
+share of its time (M/D/1), with batch, pages that come together, or with sizes = [{ size, share }],
+transfers that differ (M/G/1); or clients that think for a mean time of think and then fetch a page,
+one at a time each (simulated, within half a per cent). Waits are means.
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";

@@ -5,6 +5,7 @@
 //! ```
 
 mod cost;
+mod latency;
 mod source;
 
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ pub(crate) enum PlanError {
     At { place: String, message: String },
     #[error("{place}: {source}")]
     Cost { place: String, source: planner::cost::CostError },
+    #[error("{place}: {source}")]
+    Latency { place: String, source: planner::latency::LatencyError },
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
     Set(String),
 }
@@ -34,5 +37,12 @@ pub(crate) enum PlanError {
 pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     match &flags.command {
         PlanCommand::Cost(flags) => cost::cost(flags),
+        PlanCommand::Latency(flags) => latency::latency(flags),
     }
+}
+
+/// A record as a file.
+fn json_text(value: &serde_json::Value) -> String {
+    let text = serde_json::to_string_pretty(value);
+    text.expect("plain data has a JSON form") + "\n"
 }

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 22] = [
+    let commands: [&[&str]; 23] = [
         &[],
         &["run"],
         &["serve"],
@@ -16,6 +16,7 @@ fn help_of_every_command() {
         &["doctor"],
         &["plan"],
         &["plan", "cost"],
+        &["plan", "latency"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -97,6 +98,7 @@ fn man_pages_for_every_command() {
             "afar-load-kv.1",
             "afar-load.1",
             "afar-plan-cost.1",
+            "afar-plan-latency.1",
             "afar-plan.1",
             "afar-reproduce.1",
             "afar-run.1",

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::file::Experiment;
 use super::{Answer, key};
+use crate::plan::json_text;
 
 /// Everything that the table says.
 pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
@@ -12,7 +13,7 @@ pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
     let usage = usage.iter().map(|one| {
         json!({"dimension": one.dimension.name(), "direct": one.direct, "pooled": one.pooled})
     });
-    text(&json!({
+    json_text(&json!({
         "schema": "afar.plan.cost/1",
         "version": env!("CARGO_PKG_VERSION"),
         "currency": experiment.currency,
@@ -76,10 +77,4 @@ pub(super) fn wedge(wedge: &Wedge) -> Value {
         "storage_per_compute_low": (wedge.low > 0.0).then_some(wedge.low),
         "storage_per_compute_high": wedge.high.is_finite().then_some(wedge.high),
     })
-}
-
-/// As a file.
-pub(super) fn text(value: &Value) -> String {
-    let text = serde_json::to_string_pretty(value);
-    text.expect("plain data has a JSON form") + "\n"
 }

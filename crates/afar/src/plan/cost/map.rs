@@ -10,6 +10,7 @@ use super::json;
 use super::table::wedge;
 use crate::flags::CostFlags;
 use crate::layout::table;
+use crate::plan::json_text;
 
 /// Every form of the map.
 ///
@@ -81,7 +82,7 @@ fn record(cells: &[Cell], edges: &Wedge) -> String {
             "saving": cell.saving,
         })
     };
-    json::text(&json!({
+    json_text(&json!({
         "schema": "afar.plan.cost.map/1",
         "version": env!("CARGO_PKG_VERSION"),
         "wedge": json::wedge(edges),

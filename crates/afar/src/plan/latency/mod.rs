@@ -1,0 +1,200 @@
+//! `afar plan latency`: what a round trip consists of, and which targets it meets.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use measure::{BitsPerSec, Duration};
+use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
+use serde_json::{Value, json};
+
+use self::file::{EXAMPLE, Experiment, Target};
+use super::PlanError;
+use super::source::Source;
+use crate::failure::Failure;
+use crate::flags::LatencyFlags;
+use crate::layout::{NONE, row, table};
+use crate::output::Output;
+use crate::terminal;
+
+/// A way to fetch a page.
+struct Way<'a> {
+    design: &'a Group,
+    scope: &'a Group,
+    /// By rate.
+    trips: Vec<(BitsPerSec, RoundTrip)>,
+}
+
+/// Runs `afar plan latency`.
+///
+/// # Errors
+/// When the file or a setting cannot be, or a result cannot be written.
+pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
+    if flags.print {
+        let text = match &flags.experiment {
+            Some(path) => Source::read(path)?.text,
+            None => EXAMPLE.to_owned(),
+        };
+        terminal::answer(&text).map_err(Failure::Stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
+    for path in &flags.requirement {
+        experiment.targets.push(requirement(path)?);
+    }
+    let paths = paths(&experiment)
+        .map_err(|source| PlanError::Latency { place: experiment.name.clone(), source })?;
+    let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
+    let output = flags.json.as_deref().map(Output::open).transpose()?;
+    if let Some(output) = output {
+        output.write(&record(&experiment, &paths))?;
+    }
+    if !flags.json.as_ref().is_some_and(is_stdout) {
+        terminal::answer(&text(&experiment, &paths)).map_err(Failure::Stdout)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
+    let mut paths = Vec::new();
+    for design in &experiment.designs {
+        for scope in &experiment.scopes {
+            let mut trips = Vec::new();
+            for &rate in &experiment.rates {
+                let groups = [design, scope];
+                let trip = RoundTrip::of(&groups, experiment.page, rate, &experiment.sharing)?;
+                trips.push((rate, trip));
+            }
+            paths.push(Way { design, scope, trips });
+        }
+    }
+    Ok(paths)
+}
+
+/// What a program was found to need, from the record of `afar sweep --find --json`.
+fn requirement(path: &Path) -> Result<Target, PlanError> {
+    let source = Source::read(path)?;
+    let wrong = |what: String| source.wrong(&(0..0), what);
+    let record: Value = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
+        place: format!("{}:{}:{}", source.name, error.line(), error.column()),
+        message: "this is no JSON; give what afar sweep --find --json has printed".to_owned(),
+    })?;
+    if record["schema"] != "afar.requirement/1" {
+        let what = "this is no requirement; give what afar sweep --find --json has printed";
+        return Err(wrong(what.to_owned()));
+    }
+    let found = record["requirements"].as_array().into_iter().flatten();
+    let value = found
+        .filter(|one| one["axis"] == "rtt")
+        .find_map(|one| one["last_good"]["value"].as_str())
+        .ok_or_else(|| wrong("no round trip was found to be short enough".to_owned()))?;
+    let rtt = value.parse().map_err(|error| wrong(format!("rtt: {error}")))?;
+    let name = path.file_stem().map_or_else(String::new, |name| name.display().to_string());
+    Ok(Target { name, rtt })
+}
+
+fn us(time: Duration) -> String {
+    format!("{:.2}", time.as_ns_f64() / 1e3)
+}
+
+fn text(experiment: &Experiment, paths: &[Way<'_>]) -> String {
+    let mut head = vec!["µs".to_owned()];
+    head.extend(paths.iter().map(|path| path.design.name.clone()));
+    let mut second = vec![String::new()];
+    second.extend(paths.iter().map(|path| path.scope.name.clone()));
+    let mut rows = vec![head, second];
+    let mut names: Vec<&str> = Vec::new();
+    for component in paths.iter().flat_map(|path| parts(path)) {
+        if !names.contains(&component.name.as_str()) {
+            names.push(&component.name);
+        }
+    }
+    for name in names {
+        let mut cells = vec![name.to_owned()];
+        cells.extend(paths.iter().map(|path| {
+            let part = parts(path).find(|part| part.name == name && part.count > 0);
+            part.map_or_else(
+                || NONE.to_owned(),
+                |part| format!("{} x {}", us(part.each), part.count),
+            )
+        }));
+        rows.push(cells);
+    }
+    let is_shared = experiment.sharing != Sharing::Alone;
+    for (index, rate) in experiment.rates.iter().enumerate() {
+        let mut line = |name: String, figure: fn(&RoundTrip) -> Duration| {
+            let mut cells = vec![name];
+            cells.extend(paths.iter().map(|path| us(figure(&path.trips[index].1))));
+            rows.push(cells);
+        };
+        line(format!("transmission at {rate}"), |trip| trip.transmission);
+        if is_shared {
+            line(format!("mean wait at {rate}"), |trip| trip.wait);
+        }
+        line(format!("total at {rate}"), RoundTrip::total);
+    }
+    let mut text = table(&rows);
+    text += "\n";
+    text += &targets(experiment, paths);
+    if experiment.is_papers {
+        text += PAPERS;
+    }
+    text
+}
+
+const PAPERS: &str = "
+These are Gao et al. 2016, Table 4. For RDMA and NIC integration between racks at 100 Gb/s their
+text (§3.3) has 3.59 µs; the components of the table add up to 3.65.
+";
+
+fn parts<'a>(path: &Way<'a>) -> impl Iterator<Item = &'a planner::latency::Component> + use<'a> {
+    path.design.components.iter().chain(&path.scope.components)
+}
+
+/// Which paths are short enough for what.
+fn targets(experiment: &Experiment, paths: &[Way<'_>]) -> String {
+    if experiment.targets.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![row(["met at", "scope"])];
+    rows[0].extend(experiment.targets.iter().map(|one| format!("{} ({})", one.name, one.rtt)));
+    for path in paths {
+        let mut cells = vec![path.design.name.clone(), path.scope.name.clone()];
+        for target in &experiment.targets {
+            let met = path.trips.iter().filter(|(_, trip)| trip.total() <= target.rtt);
+            let rates: Vec<String> = met.map(|(rate, _)| rate.to_string()).collect();
+            cells.push(if rates.is_empty() { NONE.to_owned() } else { rates.join(", ") });
+        }
+        rows.push(cells);
+    }
+    table(&rows)
+}
+
+fn record(experiment: &Experiment, paths: &[Way<'_>]) -> String {
+    let path = |path: &Way<'_>| -> Vec<Value> {
+        let trip = |(rate, trip): &(BitsPerSec, RoundTrip)| {
+            let met = experiment.targets.iter().filter(|target| trip.total() <= target.rtt);
+            json!({
+                "design": path.design.name,
+                "scope": path.scope.name,
+                "rate_bps": rate.get(),
+                "fixed_ns": trip.fixed.as_ns_f64(),
+                "transmission_ns": trip.transmission.as_ns_f64(),
+                "wait_ns": trip.wait.as_ns_f64(),
+                "total_ns": trip.total().as_ns_f64(),
+                "meets": met.map(|target| target.name.as_str()).collect::<Vec<_>>(),
+            })
+        };
+        path.trips.iter().map(trip).collect()
+    };
+    let targets = experiment.targets.iter();
+    let targets = targets.map(|one| json!({"name": one.name, "rtt_ns": one.rtt.as_ns_f64()}));
+    super::json_text(&json!({
+        "schema": "afar.plan.latency/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "page_bytes": experiment.page.get(),
+        "targets": targets.collect::<Vec<_>>(),
+        "paths": paths.iter().flat_map(path).collect::<Vec<_>>(),
+    }))
+}
