@@ -207,3 +207,50 @@ fn waiting_and_requirements() {
     let printed = file("latency.toml", &answer(&["latency", "--print"]));
     assert_eq!(json(&["latency", &printed])["paths"], json(&["latency"])["paths"]);
 }
+
+#[test]
+fn a_placement_and_what_becomes_of_it() {
+    let example = example("place.toml");
+    let record = json(&["place", &example]);
+    assert_eq!(record["is_best"], true);
+    let now = file("now.csv", &answer(&["place", &example, "--csv", "-"]));
+    let said = answer(&["place", &example, "--now", &now]);
+    assert!(said.contains("Nobody moves."), "{said}");
+    let lost = json(&["place", &example, "--now", &now, "--lose-server", "0"]);
+    let moves = lost["migration"]["moves"].as_array().expect("moves");
+    assert!(!moves.is_empty());
+    assert!(moves.iter().all(|one| one["to"] != 0), "{moves:?}");
+    let more = ["--add-tenant", "name=new,capacity=1TB,iops=5k"];
+    let more = json(&[&["place", &example, "--now", &now][..], &more].concat());
+    assert_eq!(more["migration"]["moves"][0]["tenant"], "new");
+    assert_eq!(more["migration"]["moves"].as_array().map(Vec::len), Some(1));
+    let printed = answer(&["place", "--print"]);
+    assert_eq!(printed, std::fs::read_to_string(&example).expect("it is there"));
+}
+
+#[test]
+fn made_up_tenants_are_the_same_each_time() {
+    let place = |seed| answer(&["place", "--synthetic", "300", "--seed", seed, "--csv", "-"]);
+    assert_eq!(place("1"), place("1"));
+    assert_ne!(place("1"), place("2"));
+}
+
+#[test]
+fn what_placements_cannot_be_is_said_in_a_sentence() {
+    let print = answer(&["place", "--print"]);
+    let with = |name: &str, from: &str, to: &str| file(name, &print.replacen(from, to, 1));
+    let few = with("few.toml", "count = 12", "count = 2");
+    refused(&["place", &few], "tenant \"profiles\" has 3 replicas for 2 servers");
+    let few = with("fewer.toml", "count = 12", "count = 3");
+    refused(&["place", &few], "more servers would do");
+    let large = with("large.toml", "capacity = \"6TB\"", "capacity = \"9TB\"");
+    refused(&["place", &large], "tenant \"logs\" needs 9 TB of capacity, a server has 8 TB");
+    let circle = with("circle.toml", "workload = \"A\"", "with = \"profiles-index\"");
+    refused(&["place", &circle], "is to be with itself");
+    let unknown = with("unknown.toml", "with = \"profiles\"", "with = \"profile\"");
+    refused(&["place", &unknown], "unknown.toml:25:8: there is no tenant \"profile\"");
+    refused(&["place", &few, "--add-tenant", "capacity"], "write KEY=VALUE");
+    refused(&["place", &few, "--now", &file("x.csv", "a,b\n")], "x.csv:1:1: begin it with");
+    let row = file("y.csv", "tenant,replica,server\nnobody,0,1\n");
+    refused(&["place", &few, "--now", &row], "y.csv:2:1: there is no tenant \"nobody\"");
+}

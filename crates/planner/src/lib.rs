@@ -4,6 +4,7 @@
 //! Demand over time ─► Model (servers, prices, overheads) ─► Comparison ─► Knob: what changes it
 //!                                                      └──► Wedge, map: savings by growth
 //! components of a path, load ─► RoundTrip ─► targets met
+//! tenants, pool ─► Placement ─► check; Migration
 //! ```
 //!
 //! Invariants, mostly absences:
@@ -16,4 +17,5 @@
 
 pub mod cost;
 pub mod latency;
+pub mod place;
 pub mod queue;

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use measure::{BitsPerSec, Bytes};
+
+use crate::setting::seed;
 
 /// Say what to buy, where to put it, and when not to disaggregate
 ///
@@ -18,12 +21,14 @@ pub(crate) struct PlanFlags {
 pub(crate) enum PlanCommand {
     Cost(CostFlags),
     Latency(LatencyFlags),
+    Place(PlaceFlags),
 }
 
 const NOTES: &str = "\
 Examples:
   afar plan cost
-  afar plan latency --set sharing.load=50%";
+  afar plan latency --set sharing.load=50%
+  afar plan place --synthetic 1000";
 
 /// Compare servers that have flash of their own with pools of flash and of servers
 ///
@@ -128,3 +133,75 @@ transfers that differ (M/G/1); or clients that think for a mean time of think an
 one at a time each (simulated, within half a per cent). Waits are means.
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
+
+/// Find servers for tenants, as few as can be
+///
+/// Says beside how many servers it needs how many every placement needs at least. Few tenants are
+/// placed with the fewest servers there can be, proven by branch and bound. The same input gives
+/// the same placement.
+#[derive(Debug, Args)]
+#[command(after_help = PLACE_NOTES)]
+pub(crate) struct PlaceFlags {
+    /// Servers and tenants, as TOML
+    #[arg(value_name = "FILE", required_unless_present_any = ["synthetic", "print"])]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Make up so many tenants, with published shapes, in place of a file
+    #[arg(long, value_name = "NUMBER", conflicts_with = "experiment")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=2_000_000))]
+    pub(crate) synthetic: Option<u32>,
+
+    /// Seed of what is made up
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Where tenants are now, as --csv has written it: those who can stay do, and what moves is
+    /// listed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) now: Option<PathBuf>,
+
+    /// What would be without a server, by its number; may be given several times
+    #[arg(long, value_name = "SERVER", requires = "now")]
+    pub(crate) lose_server: Vec<u32>,
+
+    /// What would be with another tenant: name=x,capacity=1TB,iops=5k; may be given several times
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) add_tenant: Vec<String>,
+
+    /// Bytes that may move so that servers are free
+    #[arg(long, value_name = "SIZE", default_value = "0", requires = "now")]
+    pub(crate) move_at_most: Bytes,
+
+    /// Rate at which tenants move
+    #[arg(long, value_name = "RATE", default_value = "1Gb/s", requires = "now")]
+    pub(crate) move_rate: BitsPerSec,
+
+    /// Write the placement, a row for each replica; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write everything as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print a file to begin one's own with
+    #[arg(long, conflicts_with_all = ["experiment", "synthetic", "now", "csv", "json"])]
+    pub(crate) print: bool,
+}
+
+const PLACE_NOTES: &str = "\
+Begin a file with: afar plan place --print > place.toml
+
+Keys of a file: server.capacity, iops, traffic, qps, memory, network (what is not said is no limit);
+pool.count (servers there are), racks (server i is in rack i mod racks), tenants_max (of a server);
+[[tenant]] with name, the keys of server, workload (A to D), replicas (each in another rack), with
+(the tenant on whose servers it must be), apart (no two with the same word on a server), bursty (it
+writes in bursts), tail (it has been promised a tail of read latencies: at most one bursty writer on
+its servers); or tenants = \"FILE.csv\" with a column for each of these.
+
+Examples:
+  afar plan place --synthetic 10000
+  afar plan place place.toml --csv now.csv
+  afar plan place place.toml --now now.csv --lose-server 2
+
+Exit status: 0 there is a placement; 2 there is none, bad usage, or a file that cannot be.";

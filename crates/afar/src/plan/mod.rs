@@ -4,9 +4,13 @@
 //! FILE, --set ─► Source ─► values with units ─► crate planner ─► table, JSON, CSV, picture
 //! ```
 
+mod amounts;
+mod csv;
+mod source;
+
 mod cost;
 mod latency;
-mod source;
+mod place;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,6 +30,8 @@ pub(crate) enum PlanError {
     Cost { place: String, source: planner::cost::CostError },
     #[error("{place}: {source}")]
     Latency { place: String, source: planner::latency::LatencyError },
+    #[error("{place}: {source}")]
+    Place { place: String, source: planner::place::PlaceError },
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
     Set(String),
 }
@@ -38,6 +44,7 @@ pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     match &flags.command {
         PlanCommand::Cost(flags) => cost::cost(flags),
         PlanCommand::Latency(flags) => latency::latency(flags),
+        PlanCommand::Place(flags) => place::place(flags),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 23] = [
+    let commands: [&[&str]; 24] = [
         &[],
         &["run"],
         &["serve"],
@@ -17,6 +17,7 @@ fn help_of_every_command() {
         &["plan"],
         &["plan", "cost"],
         &["plan", "latency"],
+        &["plan", "place"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -99,6 +100,7 @@ fn man_pages_for_every_command() {
             "afar-load.1",
             "afar-plan-cost.1",
             "afar-plan-latency.1",
+            "afar-plan-place.1",
             "afar-plan.1",
             "afar-reproduce.1",
             "afar-run.1",

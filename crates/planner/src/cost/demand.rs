@@ -38,6 +38,27 @@ impl Dimension {
     }
 }
 
+impl Dimension {
+    /// An amount with its unit; to the last byte, bit or request.
+    #[must_use]
+    pub fn amount(self, amount: u64) -> String {
+        const DECIMAL: [(u64, &str); 3] =
+            [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M")];
+        const BINARY: [(u64, &str); 3] = [(1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi")];
+        let unit = match self {
+            Self::Capacity | Self::Memory => "B",
+            Self::Traffic | Self::Network => "b/s",
+            Self::Iops | Self::Qps => return amount.to_string(),
+        };
+        let prefixes = DECIMAL.into_iter().chain(BINARY);
+        let mut whole = prefixes.filter(|(size, _)| amount > 0 && amount.is_multiple_of(*size));
+        match whole.next() {
+            Some((size, prefix)) => format!("{} {prefix}{unit}", amount / size),
+            None => format!("{amount} {unit}"),
+        }
+    }
+}
+
 impl fmt::Display for Dimension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -121,6 +142,15 @@ pub fn grow(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn amounts_have_units_and_all_their_digits() {
+        assert_eq!(Dimension::Capacity.amount(9_000_000_000_000), "9 TB");
+        assert_eq!(Dimension::Capacity.amount(9_000_000_000_001), "9000000000001 B");
+        assert_eq!(Dimension::Memory.amount(96 << 30), "96 GiB");
+        assert_eq!(Dimension::Traffic.amount(2_500_000_000), "2500 Mb/s");
+        assert_eq!(Dimension::Iops.amount(45_000), "45000");
+    }
 
     #[test]
     fn growth_compounds_and_stops_at_the_end() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use measure::{BitsPerSec, Bytes, Count, Money};
+use measure::Money;
 use planner::cost::{
     DROPS, Demand, Dimension, Facility, Model, Part, Server, Tenant, WORKLOADS, Workload, grow,
 };
@@ -11,6 +11,7 @@ use toml::Spanned;
 
 use super::series;
 use crate::plan::PlanError;
+use crate::plan::amounts::{Amounts, amount, small};
 use crate::plan::source::{Source, Value};
 
 /// What is used without a file, and what files are begun with.
@@ -31,17 +32,6 @@ struct Document {
     buy: Buy,
     demand: Option<Spanned<Wanted>>,
     tenant: Vec<Spanned<Wanted>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Amounts {
-    capacity: Option<Value>,
-    iops: Option<Value>,
-    traffic: Option<Value>,
-    qps: Option<Value>,
-    memory: Option<Value>,
-    network: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -314,19 +304,6 @@ impl Draft {
     }
 }
 
-impl Amounts {
-    const fn all(&self) -> [(Dimension, Option<&Value>); 6] {
-        [
-            (Dimension::Capacity, self.capacity.as_ref()),
-            (Dimension::Iops, self.iops.as_ref()),
-            (Dimension::Traffic, self.traffic.as_ref()),
-            (Dimension::Qps, self.qps.as_ref()),
-            (Dimension::Memory, self.memory.as_ref()),
-            (Dimension::Network, self.network.as_ref()),
-        ]
-    }
-}
-
 impl Wanted {
     const fn all(&self) -> [(Dimension, Option<&Value>); 6] {
         [
@@ -344,33 +321,6 @@ impl Parts {
     const fn all(&self) -> [Option<&Value>; 3] {
         [self.flash.as_ref(), self.compute.as_ref(), self.tax.as_ref()]
     }
-}
-
-/// An amount in the unit of its dimension.
-fn amount(source: &Source, dimension: Dimension, value: &Value) -> Result<u64, PlanError> {
-    parse_amount(dimension, &value.get_ref().0)
-        .map_err(|message| source.wrong(&value.span(), message))
-}
-
-/// The same of a text.
-pub(super) fn parse_amount(dimension: Dimension, text: &str) -> Result<u64, String> {
-    let read = match dimension {
-        Dimension::Capacity | Dimension::Memory => text.parse::<Bytes>().map(Bytes::get),
-        Dimension::Iops | Dimension::Qps => text.parse::<Count>().map(Count::get),
-        Dimension::Traffic | Dimension::Network => match text {
-            "0" => Ok(0),
-            _ => text.parse::<BitsPerSec>().map(BitsPerSec::get),
-        },
-    };
-    read.map_err(|error| error.to_string())
-}
-
-fn small(source: &Source, value: &Value, most: u32, what: &str) -> Result<u32, PlanError> {
-    let text = &value.get_ref().0;
-    text.parse().ok().filter(|number| *number <= most).ok_or_else(|| {
-        let message = format!("\"{text}\": {what} are a whole number from 0 to {most}");
-        source.wrong(&value.span(), message)
-    })
 }
 
 /// Rack units, in thousandths.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use planner::cost::{Demand, Dimension};
 
-use super::file::parse_amount;
 use crate::plan::PlanError;
+use crate::plan::amounts::parse_amount;
+use crate::plan::csv::{cells, rows};
 use crate::plan::source::Source;
 
 /// Reads a file of at most so many periods.
@@ -57,24 +58,6 @@ fn parse(source: &Source, periods_max: usize) -> Result<Vec<Demand>, PlanError> 
         return Err(source.wrong(&(0..0), "the series has no periods; write a row for each"));
     }
     Ok(series)
-}
-
-/// Lines that say something, with where they begin.
-fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.split('\n').scan(0, |at, line| {
-        let start = *at;
-        *at += line.len() + 1;
-        Some((start, line))
-    });
-    lines.filter(|(_, line)| !line.trim().is_empty())
-}
-
-fn cells((start, line): (usize, &str)) -> impl Iterator<Item = (usize, &str)> {
-    line.split(',').scan(start, |at, cell| {
-        let here = *at + (cell.len() - cell.trim_start().len());
-        *at += cell.len() + 1;
-        Some((here, cell.trim()))
-    })
 }
 
 #[cfg(test)]

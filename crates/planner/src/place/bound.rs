@@ -1,0 +1,91 @@
+//! How many servers every placement needs at least.
+
+use super::unit::{DIMENSIONS, Unit, Units};
+use super::{PlaceError, Problem};
+
+/// The largest of several bounds that are each easy to see.
+///
+/// # Errors
+/// As [`super::place`].
+pub fn lower_bound(problem: &Problem) -> Result<u32, PlaceError> {
+    Ok(of(&Units::of(problem)?).0)
+}
+
+/// The same, and the dimension that it comes from.
+pub(super) fn of(units: &Units) -> (u32, usize) {
+    let mut best = (counted(units), 0);
+    for dimension in 0..DIMENSIONS {
+        let each = units.each[dimension];
+        if each == u64::MAX {
+            continue;
+        }
+        let sizes = || units.all.iter().map(|unit| unit.sizes[dimension]);
+        let bound = summed(sizes(), each).max(large(sizes().collect(), each));
+        if bound > best.0 {
+            best = (bound, dimension);
+        }
+    }
+    best
+}
+
+/// What does not depend on sizes: replicas, tenants that are apart, tenants of a server.
+fn counted(units: &Units) -> u32 {
+    let replicas = units.all.iter().map(|unit| unit.replicas).max().unwrap_or(0);
+    let words = units.all.iter().flat_map(|unit| &unit.apart).max().map_or(0, |most| most + 1);
+    let mut apart = vec![0_u32; words as usize];
+    for word in units.all.iter().flat_map(|unit| &unit.apart) {
+        apart[*word as usize] += 1;
+    }
+    let tenants: usize = units.all.iter().map(|unit: &Unit| unit.members.len()).sum();
+    let full = tenants.div_ceil(units.tenants_max as usize);
+    let full = u32::try_from(full).unwrap_or(u32::MAX);
+    replicas.max(apart.into_iter().max().unwrap_or(0)).max(full)
+}
+
+/// All of it, as if it could be cut.
+fn summed(sizes: impl Iterator<Item = u64>, each: u64) -> u32 {
+    let sum: u128 = sizes.map(u128::from).sum();
+    u32::try_from(sum.div_ceil(u128::from(each))).unwrap_or(u32::MAX)
+}
+
+/// Martello and Toth's L2: those above half are alone among themselves, and what is at least some
+/// size does not fit beside those that leave less.
+fn large(mut sizes: Vec<u64>, each: u64) -> u32 {
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    let half = each / 2;
+    let above = sizes.partition_point(|size| *size > half);
+    let small = &sizes[above..];
+    let mut best = above as u128;
+    // Sums from the front, to know what is between two sizes.
+    let mut from = small.len();
+    let mut sum: u128 = small.iter().map(|size| u128::from(*size)).sum();
+    // Thresholds from nothing on: the more is left out, the fewer share with the large.
+    while from > 0 {
+        let least = small[from - 1];
+        let alone = sizes[..above].partition_point(|size| *size > each - least);
+        let room: u128 = sizes[alone..above].iter().map(|size| u128::from(each - size)).sum();
+        let more = sum.saturating_sub(room).div_ceil(u128::from(each));
+        best = best.max(above as u128 + more);
+        // A few thresholds are enough, and a sum for each is not cheap.
+        let step = (small.len() / 64).max(1).min(from);
+        sum -= small[from - step..from].iter().map(|size| u128::from(*size)).sum::<u128>();
+        from -= step;
+    }
+    u32::try_from(best).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_ones_are_alone() {
+        assert_eq!(large(vec![6, 6, 6], 10), 3);
+        assert_eq!(large(vec![6, 6, 4, 4], 10), 2);
+        // Fives do not fit beside sixes: two and one, where sums say 2.2.
+        assert_eq!(large(vec![6, 6, 5, 5], 10), 3);
+        assert_eq!(summed([6, 6, 5, 5].into_iter(), 10), 3);
+        assert_eq!(large(vec![7, 7, 4, 4], 10), 3);
+        assert_eq!(large(vec![], 10), 0);
+    }
+}

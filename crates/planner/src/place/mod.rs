@@ -1,0 +1,30 @@
+//! Where tenants go: vectors into servers of one kind.
+//!
+//! ```text
+//! Problem (tenants, pool) ─► units (tenants that stay together, times replicas) ─► dot product,
+//!     local search, branch and bound if there are few ─► Placement ─► check
+//! ```
+//!
+//! Invariants:
+//! 1. A placement that is handed out violates nothing: [`check`] knows nothing of how it was found.
+//! 2. The lower bound holds for every placement; the gap to it is what can still be gained.
+//! 3. Ties go to the lower number, so that the same problem has the same placement everywhere.
+
+mod bound;
+mod check;
+mod exact;
+mod fleet;
+mod migrate;
+mod pack;
+mod problem;
+mod unit;
+
+pub use bound::lower_bound;
+pub use check::{Violation, check};
+pub use fleet::{fleet, fleet_server};
+pub use migrate::{Migration, Move, migrate};
+pub use pack::{Placement, first_fit, place};
+pub use problem::{Guest, PlaceError, Pool, Problem};
+
+#[cfg(test)]
+mod tests;
