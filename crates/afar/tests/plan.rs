@@ -220,6 +220,8 @@ fn a_placement_and_what_becomes_of_it() {
     let moves = lost["migration"]["moves"].as_array().expect("moves");
     assert!(!moves.is_empty());
     assert!(moves.iter().all(|one| one["to"] != 0), "{moves:?}");
+    let nobody = ["place", &example, "--now", &now, "--lose-server", "99"];
+    refused(&nobody, "nobody is on server 99");
     let more = ["--add-tenant", "name=new,capacity=1TB,iops=5k"];
     let more = json(&[&["place", &example, "--now", &now][..], &more].concat());
     assert_eq!(more["migration"]["moves"][0]["tenant"], "new");
@@ -253,4 +255,22 @@ fn what_placements_cannot_be_is_said_in_a_sentence() {
     refused(&["place", &few, "--now", &file("x.csv", "a,b\n")], "x.csv:1:1: begin it with");
     let row = file("y.csv", "tenant,replica,server\nnobody,0,1\n");
     refused(&["place", &few, "--now", &row], "y.csv:2:1: there is no tenant \"nobody\"");
+}
+
+#[test]
+fn who_may_share_a_device() {
+    let print = answer(&["admit", "--print"]);
+    let path = file("admit.toml", &print);
+    let record = json(&["admit", &path]);
+    let tenants = record["tenants"].as_array().expect("tenants");
+    let admitted: Vec<bool> =
+        tenants.iter().map(|one| one["admitted"].as_bool().expect("a truth")).collect();
+    assert_eq!(admitted, [true, true, false, false]);
+    let said = answer(&["admit", &path]);
+    assert!(said.contains("a second bursty writer"), "{said}");
+    let with = |from: &str, to: &str| file("not.toml", &print.replacen(from, to, 1));
+    refused(&["admit", &with("p95 = \"2ms\"", "p95 = \"0ms\"")], "a tail of nothing");
+    refused(&["admit", &with("reads = \"60k\"", "reads = -1")], "a count cannot be negative");
+    refused(&["admit", &with("cores = 1", "cores = 0")], "there are no cores");
+    refused(&["admit", &file("none.toml", "[device]\npoints = []\n")], "3 points or more");
 }

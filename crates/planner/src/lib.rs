@@ -4,6 +4,7 @@
 //! Demand over time ─► Model (servers, prices, overheads) ─► Comparison ─► Knob: what changes it
 //!                                                      └──► Wedge, map: savings by growth
 //! components of a path, load ─► RoundTrip ─► targets met
+//! latencies under load ─► Device ─► who may share it
 //! tenants, pool ─► Placement ─► check; Migration
 //! ```
 //!
@@ -16,6 +17,7 @@
 //! Requirements for Resource Disaggregation, OSDI 2016.
 
 pub mod cost;
+pub mod device;
 pub mod latency;
 pub mod place;
 pub mod queue;

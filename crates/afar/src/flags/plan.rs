@@ -22,6 +22,7 @@ pub(crate) enum PlanCommand {
     Cost(CostFlags),
     Latency(LatencyFlags),
     Place(PlaceFlags),
+    Admit(AdmitFlags),
 }
 
 const NOTES: &str = "\
@@ -205,3 +206,34 @@ Examples:
   afar plan place place.toml --now now.csv --lose-server 2
 
 Exit status: 0 there is a placement; 2 there is none, bad usage, or a file that cannot be.";
+
+/// Say which tenants may share a flash device, and why others may not
+///
+/// A write costs as many reads as make the measured tails of all mixes lie on one curve (the model
+/// of ReFlex); a promised tail is kept below the load at which that curve passes it. Tenants are
+/// judged in their order, and nobody comes in at the cost of one who is in.
+#[derive(Debug, Args)]
+#[command(after_help = ADMIT_NOTES)]
+pub(crate) struct AdmitFlags {
+    /// The device and its tenants, as TOML
+    #[arg(value_name = "FILE", required_unless_present = "print")]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Write everything as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print a file to begin one's own with
+    #[arg(long, conflicts_with_all = ["experiment", "json"])]
+    pub(crate) print: bool,
+}
+
+const ADMIT_NOTES: &str = "\
+Begin a file with: afar plan admit --print > admit.toml
+
+Keys of a file: device.points, a list of { reads, writes, p95 } that were measured, with requests
+per second; device.cores that serve it, each three tenants (Klimovic et al. 2016, §4.2);
+[[tenant]] with name, reads and writes per second, p95 (the tail it is promised, if it is) and
+bursty (it writes in bursts; beside a promised tail there is at most one such).
+
+Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";

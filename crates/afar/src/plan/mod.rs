@@ -8,6 +8,7 @@ mod amounts;
 mod csv;
 mod source;
 
+mod admit;
 mod cost;
 mod latency;
 mod place;
@@ -32,6 +33,8 @@ pub(crate) enum PlanError {
     Latency { place: String, source: planner::latency::LatencyError },
     #[error("{place}: {source}")]
     Place { place: String, source: planner::place::PlaceError },
+    #[error("--lose-server {0}: nobody is on server {0}; give one of the file of --now")]
+    NoServer(u32),
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
     Set(String),
 }
@@ -44,6 +47,7 @@ pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
     match &flags.command {
         PlanCommand::Cost(flags) => cost::cost(flags),
         PlanCommand::Latency(flags) => latency::latency(flags),
+        PlanCommand::Admit(flags) => admit::admit(flags),
         PlanCommand::Place(flags) => place::place(flags),
     }
 }

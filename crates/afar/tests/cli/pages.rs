@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 24] = [
+    let commands: [&[&str]; 25] = [
         &[],
         &["run"],
         &["serve"],
@@ -15,6 +15,7 @@ fn help_of_every_command() {
         &["ctl"],
         &["doctor"],
         &["plan"],
+        &["plan", "admit"],
         &["plan", "cost"],
         &["plan", "latency"],
         &["plan", "place"],
@@ -98,6 +99,7 @@ fn man_pages_for_every_command() {
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
+            "afar-plan-admit.1",
             "afar-plan-cost.1",
             "afar-plan-latency.1",
             "afar-plan-place.1",

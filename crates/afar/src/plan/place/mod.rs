@@ -46,6 +46,10 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
         Some(path) => {
             let now = file::now(path, &problem)?;
             let lost: BTreeSet<u32> = flags.lose_server.iter().copied().collect();
+            if let Some(server) = lost.iter().find(|one| !now.iter().flatten().any(|at| at == *one))
+            {
+                return Err(PlanError::NoServer(*server).into());
+            }
             let Migration { placement, moves } =
                 migrate(&problem, &now, &lost, flags.move_at_most.get()).map_err(refused)?;
             let before: BTreeSet<u32> = now.into_iter().flatten().collect();
