@@ -1,0 +1,369 @@
+//! What happens next: events in the order of (time, phase, sequence).
+//!
+//! DESIGN NOTES
+//! - Within an instant packets arrive first, then free ports choose what to send, then timers go
+//!   off in the order of their kinds. So a port chooses among all packets of its instant.
+//! - Nearly every event is less than a microsecond ahead and many are at the same instant. A
+//!   wheel of short spans holds those, in lists through one arena that stays in the first-level
+//!   cache; a span is sorted when its turn comes. A heap holds what is further ahead: timers.
+//! - The variant as-published-2016 has another rule, `Order::Heap`: events of one instant and
+//!   phase come in whatever order the heap of its simulator left them. Then every packet that is
+//!   queued, every end of a transmission and every start of a flow is an event, as it was there.
+//!   "One instant" was within a femtosecond of a sum in floating point; so sums in floating point
+//!   are carried along, and decide, where that rule holds. They never become results.
+//! - The sequence makes the order total: two events never compare equal, so neither the sort nor
+//!   the heap has a choice.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use measure::Instant;
+
+use crate::heap::Heap;
+
+/// Picoseconds in a span, as a power of two: about one event per span in a busy fabric.
+const SPAN_BITS: u32 = 9;
+/// Spans of the wheel; 2 µs ahead.
+const SPANS: usize = 4096;
+const WORDS: usize = SPANS / 64;
+const NONE: u32 = u32::MAX;
+
+/// When in its instant an event happens.
+pub(crate) type Phase = u8;
+
+/// Which of several events of one instant and phase is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The one that was added first.
+    Sequence,
+    /// The one that a heap of the C++ library has on top.
+    Heap,
+}
+
+/// Flows start.
+const START: Phase = 0;
+/// Packets come to a queue.
+const QUEUE: Phase = 1;
+/// Packets arrive at their hosts.
+const ARRIVE: Phase = 2;
+/// Free ports choose.
+pub(crate) const SERVE: Phase = 3;
+/// Timers of kind 0; kind `k` goes off in phase `TIMER + k`.
+const TIMER: Phase = 4;
+
+/// What an event does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The next flow starts.
+    Start,
+    /// `packet` is to wait at `port`.
+    Queue { port: u32, packet: u32 },
+    /// `packet` reaches the switch at the far end of `port`'s link.
+    Pass { port: u32, packet: u32 },
+    /// `packet` reaches the host at the far end of `port`'s link.
+    Arrive { port: u32, packet: u32 },
+    /// `port` has sent what it was sending.
+    Serve { port: u32 },
+    /// A timer of the transport.
+    Timer { kind: u8, of: u32 },
+}
+
+impl What {
+    const fn phase(self) -> Phase {
+        match self {
+            Self::Start => START,
+            Self::Queue { .. } | Self::Pass { .. } => QUEUE,
+            Self::Arrive { .. } => ARRIVE,
+            Self::Serve { .. } => SERVE,
+            Self::Timer { kind, .. } => TIMER + kind,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Node {
+    at: u64,
+    /// Phase in the highest byte, sequence below.
+    order: u64,
+    what: What,
+    next: u32,
+}
+
+impl Node {
+    const fn key(&self) -> (u64, u64) {
+        (self.at, self.order)
+    }
+
+    const fn phase(&self) -> Phase {
+        self.what.phase()
+    }
+}
+
+/// `Order::Heap` does not look at the sequence.
+fn is_after(one: Published, other: Published) -> bool {
+    const SAME: f64 = 1e-15;
+    if (one.sum - other.sum).abs() < SAME {
+        one.what.phase() > other.what.phase()
+    } else {
+        one.sum > other.sum
+    }
+}
+
+impl Ord for Node {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for Node {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The events to come.
+#[derive(Debug)]
+pub(crate) struct Events {
+    /// The events of the current span, the next one last.
+    ready: Vec<Node>,
+    /// The first span that is not in `ready`.
+    span: u64,
+    arena: Vec<Node>,
+    free: u32,
+    heads: Box<[u32; SPANS]>,
+    /// A bit for each span that has events.
+    used: [u64; WORDS],
+    /// Events in the wheel.
+    wheel_count: usize,
+    far: BinaryHeap<Reverse<Node>>,
+    sequence: u64,
+    /// All events, if their order is the heap's.
+    heap: Option<Heap<Published>>,
+}
+
+/// An event of `Order::Heap`.
+#[derive(Debug, Clone, Copy)]
+struct Published {
+    /// Its time as that simulator summed it up, in seconds.
+    sum: f64,
+    at: u64,
+    what: What,
+}
+
+impl Events {
+    pub(crate) fn new(order: Order) -> Self {
+        Self {
+            heap: (order == Order::Heap).then(Heap::new),
+            ready: Vec::new(),
+            span: 0,
+            arena: Vec::new(),
+            free: NONE,
+            heads: Box::new([NONE; SPANS]),
+            used: [0; WORDS],
+            wheel_count: 0,
+            far: BinaryHeap::new(),
+            sequence: 0,
+        }
+    }
+
+    /// Adds an event; `at` is not before the last event taken.
+    pub(crate) fn add(&mut self, at: Instant, what: What) {
+        let order = (u64::from(what.phase()) << 56) | self.sequence;
+        self.sequence += 1;
+        let node = Node { at: at.as_ps(), order, what, next: NONE };
+        let span = node.at >> SPAN_BITS;
+        if span < self.span {
+            let place = self.ready.partition_point(|other| other.key() > node.key());
+            self.ready.insert(place, node);
+        } else if span - self.span < SPANS as u64 {
+            self.put(node, span);
+        } else {
+            self.far.push(Reverse(node));
+        }
+    }
+
+    /// Adds an event of `Order::Heap`, whose time that simulator summed up as `sum` seconds.
+    pub(crate) fn add_published(&mut self, at: Instant, sum: f64, what: What) {
+        if let Some(heap) = &mut self.heap {
+            heap.push(Published { sum, at: at.as_ps(), what }, is_after);
+        }
+    }
+
+    /// The sum of the next event of `Order::Heap`.
+    pub(crate) fn peek_sum(&self) -> f64 {
+        self.heap.as_ref().and_then(Heap::peek).map_or(0.0, |event| event.sum)
+    }
+
+    /// The time and phase of the next event.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<(Instant, Phase)> {
+        if let Some(heap) = &self.heap {
+            return heap.peek().map(|node| (Instant::from_ps(node.at), node.what.phase()));
+        }
+        if self.ready.is_empty() && !self.turn() {
+            return None;
+        }
+        self.ready.last().map(|node| (Instant::from_ps(node.at), node.phase()))
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<What> {
+        if let Some(heap) = &mut self.heap {
+            return heap.pop(is_after).map(|node| node.what);
+        }
+        if self.ready.is_empty() && !self.turn() {
+            return None;
+        }
+        self.ready.pop().map(|node| node.what)
+    }
+
+    fn put(&mut self, mut node: Node, span: u64) {
+        let place = slot(span);
+        node.next = self.heads[place];
+        let index = if self.free == NONE {
+            self.arena.push(node);
+            u32::try_from(self.arena.len() - 1).expect("fewer than 2³² events are ever ahead")
+        } else {
+            let index = self.free;
+            let old = &mut self.arena[index as usize];
+            self.free = old.next;
+            *old = node;
+            index
+        };
+        self.heads[place] = index;
+        self.used[place / 64] |= 1 << (place % 64);
+        self.wheel_count += 1;
+    }
+
+    /// Moves on to the first event of the heap; whether there is one.
+    #[cold]
+    #[inline(never)]
+    fn turn_far(&mut self) -> bool {
+        let Some(Reverse(first)) = self.far.peek() else { return false };
+        self.span = first.at >> SPAN_BITS;
+        self.draw_in();
+        true
+    }
+
+    /// Takes into the wheel what the heap has within reach.
+    fn draw_in(&mut self) {
+        while let Some(Reverse(first)) = self.far.peek() {
+            let span = first.at >> SPAN_BITS;
+            if span - self.span >= SPANS as u64 {
+                break;
+            }
+            let Some(Reverse(node)) = self.far.pop() else { break };
+            self.put(node, span);
+        }
+    }
+
+    /// Moves on to the next span with events; whether there is one.
+    fn turn(&mut self) -> bool {
+        if self.wheel_count == 0 && !self.turn_far() {
+            return false;
+        }
+        self.draw_in();
+        let ahead = self.next_used();
+        self.span += ahead;
+        // Moving on has brought more of the heap within reach, but nothing before this span.
+        let place = slot(self.span);
+        let mut index = std::mem::replace(&mut self.heads[place], NONE);
+        self.used[place / 64] &= !(1 << (place % 64));
+        while index != NONE {
+            let node = &mut self.arena[index as usize];
+            let next = std::mem::replace(&mut node.next, self.free);
+            self.ready.push(*node);
+            self.free = index;
+            index = next;
+        }
+        self.wheel_count -= self.ready.len();
+        if self.ready.len() > 1 {
+            self.ready.sort_unstable_by_key(|node| Reverse(node.key()));
+        }
+        self.span += 1;
+        true
+    }
+
+    /// How many spans ahead the next one with events is.
+    fn next_used(&self) -> u64 {
+        let start = slot(self.span);
+        let (word, bit) = (start / 64, start % 64);
+        let first = self.used[word] >> bit;
+        if first != 0 {
+            return u64::from(first.trailing_zeros());
+        }
+        let mut ahead = 64 - bit as u64;
+        for step in 1..=WORDS {
+            let bits = self.used[(word + step) % WORDS];
+            if bits != 0 {
+                return ahead + u64::from(bits.trailing_zeros());
+            }
+            ahead += 64;
+        }
+        unreachable!("the wheel counts its events")
+    }
+}
+
+fn slot(span: u64) -> usize {
+    usize::try_from(span % SPANS as u64).expect("a remainder fits")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn timer(of: u32) -> What {
+        What::Timer { kind: 0, of }
+    }
+
+    #[test]
+    fn phases_order_an_instant_and_sequence_a_phase() {
+        let mut events = Events::new(Order::Sequence);
+        let at = Instant::from_ns(5);
+        let all = [
+            timer(1),
+            What::Serve { port: 2 },
+            What::Arrive { port: 3, packet: 3 },
+            What::Timer { kind: 1, of: 4 },
+            timer(5),
+            What::Arrive { port: 6, packet: 6 },
+        ];
+        for what in all {
+            events.add(at, what);
+        }
+        let taken: Vec<What> = std::iter::from_fn(|| events.take()).collect();
+        assert_eq!(taken, [all[2], all[5], all[1], all[0], all[4], all[3]]);
+    }
+
+    proptest! {
+        /// Against a sorted list, with gaps from within a span to far beyond the wheel.
+        #[test]
+        fn events_come_in_order(
+            steps in prop::collection::vec((0_u32..34, any::<u64>(), any::<bool>()), 1..300),
+        ) {
+            let mut events = Events::new(Order::Sequence);
+            let mut model: Vec<(u64, u64, u32)> = Vec::new();
+            let mut now = 0;
+            for (number, &(bits, gap, take)) in (0_u32..).zip(&steps) {
+                let at = now + gap % (1 << bits);
+                events.add(Instant::from_ps(at), timer(number));
+                model.push((at, u64::from(number), number));
+                if take {
+                    model.sort_unstable();
+                    let (at, _, number) = model.remove(0);
+                    prop_assert_eq!(events.peek(), Some((Instant::from_ps(at), TIMER)));
+                    prop_assert_eq!(events.take(), Some(timer(number)));
+                    now = at;
+                }
+            }
+            model.sort_unstable();
+            for (_, _, number) in model {
+                prop_assert_eq!(events.take(), Some(timer(number)));
+            }
+            prop_assert_eq!(events.take(), None);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A network with its settings, and what its ports count.
+
+use measure::Bytes;
+
+use crate::flow::Frame;
+use crate::queue::Discipline;
+use crate::topology::Topology;
+
+/// When a switch hands a packet on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switching {
+    /// When its header has arrived.
+    CutThrough,
+    /// When all of it has arrived.
+    StoreAndForward,
+}
+
+/// Which of several ways as short as any a packet takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Balance {
+    /// Each packet the next one, round robin for each link that leads into a switch.
+    Spray,
+    /// The packets of a flow the same.
+    Flow,
+}
+
+/// What a port does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Order and victims.
+    pub discipline: Discipline,
+    /// How much may wait; `None` for no limit.
+    pub buffer: Option<Bytes>,
+}
+
+/// A network and its settings.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    /// Who is connected to whom.
+    pub topology: Topology,
+    /// When a switch hands a packet on.
+    pub switching: Switching,
+    /// Which way a packet takes.
+    pub balance: Balance,
+    /// How payload is cut.
+    pub frame: Frame,
+    /// The ports of hosts.
+    pub host_port: PortConfig,
+    /// The ports of switches.
+    pub switch_port: PortConfig,
+    /// Where each link's round robin begins; links that are not named begin at 0.
+    pub spray_phase: Vec<u32>,
+    /// Whether a data packet starts with the mark of the packet whose memory it has, the last
+    /// that was freed: the bit was never cleared in the simulator of 2016.
+    pub has_stale_marks: bool,
+}
+
+/// What a port has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortStats {
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
+    /// The most bytes that ever waited.
+    pub queued_bytes_max: u64,
+}

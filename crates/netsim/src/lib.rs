@@ -1,0 +1,44 @@
+//! A packet-level datacenter network: flows into packets, queues and completion times.
+//!
+//! ```text
+//! Flow ─► Transport ─► Packet ─► port: queue ─► link ─► switch: route ─► … ─► host ─► FlowRecord
+//!             ▲                    each adds events; none calls another        │
+//!             └────────────── Events: (time, phase, sequence) ◄────────────────┘
+//! ```
+//!
+//! Invariants, mostly absences:
+//! 1. No clock, no thread, no file, no global: the same fabric, protocol and flows give the same
+//!    outcome, whoever runs them.
+//! 2. Time is a whole number of picoseconds, and the order of events is total.
+//! 3. Bytes are conserved at every event.
+//! 4. A run in which a flow never finishes has no result but an error.
+
+mod error;
+mod flow;
+mod topology;
+
+mod event;
+mod heap;
+mod packet;
+mod queue;
+
+mod fabric;
+mod net;
+mod port;
+mod slots;
+mod stale;
+
+mod ideal;
+mod published;
+mod transport;
+
+mod sim;
+
+pub use error::SimError;
+pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
+pub use flow::{Flow, FlowRecord, Frame};
+pub use ideal::Ideal;
+pub use published::Published;
+pub use queue::Discipline;
+pub use sim::{Outcome, Protocol, simulate, simulate_stranded};
+pub use topology::{LeafSpine, Link, Node, Topology};

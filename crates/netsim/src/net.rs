@@ -1,0 +1,393 @@
+//! The network itself: ports send packets over links to switches, which queue them at ports.
+//!
+//! Invariants:
+//! 1. A packet is in one place: in a queue, on a link, or with a transport. Bytes are conserved:
+//!    sent = delivered + dropped + queued + on links, at every event of a debug build.
+//! 2. Handlers add events; none calls another. A port that becomes able to send at an instant
+//!    does so when all packets of that instant have arrived.
+//! 3. A link carries one packet at a time. With cut-through a switch hands a packet on when its
+//!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
+
+use measure::{Duration, Instant};
+
+use crate::error::SimError;
+use crate::event::{Events, Order, SERVE, What};
+use crate::fabric::{Balance, Fabric, PortStats};
+use crate::flow::{Flow, FlowRecord, Frame};
+use crate::packet::{Kind, Packet, Packets};
+use crate::port::Port;
+use crate::queue::Discipline;
+use crate::stale::StaleMarks;
+use crate::topology::{Node, Topology};
+
+/// Bytes by where they are; only debug builds look at them.
+#[derive(Debug, Default)]
+struct Ledger {
+    sent: u64,
+    delivered: u64,
+    dropped: u64,
+    queued: u64,
+    flying: u64,
+}
+
+/// The network, its flows and what became of them, as transports see them.
+#[derive(Debug)]
+pub(crate) struct Net<'a> {
+    pub(crate) flows: &'a [Flow],
+    pub(crate) records: Vec<FlowRecord>,
+    pub(crate) frame: Frame,
+    topology: &'a Topology,
+    balance: Balance,
+    now: Instant,
+    /// The same as `Order::Heap` sums it up.
+    now_sum: f64,
+    pub(crate) events: Events,
+    packets: Packets,
+    ports: Vec<Port>,
+    /// Ports to be served before time goes on.
+    called: Vec<u32>,
+    /// Marks of freed packets, if those are passed on.
+    stale_marks: Option<StaleMarks>,
+    order: Order,
+    ledger: Ledger,
+    /// Flows that have finished or never will.
+    pub(crate) ended_count: u32,
+    pub(crate) delivered_packets: u64,
+    /// When a flow last moved on.
+    pub(crate) progress_at: Instant,
+}
+
+impl<'a> Net<'a> {
+    pub(crate) fn new(
+        fabric: &'a Fabric,
+        flows: &'a [Flow],
+        order: Order,
+    ) -> Result<Self, SimError> {
+        crate::flow::check(flows, fabric.topology.host_count(), fabric.frame)?;
+        let full = u64::from(fabric.frame.full());
+        for buffer in [fabric.host_port.buffer, fabric.switch_port.buffer].into_iter().flatten() {
+            if buffer.get() < full {
+                return Err(SimError::Buffer { bytes: buffer.get(), packet: full });
+            }
+        }
+        let mut ports: Vec<Port> =
+            fabric.topology.links().iter().map(|link| Port::new(fabric, link)).collect();
+        for (port, &phase) in ports.iter_mut().zip(&fabric.spray_phase) {
+            port.sprayed = phase;
+        }
+        Ok(Self {
+            flows,
+            records: vec![FlowRecord::default(); flows.len()],
+            frame: fabric.frame,
+            topology: &fabric.topology,
+            balance: fabric.balance,
+            now: Instant::ZERO,
+            now_sum: 0.0,
+            events: Events::new(order),
+            order,
+            packets: Packets::default(),
+            ports,
+            called: Vec::new(),
+            stale_marks: fabric.has_stale_marks.then(StaleMarks::default),
+            ledger: Ledger::default(),
+            ended_count: 0,
+            delivered_packets: 0,
+            progress_at: Instant::ZERO,
+        })
+    }
+
+    #[inline]
+    pub(crate) const fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    pub(crate) fn set_now(&mut self, now: Instant) {
+        self.now = now;
+        if self.order == Order::Heap {
+            self.now_sum = self.events.peek_sum();
+        }
+    }
+
+    pub(crate) const fn order(&self) -> Order {
+        self.order
+    }
+
+    pub(crate) fn flow(&self, flow: u32) -> &'a Flow {
+        &self.flows[flow as usize]
+    }
+
+    pub(crate) fn flow_indices(&self) -> std::ops::Range<u32> {
+        0..u32::try_from(self.flows.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The start of `flow` is to come.
+    pub(crate) fn start_next(&mut self, flow: Option<&u32>) {
+        if let Some(&flow) = flow {
+            let start = self.flow(flow).start;
+            if self.order == Order::Heap {
+                self.events.add_published(
+                    start,
+                    seconds(EPOCH + (start - Instant::ZERO)),
+                    What::Start,
+                );
+            } else {
+                self.events.add(start, What::Start);
+            }
+        }
+    }
+
+    /// Sends a packet from `host`. Data is counted as sent by its flow.
+    pub(crate) fn send(&mut self, host: u32, mut packet: Packet) {
+        if packet.kind == Kind::Data {
+            self.records[packet.flow as usize].sent += 1;
+            if let Some(marks) = &mut self.stale_marks {
+                packet.is_marked = marks.take();
+            }
+        }
+        self.ledger.sent += u64::from(packet.bytes);
+        let index = self.packets.put(packet);
+        if self.order == Order::Heap {
+            self.ledger.flying += u64::from(packet.bytes);
+            let what = What::Queue { port: host, packet: index };
+            self.events.add_published(self.now, self.now_sum, what);
+        } else {
+            self.enqueue(host, index);
+        }
+    }
+
+    /// A packet that was sent comes to wait at its host's port.
+    pub(crate) fn queue(&mut self, port: u32, packet: u32) {
+        self.ledger.flying -= u64::from(self.packets.get(packet).bytes);
+        self.enqueue(port, packet);
+    }
+
+    /// Sets a timer; `kind` orders timers of one instant.
+    pub(crate) fn timer(&mut self, at: Instant, kind: u8, of: u32) {
+        let what = What::Timer { kind, of };
+        if self.order == Order::Heap {
+            let sum = self.now_sum + seconds(at - self.now);
+            self.events.add_published(at, sum, what);
+        } else {
+            self.events.add(at, what);
+        }
+    }
+
+    /// The receiver has every byte of `flow`.
+    pub(crate) fn received(&mut self, flow: u32) {
+        self.records[flow as usize].received.get_or_insert(self.now);
+        self.progress_at = self.now;
+    }
+
+    /// The sender of `flow` knows that it is done.
+    pub(crate) fn finished(&mut self, flow: u32) {
+        let now = self.now;
+        let record = &mut self.records[flow as usize];
+        if record.finished.is_none() {
+            record.finished = Some(now);
+            self.ended_count += 1;
+        }
+        self.progress_at = now;
+    }
+
+    /// `flow` will never finish.
+    pub(crate) fn stranded(&mut self, flow: u32, why: &'static str) {
+        let record = &mut self.records[flow as usize];
+        if record.finished.is_none() && record.stranded.is_none() {
+            record.stranded = Some(why);
+            self.ended_count += 1;
+        }
+    }
+
+    /// Serves the ports that were called at this instant.
+    #[inline]
+    pub(crate) fn serve_called(&mut self) {
+        let mut next = 0;
+        while let Some(&port) = self.called.get(next) {
+            self.serve(port);
+            next += 1;
+        }
+        self.called.clear();
+    }
+
+    /// A flow moved on: its receiver has now `count` different packets.
+    pub(crate) fn new_data(&mut self, count: u32) {
+        self.progress_at = self.now;
+        if let Some(marks) = &mut self.stale_marks {
+            marks.grown(count);
+        }
+    }
+
+    /// A data packet is gone.
+    fn free_mark(&mut self, packet: &Packet) {
+        if let Some(marks) = &mut self.stale_marks
+            && packet.kind == Kind::Data
+        {
+            marks.give(packet.is_marked);
+        }
+    }
+
+    /// Whether a port was called at this instant and has not been served.
+    pub(crate) const fn has_called(&self) -> bool {
+        !self.called.is_empty()
+    }
+
+    /// Whether ports must be served before an event of `at` and `phase`.
+    #[inline]
+    pub(crate) fn must_serve(&self, at: Instant, phase: u8) -> bool {
+        !self.called.is_empty() && (at > self.now || phase >= SERVE)
+    }
+
+    /// A packet has reached the host at the far end of `port`'s link.
+    #[inline]
+    pub(crate) fn arrive(&mut self, port: u32, packet: u32) -> (u32, Packet) {
+        let packet = self.packets.take(packet);
+        let bytes = u64::from(packet.bytes);
+        self.ledger.flying -= bytes;
+        self.ledger.delivered += bytes;
+        self.delivered_packets += u64::from(packet.kind == Kind::Data);
+        self.free_mark(&packet);
+        let Node::Host(host) = self.ports[port as usize].to else {
+            unreachable!("only links to hosts have arrivals")
+        };
+        (host, packet)
+    }
+
+    /// A packet has reached the switch at the far end of `port`'s link and is queued there.
+    #[inline]
+    pub(crate) fn pass(&mut self, port: u32, packet: u32) {
+        let from = &mut self.ports[port as usize];
+        let Node::Switch(switch) = from.to else {
+            unreachable!("only links to switches are passed")
+        };
+        let held = self.packets.get(packet);
+        self.ledger.flying -= u64::from(held.bytes);
+        let group = self.topology.ways(switch, held.dst);
+        let choice = if group.count == 1 {
+            0
+        } else if self.balance == Balance::Spray {
+            let turn = from.sprayed;
+            from.sprayed = turn.wrapping_add(1);
+            turn % group.count
+        } else {
+            hash(held.flow, held.dst, switch) % group.count
+        };
+        let out = self.topology.port(group, choice);
+        self.enqueue(out, packet);
+    }
+
+    /// Sends the next packet of `port`, if there is one.
+    #[inline]
+    pub(crate) fn serve(&mut self, index: u32) {
+        let port = &mut self.ports[index as usize];
+        port.is_called = false;
+        let Some(packet) = port.queue.pop() else { return };
+        let bytes = self.packets.get(packet).bytes;
+        port.queued_bytes -= u64::from(bytes);
+        port.stats.sent_packets += 1;
+        port.stats.sent_bytes += u64::from(bytes);
+        self.ledger.queued -= u64::from(bytes);
+        self.ledger.flying += u64::from(bytes);
+        let time = port.time(bytes);
+        port.free_at = self.now + time;
+        let ahead = port.header_time.map_or(time, |header| header.min(time));
+        let there = self.now + ahead + port.delay;
+        let what = match port.to {
+            Node::Host(_) => What::Arrive { port: index, packet },
+            Node::Switch(_) => What::Pass { port: index, packet },
+        };
+        if self.order == Order::Heap {
+            port.is_called = true;
+            port.free_sum = self.now_sum + seconds(time);
+            let there_sum = self.now_sum + seconds(ahead) + seconds(port.delay);
+            let serve = What::Serve { port: index };
+            self.events.add_published(port.free_at, port.free_sum, serve);
+            self.events.add_published(there, there_sum, what);
+            return;
+        }
+        if !port.queue.is_empty() {
+            port.is_called = true;
+            self.events.add(port.free_at, What::Serve { port: index });
+        }
+        self.events.add(there, what);
+    }
+
+    fn enqueue(&mut self, index: u32, packet: u32) {
+        let port = &mut self.ports[index as usize];
+        let bytes = u64::from(self.packets.get(packet).bytes);
+        port.queue.push(packet, &self.packets);
+        port.queued_bytes += bytes;
+        self.ledger.queued += bytes;
+        if let Discipline::Mark { packets } = port.discipline
+            && port.queue.len() >= packets as usize
+        {
+            let packet = self.packets.get_mut(packet);
+            packet.is_marked |= packet.kind == Kind::Data;
+        }
+        if port.queued_bytes > port.buffer {
+            self.drop_excess(index, packet);
+        }
+        let port = &mut self.ports[index as usize];
+        port.stats.queued_bytes_max = port.stats.queued_bytes_max.max(port.queued_bytes);
+        if !port.is_called {
+            port.is_called = true;
+            let serve = What::Serve { port: index };
+            if self.order == Order::Heap {
+                self.events.add_published(self.now, self.now_sum, serve);
+            } else if port.free_at <= self.now {
+                self.called.push(index);
+            } else {
+                self.events.add(port.free_at, serve);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_excess(&mut self, index: u32, latest: u32) {
+        while self.ports[index as usize].queued_bytes > self.ports[index as usize].buffer {
+            let port = &mut self.ports[index as usize];
+            let Some(victim) = port.queue.victim(latest, &self.packets) else { return };
+            let victim = self.packets.take(victim);
+            port.queued_bytes -= u64::from(victim.bytes);
+            port.stats.dropped_packets += 1;
+            self.free_mark(&victim);
+            self.ledger.queued -= u64::from(victim.bytes);
+            self.ledger.dropped += u64::from(victim.bytes);
+            let record = &mut self.records[victim.flow as usize];
+            if victim.kind == Kind::Data {
+                record.data_drops += 1;
+            } else {
+                record.control_drops += 1;
+            }
+        }
+    }
+
+    /// Checks that bytes are conserved.
+    pub(crate) fn check(&self) {
+        let Ledger { sent, delivered, dropped, queued, flying } = self.ledger;
+        debug_assert_eq!(sent, delivered + dropped + queued + flying, "bytes are conserved");
+    }
+
+    pub(crate) fn port_stats(&self) -> Vec<PortStats> {
+        self.ports.iter().map(|port| port.stats).collect()
+    }
+}
+
+/// Where the clock of `Order::Heap` begins.
+const EPOCH: Duration = Duration::from_ms(1_000);
+
+/// The nearest number to a duration in seconds, whatever it is the quotient of.
+fn seconds(duration: Duration) -> f64 {
+    duration.as_ps() as f64 / 1e12
+}
+
+/// Spreads flows over ways; each direction and each switch differently.
+fn hash(flow: u32, dst: u32, switch: u32) -> u32 {
+    let mut bits = u64::from(flow) << 32 | u64::from(dst);
+    bits ^= u64::from(switch).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let [a, b, c, d, ..] = (bits ^ (bits >> 31)).to_be_bytes();
+    u32::from_be_bytes([a, b, c, d])
+}

@@ -1,0 +1,64 @@
+//! Packets, and the arena they live in while they are on their way.
+
+/// What a packet is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Payload of its flow.
+    Data,
+    /// The receiver's word on what it has.
+    Ack,
+    /// The sender's word that it would like to send: SYN, RTS, a request to an arbiter.
+    Request,
+    /// Leave to send: SYN-ACK, token, grant, pull, an arbiter's schedule.
+    Grant,
+}
+
+/// A packet. What `number` and `extra` say is between the two ends of a transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Packet {
+    pub(crate) flow: u32,
+    /// The host it goes to.
+    pub(crate) dst: u32,
+    pub(crate) number: u32,
+    pub(crate) extra: u32,
+    /// For queues that look at it; the smallest goes first.
+    pub(crate) priority: u32,
+    /// On the wire, header included.
+    pub(crate) bytes: u32,
+    pub(crate) kind: Kind,
+    /// Congestion was experienced.
+    pub(crate) is_marked: bool,
+}
+
+/// Packets under way, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Packets {
+    arena: Vec<Packet>,
+    free: Vec<u32>,
+}
+
+impl Packets {
+    pub(crate) fn put(&mut self, packet: Packet) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.arena[index as usize] = packet;
+            return index;
+        }
+        self.arena.push(packet);
+        u32::try_from(self.arena.len() - 1).expect("fewer than 2³² packets are ever under way")
+    }
+
+    pub(crate) fn take(&mut self, index: u32) -> Packet {
+        self.free.push(index);
+        self.arena[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &Packet {
+        &self.arena[index as usize]
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Packet {
+        &mut self.arena[index as usize]
+    }
+}

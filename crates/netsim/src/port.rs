@@ -1,0 +1,71 @@
+//! A port: a queue, and the link it sends on.
+
+use measure::{BitsPerSec, Bytes, Duration, Instant};
+
+use crate::fabric::{Fabric, PortStats, Switching};
+use crate::queue::{Discipline, Queue};
+use crate::topology::{Link, Node};
+
+/// Picoseconds that a byte takes at 1 b/s.
+const BYTE_PS: u64 = 8_000_000_000_000;
+
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub(crate) to: Node,
+    pub(crate) delay: Duration,
+    /// Of one byte, where that is whole.
+    pub(crate) byte_ps: Option<u64>,
+    pub(crate) rate: BitsPerSec,
+    /// From the start of a packet to the moment when its receiver may hand it on; `None` if it
+    /// must have arrived whole.
+    pub(crate) header_time: Option<Duration>,
+    pub(crate) free_at: Instant,
+    /// The same as `Order::Heap` sums it up.
+    pub(crate) free_sum: f64,
+    /// Whether it will be served without being asked.
+    pub(crate) is_called: bool,
+    pub(crate) discipline: Discipline,
+    pub(crate) queue: Queue,
+    pub(crate) queued_bytes: u64,
+    pub(crate) buffer: u64,
+    /// Packets that came over this link and had several ways on.
+    pub(crate) sprayed: u32,
+    pub(crate) stats: PortStats,
+}
+
+impl Port {
+    pub(crate) fn new(fabric: &Fabric, link: &Link) -> Self {
+        let config = match link.from {
+            Node::Host(_) => fabric.host_port,
+            Node::Switch(_) => fabric.switch_port,
+        };
+        let rate = link.rate.get();
+        let header = Bytes::new(u64::from(fabric.frame.header));
+        let is_cut =
+            fabric.switching == Switching::CutThrough && matches!(link.to, Node::Switch(_));
+        Self {
+            to: link.to,
+            delay: link.delay,
+            byte_ps: BYTE_PS.is_multiple_of(rate).then(|| BYTE_PS / rate),
+            rate: link.rate,
+            header_time: is_cut.then(|| link.rate.transfer_time(header)),
+            free_at: Instant::ZERO,
+            free_sum: 0.0,
+            is_called: false,
+            discipline: config.discipline,
+            queue: Queue::new(config.discipline),
+            queued_bytes: 0,
+            buffer: config.buffer.map_or(u64::MAX, Bytes::get),
+            sprayed: 0,
+            stats: PortStats::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn time(&self, bytes: u32) -> Duration {
+        match self.byte_ps {
+            Some(ps) => Duration::from_ps(ps * u64::from(bytes)),
+            None => self.rate.transfer_time(Bytes::new(u64::from(bytes))),
+        }
+    }
+}

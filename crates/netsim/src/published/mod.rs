@@ -1,0 +1,68 @@
+//! The variant `as-published-2016`: the transports of the simulator behind Gao et al. §4, rule by
+//! rule, so that their figures can be reproduced and compared with the default transports.
+//!
+//! Several rules are not those of the transports' own papers. What differs is said at each; the
+//! defaults live in `transport`.
+
+mod sort;
+mod window;
+
+use measure::{BitsPerSec, Bytes, Duration};
+
+use crate::error::SimError;
+use crate::fabric::{Balance, Fabric, PortConfig, Switching};
+use crate::flow::Frame;
+use crate::queue::Discipline;
+use crate::topology::{LeafSpine, Topology};
+
+pub(crate) use sort::sort;
+pub(crate) use window::{Window, WindowKind};
+
+/// The transports of Gao et al. §4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// pFabric: window 12 to 15, timeout 45 µs.
+    PFabric,
+    /// TCP: window 1 to 15, timeout 45 µs.
+    Tcp,
+    /// DCTCP: window 2, marks from 8 packets, timeout 45 µs.
+    Dctcp,
+}
+
+/// Buffer of every port, hosts' included: 24 full packets and a little.
+const BUFFER: Bytes = Bytes::new(36_864);
+/// Packets from which DCTCP's queues mark.
+const MARK_PACKETS: u32 = 8;
+
+impl Published {
+    /// The network of §4 for this transport; `delays` and `switching` differ between the figures.
+    ///
+    /// `spray_phase` is where the round robin of each host begins; it was random.
+    ///
+    /// # Errors
+    /// Never for the network of §4.
+    pub fn fabric(
+        self,
+        host_rate: BitsPerSec,
+        delays: [Duration; 4],
+        switching: Switching,
+        spray_phase: Vec<u32>,
+    ) -> Result<Fabric, SimError> {
+        let discipline = match self {
+            Self::PFabric => Discipline::Urgency,
+            Self::Tcp => Discipline::DropTail,
+            Self::Dctcp => Discipline::Mark { packets: MARK_PACKETS },
+        };
+        let port = PortConfig { discipline, buffer: Some(BUFFER) };
+        Ok(Fabric {
+            topology: Topology::leaf_spine(&LeafSpine::paper(host_rate, delays))?,
+            switching,
+            balance: Balance::Spray,
+            frame: Frame::default(),
+            host_port: port,
+            switch_port: port,
+            spray_phase,
+            has_stale_marks: self == Self::Dctcp,
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! What a port does with packets that must wait.
+//!
+//! A queue decides order and victims. Bytes are the port's: it knows the limit, and asks again
+//! until what is queued fits. The packet on the wire is not in the queue.
+
+use std::collections::VecDeque;
+
+use crate::packet::Packets;
+
+/// How packets wait at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discipline {
+    /// In order of arrival; what does not fit is dropped.
+    DropTail,
+    /// As `DropTail`; a packet is marked if with it so many packets or more are queued (DCTCP).
+    Mark {
+        /// The threshold K.
+        packets: u32,
+    },
+    /// pFabric: the flow of the most urgent packet sends its earliest one; what is dropped is the
+    /// least urgent packet, of several the latest.
+    Urgency,
+    /// Levels of priority, each in order of arrival; what does not fit is dropped.
+    Levels,
+}
+
+/// Levels of `Discipline::Levels`.
+pub(crate) const LEVELS: usize = 8;
+
+#[derive(Debug)]
+pub(crate) enum Queue {
+    Fifo(VecDeque<u32>),
+    Urgency(Vec<Entry>),
+    Levels(Box<[VecDeque<u32>; LEVELS]>),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    priority: u32,
+    flow: u32,
+    packet: u32,
+}
+
+impl Queue {
+    pub(crate) fn new(discipline: Discipline) -> Self {
+        match discipline {
+            Discipline::DropTail | Discipline::Mark { .. } => Self::Fifo(VecDeque::new()),
+            Discipline::Urgency => Self::Urgency(Vec::new()),
+            Discipline::Levels => Self::Levels(Box::default()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Fifo(fifo) => fifo.len(),
+            Self::Urgency(entries) => entries.len(),
+            Self::Levels(levels) => levels.iter().map(VecDeque::len).sum(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Fifo(fifo) => fifo.is_empty(),
+            Self::Urgency(entries) => entries.is_empty(),
+            Self::Levels(levels) => levels.iter().all(VecDeque::is_empty),
+        }
+    }
+
+    pub(crate) fn push(&mut self, index: u32, packets: &Packets) {
+        let packet = packets.get(index);
+        match self {
+            Self::Fifo(fifo) => fifo.push_back(index),
+            Self::Urgency(entries) => {
+                entries.push(Entry { priority: packet.priority, flow: packet.flow, packet: index });
+            }
+            Self::Levels(levels) => {
+                levels[(packet.priority as usize).min(LEVELS - 1)].push_back(index);
+            }
+        }
+    }
+
+    /// The packet to send next.
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        match self {
+            Self::Fifo(fifo) => fifo.pop_front(),
+            Self::Urgency(entries) => pop_urgent(entries),
+            Self::Levels(levels) => levels.iter_mut().find_map(VecDeque::pop_front),
+        }
+    }
+
+    /// The packet to drop when there are too many: for most queues the one that came last.
+    pub(crate) fn victim(&mut self, latest: u32, packets: &Packets) -> Option<u32> {
+        match self {
+            Self::Fifo(fifo) => fifo.pop_back(),
+            Self::Urgency(entries) => {
+                let mut worst = 0;
+                for (index, entry) in entries.iter().enumerate() {
+                    if entry.priority >= entries[worst].priority {
+                        worst = index;
+                    }
+                }
+                (worst < entries.len()).then(|| entries.remove(worst).packet)
+            }
+            Self::Levels(levels) => {
+                let level = packets.get(latest).priority as usize;
+                levels[level.min(LEVELS - 1)].pop_back()
+            }
+        }
+    }
+}
+
+/// Takes the earliest packet of the flow whose packet is the most urgent.
+fn pop_urgent(entries: &mut Vec<Entry>) -> Option<u32> {
+    let (mut best, rest) = entries.split_first()?;
+    for entry in rest {
+        if entry.priority < best.priority {
+            best = entry;
+        }
+    }
+    let flow = best.flow;
+    let place = entries.iter().position(|entry| entry.flow == flow)?;
+    Some(entries.remove(place).packet)
+}

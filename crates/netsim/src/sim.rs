@@ -1,0 +1,156 @@
+//! A run: flows start, packets arrive, timers go off, until every flow has ended.
+
+use measure::{Duration, Instant};
+
+use crate::error::SimError;
+use crate::event::{Order, What};
+use crate::fabric::{Fabric, PortStats};
+use crate::flow::{Flow, FlowRecord};
+use crate::net::Net;
+use crate::published::{Published, Window, WindowKind, sort};
+use crate::transport::{Datagrams, Transport};
+
+/// How long no flow may move on before a run is given up.
+const PATIENCE: Duration = Duration::from_ms(1_000);
+/// How often that is looked at.
+const LOOK_EVERY: u64 = 1 << 20;
+
+/// What the ends of flows do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// All packets at once, none twice: what the network does by itself.
+    Datagrams,
+    /// As the simulator behind Gao et al. §4 had it.
+    AsPublished2016(Published),
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// By flow.
+    pub records: Vec<FlowRecord>,
+    /// By link.
+    pub ports: Vec<PortStats>,
+    /// When the last flow ended.
+    pub end: Instant,
+    /// Events it took.
+    pub event_count: u64,
+    /// Data packets that reached their receivers, repeated ones included.
+    pub delivered_packets: u64,
+}
+
+impl Outcome {
+    /// The outcome, if every flow finished.
+    ///
+    /// # Errors
+    /// If one did not.
+    pub fn complete(self) -> Result<Self, SimError> {
+        let mut unfinished =
+            (0_u32..).zip(&self.records).filter(|(_, record)| record.finished.is_none());
+        let Some((first, record)) = unfinished.next() else { return Ok(self) };
+        Err(SimError::Unfinished {
+            count: u32::try_from(unfinished.count() + 1).unwrap_or(u32::MAX),
+            total: u32::try_from(self.records.len()).unwrap_or(u32::MAX),
+            first,
+            why: record.stranded.unwrap_or("nothing is under way for it"),
+        })
+    }
+}
+
+/// Runs `flows` until all have finished.
+///
+/// # Errors
+/// If the fabric or a flow makes no sense, or a flow never finishes.
+pub fn simulate(fabric: &Fabric, protocol: Protocol, flows: &[Flow]) -> Result<Outcome, SimError> {
+    simulate_stranded(fabric, protocol, flows)?.complete()
+}
+
+/// As [`simulate`], but flows that never finish are part of the outcome.
+///
+/// # Errors
+/// If the fabric or a flow makes no sense, or events go on without progress.
+pub fn simulate_stranded(
+    fabric: &Fabric,
+    protocol: Protocol,
+    flows: &[Flow],
+) -> Result<Outcome, SimError> {
+    let order = match protocol {
+        Protocol::AsPublished2016(_) => Order::Heap,
+        Protocol::Datagrams => Order::Sequence,
+    };
+    let net = Net::new(fabric, flows, order)?;
+    let count = flows.len();
+    let window = |kind| Window::new(kind, count);
+    match protocol {
+        Protocol::Datagrams => run(net, Datagrams::new(count)),
+        Protocol::AsPublished2016(published) => match published {
+            Published::PFabric => run(net, window(WindowKind::PFabric)),
+            Published::Tcp => run(net, window(WindowKind::Tcp)),
+            Published::Dctcp => run(net, window(WindowKind::Dctcp)),
+        },
+    }
+}
+
+fn run<T: Transport>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError> {
+    let mut order: Vec<u32> = net.flow_indices().collect();
+    match net.order() {
+        Order::Sequence => order.sort_by_key(|&flow| net.flow(flow).start),
+        Order::Heap => sort(&mut order, &|flow| net.flow(flow).start),
+    }
+    let mut starts = order.into_iter().peekable();
+    net.start_next(starts.peek());
+    let mut taken = 0_u64;
+    while (net.ended_count as usize) < net.flows.len() {
+        let Some((at, phase)) = net.events.peek() else {
+            if !net.has_called() {
+                break;
+            }
+            net.serve_called();
+            continue;
+        };
+        if net.must_serve(at, phase) {
+            net.serve_called();
+            continue;
+        }
+        net.set_now(at);
+        taken += 1;
+        if taken.is_multiple_of(LOOK_EVERY) {
+            look(&net)?;
+        }
+        match net.events.take() {
+            Some(What::Pass { port, packet }) => net.pass(port, packet),
+            Some(What::Serve { port }) => net.serve(port),
+            Some(What::Arrive { port, packet }) => {
+                let (host, packet) = net.arrive(port, packet);
+                transport.receive(&mut net, host, packet);
+            }
+            Some(What::Queue { port, packet }) => net.queue(port, packet),
+            Some(What::Timer { kind, of }) => transport.timer(&mut net, kind, of),
+            Some(What::Start) => {
+                if let Some(flow) = starts.next() {
+                    net.progress_at = at;
+                    transport.start(&mut net, flow);
+                    net.start_next(starts.peek());
+                }
+            }
+            None => {}
+        }
+        net.check();
+    }
+    transport.silence(&mut net);
+    Ok(Outcome {
+        end: net.now(),
+        event_count: taken,
+        delivered_packets: net.delivered_packets,
+        ports: net.port_stats(),
+        records: net.records,
+    })
+}
+
+/// Gives a run up in which nothing moves on.
+fn look(net: &Net<'_>) -> Result<(), SimError> {
+    if net.now().saturating_since(net.progress_at) > PATIENCE {
+        return Err(SimError::Livelock { at: net.progress_at, for_long: PATIENCE });
+    }
+    Ok(())
+}

@@ -1,0 +1,359 @@
+//! Who is connected to whom: hosts, switches, links, and the shortest ways between hosts.
+//!
+//! A link is one direction of a cable and belongs to the port that sends on it, so links and
+//! ports have the same index. Link `h` is the one host `h` sends on.
+
+use std::collections::VecDeque;
+
+use measure::{BitsPerSec, Duration};
+
+use crate::error::SimError;
+
+/// An end of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Node {
+    /// A host, by index.
+    Host(u32),
+    /// A switch, by index.
+    Switch(u32),
+}
+
+/// One direction of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Who sends on it.
+    pub from: Node,
+    /// Who receives from it.
+    pub to: Node,
+    /// How fast it serialises.
+    pub rate: BitsPerSec,
+    /// Propagation, and the switching of whoever receives.
+    pub delay: Duration,
+}
+
+/// The ports that lead on from a switch to a destination, all as short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Group {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+/// A network of hosts and switches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    links: Vec<Link>,
+    host_count: u32,
+    /// A host beyond the others that schedules them.
+    arbiter: Option<u32>,
+    switch_count: u32,
+    /// The switch each host is at.
+    edge: Vec<u32>,
+    /// The port of that switch which leads to the host.
+    last: Vec<u32>,
+    /// By switch and the switch of the destination.
+    groups: Vec<Group>,
+    /// What groups are ranges of.
+    ports: Vec<u32>,
+}
+
+/// A leaf–spine network of equal racks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeafSpine {
+    /// Racks, each with a leaf switch.
+    pub racks: u32,
+    /// Hosts in a rack.
+    pub hosts_per_rack: u32,
+    /// Spine switches; each leaf has one link to each.
+    pub spines: u32,
+    /// Rate of a host's link.
+    pub host_rate: BitsPerSec,
+    /// Rate of a link between leaf and spine.
+    pub spine_rate: BitsPerSec,
+    /// Delays: host to leaf, leaf to spine, spine to leaf, leaf to host.
+    pub delays: [Duration; 4],
+}
+
+impl LeafSpine {
+    /// The network of Gao et al. §4: 9 racks of 16 hosts, 4 spines, full bisection.
+    #[must_use]
+    pub fn paper(host_rate: BitsPerSec, delays: [Duration; 4]) -> Self {
+        Self {
+            racks: 9,
+            hosts_per_rack: 16,
+            spines: 4,
+            host_rate,
+            spine_rate: BitsPerSec::new(host_rate.get().saturating_mul(4)),
+            delays,
+        }
+    }
+}
+
+impl Topology {
+    /// A network of these links.
+    ///
+    /// # Errors
+    /// If a host has not exactly one link each way, both with the same switch, or cannot reach
+    /// another.
+    pub fn new(mut links: Vec<Link>) -> Result<Self, SimError> {
+        let count = |nodes: &mut dyn Iterator<Item = u32>| nodes.max().map_or(0, |max| max + 1);
+        let ends = || links.iter().flat_map(|link| [link.from, link.to]);
+        let host_count = count(&mut ends().filter_map(|node| match node {
+            Node::Host(host) => Some(host),
+            Node::Switch(_) => None,
+        }));
+        let switch_count = count(&mut ends().filter_map(|node| match node {
+            Node::Switch(switch) => Some(switch),
+            Node::Host(_) => None,
+        }));
+        links.sort_by_key(|link| match link.from {
+            Node::Host(host) => (0, host),
+            Node::Switch(_) => (1, 0),
+        });
+        let (edge, last) = attach(&links, host_count)?;
+        let mut topology = Self {
+            links,
+            host_count,
+            arbiter: None,
+            switch_count,
+            edge,
+            last,
+            groups: Vec::new(),
+            ports: Vec::new(),
+        };
+        topology.find_ways()?;
+        Ok(topology)
+    }
+
+    /// Hosts on one switch.
+    ///
+    /// # Errors
+    /// If there are fewer than two hosts.
+    pub fn single_switch(hosts: u32, rate: BitsPerSec, delay: Duration) -> Result<Self, SimError> {
+        let mut links = Vec::new();
+        for host in 0..hosts {
+            connect(&mut links, Node::Host(host), Node::Switch(0), rate, [delay, delay]);
+        }
+        Self::new(links)
+    }
+
+    /// A leaf–spine network. Switches are leaves, then spines.
+    ///
+    /// # Errors
+    /// If it has no racks, hosts or spines.
+    pub fn leaf_spine(shape: &LeafSpine) -> Result<Self, SimError> {
+        Self::new(leaf_spine_links(shape))
+    }
+
+    /// The same network with one more host at `switch`, which no flow can name: an arbiter.
+    ///
+    /// # Errors
+    /// If there is no such switch.
+    pub fn with_arbiter(
+        self,
+        switch: u32,
+        rate: BitsPerSec,
+        delays: [Duration; 2],
+    ) -> Result<Self, SimError> {
+        if switch >= self.switch_count {
+            return Err(SimError::NoSwitch { switch, count: self.switch_count });
+        }
+        let arbiter = self.host_count;
+        let mut links = self.links;
+        connect(&mut links, Node::Host(arbiter), Node::Switch(switch), rate, delays);
+        let with = Self::new(links)?;
+        Ok(Self { host_count: arbiter, arbiter: Some(arbiter), ..with })
+    }
+
+    /// A fat tree of switches with `arity` ports: `arity`³/4 hosts, every link alike.
+    ///
+    /// # Errors
+    /// If `arity` is odd or less than 2.
+    pub fn fat_tree(arity: u32, rate: BitsPerSec, delay: Duration) -> Result<Self, SimError> {
+        if arity < 2 || !arity.is_multiple_of(2) {
+            return Err(SimError::Arity { arity });
+        }
+        let half = arity / 2;
+        let edge = |pod: u32, index: u32| Node::Switch(pod * arity + index);
+        let middle = |pod: u32, index: u32| Node::Switch(pod * arity + half + index);
+        let core = |index: u32| Node::Switch(arity * arity + index);
+        let mut links = Vec::new();
+        let delays = [delay, delay];
+        for pod in 0..arity {
+            for low in 0..half {
+                for port in 0..half {
+                    let host = Node::Host((pod * half + low) * half + port);
+                    connect(&mut links, host, edge(pod, low), rate, delays);
+                    connect(&mut links, edge(pod, low), middle(pod, port), rate, delays);
+                    connect(&mut links, middle(pod, low), core(low * half + port), rate, delays);
+                }
+            }
+        }
+        Self::new(links)
+    }
+
+    /// Hosts, numbered from 0.
+    #[must_use]
+    pub const fn host_count(&self) -> u32 {
+        self.host_count
+    }
+
+    /// The host that schedules the others, if there is one.
+    #[must_use]
+    pub const fn arbiter(&self) -> Option<u32> {
+        self.arbiter
+    }
+
+    /// Every link; the first are the hosts' own, in order.
+    #[must_use]
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The links from `src` to `dst`, of several ways the first.
+    ///
+    /// # Panics
+    /// If one of them is not a host.
+    #[must_use]
+    pub fn path(&self, src: u32, dst: u32) -> Vec<Link> {
+        let mut path = vec![self.links[src as usize]];
+        while let Some(Link { to: Node::Switch(switch), .. }) = path.last() {
+            let group = self.ways(*switch, dst);
+            path.push(self.links[self.port(group, 0) as usize]);
+        }
+        path
+    }
+
+    /// The ports from `switch` to `dst`.
+    #[inline]
+    pub(crate) fn ways(&self, switch: u32, dst: u32) -> Group {
+        let edge = self.edge[dst as usize];
+        if edge == switch {
+            return Group { first: self.last[dst as usize] | DIRECT, count: 1 };
+        }
+        self.groups[(switch * self.switch_count + edge) as usize]
+    }
+
+    /// The port that is number `choice` of a group.
+    #[inline]
+    pub(crate) fn port(&self, group: Group, choice: u32) -> u32 {
+        if group.first & DIRECT != 0 {
+            return group.first & !DIRECT;
+        }
+        self.ports[(group.first + choice) as usize]
+    }
+
+    /// Fills `groups`: breadth first from each switch that has hosts.
+    fn find_ways(&mut self) -> Result<(), SimError> {
+        let switches = self.switch_count as usize;
+        let mut incoming = vec![Vec::new(); switches];
+        for (index, link) in (0_u32..).zip(&self.links) {
+            if let (Node::Switch(from), Node::Switch(to)) = (link.from, link.to) {
+                incoming[to as usize].push((index, from));
+            }
+        }
+        self.groups = vec![Group::default(); switches * switches];
+        let mut edges = self.edge.clone();
+        edges.sort_unstable();
+        edges.dedup();
+        for &edge in &edges {
+            let distance = distances(&incoming, edge);
+            let mut ways = vec![Vec::new(); switches];
+            for (to, links) in incoming.iter().enumerate() {
+                for &(port, from) in links {
+                    if distance[from as usize] == distance[to].saturating_add(1) {
+                        ways[from as usize].push(port);
+                    }
+                }
+            }
+            for (from, mut ports) in ways.into_iter().enumerate() {
+                ports.sort_unstable();
+                if ports.is_empty() && from != edge as usize && edges.contains(&from_u32(from)) {
+                    return Err(SimError::Apart { from: from_u32(from), to: edge });
+                }
+                let group =
+                    Group { first: from_u32(self.ports.len()), count: from_u32(ports.len()) };
+                self.groups[from * switches + edge as usize] = group;
+                self.ports.append(&mut ports);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Marks a group that is one port and not a range.
+const DIRECT: u32 = 1 << 31;
+
+fn from_u32(index: usize) -> u32 {
+    u32::try_from(index).expect("a network has fewer than 2³¹ ports")
+}
+
+/// Links from each switch to `edge`.
+fn distances(incoming: &[Vec<(u32, u32)>], edge: u32) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; incoming.len()];
+    distance[edge as usize] = 0;
+    let mut next = VecDeque::from([edge]);
+    while let Some(switch) = next.pop_front() {
+        for &(_, from) in &incoming[switch as usize] {
+            if distance[from as usize] == u32::MAX {
+                distance[from as usize] = distance[switch as usize] + 1;
+                next.push_back(from);
+            }
+        }
+    }
+    distance
+}
+
+/// The switch of each host, and the port that leads from there to the host.
+fn attach(links: &[Link], host_count: u32) -> Result<(Vec<u32>, Vec<u32>), SimError> {
+    if host_count < 2 {
+        return Err(SimError::Hosts { count: host_count });
+    }
+    let mut edge = vec![None; host_count as usize];
+    let mut last = vec![None; host_count as usize];
+    for (index, link) in (0_u32..).zip(links) {
+        let (place, end) = match (link.from, link.to) {
+            (Node::Host(host), Node::Switch(switch)) => (&mut edge[host as usize], switch),
+            (Node::Switch(_), Node::Host(host)) => (&mut last[host as usize], index),
+            (Node::Host(host), Node::Host(_)) => return Err(SimError::Attached { host }),
+            (Node::Switch(_), Node::Switch(_)) => continue,
+        };
+        if place.replace(end).is_some() {
+            let ((Node::Host(host), _) | (_, Node::Host(host))) = (link.from, link.to) else {
+                continue;
+            };
+            return Err(SimError::Attached { host });
+        }
+    }
+    let mut attached = (Vec::new(), Vec::new());
+    for (host, ends) in (0_u32..).zip(edge.into_iter().zip(last)) {
+        let (Some(edge), Some(last)) = ends else { return Err(SimError::Attached { host }) };
+        if links[last as usize].from != Node::Switch(edge) {
+            return Err(SimError::Attached { host });
+        }
+        attached.0.push(edge);
+        attached.1.push(last);
+    }
+    Ok(attached)
+}
+
+fn leaf_spine_links(shape: &LeafSpine) -> Vec<Link> {
+    let [up, across, down, out] = shape.delays;
+    let mut links = Vec::new();
+    for rack in 0..shape.racks {
+        for place in 0..shape.hosts_per_rack {
+            let host = Node::Host(rack * shape.hosts_per_rack + place);
+            connect(&mut links, host, Node::Switch(rack), shape.host_rate, [up, out]);
+        }
+        for spine in 0..shape.spines {
+            let spine = Node::Switch(shape.racks + spine);
+            connect(&mut links, Node::Switch(rack), spine, shape.spine_rate, [across, down]);
+        }
+    }
+    links
+}
+
+/// A cable, with its delays there and back.
+fn connect(links: &mut Vec<Link>, one: Node, other: Node, rate: BitsPerSec, delays: [Duration; 2]) {
+    links.push(Link { from: one, to: other, rate, delay: delays[0] });
+    links.push(Link { from: other, to: one, rate, delay: delays[1] });
+}

@@ -1,0 +1,20 @@
+//! What the ends of a flow do.
+
+mod datagrams;
+
+use crate::net::Net;
+use crate::packet::Packet;
+
+pub(crate) use datagrams::Datagrams;
+
+/// The two ends of every flow. Its methods are given the network to act on, one event at a time.
+pub(crate) trait Transport {
+    /// The sender of `flow` has its bytes.
+    fn start(&mut self, net: &mut Net<'_>, flow: u32);
+    /// `packet` has reached `host`.
+    fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet);
+    /// A timer that this transport set goes off.
+    fn timer(&mut self, net: &mut Net<'_>, kind: u8, of: u32);
+    /// Nothing is left to happen though flows have not ended: says which are stranded, and why.
+    fn silence(&mut self, _: &mut Net<'_>) {}
+}

@@ -1,0 +1,5 @@
+//! What must come out, by arithmetic: closed forms, queueing theory, exact drains.
+
+mod alone;
+mod queueing;
+mod support;
