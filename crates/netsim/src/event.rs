@@ -65,7 +65,18 @@ pub(crate) enum What {
     /// `port` has sent what it was sending.
     Serve { port: u32 },
     /// A timer of the transport.
-    Timer { kind: u8, of: u32 },
+    Timer(Timer),
+}
+
+/// A timer of the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timer {
+    /// What goes off; of several timers at one instant the lowest kind is first.
+    pub(crate) kind: u8,
+    /// Which of several that were set for the same thing.
+    pub(crate) tag: u16,
+    /// The flow or host.
+    pub(crate) of: u32,
 }
 
 impl What {
@@ -75,7 +86,7 @@ impl What {
             Self::Queue { .. } | Self::Pass { .. } => QUEUE,
             Self::Arrive { .. } => ARRIVE,
             Self::Serve { .. } => SERVE,
-            Self::Timer { kind, .. } => TIMER + kind,
+            Self::Timer(timer) => TIMER + timer.kind,
         }
     }
 }
@@ -316,7 +327,7 @@ mod tests {
     use super::*;
 
     fn timer(of: u32) -> What {
-        What::Timer { kind: 0, of }
+        What::Timer(Timer { kind: 0, tag: 0, of })
     }
 
     #[test]
@@ -327,7 +338,7 @@ mod tests {
             timer(1),
             What::Serve { port: 2 },
             What::Arrive { port: 3, packet: 3 },
-            What::Timer { kind: 1, of: 4 },
+            What::Timer(Timer { kind: 1, tag: 0, of: 4 }),
             timer(5),
             What::Arrive { port: 6, packet: 6 },
         ];

@@ -4,9 +4,15 @@
 //! comes out. That simulator's results hang on it, so the steps are these and no others.
 
 /// A heap. `is_after(a, b)` says that `a` comes out later than `b`; it is asked anew each time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heap<T> {
     items: Vec<T>,
+}
+
+impl<T> Default for Heap<T> {
+    fn default() -> Self {
+        Self { items: Vec::new() }
+    }
 }
 
 impl<T: Copy> Heap<T> {

@@ -11,7 +11,7 @@
 use measure::{Duration, Instant};
 
 use crate::error::SimError;
-use crate::event::{Events, Order, SERVE, What};
+use crate::event::{Events, Order, SERVE, Timer, What};
 use crate::fabric::{Balance, Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord, Frame};
 use crate::packet::{Kind, Packet, Packets};
@@ -28,6 +28,35 @@ struct Ledger {
     dropped: u64,
     queued: u64,
     flying: u64,
+}
+
+/// A time, also as `Order::Heap` sums it up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moment {
+    pub(crate) at: Instant,
+    sum: f64,
+}
+
+impl Moment {
+    /// `count` times `duration` later.
+    pub(crate) fn after(self, duration: Duration, count: u64) -> Self {
+        let sum = self.sum + count as f64 * seconds(duration);
+        Self { at: self.at + duration.saturating_mul(count), sum }
+    }
+}
+
+impl Moment {
+    /// `part` of `parts` of `duration` later.
+    pub(crate) fn after_part(self, duration: Duration, part: u32, parts: usize) -> Self {
+        let sum = self.sum + f64::from(part) * seconds(duration) / parts as f64;
+        let ps = duration.as_ps() * u64::from(part) / parts as u64;
+        Self { at: self.at + Duration::from_ps(ps), sum }
+    }
+
+    /// Whether this is earlier.
+    pub(crate) fn is_before(self, other: Self) -> bool {
+        self.sum < other.sum
+    }
 }
 
 /// The network, its flows and what became of them, as transports see them.
@@ -82,7 +111,7 @@ impl<'a> Net<'a> {
             topology: &fabric.topology,
             balance: fabric.balance,
             now: Instant::ZERO,
-            now_sum: 0.0,
+            now_sum: seconds(EPOCH),
             events: Events::new(order),
             order,
             packets: Packets::default(),
@@ -164,13 +193,57 @@ impl<'a> Net<'a> {
 
     /// Sets a timer; `kind` orders timers of one instant.
     pub(crate) fn timer(&mut self, at: Instant, kind: u8, of: u32) {
-        let what = What::Timer { kind, of };
-        if self.order == Order::Heap {
-            let sum = self.now_sum + seconds(at - self.now);
-            self.events.add_published(at, sum, what);
-        } else {
-            self.events.add(at, what);
+        self.add(
+            at,
+            self.now_sum + seconds(at - self.now),
+            What::Timer(Timer { kind, tag: 0, of }),
+        );
+    }
+
+    /// Now.
+    pub(crate) const fn moment(&self) -> Moment {
+        Moment { at: self.now, sum: self.now_sum }
+    }
+
+    /// Sets a timer for `moment`, which may have passed if the order is the heap's.
+    pub(crate) fn timer_at(&mut self, moment: Moment, timer: Timer) {
+        self.add(moment.at, moment.sum, What::Timer(timer));
+    }
+
+    /// Sets a timer for a picosecond after `moment`.
+    pub(crate) fn timer_past(&mut self, moment: Moment, timer: Timer) {
+        const PAST: Duration = Duration::from_ps(1);
+        let Moment { at, sum } = moment.after(PAST, 1);
+        self.add(at, sum, What::Timer(timer));
+    }
+
+    /// Sets a timer for a picosecond after everything that waits at `host` will be sent.
+    pub(crate) fn timer_past_queue(&mut self, host: u32, timer: Timer) {
+        let port = &self.ports[host as usize];
+        let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
+        let free = match port.is_called {
+            true => Moment { at: port.free_at, sum: port.free_sum },
+            false => self.moment(),
+        };
+        self.timer_past(free.after(port.time(queued), 1), timer);
+    }
+
+    /// Adds an event, whose time is `sum` where sums decide.
+    fn add(&mut self, at: Instant, sum: f64, what: What) {
+        match self.order {
+            Order::Heap => self.events.add_published(at, sum, what),
+            Order::Sequence => self.events.add(at, what),
         }
+    }
+
+    /// Whether `host` is sending.
+    pub(crate) fn host_is_busy(&self, host: u32) -> bool {
+        self.ports[host as usize].is_called
+    }
+
+    /// How long `bytes` keep the link of `host`.
+    pub(crate) fn host_time(&self, host: u32, bytes: u32) -> Duration {
+        self.ports[host as usize].time(bytes)
     }
 
     /// The receiver has every byte of `flow`.
@@ -333,6 +406,7 @@ impl<'a> Net<'a> {
             port.is_called = true;
             let serve = What::Serve { port: index };
             if self.order == Order::Heap {
+                (port.free_at, port.free_sum) = (self.now, self.now_sum);
                 self.events.add_published(self.now, self.now_sum, serve);
             } else if port.free_at <= self.now {
                 self.called.push(index);

@@ -1,5 +1,7 @@
 //! Packets, and the arena they live in while they are on their way.
 
+use crate::net::Net;
+
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -21,6 +23,8 @@ pub(crate) struct Packet {
     pub(crate) dst: u32,
     pub(crate) number: u32,
     pub(crate) extra: u32,
+    /// Packets that the other end still lacks, where that is said.
+    pub(crate) rest: u32,
     /// For queues that look at it; the smallest goes first.
     pub(crate) priority: u32,
     /// On the wire, header included.
@@ -28,6 +32,23 @@ pub(crate) struct Packet {
     pub(crate) kind: Kind,
     /// Congestion was experienced.
     pub(crate) is_marked: bool,
+}
+
+impl Packet {
+    /// A packet of nothing but a header, most urgent.
+    pub(crate) fn control(net: &Net<'_>, flow: u32, kind: Kind, dst: u32) -> Self {
+        Self {
+            flow,
+            dst,
+            number: 0,
+            extra: 0,
+            rest: 0,
+            priority: 0,
+            bytes: net.frame.header,
+            kind,
+            is_marked: false,
+        }
+    }
 }
 
 /// Packets under way, by index.

@@ -7,7 +7,7 @@ use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
-use crate::published::{Published, Window, WindowKind, sort};
+use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
 use crate::transport::{Datagrams, Transport};
 
 /// How long no flow may move on before a run is given up.
@@ -85,6 +85,14 @@ pub fn simulate_stranded(
         Protocol::Datagrams => run(net, Datagrams::new(count)),
         Protocol::AsPublished2016(published) => match published {
             Published::PFabric => run(net, window(WindowKind::PFabric)),
+            Published::Fastpass => {
+                let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
+                run(net, Fastpass::new(count, arbiter))
+            }
+            Published::PHost => {
+                let hosts = fabric.topology.host_count();
+                run(net, PHost::new(count, hosts))
+            }
             Published::Tcp => run(net, window(WindowKind::Tcp)),
             Published::Dctcp => run(net, window(WindowKind::Dctcp)),
         },
@@ -98,6 +106,7 @@ fn run<T: Transport>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimE
         Order::Heap => sort(&mut order, &|flow| net.flow(flow).start),
     }
     let mut starts = order.into_iter().peekable();
+    transport.begin(&mut net);
     net.start_next(starts.peek());
     let mut taken = 0_u64;
     while (net.ended_count as usize) < net.flows.len() {
@@ -125,7 +134,7 @@ fn run<T: Transport>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimE
                 transport.receive(&mut net, host, packet);
             }
             Some(What::Queue { port, packet }) => net.queue(port, packet),
-            Some(What::Timer { kind, of }) => transport.timer(&mut net, kind, of),
+            Some(What::Timer(timer)) => transport.timer(&mut net, timer),
             Some(What::Start) => {
                 if let Some(flow) = starts.next() {
                     net.progress_at = at;

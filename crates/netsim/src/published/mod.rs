@@ -4,6 +4,8 @@
 //! Several rules are not those of the transports' own papers. What differs is said at each; the
 //! defaults live in `transport`.
 
+mod fastpass;
+mod phost;
 mod sort;
 mod window;
 
@@ -15,6 +17,8 @@ use crate::flow::Frame;
 use crate::queue::Discipline;
 use crate::topology::{LeafSpine, Topology};
 
+pub(crate) use fastpass::Fastpass;
+pub(crate) use phost::PHost;
 pub(crate) use sort::sort;
 pub(crate) use window::{Window, WindowKind};
 
@@ -23,6 +27,10 @@ pub(crate) use window::{Window, WindowKind};
 pub enum Published {
     /// pFabric: window 12 to 15, timeout 45 µs.
     PFabric,
+    /// pHost: 8 free tokens, 8 tokens out.
+    PHost,
+    /// Fastpass: epochs of 8 packets, an arbiter at the first rack.
+    Fastpass,
     /// TCP: window 1 to 15, timeout 45 µs.
     Tcp,
     /// DCTCP: window 2, marks from 8 packets, timeout 45 µs.
@@ -49,13 +57,17 @@ impl Published {
         spray_phase: Vec<u32>,
     ) -> Result<Fabric, SimError> {
         let discipline = match self {
-            Self::PFabric => Discipline::Urgency,
+            Self::PFabric | Self::PHost | Self::Fastpass => Discipline::Urgency,
             Self::Tcp => Discipline::DropTail,
             Self::Dctcp => Discipline::Mark { packets: MARK_PACKETS },
         };
         let port = PortConfig { discipline, buffer: Some(BUFFER) };
+        let mut topology = Topology::leaf_spine(&LeafSpine::paper(host_rate, delays))?;
+        if self == Self::Fastpass {
+            topology = topology.with_arbiter(0, host_rate, [delays[0], delays[3]])?;
+        }
         Ok(Fabric {
-            topology: Topology::leaf_spine(&LeafSpine::paper(host_rate, delays))?,
+            topology,
             switching,
             balance: Balance::Spray,
             frame: Frame::default(),

@@ -11,6 +11,7 @@
 
 use measure::{Duration, Instant};
 
+use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
@@ -163,7 +164,7 @@ impl Transport for Window {
             self.send_pending(net, flow);
             return;
         }
-        net.send(net.flow(flow).src, control(net, flow, Kind::Request, net.flow(flow).dst));
+        net.send(net.flow(flow).src, Packet::control(net, flow, Kind::Request, net.flow(flow).dst));
     }
 
     fn receive(&mut self, net: &mut Net<'_>, _: u32, packet: Packet) {
@@ -172,14 +173,15 @@ impl Transport for Window {
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => {
                 let flow = net.flow(packet.flow);
-                net.send(flow.dst, control(net, packet.flow, Kind::Grant, flow.src));
+                net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
             }
             Kind::Grant => self.send_pending(net, packet.flow),
         }
     }
 
-    fn timer(&mut self, net: &mut Net<'_>, kind: u8, flow: u32) {
-        if kind == FINISHED {
+    fn timer(&mut self, net: &mut Net<'_>, timer: Timer) {
+        let flow = timer.of;
+        if timer.kind == FINISHED {
             return;
         }
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -213,27 +215,10 @@ impl Transport for Window {
 
 fn data(net: &Net<'_>, flow: u32, number: u32, priority: u32) -> Packet {
     Packet {
-        flow,
-        dst: net.flow(flow).dst,
         number,
-        extra: 0,
         priority,
         bytes: net.frame.full(),
-        kind: Kind::Data,
-        is_marked: false,
-    }
-}
-
-fn control(net: &Net<'_>, flow: u32, kind: Kind, dst: u32) -> Packet {
-    Packet {
-        flow,
-        dst,
-        number: 0,
-        extra: 0,
-        priority: 0,
-        bytes: net.frame.header,
-        kind,
-        is_marked: false,
+        ..Packet::control(net, flow, Kind::Data, net.flow(flow).dst)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! What the network does by itself, for checks against queueing theory. Only data crosses it.
 
+use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
@@ -26,14 +27,9 @@ impl Transport for Datagrams {
         self.flows.open(flow, |old| old.unwrap_or_default().reset(packets));
         for number in 0..packets {
             let packet = Packet {
-                flow,
-                dst,
                 number,
-                extra: 0,
-                priority: 0,
                 bytes: net.frame.wire(bytes, number),
-                kind: Kind::Data,
-                is_marked: false,
+                ..Packet::control(net, flow, Kind::Data, dst)
             };
             net.send(src, packet);
         }
@@ -50,7 +46,7 @@ impl Transport for Datagrams {
         }
     }
 
-    fn timer(&mut self, _: &mut Net<'_>, _: u8, _: u32) {}
+    fn timer(&mut self, _: &mut Net<'_>, _: Timer) {}
 
     fn silence(&mut self, net: &mut Net<'_>) {
         for flow in net.flow_indices() {

@@ -2,6 +2,7 @@
 
 mod datagrams;
 
+use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::Packet;
 
@@ -9,12 +10,14 @@ pub(crate) use datagrams::Datagrams;
 
 /// The two ends of every flow. Its methods are given the network to act on, one event at a time.
 pub(crate) trait Transport {
+    /// The run begins.
+    fn begin(&mut self, _: &mut Net<'_>) {}
     /// The sender of `flow` has its bytes.
     fn start(&mut self, net: &mut Net<'_>, flow: u32);
     /// `packet` has reached `host`.
     fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet);
     /// A timer that this transport set goes off.
-    fn timer(&mut self, net: &mut Net<'_>, kind: u8, of: u32);
+    fn timer(&mut self, net: &mut Net<'_>, timer: Timer);
     /// Nothing is left to happen though flows have not ended: says which are stranded, and why.
     fn silence(&mut self, _: &mut Net<'_>) {}
 }
