@@ -21,10 +21,10 @@ use measure::Instant;
 
 use crate::heap::Heap;
 
-/// Picoseconds in a span, as a power of two: about one event per span in a busy fabric.
-const SPAN_BITS: u32 = 9;
+/// Picoseconds in a span, as a power of two: a few events per span in a busy fabric.
+const SPAN_BITS: u32 = 11;
 /// Spans of the wheel; 2 µs ahead.
-const SPANS: usize = 4096;
+const SPANS: usize = 1024;
 const WORDS: usize = SPANS / 64;
 const NONE: u32 = u32::MAX;
 

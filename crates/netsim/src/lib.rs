@@ -32,13 +32,16 @@ mod ideal;
 mod published;
 mod transport;
 
+mod protocol;
 mod sim;
 
 pub use error::SimError;
 pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
 pub use flow::{Flow, FlowRecord, Frame};
 pub use ideal::Ideal;
+pub use protocol::{BUFFER, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
-pub use sim::{Outcome, Protocol, simulate, simulate_stranded};
+pub use sim::{Outcome, simulate, simulate_stranded};
 pub use topology::{LeafSpine, Link, Node, Topology};
+pub use transport::PFabricConfig;

@@ -110,7 +110,11 @@ impl Queue {
 }
 
 /// Takes the earliest packet of the flow whose packet is the most urgent.
+#[inline]
 fn pop_urgent(entries: &mut Vec<Entry>) -> Option<u32> {
+    if entries.len() <= 1 {
+        return entries.pop().map(|entry| entry.packet);
+    }
     let (mut best, rest) = entries.split_first()?;
     for entry in rest {
         if entry.priority < best.priority {

@@ -7,22 +7,14 @@ use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
+use crate::protocol::Protocol;
 use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, Transport};
+use crate::transport::{Datagrams, PFabric, Transport};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
 /// How often that is looked at.
 const LOOK_EVERY: u64 = 1 << 20;
-
-/// What the ends of flows do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// All packets at once, none twice: what the network does by itself.
-    Datagrams,
-    /// As the simulator behind Gao et al. §4 had it.
-    AsPublished2016(Published),
-}
 
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,13 +68,14 @@ pub fn simulate_stranded(
 ) -> Result<Outcome, SimError> {
     let order = match protocol {
         Protocol::AsPublished2016(_) => Order::Heap,
-        Protocol::Datagrams => Order::Sequence,
+        _ => Order::Sequence,
     };
     let net = Net::new(fabric, flows, order)?;
     let count = flows.len();
     let window = |kind| Window::new(kind, count);
     match protocol {
         Protocol::Datagrams => run(net, Datagrams::new(count)),
+        Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
         Protocol::AsPublished2016(published) => match published {
             Published::PFabric => run(net, window(WindowKind::PFabric)),
             Published::Fastpass => {

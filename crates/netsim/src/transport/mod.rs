@@ -1,12 +1,15 @@
 //! What the ends of a flow do.
 
 mod datagrams;
+mod pfabric;
 
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::Packet;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use pfabric::PFabric;
+pub use pfabric::PFabricConfig;
 
 /// The two ends of every flow. Its methods are given the network to act on, one event at a time.
 pub(crate) trait Transport {

@@ -3,3 +3,4 @@
 mod alone;
 mod queueing;
 mod support;
+mod transports;

@@ -1,0 +1,97 @@
+//! What every transport must do, whatever its rules: take its ideal time alone, keep links busy,
+//! and finish whatever is lost.
+
+use measure::Duration;
+use netsim::{
+    Fabric, Ideal, LeafSpine, Outcome, PFabricConfig, Protocol, Switching, Topology, simulate,
+};
+use workload::Draw;
+
+use crate::support::{flow, gbps};
+
+/// A transport on the network of Gao et al. §4 at 40 Gb/s.
+struct Case {
+    name: &'static str,
+    fabric: Fabric,
+    protocol: Protocol,
+}
+
+fn cases() -> Vec<Case> {
+    let delays = [10, 400, 400, 210].map(Duration::from_ns);
+    let shape = LeafSpine::paper(gbps(40), delays);
+    let topology = || Topology::leaf_spine(&shape).expect("the network of the paper");
+    let fabric = Fabric::pfabric(topology(), Switching::CutThrough);
+    let protocol = Protocol::PFabric(PFabricConfig::for_fabric(&fabric));
+    vec![Case { name: "pfabric", fabric, protocol }]
+}
+
+/// Goodput of hosts that all send 2000 packets to another, as a share of the line rate.
+fn permutation(case: &Case) -> f64 {
+    let flows: Vec<_> =
+        (0..144).map(|src| flow(1_000, src, (src + 37) % 144, 2000 * 1460)).collect();
+    let outcome = simulate(&case.fabric, case.protocol, &flows).expect("every flow finishes");
+    let share = |(record, flow): (&netsim::FlowRecord, &netsim::Flow)| {
+        let ideal = Ideal::new(&case.fabric).received(flow).as_ps() as f64;
+        let took = record.received.map_or(Duration::MAX, |at| at - flow.start);
+        ideal / took.as_ps() as f64
+    };
+    outcome.records.iter().zip(&flows).map(share).sum::<f64>() / 144.0
+}
+
+#[test]
+fn alone_a_flow_takes_its_ideal_time() {
+    for Case { name, fabric, protocol } in cases() {
+        let ideal = Ideal::new(&fabric);
+        for bytes in [1, 1460, 4096, 65_536, 3_000_001] {
+            for dst in [1, 143] {
+                let flow = flow(5, 0, dst, bytes);
+                let outcome = simulate(&fabric, protocol, &[flow]).unwrap();
+                let fct = outcome.records[0].received.unwrap() - flow.start;
+                assert_eq!(fct, ideal.received(&flow), "{name}, {bytes} B to {dst}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_permutation_keeps_links_busy() {
+    for case in cases() {
+        let share = permutation(&case);
+        assert!(share >= 0.95, "{}: {share}", case.name);
+    }
+}
+
+#[test]
+fn whatever_is_lost_every_flow_finishes() {
+    for Case { name, fabric, protocol } in cases() {
+        // An incast that overflows the buffer many times over, again and again.
+        let flows: Vec<_> = (0..600_u32)
+            .map(|number| {
+                let bytes = 1 + 7919 * u64::from(number % 40);
+                flow(u64::from(number / 100) * 30_000_000, 1 + number % 143, 0, bytes)
+            })
+            .collect();
+        let outcome = simulate(&fabric, protocol, &flows).unwrap();
+        let dropped: u32 = outcome.records.iter().map(|record| record.data_drops).sum();
+        assert!(dropped > 100, "{name}: only {dropped} drops, the test shows little");
+        let total: u64 = flows.iter().map(|flow| flow.bytes).sum();
+        let line = gbps(40).transfer_time(measure::Bytes::new(total)).as_ps();
+        assert!(outcome.end.as_ps() > line, "{name}: faster than the receiver's link");
+    }
+}
+
+#[test]
+fn the_same_flows_give_the_same_outcome() {
+    for Case { name, fabric, protocol } in cases() {
+        let mut draw = Draw::new(11);
+        let flows: Vec<_> = (0..500)
+            .map(|_| {
+                let src = u32::try_from(draw.below(144)).unwrap();
+                let dst = (src + 1 + u32::try_from(draw.below(143)).unwrap()) % 144;
+                flow(draw.below(100_000_000), src, dst, 1 + draw.below(200_000))
+            })
+            .collect();
+        let run = || -> Outcome { simulate(&fabric, protocol, &flows).unwrap() };
+        assert_eq!(run(), run(), "{name}");
+    }
+}
