@@ -48,7 +48,8 @@ pub struct Fabric {
     pub host_port: PortConfig,
     /// The ports of switches.
     pub switch_port: PortConfig,
-    /// Where each link's round robin begins; links that are not named begin at 0.
+    /// Where each link's round robin begins. Links that are not named begin at their own index:
+    /// if all began at one, hosts in step would choose the same way.
     pub spray_phase: Vec<u32>,
     /// Whether a data packet starts with the mark of the packet whose memory it has, the last
     /// that was freed: the bit was never cleared in the simulator of 2016.

@@ -101,8 +101,8 @@ impl<'a> Net<'a> {
         }
         let mut ports: Vec<Port> =
             fabric.topology.links().iter().map(|link| Port::new(fabric, link)).collect();
-        for (port, &phase) in ports.iter_mut().zip(&fabric.spray_phase) {
-            port.sprayed = phase;
+        for (index, port) in (0_u32..).zip(&mut ports) {
+            port.sprayed = fabric.spray_phase.get(index as usize).copied().unwrap_or(index);
         }
         Ok(Self {
             flows,

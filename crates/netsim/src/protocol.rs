@@ -9,7 +9,7 @@ use crate::ideal::Ideal;
 use crate::published::Published;
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::PFabricConfig;
+use crate::transport::{PFabricConfig, TcpConfig};
 
 /// What the ends of flows do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Protocol {
     AsPublished2016(Published),
     /// pFabric.
     PFabric(PFabricConfig),
+    /// TCP, or DCTCP if marks count.
+    Tcp(TcpConfig),
 }
 
 /// Buffer of a switch's port: Gao et al. §4.
@@ -27,20 +29,36 @@ pub const BUFFER: Bytes = Bytes::new(36_864);
 
 /// The window of pFabric in Gao et al. §4.
 const PFABRIC_WINDOW: u32 = 12;
+/// Packets in a queue from which DCTCP's switches mark: a third of a port's buffer. RFC 8257 §4
+/// wants more than a seventh of the round trip, which here is less than three packets.
+pub const DCTCP_MARK_PACKETS: u32 = 8;
+/// The window with which TCP starts in Gao et al. §4.
+const TCP_WINDOW: u32 = 2;
+/// Data centres set what RFC 6298 has in seconds by their round trips; these are a hundred of the
+/// paper's network.
+const TCP_TIMEOUT_MIN: Duration = Duration::from_us(200);
+/// Before there is a round trip to go by.
+const TCP_TIMEOUT: Duration = Duration::from_ms(1);
+
 /// The timeout of pFabric in Gao et al. §4.
 const PFABRIC_TIMEOUT: Duration = Duration::from_us(45);
 
 impl Fabric {
-    /// A network in which ports do what pFabric asks of them.
+    /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
+    /// hosts drop and mark nothing, and send acknowledgements before data.
     #[must_use]
-    pub fn pfabric(topology: Topology, switching: Switching) -> Self {
-        let port = PortConfig { discipline: Discipline::Urgency, buffer: Some(BUFFER) };
+    pub fn new(topology: Topology, switching: Switching, discipline: Discipline) -> Self {
+        let port = PortConfig { discipline, buffer: Some(BUFFER) };
+        let own = match discipline {
+            Discipline::Urgency => Discipline::Urgency,
+            _ => Discipline::Levels,
+        };
         Self {
             topology,
             switching,
             balance: Balance::Spray,
             frame: Frame::default(),
-            host_port: PortConfig { buffer: None, ..port },
+            host_port: PortConfig { discipline: own, buffer: None },
             switch_port: port,
             spray_phase: Vec::new(),
             has_stale_marks: false,
@@ -67,5 +85,22 @@ impl PFabricConfig {
     pub fn for_fabric(fabric: &Fabric) -> Self {
         let window = fabric.round_trip_packets().max(PFABRIC_WINDOW);
         Self { window, window_max: window + window / 4, timeout: PFABRIC_TIMEOUT }
+    }
+}
+
+impl TcpConfig {
+    /// TCP for `fabric`; DCTCP if `has_marks`, whose ports should be [`Discipline::Mark`].
+    ///
+    /// The most under way is what fills the round trip and a port's buffer twice.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric, has_marks: bool) -> Self {
+        let buffer = u32::try_from(BUFFER.get()).unwrap_or(u32::MAX) / fabric.frame.full();
+        Self {
+            window: TCP_WINDOW,
+            window_max: 2 * (fabric.round_trip_packets() + buffer),
+            timeout: TCP_TIMEOUT,
+            timeout_min: TCP_TIMEOUT_MIN,
+            has_marks,
+        }
     }
 }

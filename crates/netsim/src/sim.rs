@@ -9,7 +9,7 @@ use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
 use crate::protocol::Protocol;
 use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, PFabric, Transport};
+use crate::transport::{Datagrams, PFabric, Tcp, Transport};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -76,6 +76,7 @@ pub fn simulate_stranded(
     match protocol {
         Protocol::Datagrams => run(net, Datagrams::new(count)),
         Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
+        Protocol::Tcp(config) => run(net, Tcp::new(config, count)),
         Protocol::AsPublished2016(published) => match published {
             Published::PFabric => run(net, window(WindowKind::PFabric)),
             Published::Fastpass => {

@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod pfabric;
+mod tcp;
 
 use crate::event::Timer;
 use crate::net::Net;
@@ -10,6 +11,8 @@ use crate::packet::Packet;
 pub(crate) use datagrams::Datagrams;
 pub(crate) use pfabric::PFabric;
 pub use pfabric::PFabricConfig;
+pub(crate) use tcp::Tcp;
+pub use tcp::TcpConfig;
 
 /// The two ends of every flow. Its methods are given the network to act on, one event at a time.
 pub(crate) trait Transport {

@@ -3,26 +3,44 @@
 
 use measure::Duration;
 use netsim::{
-    Fabric, Ideal, LeafSpine, Outcome, PFabricConfig, Protocol, Switching, Topology, simulate,
+    DCTCP_MARK_PACKETS, Discipline, Fabric, Ideal, LeafSpine, Outcome, PFabricConfig, Protocol,
+    Switching, TcpConfig, Topology, simulate,
 };
 use workload::Draw;
 
-use crate::support::{flow, gbps};
+use crate::support::{flow, gbps, time};
 
 /// A transport on the network of Gao et al. §4 at 40 Gb/s.
 struct Case {
     name: &'static str,
     fabric: Fabric,
     protocol: Protocol,
+    /// The most round trips a flow that is alone takes beyond its ideal time.
+    round_trips: u64,
+    /// The least share of the line rate in a permutation, where headers of ACKs take 0.026.
+    ///
+    /// With all links full, sprayed packets that meet by chance fill queues to the threshold of
+    /// DCTCP again and again; its windows settle below the line rate.
+    share: f64,
 }
 
 fn cases() -> Vec<Case> {
     let delays = [10, 400, 400, 210].map(Duration::from_ns);
     let shape = LeafSpine::paper(gbps(40), delays);
     let topology = || Topology::leaf_spine(&shape).expect("the network of the paper");
-    let fabric = Fabric::pfabric(topology(), Switching::CutThrough);
-    let protocol = Protocol::PFabric(PFabricConfig::for_fabric(&fabric));
-    vec![Case { name: "pfabric", fabric, protocol }]
+    let fabric = |discipline| Fabric::new(topology(), Switching::CutThrough, discipline);
+    let urgency = fabric(Discipline::Urgency);
+    let mark = fabric(Discipline::Mark { packets: DCTCP_MARK_PACKETS });
+    let drop_tail = fabric(Discipline::DropTail);
+    let pfabric = Protocol::PFabric(PFabricConfig::for_fabric(&urgency));
+    let dctcp = Protocol::Tcp(TcpConfig::for_fabric(&mark, true));
+    let tcp = Protocol::Tcp(TcpConfig::for_fabric(&drop_tail, false));
+    vec![
+        Case { name: "pfabric", fabric: urgency, protocol: pfabric, round_trips: 0, share: 0.95 },
+        // A handshake, and windows of 2, 4 and 8, which is a round trip here.
+        Case { name: "dctcp", fabric: mark, protocol: dctcp, round_trips: 4, share: 0.82 },
+        Case { name: "tcp", fabric: drop_tail, protocol: tcp, round_trips: 4, share: 0.8 },
+    ]
 }
 
 /// Goodput of hosts that all send 2000 packets to another, as a share of the line rate.
@@ -40,16 +58,24 @@ fn permutation(case: &Case) -> f64 {
 
 #[test]
 fn alone_a_flow_takes_its_ideal_time() {
-    for Case { name, fabric, protocol } in cases() {
+    for Case { name, fabric, protocol, round_trips, .. } in cases() {
         let ideal = Ideal::new(&fabric);
+        let packet = time(gbps(40), 1500);
+        let mut is_ideal = true;
         for bytes in [1, 1460, 4096, 65_536, 3_000_001] {
             for dst in [1, 143] {
                 let flow = flow(5, 0, dst, bytes);
                 let outcome = simulate(&fabric, protocol, &[flow]).unwrap();
                 let fct = outcome.records[0].received.unwrap() - flow.start;
-                assert_eq!(fct, ideal.received(&flow), "{name}, {bytes} B to {dst}");
+                let least = ideal.received(&flow);
+                let round_trip = ideal.control(0, dst) + ideal.control(dst, 0);
+                let slack = round_trip + packet;
+                let most = least + slack.saturating_mul(round_trips);
+                assert!(fct >= least && fct <= most, "{name}, {bytes} B to {dst}: {fct} {least}");
+                is_ideal &= fct == least;
             }
         }
+        assert_eq!(is_ideal, round_trips == 0, "{name}");
     }
 }
 
@@ -57,13 +83,13 @@ fn alone_a_flow_takes_its_ideal_time() {
 fn a_permutation_keeps_links_busy() {
     for case in cases() {
         let share = permutation(&case);
-        assert!(share >= 0.95, "{}: {share}", case.name);
+        assert!(share >= case.share, "{}: {share}", case.name);
     }
 }
 
 #[test]
 fn whatever_is_lost_every_flow_finishes() {
-    for Case { name, fabric, protocol } in cases() {
+    for Case { name, fabric, protocol, .. } in cases() {
         // An incast that overflows the buffer many times over, again and again.
         let flows: Vec<_> = (0..600_u32)
             .map(|number| {
@@ -82,7 +108,7 @@ fn whatever_is_lost_every_flow_finishes() {
 
 #[test]
 fn the_same_flows_give_the_same_outcome() {
-    for Case { name, fabric, protocol } in cases() {
+    for Case { name, fabric, protocol, .. } in cases() {
         let mut draw = Draw::new(11);
         let flows: Vec<_> = (0..500)
             .map(|_| {

@@ -1,0 +1,352 @@
+//! TCP, and DCTCP, which is TCP that hears how much of its window was marked.
+//!
+//! TCP as the RFCs have it: a handshake, slow start and congestion avoidance (RFC 5681), the
+//! timeout of RFC 6298 with backoff, and losses found by time (RACK, RFC 8985 §6.2), because
+//! packets that are sprayed over paths arrive out of order: a packet is lost when one that was
+//! sent a smoothed round trip later has arrived. DCTCP as RFC 8257 §3: the average of the marked
+//! share, at weight 1/16 and first 1, cuts the window once in a window of data.
+//!
+//! Left out: delayed acknowledgements (every packet is acknowledged by itself, RFC 2018 without
+//! its limit of blocks), tail loss probes, pacing, the end of a connection. The clock has no
+//! granularity. The window has a limit, which stands for the receiver's.
+//!
+//! Alone a flow takes a round trip for the handshake and one for each doubling of its window
+//! until that covers the round trip.
+
+use std::collections::VecDeque;
+
+use measure::{Duration, Instant};
+
+use crate::event::Timer;
+use crate::net::Net;
+use crate::packet::{Kind, Packet};
+use crate::slots::{Held, Slots};
+use crate::transport::Transport;
+
+/// Settings of TCP and DCTCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Packets under way at the start.
+    pub window: u32,
+    /// The most packets under way.
+    pub window_max: u32,
+    /// The timeout before there is a round trip to go by.
+    pub timeout: Duration,
+    /// The least timeout.
+    pub timeout_min: Duration,
+    /// Whether marks cut the window by their share (DCTCP).
+    pub has_marks: bool,
+}
+
+/// Weight of the newest share of marks (RFC 8257 §3.3).
+const GAIN: f64 = 1.0 / 16.0;
+/// The least threshold after a loss (RFC 5681 §3.1).
+const THRESHOLD_MIN: f64 = 2.0;
+/// Doublings of the timeout.
+const BACKOFF_MAX: u32 = 6;
+
+/// A packet under way.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    number: u32,
+    at: Instant,
+    /// Whether it had been sent before: its ACK tells no round trip (RFC 6298 §3).
+    is_again: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    packets: u32,
+    is_connected: bool,
+    acked: Held,
+    held: Held,
+    next: u32,
+    /// By time.
+    sent: VecDeque<Sent>,
+    lost: VecDeque<u32>,
+    window: f64,
+    threshold: f64,
+    /// When the latest packet that has arrived was sent.
+    latest: Instant,
+    /// When the window was last cut for a loss.
+    cut_at: Instant,
+    round_trip: Option<(Duration, Duration)>,
+    backoff: u32,
+    due: Instant,
+    is_armed: bool,
+    // DCTCP.
+    alpha: f64,
+    /// The packet with which this window of data ends.
+    window_end: u32,
+    acks: u32,
+    marks: u32,
+    is_cut: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            packets: 0,
+            is_connected: false,
+            acked: Held::default(),
+            held: Held::default(),
+            next: 0,
+            sent: VecDeque::new(),
+            lost: VecDeque::new(),
+            window: 1.0,
+            threshold: f64::INFINITY,
+            latest: Instant::ZERO,
+            cut_at: Instant::ZERO,
+            round_trip: None,
+            backoff: 0,
+            due: Instant::ZERO,
+            is_armed: false,
+            alpha: 1.0,
+            window_end: 0,
+            acks: 0,
+            marks: 0,
+            is_cut: false,
+        }
+    }
+}
+
+/// All flows.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    config: TcpConfig,
+    flows: Slots<State>,
+}
+
+impl Tcp {
+    pub(crate) fn new(config: TcpConfig, flows: usize) -> Self {
+        Self { config, flows: Slots::new(flows) }
+    }
+
+    fn send(&mut self, net: &mut Net<'_>, flow: u32) {
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let &crate::Flow { src, dst, bytes, .. } = net.flow(flow);
+        let mut under_way = state.under_way();
+        while f64::from(under_way) + 1.0 <= state.window.max(1.0) {
+            let Some((number, is_again)) = state.next_to_send() else { break };
+            state.sent.push_back(Sent { number, at: net.now(), is_again });
+            under_way += 1;
+            let data = Packet {
+                number,
+                priority: 1,
+                bytes: net.frame.wire(bytes, number),
+                ..Packet::control(net, flow, Kind::Data, dst)
+            };
+            net.send(src, data);
+        }
+    }
+
+    fn arm(&mut self, net: &mut Net<'_>, flow: u32) {
+        let config = self.config;
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let timeout = state.round_trip.map_or(config.timeout, |(smooth, variation)| {
+            (smooth + variation.saturating_mul(4)).max(config.timeout_min)
+        });
+        state.due = net.now() + timeout.saturating_mul(1 << state.backoff);
+        if !state.is_armed {
+            state.is_armed = true;
+            net.timer(state.due, 0, flow);
+        }
+    }
+
+    fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        if state.held.take(packet.number) {
+            net.new_data(state.held.count());
+            if state.held.count() == state.packets {
+                net.received(packet.flow);
+            }
+        }
+        let flow = net.flow(packet.flow);
+        let ack = Packet {
+            number: packet.number,
+            extra: state.held.until(),
+            is_marked: packet.is_marked,
+            ..Packet::control(net, packet.flow, Kind::Ack, flow.src)
+        };
+        net.send(flow.dst, ack);
+    }
+
+    fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
+        let has_marks = self.config.has_marks;
+        let most = f64::from(self.config.window_max);
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        let before = state.acked.count();
+        state.learn(packet, net.now());
+        let new = state.acked.count() - before;
+        if state.acked.count() == state.packets {
+            self.flows.close(packet.flow);
+            net.finished(packet.flow);
+            return;
+        }
+        if new == 0 {
+            return;
+        }
+        state.backoff = 0;
+        if has_marks {
+            state.count_mark(packet.is_marked, new);
+        }
+        if !state.is_cut {
+            let growth = f64::from(new);
+            let is_slow_start = state.window < state.threshold;
+            state.window += if is_slow_start { growth } else { growth / state.window };
+            state.window = state.window.min(most);
+        }
+        state.find_losses(net.now());
+        self.send(net, packet.flow);
+        self.arm(net, packet.flow);
+    }
+}
+
+impl State {
+    fn under_way(&self) -> u32 {
+        let count = self.sent.iter().filter(|sent| !self.acked.has(sent.number)).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// What was lost first, then what was never sent; and whether it had been sent.
+    fn next_to_send(&mut self) -> Option<(u32, bool)> {
+        while let Some(number) = self.lost.pop_front() {
+            if !self.acked.has(number) {
+                return Some((number, true));
+            }
+        }
+        let number = self.next;
+        (number < self.packets).then(|| {
+            self.next += 1;
+            (number, false)
+        })
+    }
+
+    /// Takes in what an ACK says.
+    fn learn(&mut self, packet: &Packet, now: Instant) {
+        if !self.acked.has(packet.number)
+            && let Some(sent) = self.sent.iter().rev().find(|sent| sent.number == packet.number)
+        {
+            self.latest = self.latest.max(sent.at);
+            if !sent.is_again {
+                self.sample(now - sent.at);
+            }
+        }
+        self.acked.take(packet.number);
+        while self.acked.until() < packet.extra {
+            self.acked.take(self.acked.until());
+        }
+    }
+
+    /// RFC 6298 §2.
+    fn sample(&mut self, round_trip: Duration) {
+        let ps = round_trip.as_ps();
+        self.round_trip = Some(match self.round_trip {
+            None => (round_trip, Duration::from_ps(ps / 2)),
+            Some((smooth, variation)) => {
+                let off = smooth.as_ps().abs_diff(ps);
+                let variation = variation.as_ps() / 4 * 3 + off / 4;
+                let smooth = smooth.as_ps() / 8 * 7 + ps / 8;
+                (Duration::from_ps(smooth), Duration::from_ps(variation))
+            }
+        });
+    }
+
+    /// RFC 8985 §6.2, with a window for reordering of a smoothed round trip.
+    fn find_losses(&mut self, now: Instant) {
+        let window = self.round_trip.map_or(Duration::MAX, |(smooth, _)| smooth);
+        while let Some(&sent) = self.sent.front() {
+            if !self.acked.has(sent.number) {
+                if sent.at.saturating_add(window) >= self.latest {
+                    return;
+                }
+                self.lost.push_back(sent.number);
+                if sent.at >= self.cut_at {
+                    self.threshold = (self.window / 2.0).max(THRESHOLD_MIN);
+                    self.window = self.threshold;
+                    self.cut_at = now;
+                }
+            }
+            self.sent.pop_front();
+        }
+    }
+
+    /// RFC 8257 §3.3 and §3.4.
+    fn count_mark(&mut self, is_marked: bool, new: u32) {
+        self.acks += new;
+        self.marks += u32::from(is_marked);
+        if is_marked && !self.is_cut {
+            // What is under way was sent before the cut and says nothing about it.
+            self.is_cut = true;
+            self.window_end = self.next;
+            self.window = (self.window * (1.0 - self.alpha / 2.0)).max(1.0);
+            self.threshold = self.window;
+        }
+        if self.acked.until() >= self.window_end {
+            let share = f64::from(self.marks.min(self.acks)) / f64::from(self.acks);
+            self.alpha += GAIN * (share - self.alpha);
+            (self.acks, self.marks, self.is_cut) = (0, 0, false);
+            self.window_end = self.next;
+        }
+    }
+}
+
+impl Transport for Tcp {
+    fn start(&mut self, net: &mut Net<'_>, flow: u32) {
+        let packets = net.frame.packets(net.flow(flow).bytes);
+        let window = f64::from(self.config.window);
+        self.flows.open(flow, |old| {
+            let State { acked, held, mut sent, mut lost, .. } = old.unwrap_or_default();
+            sent.clear();
+            lost.clear();
+            let (acked, held) = (acked.reset(packets), held.reset(packets));
+            State { packets, window, acked, held, sent, lost, ..State::default() }
+        });
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        net.send(src, Packet::control(net, flow, Kind::Request, dst));
+        self.arm(net, flow);
+    }
+
+    fn receive(&mut self, net: &mut Net<'_>, _: u32, packet: Packet) {
+        match packet.kind {
+            Kind::Data => self.data(net, &packet),
+            Kind::Ack => self.ack(net, &packet),
+            Kind::Request => {
+                let flow = net.flow(packet.flow);
+                net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
+            }
+            Kind::Grant => {
+                let Some(state) = self.flows.get_mut(packet.flow) else { return };
+                if !state.is_connected {
+                    state.is_connected = true;
+                    state.backoff = 0;
+                    self.send(net, packet.flow);
+                    self.arm(net, packet.flow);
+                }
+            }
+        }
+    }
+
+    fn timer(&mut self, net: &mut Net<'_>, timer: Timer) {
+        let flow = timer.of;
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        state.is_armed = false;
+        if state.due > net.now() {
+            state.is_armed = true;
+            net.timer(state.due, 0, flow);
+            return;
+        }
+        state.backoff = (state.backoff + 1).min(BACKOFF_MAX);
+        if state.is_connected {
+            state.threshold = (state.window / 2.0).max(THRESHOLD_MIN);
+            state.window = 1.0;
+            state.cut_at = net.now();
+            state.lost.extend(state.sent.drain(..).map(|sent| sent.number));
+            self.send(net, flow);
+        } else {
+            let &crate::Flow { src, dst, .. } = net.flow(flow);
+            net.send(src, Packet::control(net, flow, Kind::Request, dst));
+        }
+        self.arm(net, flow);
+    }
+}
