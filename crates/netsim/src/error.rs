@@ -114,7 +114,7 @@ pub enum SimError {
         for_long: Duration,
     },
     /// A load that no network carries.
-    #[error("a load of {percent} % is more than the hosts' links carry; use less than 100 %")]
+    #[error("a load of {percent} % is not one that hosts' links carry; use 1 to 99 %")]
     Load {
         /// The load.
         percent: u64,

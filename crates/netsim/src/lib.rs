@@ -16,6 +16,7 @@
 mod error;
 mod flow;
 mod topology;
+pub mod traffic;
 
 mod event;
 mod heap;

@@ -4,6 +4,7 @@
 //! seed ─► Draw ─► Popularity ─► record number ┐
 //!              ─► Mix ─► operation            ├─► Request
 //!              ─► Arrivals ─► time            ┘
+//!              ─► Sizes ─► bytes of a flow
 //! YCSB property file ─► Ycsb ─► all of them
 //! ```
 //!
@@ -17,6 +18,7 @@ mod draw;
 mod popularity;
 mod record;
 mod requests;
+mod sizes;
 mod ycsb;
 mod zipf;
 
@@ -28,5 +30,6 @@ pub use record::{
     write_key, write_value,
 };
 pub use requests::{Operation, Request, Requests};
+pub use sizes::{Sizes, SizesError, SizesName};
 pub use ycsb::{Mix, PropertyError, Ycsb, YcsbName};
 pub use zipf::{Zipf, zeta};

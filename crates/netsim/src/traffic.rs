@@ -1,0 +1,175 @@
+//! Flows by pattern: who sends to whom, when, how much; the same for the same seed.
+
+use measure::{BitsPerSec, Bytes, Duration, Instant};
+use workload::{Arrivals, Draw, Sizes, Spacing};
+
+use crate::error::SimError;
+use crate::flow::{Flow, Frame};
+
+/// Flows that arrive by chance at a load of the hosts' links.
+#[derive(Debug, Clone)]
+pub struct Poisson<'a> {
+    /// Hosts, each as likely to send, and each other as likely to receive.
+    pub hosts: u32,
+    /// Rate of their links.
+    pub rate: BitsPerSec,
+    /// Share of the links' time that data and its headers take, in percent.
+    pub load_percent: u64,
+    /// What flows carry.
+    pub sizes: &'a Sizes,
+    /// How many flows.
+    pub count: u32,
+    /// What is drawn.
+    pub seed: u64,
+}
+
+impl Poisson<'_> {
+    /// The flows.
+    ///
+    /// # Errors
+    /// If there are fewer than two hosts, or the load is nothing or all there is.
+    pub fn flows(&self, frame: Frame) -> Result<Vec<Flow>, SimError> {
+        if self.hosts < 2 {
+            return Err(SimError::Hosts { count: self.hosts });
+        }
+        if !(1..100).contains(&self.load_percent) {
+            return Err(SimError::Load { percent: self.load_percent });
+        }
+        let mut draw = Draw::new(self.seed);
+        let gap = self.gap(frame);
+        let mut arrivals = Arrivals::new(Spacing::Poisson, gap, Instant::ZERO, draw.bits());
+        let flow = |_| {
+            let src = below(&mut draw, self.hosts);
+            let dst = (src + 1 + below(&mut draw, self.hosts - 1)) % self.hosts;
+            Flow { start: arrivals.advance(), src, dst, bytes: self.sizes.draw(&mut draw) }
+        };
+        Ok((0..self.count).map(flow).collect())
+    }
+
+    /// Between flows of all hosts together, on average.
+    fn gap(&self, frame: Frame) -> Duration {
+        let inflation = f64::from(frame.full()) / f64::from(frame.payload);
+        let second = self.rate.get() as f64 / 8.0 * f64::from(self.hosts);
+        let flow = self.sizes.mean() * inflation / second * 1e12;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a mean gap is positive, and one that is too long is the longest"
+        )]
+        let ps = (flow * 100.0 / self.load_percent as f64) as u64;
+        Duration::from_ps(ps.max(1))
+    }
+}
+
+/// Every host sends `bytes` to one other, and receives from one other, at once.
+///
+/// # Errors
+/// If there are fewer than two hosts.
+pub fn permutation(hosts: u32, bytes: u64, seed: u64) -> Result<Vec<Flow>, SimError> {
+    if hosts < 2 {
+        return Err(SimError::Hosts { count: hosts });
+    }
+    // Sattolo: a random cycle through all, so none sends to itself.
+    let mut draw = Draw::new(seed);
+    let mut order: Vec<u32> = (0..hosts).collect();
+    for last in (1..hosts).rev() {
+        order.swap(last as usize, below(&mut draw, last) as usize);
+    }
+    let flow = |(src, dst)| Flow { start: Instant::ZERO, src, dst, bytes };
+    Ok((0..hosts).zip(order).map(flow).collect())
+}
+
+/// `senders` hosts send `bytes` each to `receiver` at once.
+///
+/// # Errors
+/// If there are not so many others.
+pub fn incast(hosts: u32, receiver: u32, senders: u32, bytes: u64) -> Result<Vec<Flow>, SimError> {
+    if senders >= hosts {
+        return Err(SimError::NoHost { flow: hosts - 1, host: hosts, count: hosts });
+    }
+    let others = (0..hosts).filter(|&src| src != receiver).take(senders as usize);
+    let flow = |src| Flow { start: Instant::ZERO, src, dst: receiver, bytes };
+    Ok(others.map(flow).collect())
+}
+
+/// Each host sends `bytes` to every other at once.
+///
+/// # Errors
+/// If there are fewer than two hosts.
+pub fn all_to_all(hosts: u32, bytes: u64) -> Result<Vec<Flow>, SimError> {
+    if hosts < 2 {
+        return Err(SimError::Hosts { count: hosts });
+    }
+    let flow =
+        |src: u32, step: u32| Flow { start: Instant::ZERO, src, dst: (src + step) % hosts, bytes };
+    Ok((0..hosts).flat_map(|src| (1..hosts).map(move |step| flow(src, step))).collect())
+}
+
+/// Bursts of `flows` flows like `each`, again and again, that take the link `on_percent` of its
+/// time.
+///
+/// # Errors
+/// If the share is nothing or more than all.
+pub fn bursts(
+    flows: u32,
+    each: &Flow,
+    rate: BitsPerSec,
+    on_percent: u64,
+    repeats: u32,
+) -> Result<Vec<Flow>, SimError> {
+    if !(1..=100).contains(&on_percent) {
+        return Err(SimError::Load { percent: on_percent });
+    }
+    let on = rate.transfer_time(Bytes::new(each.bytes)).saturating_mul(u64::from(flows));
+    let period = Duration::from_ps(on.as_ps() / on_percent * 100);
+    let start = |repeat| each.start + period.saturating_mul(u64::from(repeat));
+    let burst = |repeat| (0..flows).map(move |_| Flow { start: start(repeat), ..*each });
+    Ok((0..repeats).flat_map(burst).collect())
+}
+
+fn below(draw: &mut Draw, bound: u32) -> u32 {
+    u32::try_from(draw.below(u64::from(bound))).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::SizesName;
+
+    use super::*;
+
+    #[test]
+    fn poisson_flows_have_their_load() {
+        let sizes = Sizes::named(SizesName::Imc10);
+        let rate = BitsPerSec::from_gbps(40);
+        let poisson =
+            Poisson { hosts: 144, rate, load_percent: 60, sizes: &sizes, count: 100_000, seed: 3 };
+        let flows = poisson.flows(Frame::default()).unwrap();
+        let bytes: u64 = flows.iter().map(|flow| flow.bytes).sum();
+        let span = flows.last().unwrap().start.as_ps() as f64;
+        let load = bytes as f64 * 8.0 * 1500.0 / 1460.0 / (span / 1e12) / (144.0 * 40e9);
+        assert!((load - 0.6).abs() < 0.02, "{load}");
+        assert!(flows.iter().all(|flow| flow.src != flow.dst && flow.dst < 144));
+        assert_eq!(poisson.flows(Frame::default()), Ok(flows));
+        let more = Poisson { load_percent: 120, ..poisson };
+        assert_eq!(
+            more.flows(Frame::default()).unwrap_err().to_string(),
+            "a load of 120 % is not one that hosts' links carry; use 1 to 99 %"
+        );
+    }
+
+    #[test]
+    fn patterns_are_what_they_say() {
+        let flows = permutation(50, 1, 9).unwrap();
+        let mut receivers: Vec<u32> = flows.iter().map(|flow| flow.dst).collect();
+        receivers.sort_unstable();
+        assert_eq!(receivers, (0..50).collect::<Vec<_>>());
+        assert!(flows.iter().all(|flow| flow.src != flow.dst));
+        let senders: Vec<u32> = incast(5, 1, 3, 7).unwrap().iter().map(|flow| flow.src).collect();
+        assert_eq!(senders, [0, 2, 3]);
+        assert_eq!(all_to_all(4, 1).unwrap().len(), 12);
+        let each = Flow { start: Instant::ZERO, src: 0, dst: 1, bytes: 500 };
+        let bursts = bursts(2, &each, BitsPerSec::from_gbps(8), 25, 3).unwrap();
+        let starts: Vec<u64> = bursts.iter().map(|flow| flow.start.as_ps() / 1000).collect();
+        assert_eq!(starts, [0, 0, 4000, 4000, 8000, 8000]);
+    }
+}
