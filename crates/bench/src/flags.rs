@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Load(CommonFlags),
     /// Disks over the network against a bare echo, tgt, and the disk itself
     Flash(FlashFlags),
+    /// How many packets of a simulated network a second of processor time moves
+    Fabric(CommonFlags),
     /// Faults and time of each eviction policy, Redis and CPython at 25 % local
     Policies(CommonFlags),
     /// The swap engine: by how much a delay moves a swap-in
@@ -156,6 +158,9 @@ isolation  Redis and memcached side by side under budgets of their own (DiME, Fi
 policies   faults and time of each policy, CPython sort and Redis with Zipf keys at 25 % local
 swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
+fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts
+           bounds, pFabric: 1,000,000 data packets per second of processor time, 12 events
+           for each and its ACK, 200 bytes kept of a flow
 load       throughput of afar load kv against redis-benchmark and memcaslap, same server
            bound: at least theirs
 flash      latency     4 KiB reads of afar serve one at a time against a bare echo

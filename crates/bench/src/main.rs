@@ -7,7 +7,8 @@
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
-//! load client is in the way, `flash` what a disk over the network costs. `process`, `far`,
+//! load client is in the way, `flash` what a disk over the network costs, `fabric` how fast the
+//! simulated network is. `process`, `far`,
 //! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
 //! keys; `stats`, `report` and `progress` tell it.
 //!
@@ -22,6 +23,7 @@
 
 mod context;
 mod delay;
+mod fabric;
 mod failure;
 mod far;
 mod flags;
@@ -90,6 +92,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Flash(flags) => {
             benchmark(&flags.common, |context| flash::run(context, &flags.parts))
         }
+        Command::Fabric(flags) => benchmark(flags, fabric::run),
         Command::Policies(flags) => benchmark(flags, policies::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Touch(flags) => {
