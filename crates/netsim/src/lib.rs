@@ -35,6 +35,7 @@ mod transport;
 
 mod protocol;
 mod sim;
+mod summary;
 
 pub use error::SimError;
 pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
@@ -44,5 +45,6 @@ pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
 pub use sim::{Outcome, simulate, simulate_stranded};
+pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};
 pub use transport::{PFabricConfig, TcpConfig};

@@ -1,0 +1,137 @@
+//! What a run says about its flows: slowdowns by size, goodput, drops.
+
+use measure::Duration;
+
+use crate::fabric::Fabric;
+use crate::flow::Flow;
+use crate::ideal::Ideal;
+use crate::sim::Outcome;
+
+/// How long flows took against how long they take alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slowdown {
+    /// Flows.
+    pub count: usize,
+    /// The mean.
+    pub mean: f64,
+    /// Half are below.
+    pub p50: f64,
+    /// 99 of a hundred are below.
+    pub p99: f64,
+    /// 999 of a thousand are below.
+    pub p999: f64,
+}
+
+/// Slowdowns of flows of some sizes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bin {
+    /// Flows of more bytes than this,
+    pub over_bytes: u64,
+    /// up to these.
+    pub to_bytes: u64,
+    /// Their slowdown.
+    pub slowdown: Slowdown,
+}
+
+/// What is told of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Of all flows.
+    pub slowdown: Slowdown,
+    /// By size; sizes that no flow has are left out.
+    pub bins: Vec<Bin>,
+    /// Payload in bits per second, from the first start to the last end.
+    pub goodput: f64,
+    /// Packets dropped.
+    pub dropped_packets: u64,
+    /// Data packets sent for each that was needed.
+    pub inflation: f64,
+}
+
+/// Where bins end: a packet or two, pages, and tens.
+const BIN_ENDS: [u64; 7] = [4_096, 10_240, 102_400, 1 << 20, 10 << 20, 100 << 20, u64::MAX];
+
+/// The end that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The receiver has every byte.
+    Received,
+    /// The sender has the last acknowledgement.
+    Acknowledged,
+}
+
+impl Summary {
+    /// Sums a complete outcome up; flows that did not end are left out.
+    #[must_use]
+    pub fn new(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Self {
+        let ideal = Ideal::new(fabric);
+        let slowdown = |flow: &Flow, took: Duration| {
+            let alone = match end {
+                End::Received => ideal.received(flow),
+                End::Acknowledged => ideal.acknowledged(flow),
+            };
+            took.as_ps() as f64 / alone.as_ps() as f64
+        };
+        let mut all = Vec::new();
+        for (flow, record) in flows.iter().zip(&outcome.records) {
+            let ended = match end {
+                End::Received => record.received,
+                End::Acknowledged => record.finished,
+            };
+            if let Some(ended) = ended {
+                all.push((flow.bytes, slowdown(flow, ended - flow.start)));
+            }
+        }
+        let mut over_bytes = 0;
+        let mut bins = Vec::new();
+        for to_bytes in BIN_ENDS {
+            let within =
+                all.iter().filter(|(bytes, _)| (over_bytes + 1..=to_bytes).contains(bytes));
+            let slowdowns: Vec<f64> = within.map(|(_, slowdown)| *slowdown).collect();
+            if !slowdowns.is_empty() {
+                bins.push(Bin { over_bytes, to_bytes, slowdown: Slowdown::of(slowdowns) });
+            }
+            over_bytes = to_bytes;
+        }
+        let start = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+        let seconds = outcome.end.saturating_since(start).as_ps() as f64 / 1e12;
+        let bytes: u64 = flows.iter().map(|flow| flow.bytes).sum();
+        let needed: u64 =
+            flows.iter().map(|flow| u64::from(fabric.frame.packets(flow.bytes))).sum();
+        let sent: u64 = outcome.records.iter().map(|record| u64::from(record.sent)).sum();
+        Self {
+            slowdown: Slowdown::of(all.into_iter().map(|(_, slowdown)| slowdown).collect()),
+            bins,
+            goodput: bytes as f64 * 8.0 / seconds.max(f64::MIN_POSITIVE),
+            dropped_packets: outcome.ports.iter().map(|port| port.dropped_packets).sum(),
+            inflation: sent as f64 / needed as f64,
+        }
+    }
+}
+
+impl Slowdown {
+    fn of(mut slowdowns: Vec<f64>) -> Self {
+        slowdowns.sort_by(f64::total_cmp);
+        let count = slowdowns.len();
+        let quantile = |thousandths: usize| {
+            let rank = (count * thousandths).div_ceil(1000).max(1) - 1;
+            slowdowns.get(rank).copied().unwrap_or(f64::NAN)
+        };
+        let mean = slowdowns.iter().sum::<f64>() / count as f64;
+        Self { count, mean, p50: quantile(500), p99: quantile(990), p999: quantile(999) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slowdown_quantiles_are_nearest_ranks() {
+        let slowdown = Slowdown::of((1..=1000).rev().map(f64::from).collect());
+        let expected = Slowdown { count: 1000, mean: 500.5, p50: 500.0, p99: 990.0, p999: 999.0 };
+        assert_eq!(slowdown, expected);
+        let one = Slowdown::of(vec![3.0]);
+        assert_eq!((one.p50, one.p999, one.mean), (3.0, 3.0, 3.0));
+    }
+}

@@ -1,0 +1,80 @@
+//! What runs give, to the last picosecond, for every transport: a change of this table is a change
+//! of results, and says so in its commit.
+
+use std::fmt::Write as _;
+
+use measure::{BitsPerSec, Duration};
+use netsim::traffic::Poisson;
+use netsim::{
+    DCTCP_MARK_PACKETS, Discipline, End, Fabric, LeafSpine, PFabricConfig, Protocol, Published,
+    Summary, Switching, TcpConfig, Topology, simulate,
+};
+use workload::{Sizes, SizesName};
+
+const TABLE: &str = "\
+pfabric: end 1082947236 ps, sum 18601754181 ps, \
+ 514868 events, 52217 packets, 13 drops, slowdown 1.0701
+dctcp: end 1412227709 ps, sum 26077890223 ps, \
+ 511087 events, 52052 packets, 13 drops, slowdown 3.3507
+tcp: end 1605433111 ps, sum 27326365662 ps, \
+ 509457 events, 52052 packets, 468 drops, slowdown 3.5674
+2016 pfabric: end 1079380518 ps, sum 18604964494 ps, \
+ 1186077 events, 52126 packets, 23 drops, slowdown 1.0880
+2016 phost: end 1459766775 ps, sum 31848631807 ps, \
+ 1352966 events, 52065 packets, 0 drops, slowdown 1.2577
+2016 fastpass: end 1133062000 ps, sum 20901571591 ps, \
+ 1350505 events, 52059 packets, 0 drops, slowdown 2.3763
+2016 dctcp: end 2457100374 ps, sum 56379892358 ps, \
+ 1272160 events, 52052 packets, 0 drops, slowdown 1.6483
+";
+
+#[test]
+fn results_are_the_same_everywhere() {
+    let rate = BitsPerSec::from_gbps(40);
+    let delays = [10, 400, 400, 210].map(Duration::from_ns);
+    let topology = Topology::leaf_spine(&LeafSpine::paper(rate, delays)).unwrap();
+    let fabric = |discipline| Fabric::new(topology.clone(), Switching::CutThrough, discipline);
+    let urgency = fabric(Discipline::Urgency);
+    let mark = fabric(Discipline::Mark { packets: DCTCP_MARK_PACKETS });
+    let drop_tail = fabric(Discipline::DropTail);
+    let mut cases = vec![
+        ("pfabric", Protocol::PFabric(PFabricConfig::for_fabric(&urgency)), urgency),
+        ("dctcp", Protocol::Tcp(TcpConfig::for_fabric(&mark, true)), mark),
+        ("tcp", Protocol::Tcp(TcpConfig::for_fabric(&drop_tail, false)), drop_tail),
+    ];
+    for (name, published) in [
+        ("2016 pfabric", Published::PFabric),
+        ("2016 phost", Published::PHost),
+        ("2016 fastpass", Published::Fastpass),
+        ("2016 dctcp", Published::Dctcp),
+    ] {
+        let fabric = published.fabric(rate, delays, Switching::CutThrough, Vec::new()).unwrap();
+        cases.push((name, Protocol::AsPublished2016(published), fabric));
+    }
+    let sizes = Sizes::named(SizesName::Imc10);
+    let poisson =
+        Poisson { hosts: 144, rate, load_percent: 60, sizes: &sizes, count: 400, seed: 7 };
+    let flows = poisson.flows(cases[0].2.frame).unwrap();
+    let mut table = String::new();
+    for (name, protocol, fabric) in cases {
+        let outcome = simulate(&fabric, protocol, &flows).unwrap();
+        let summary = Summary::new(&fabric, &flows, &outcome, End::Acknowledged);
+        let total: u64 = outcome
+            .records
+            .iter()
+            .zip(&flows)
+            .map(|(record, flow)| record.fct(flow).unwrap().as_ps())
+            .sum();
+        writeln!(
+            table,
+            "{name}: end {} ps, sum {total} ps, {} events, {} packets, {} drops, slowdown {:.4}",
+            outcome.end.as_ps(),
+            outcome.event_count,
+            outcome.delivered_packets,
+            summary.dropped_packets,
+            summary.slowdown.mean,
+        )
+        .unwrap();
+    }
+    assert_eq!(table, TABLE, "\n{table}");
+}
