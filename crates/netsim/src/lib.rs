@@ -24,6 +24,7 @@ mod packet;
 mod queue;
 
 mod fabric;
+mod moment;
 mod net;
 mod port;
 mod slots;

@@ -14,6 +14,7 @@ use crate::error::SimError;
 use crate::event::{Events, Order, SERVE, Timer, What};
 use crate::fabric::{Balance, Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord, Frame};
+use crate::moment::{Moment, seconds};
 use crate::packet::{Kind, Packet, Packets};
 use crate::port::Port;
 use crate::queue::Discipline;
@@ -28,35 +29,6 @@ struct Ledger {
     dropped: u64,
     queued: u64,
     flying: u64,
-}
-
-/// A time, also as `Order::Heap` sums it up.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Moment {
-    pub(crate) at: Instant,
-    sum: f64,
-}
-
-impl Moment {
-    /// `count` times `duration` later.
-    pub(crate) fn after(self, duration: Duration, count: u64) -> Self {
-        let sum = self.sum + count as f64 * seconds(duration);
-        Self { at: self.at + duration.saturating_mul(count), sum }
-    }
-}
-
-impl Moment {
-    /// `part` of `parts` of `duration` later.
-    pub(crate) fn after_part(self, duration: Duration, part: u32, parts: usize) -> Self {
-        let sum = self.sum + f64::from(part) * seconds(duration) / parts as f64;
-        let ps = duration.as_ps() * u64::from(part) / parts as u64;
-        Self { at: self.at + Duration::from_ps(ps), sum }
-    }
-
-    /// Whether this is earlier.
-    pub(crate) fn is_before(self, other: Self) -> bool {
-        self.sum < other.sum
-    }
 }
 
 /// The network, its flows and what became of them, as transports see them.
@@ -357,37 +329,64 @@ impl<'a> Net<'a> {
         let Some(packet) = port.queue.pop() else { return };
         let bytes = self.packets.get(packet).bytes;
         port.queued_bytes -= u64::from(bytes);
-        port.stats.sent_packets += 1;
-        port.stats.sent_bytes += u64::from(bytes);
         self.ledger.queued -= u64::from(bytes);
-        self.ledger.flying += u64::from(bytes);
-        let time = port.time(bytes);
-        port.free_at = self.now + time;
-        let ahead = port.header_time.map_or(time, |header| header.min(time));
-        let there = self.now + ahead + port.delay;
-        let what = match port.to {
-            Node::Host(_) => What::Arrive { port: index, packet },
-            Node::Switch(_) => What::Pass { port: index, packet },
-        };
         if self.order == Order::Heap {
-            port.is_called = true;
-            port.free_sum = self.now_sum + seconds(time);
-            let there_sum = self.now_sum + seconds(ahead) + seconds(port.delay);
-            let serve = What::Serve { port: index };
-            self.events.add_published(port.free_at, port.free_sum, serve);
-            self.events.add_published(there, there_sum, what);
+            self.transmit_published(index, packet);
             return;
         }
-        if !port.queue.is_empty() {
+        let is_waiting = !port.queue.is_empty();
+        self.transmit(index, packet, self.now);
+        if is_waiting {
+            let port = &mut self.ports[index as usize];
             port.is_called = true;
             self.events.add(port.free_at, What::Serve { port: index });
         }
-        self.events.add(there, what);
+    }
+
+    /// Puts a packet on the link at `start`, when the link is free.
+    #[inline]
+    fn transmit(&mut self, index: u32, packet: u32, start: Instant) {
+        let bytes = self.packets.get(packet).bytes;
+        self.ledger.flying += u64::from(bytes);
+        let port = &mut self.ports[index as usize];
+        port.stats.sent_packets += 1;
+        port.stats.sent_bytes += u64::from(bytes);
+        let time = port.time(bytes);
+        port.free_at = start + time;
+        let there = start + port.ahead(time) + port.delay;
+        self.events.add(there, arrival(port, index, packet));
+    }
+
+    /// The same now, with the sums and the events of `Order::Heap`.
+    fn transmit_published(&mut self, index: u32, packet: u32) {
+        let bytes = self.packets.get(packet).bytes;
+        self.ledger.flying += u64::from(bytes);
+        let port = &mut self.ports[index as usize];
+        port.stats.sent_packets += 1;
+        port.stats.sent_bytes += u64::from(bytes);
+        let time = port.time(bytes);
+        let ahead = port.ahead(time);
+        port.is_called = true;
+        (port.free_at, port.free_sum) = (self.now + time, self.now_sum + seconds(time));
+        let serve = What::Serve { port: index };
+        self.events.add_published(port.free_at, port.free_sum, serve);
+        let there = self.now + ahead + port.delay;
+        let there_sum = self.now_sum + seconds(ahead) + seconds(port.delay);
+        self.events.add_published(there, there_sum, arrival(port, index, packet));
     }
 
     fn enqueue(&mut self, index: u32, packet: u32) {
         let port = &mut self.ports[index as usize];
-        let bytes = u64::from(self.packets.get(packet).bytes);
+        let held = self.packets.get(packet);
+        // Nothing overtakes a header that is alone, so what happens when the link is free is
+        // known now and needs no event. It does not count as queued meanwhile.
+        let is_alone = !port.is_called && held.kind != Kind::Data;
+        if is_alone && port.free_at > self.now && self.order == Order::Sequence {
+            let start = port.free_at;
+            self.transmit(index, packet, start);
+            return;
+        }
+        let bytes = u64::from(held.bytes);
         port.queue.push(packet, &self.packets);
         port.queued_bytes += bytes;
         self.ledger.queued += bytes;
@@ -451,9 +450,12 @@ impl<'a> Net<'a> {
 /// Where the clock of `Order::Heap` begins.
 const EPOCH: Duration = Duration::from_ms(1_000);
 
-/// The nearest number to a duration in seconds, whatever it is the quotient of.
-fn seconds(duration: Duration) -> f64 {
-    duration.as_ps() as f64 / 1e12
+/// What happens when `packet` has crossed the link of `port`.
+const fn arrival(port: &Port, index: u32, packet: u32) -> What {
+    match port.to {
+        Node::Host(_) => What::Arrive { port: index, packet },
+        Node::Switch(_) => What::Pass { port: index, packet },
+    }
 }
 
 /// Spreads flows over ways; each direction and each switch differently.

@@ -68,4 +68,11 @@ impl Port {
             None => self.rate.transfer_time(Bytes::new(u64::from(bytes))),
         }
     }
+
+    /// From the start of a packet that takes `time` to the moment when its receiver may act on it,
+    /// but for the link's delay.
+    #[inline]
+    pub(crate) fn ahead(&self, time: Duration) -> Duration {
+        self.header_time.map_or(time, |header| header.min(time))
+    }
 }

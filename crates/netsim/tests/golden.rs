@@ -13,11 +13,11 @@ use workload::{Sizes, SizesName};
 
 const TABLE: &str = "\
 pfabric: end 1082947236 ps, sum 18601754181 ps, \
- 514868 events, 52217 packets, 13 drops, slowdown 1.0701
-dctcp: end 1412227709 ps, sum 26077890223 ps, \
- 511087 events, 52052 packets, 13 drops, slowdown 3.3507
+ 501646 events, 52217 packets, 13 drops, slowdown 1.0701
+dctcp: end 1412227709 ps, sum 26191397263 ps, \
+ 497525 events, 52052 packets, 13 drops, slowdown 3.3516
 tcp: end 1605433111 ps, sum 27326365662 ps, \
- 509457 events, 52052 packets, 468 drops, slowdown 3.5674
+ 499259 events, 52052 packets, 468 drops, slowdown 3.5674
 2016 pfabric: end 1079380518 ps, sum 18604964494 ps, \
  1186077 events, 52126 packets, 23 drops, slowdown 1.0880
 2016 phost: end 1459766775 ps, sum 31848631807 ps, \

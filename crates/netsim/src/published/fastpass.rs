@@ -15,7 +15,8 @@ use measure::Duration;
 
 use crate::event::Timer;
 use crate::heap::Heap;
-use crate::net::{Moment, Net};
+use crate::moment::Moment;
+use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::Held;
 use crate::transport::Transport;

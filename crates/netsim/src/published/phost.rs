@@ -11,7 +11,8 @@ use measure::{Duration, Instant};
 
 use crate::event::Timer;
 use crate::heap::Heap;
-use crate::net::{Moment, Net};
+use crate::moment::Moment;
+use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
 use crate::transport::Transport;
