@@ -50,16 +50,23 @@ impl<'a> Ideal<'a> {
             let time = serialise(link, full);
             if !spread.contains(&hop) {
                 slowest = slowest.max(time);
-                let mut free = match packets {
-                    2 => Duration::ZERO,
-                    _ => sum + slowest.saturating_mul(u64::from(packets) - 3) + time,
+                let (before, mut free) = match packets {
+                    2 => (Duration::ZERO, Duration::ZERO),
+                    _ => {
+                        let before = sum + slowest.saturating_mul(u64::from(packets) - 3);
+                        (before, before + time)
+                    }
                 };
                 let mut pass = |at: Duration, bytes| {
                     let start = at.max(free);
                     free = start + serialise(link, bytes);
                     start
                 };
-                if last < previous {
+                let has_spread = !spread.is_empty() && hop >= spread.end;
+                if has_spread && last < before {
+                    // So short, and the ways so slow, that it overtook both and is long gone.
+                    previous = pass(previous, full);
+                } else if last < previous {
                     last = pass(last, short);
                     previous = pass(previous, full);
                 } else {

@@ -1,6 +1,7 @@
 //! What must come out, by arithmetic: closed forms, queueing theory, exact drains.
 
 mod alone;
+mod chance;
 mod queueing;
 mod support;
 mod transports;

@@ -1,0 +1,72 @@
+//! Random networks, buffers, loads and transports: every flow finishes, none faster than alone.
+
+use measure::{Bytes, Duration};
+use netsim::{
+    Balance, DCTCP_MARK_PACKETS, Discipline, Fabric, Ideal, LeafSpine, PFabricConfig, Protocol,
+    Switching, TcpConfig, Topology, simulate,
+};
+use workload::Draw;
+
+use crate::support::{flow, gbps};
+
+const SEEDS: u64 = 1_000;
+
+fn topology(draw: &mut Draw) -> Topology {
+    let delay = |draw: &mut Draw| Duration::from_ns(draw.below(1_000));
+    let rate = gbps([1, 10, 25, 40, 100][usize::try_from(draw.below(5)).unwrap_or(0)]);
+    let small = |draw: &mut Draw, most| 1 + u32::try_from(draw.below(most)).unwrap_or(0);
+    let built = match draw.below(3) {
+        0 => Topology::single_switch(1 + small(draw, 8), rate, delay(draw)),
+        1 => Topology::fat_tree(4, rate, delay(draw)),
+        _ => Topology::leaf_spine(&LeafSpine {
+            racks: small(draw, 4),
+            hosts_per_rack: 1 + small(draw, 5),
+            spines: small(draw, 3),
+            host_rate: rate,
+            spine_rate: gbps(1 + draw.below(100)),
+            delays: [(); 4].map(|()| delay(draw)),
+        }),
+    };
+    built.expect("shapes like these can be built")
+}
+
+#[test]
+fn whatever_the_network_every_flow_finishes() {
+    for seed in 0..SEEDS {
+        let mut draw = Draw::new(seed);
+        let topology = topology(&mut draw);
+        let hosts = topology.host_count();
+        let kind = draw.below(3);
+        let discipline = match kind {
+            0 => Discipline::Urgency,
+            1 => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
+            _ => Discipline::DropTail,
+        };
+        let switching = [Switching::CutThrough, Switching::StoreAndForward];
+        let switching = switching[usize::from(draw.below(2) == 1)];
+        let mut fabric = Fabric::new(topology, switching, discipline);
+        fabric.switch_port.buffer = Some(Bytes::new(1500 + draw.below(40_000)));
+        fabric.balance = if draw.below(2) == 0 { Balance::Spray } else { Balance::Flow };
+        let protocol = match kind {
+            0 => Protocol::PFabric(PFabricConfig::for_fabric(&fabric)),
+            _ => Protocol::Tcp(TcpConfig::for_fabric(&fabric, kind == 1)),
+        };
+        let span = 1 + draw.below(500_000_000);
+        let host = |draw: &mut Draw, most| u32::try_from(draw.below(u64::from(most))).unwrap_or(0);
+        let flows: Vec<_> = (0..1 + draw.below(60))
+            .map(|_| {
+                let src = host(&mut draw, hosts);
+                let dst = (src + 1 + host(&mut draw, hosts - 1)) % hosts;
+                let most = 1 << draw.below(19);
+                flow(draw.below(span), src, dst, 1 + draw.below(most))
+            })
+            .collect();
+        let outcome = simulate(&fabric, protocol, &flows)
+            .unwrap_or_else(|error| panic!("seed {seed}, {protocol:?}: {error}"));
+        let ideal = Ideal::new(&fabric);
+        for (record, flow) in outcome.records.iter().zip(&flows) {
+            let took = record.received.expect("it finished") - flow.start;
+            assert!(took >= ideal.received(flow), "seed {seed}: {flow:?} took {took}");
+        }
+    }
+}
