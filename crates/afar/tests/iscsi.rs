@@ -193,7 +193,9 @@ fn who_may_log_in_is_checked() {
     }
     let file = Scratch::new("chap.toml");
     let text = format!(
-        "iscsi = [\"127.0.0.1:0\"]\n[[subsystem]]\nname = \"disk\"\n{CHAP}\
+        "iscsi = [\"127.0.0.1:0\"]\n\
+         discovery_chap = {{ user = \"finder\", secret = \"find them all\" }}\n\
+         [[subsystem]]\nname = \"disk\"\n{CHAP}\
          namespaces = [{{ id = 1, uri = \"memory:16MiB\" }}, {{ id = 3, uri = \"null:1GiB\" }}]\n\
          [[subsystem]]\nname = \"other\"\nallow = [\"iqn.2026-11.org.example:friend\"]\n\
          namespaces = [{{ id = 1, uri = \"null:1GiB\" }}]\n"
@@ -212,8 +214,12 @@ fn who_may_log_in_is_checked() {
     assert_ne!(inquire("", "disk", stranger), 0);
     assert_eq!(inquire("", "other", friend), 0);
     assert_ne!(inquire("", "other", stranger), 0);
-    let list = Launch::new(["iscsi-ls", "-i", stranger, &format!("iscsi://{portal}")]);
-    let list = list.limit(LIMIT).run().expect(0, "iscsi-ls").text();
+    let list = |user: &str| {
+        let uri = format!("iscsi://{user}{portal}");
+        Launch::new(["iscsi-ls", "-i", stranger, &uri]).limit(LIMIT).run()
+    };
+    assert!(!list("").text().contains("local.afar"), "nobody who has not proved who it is");
+    let list = list("finder%find them all@").expect(0, "iscsi-ls").text();
     assert!(list.contains("local.afar:disk") && !list.contains("local.afar:other"), "{list}");
     target.stop();
     let _absent = fs::remove_file(toml);

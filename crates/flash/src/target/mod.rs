@@ -219,8 +219,10 @@ impl Target {
         self.peers[0].tell(Message::Serve(subsystems));
     }
 
-    /// Tells hosts of a subsystem that namespaces of it are others or of another size.
+    /// Tells hosts and initiators of a subsystem that namespaces of it are others or of another
+    /// size.
     pub fn changed(&self, subsystem: &Arc<Subsystem>, namespaces: &[u32]) {
+        subsystem.tell_initiators(namespaces);
         let notices: Vec<_> = namespaces.iter().map(|id| Notice::Namespace(*id)).collect();
         for peer in &*self.peers {
             peer.tell(Message::Changed(Arc::clone(subsystem), notices.clone()));

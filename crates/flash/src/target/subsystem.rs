@@ -123,6 +123,24 @@ impl Subsystem {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
+    // Logical units have the sizes of their namespaces from now on, and whoever sees any of them
+    // hears of others that are new or gone.
+    pub(super) fn tell_initiators(&self, changed: &[u32]) {
+        let namespaces = self.namespaces();
+        let is_seen = |one: &Arc<Namespace>| one.reserved.with_unit(|_| ()).is_some();
+        let is_other = |id: &u32| find(&namespaces, *id).is_none_or(|one| !is_seen(one));
+        let has_others = changed.iter().any(is_other);
+        for namespace in &*namespaces {
+            let block_count = namespace.backend.geometry().block_count;
+            namespace.reserved.with_unit(|unit| {
+                unit.resize(block_count);
+                if has_others {
+                    unit.luns_changed();
+                }
+            });
+        }
+    }
+
     /// How often its namespaces have been replaced, from 1.
     #[must_use]
     pub fn generation(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
+use flash::backend::{Backend, FileBackend};
 use flash::initiator::{InitiatorConfig, LogicalUnit};
 use flash::load::{Device, LoadConfig, Progress};
 use flash::target::{IscsiAccess, Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
@@ -394,6 +395,54 @@ fn a_reset_ends_what_others_have_asked_for() {
     let told = b.ask(0, ask::TEST_UNIT_READY, Transfer::None);
     assert_eq!(told.1.map(|sense| sense.code), Some(0x2903), "it was reset");
     assert_eq!(b.read().2[0], 0, "nothing was written");
+    target.stop().expect("it has not failed");
+}
+
+#[test]
+fn initiators_hear_of_another_size_and_of_other_units() {
+    let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
+    let backend = Arc::new(FileBackend::open(scratch.path(), None).expect("it can be opened"));
+    let namespace = Namespace::new(1, Arc::clone(&backend) as Arc<dyn Backend>, "test");
+    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+    let name = IQN.to_owned();
+    subsystem.set_iscsi(Some(IscsiAccess { name, initiators: None, chap: None }));
+    let iscsi = vec!["127.0.0.1:0".parse().expect("an address")];
+    let config = TargetConfig { iscsi, shards: 2, ..TargetConfig::default() };
+    let target = Target::start(&config, vec![subsystem]).expect("it can listen");
+    let mut client = Client::log_in(&target, 1);
+    let last = |client: &mut Client| {
+        let data = client.ask(0, ask::READ_CAPACITY, Transfer::Receive(8)).2;
+        u32::from_be_bytes(data[..4].try_into().expect("four"))
+    };
+    assert_eq!(last(&mut client), (32 << 10) - 1);
+    let file = std::fs::File::options().write(true).open(scratch.path()).expect("it is there");
+    file.set_len(32 << 20).expect("there is room");
+    backend.refresh();
+    let served = Arc::clone(&target.subsystems()[0]);
+    target.changed(&served, &[1]);
+    let told = client.ask(0, ask::TEST_UNIT_READY, Transfer::None);
+    assert_eq!(told.1.map(|sense| sense.code), Some(0x2a09), "another size");
+    assert_eq!(last(&mut client), (64 << 10) - 1);
+    let end = Extent { first: (64 << 10) - 1, ..FIRST };
+    assert_eq!(client.ask(0, ask::read(end), Transfer::Receive(BLOCK)).0, GOOD);
+    // A second logical unit.
+    let mut namespaces: Vec<_> = served.namespaces().to_vec();
+    namespaces.push(Arc::new(Namespace::new(2, memory(), "more")));
+    served.replace(namespaces);
+    target.changed(&served, &[2]);
+    let told = client.ask(0, ask::TEST_UNIT_READY, Transfer::None);
+    assert_eq!(told.1.map(|sense| sense.code), Some(0x3f0e), "others");
+    // The shard hears of it by mail.
+    let luns = |client: &mut Client| {
+        let list = client.ask(0, ask::report_luns(64), Transfer::Receive(64)).2;
+        u32::from_be_bytes(list[..4].try_into().expect("four")) / 8
+    };
+    let found = (0..200).any(|_| {
+        std::thread::sleep(StdDuration::from_millis(10));
+        luns(&mut client) == 2
+    });
+    assert!(found, "there are two");
     target.stop().expect("it has not failed");
 }
 
