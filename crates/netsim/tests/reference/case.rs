@@ -32,8 +32,8 @@ pub(crate) struct Expected {
 impl Case {
     /// Reads a case; `None`, loudly, without the results.
     pub(crate) fn read(name: &str) -> Option<Self> {
-        let Some(directory) = std::env::var_os("AFAR_ORACLES") else {
-            skip("set AFAR_ORACLES to a directory with network/*.csv.gz");
+        let Some(directory) = std::env::var_os("AFAR_ORACLE_DIR") else {
+            skip("set AFAR_ORACLE_DIR to a directory with network/*.csv.gz");
             return None;
         };
         let directory = PathBuf::from(directory).join("network");
@@ -120,7 +120,7 @@ pub(crate) fn name(transport: Published) -> &'static str {
 }
 
 fn skip(why: &str) {
-    let line = format!("SKIPPED netsim::reference: {why}");
+    let line = format!("SKIPPED oracle::network: {why}");
     println!("{line}");
     if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
         let log = std::fs::OpenOptions::new().append(true).create(true).open(path);

@@ -1,6 +1,6 @@
 //! The variant as-published-2016 against flow-by-flow results of the simulator it follows.
 //!
-//! The results are found through AFAR_ORACLES, a directory with `network/*.csv.gz`; without it
+//! The results are found through AFAR_ORACLE_DIR, a directory with `network/*.csv.gz`; without it
 //! these tests say SKIPPED. Where that simulator is not chaotic every flow must match to a
 //! nanosecond; elsewhere the order of simultaneous events decides, and distributions must match.
 
