@@ -6,6 +6,7 @@ mod hostile;
 mod initiators;
 mod iscsi;
 mod little;
+mod logins;
 mod paths;
 mod proxy;
 mod remote;
