@@ -8,8 +8,8 @@ use measure::{Duration, Fraction};
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
 /// The drive of the paper is emulated, with as large a share of its throughput as this machine can
-/// serve. It is loaded in this process (local), and through a target on a loopback port that the
-/// command starts and ends itself (NVMe/TCP).
+/// serve. It is loaded in this process (local), and through a target on loopback ports that the
+/// command starts and ends itself: over NVMe/TCP and over iSCSI.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ReproduceFlags {
@@ -61,13 +61,16 @@ Example: afar reproduce guz-fig7 --quick";
 pub(crate) enum FigureName {
     /// Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes
     GuzFig2,
+    /// Guz et al. 2017, Fig. 3: processors of the host in use at every mix of reads and writes
+    GuzFig3,
     /// Guz et al. 2017, Fig. 5: throughput and processor time with fewer processors at the target
     GuzFig5,
     /// Guz et al. 2017, Fig. 6: latency against load
     GuzFig6,
-    /// Guz et al. 2017, Fig. 7 and 8: distributions of latency, and what an unloaded read consists
-    /// of
+    /// Guz et al. 2017, Fig. 7: distributions of latency under three loads
     GuzFig7,
+    /// Guz et al. 2017, Fig. 8: what an unloaded read consists of
+    GuzFig8,
 }
 
 impl FigureName {

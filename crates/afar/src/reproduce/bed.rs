@@ -1,4 +1,4 @@
-//! What figures are measured on: the emulated drive, how much of it, and the two ways to it.
+//! What figures are measured on: the emulated drive, how much of it, and the ways to it.
 
 use flash::backend::BackendUri;
 use flash::load::{Device, Tally};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ReproduceError;
 use super::session::{Load, Session};
 use super::target::ServeChild;
+use super::way::{PerWay, Way, in_turn};
 use crate::flags::ReproduceFlags;
 use crate::layout::kilo;
 
@@ -34,17 +35,24 @@ pub(super) struct Bed {
 /// What this machine did with the whole drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Served {
-    /// Reads a second with many under way, local and remote.
-    many_iops: [f64; 2],
-    /// Processor time of host and target for a remote read that is alone, in microseconds.
-    alone_us: f64,
+    /// Reads a second with many under way.
+    many_iops: PerWay<f64>,
+    /// Processor time of host and target for a read that is alone, in microseconds.
+    alone_us: PerWay<f64>,
 }
 
-/// The drive of this process and that of a target, with the target.
-pub(super) struct Pair {
-    pub(super) local: Device,
-    pub(super) remote: Device,
-    pub(super) target: ServeChild,
+/// The drive of this process and that of a target, over each way, with the target.
+pub(super) struct Opened {
+    pub(super) devices: PerWay<Device>,
+    target: ServeChild,
+}
+
+/// A load over one way.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) tally: Tally,
+    /// Processor time of the target; none if it had nothing to do with it.
+    target: Duration,
 }
 
 /// Channels of the whole drive: shares are whole ones, which serve so many reads a second each.
@@ -81,8 +89,8 @@ const fn channels(share: Fraction) -> u32 {
 // As many channels as can be served with room to spare: with many requests under way, which are
 // done in batches, and with those that come one by one, which are not.
 fn fitting(served: Served, processors: usize) -> u32 {
-    let alone_iops = processors as f64 * 1e6 / served.alone_us.max(1.0);
-    let least = served.many_iops.into_iter().fold(alone_iops, f64::min);
+    let alone_iops = processors as f64 * 1e6 / served.alone_us.most().max(1.0);
+    let least = served.many_iops.least().min(alone_iops);
     let served = least * HEADROOM / CHANNEL_IOPS;
     let fits = |count: &u32| f64::from(*count) <= served;
     (1..=CHANNELS).take_while(fits).last().unwrap_or(1)
@@ -127,20 +135,16 @@ impl Bed {
 
     // What this machine does with the whole drive.
     fn calibrate(&mut self) -> Result<Option<Served>, ReproduceError> {
-        self.uri = drive(Fraction::ONE);
-        self.session.expect(3);
+        self.session.expect(2 * Way::ALL.len());
         let what = "how fast this machine is";
         let short = |load: Load| Load { ramp: Duration::ZERO, runtime: CALIBRATING, ..load };
-        let pair = self.open(None)?;
-        let many = self.pair(0, what, &pair, &short(self.full(100)))?;
-        let begun = pair.target.processor_time();
+        let opened = self.open_whole()?;
+        let many = self.each_way(0, what, &opened, &short(self.full(100)))?;
         let alone = short(Load { busy_poll: Duration::ZERO, ..self.unloaded() });
-        let alone = self.session.run(what, &pair.remote, &alone)?;
+        let alone = in_turn(0, |way| self.count(what, &opened, way, &alone))?;
         let (Some(many), Some(alone)) = (many, alone) else { return Ok(None) };
-        let target = pair.target.processor_time().saturating_sub(begun);
-        let time = alone.processor_time().saturating_add(target);
-        let alone_us = time.as_ns_f64() / 1e3 / alone.count() as f64;
-        Ok(Some(Served { many_iops: many.each_ref().map(Tally::per_second), alone_us }))
+        let alone_us = alone.map(|one| one.host_us() + one.target_us());
+        Ok(Some(Served { many_iops: many.map(Tally::per_second), alone_us }))
     }
 
     /// Reads and writes in a closed loop that keeps the drive busy.
@@ -172,51 +176,98 @@ impl Bed {
     /// # Errors
     /// When there is no memory for it.
     pub(super) fn local(&self) -> Result<Device, ReproduceError> {
-        let uri: BackendUri = self.uri.parse().expect("it is made of a share");
-        Ok(Device::Local(uri.open()?))
+        open_local(&self.uri)
     }
 
-    /// Both ways to it; the target has so many processors, all if `None`.
+    /// All ways to it; the target has so many processors, all if `None`.
     ///
     /// # Errors
     /// When there is no memory for it, or no target.
-    pub(super) fn open(&self, processors: Option<usize>) -> Result<Pair, ReproduceError> {
-        let local = self.local()?;
-        let target = ServeChild::start(&self.uri, processors, self.busy_poll, false)?;
-        let remote = target.connect(self.jobs)?;
-        Ok(Pair { local, remote, target })
+    pub(super) fn open(&self, processors: Option<usize>) -> Result<Opened, ReproduceError> {
+        self.opened(&self.uri, processors)
     }
 
-    /// The same load local and remote, in turns that change with the repetition; `None` if it was
+    /// All ways to a drive that is as fast as the paper's, which this machine need not be.
+    ///
+    /// # Errors
+    /// As [`Bed::open`].
+    pub(super) fn open_whole(&self) -> Result<Opened, ReproduceError> {
+        self.opened(&drive(Fraction::ONE), None)
+    }
+
+    fn opened(&self, uri: &str, processors: Option<usize>) -> Result<Opened, ReproduceError> {
+        let local = open_local(uri)?;
+        let target = ServeChild::start(uri, processors, self.busy_poll, false)?;
+        let nvme = target.connect(Way::Nvme, self.jobs)?;
+        let iscsi = target.connect(Way::Iscsi, self.jobs)?;
+        Ok(Opened { devices: PerWay { local, nvme, iscsi }, target })
+    }
+
+    /// The same load over each way, in turns that change with the repetition; `None` if it was
     /// interrupted.
     ///
     /// # Errors
     /// As [`Session::run`].
-    pub(super) fn pair(
+    pub(super) fn each_way(
         &mut self,
         repetition: usize,
         what: &str,
-        pair: &Pair,
+        opened: &Opened,
         load: &Load,
-    ) -> Result<Option<[Tally; 2]>, ReproduceError> {
-        let ways = [("local", &pair.local), ("NVMe/TCP", &pair.remote)];
-        let first = repetition % 2;
-        let mut run = |(name, device)| self.session.run(&format!("{what}, {name}"), device, load);
-        let Some(one) = run(ways[first])? else { return Ok(None) };
-        let Some(other) = run(ways[1 - first])? else { return Ok(None) };
-        Ok(Some(if first == 0 { [one, other] } else { [other, one] }))
+    ) -> Result<Option<PerWay<Tally>>, ReproduceError> {
+        in_turn(repetition, |way| {
+            self.session.run(&format!("{what}, {}", way.name()), &opened.devices[way], load)
+        })
+    }
+
+    /// As [`Bed::each_way`], with the processor time of the target. What comes before counting is a
+    /// load of its own, so that this time is of what is counted: two loads for each way.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub(super) fn measure(
+        &mut self,
+        repetition: usize,
+        what: &str,
+        opened: &Opened,
+        load: &Load,
+    ) -> Result<Option<PerWay<Measured>>, ReproduceError> {
+        let before = Load { ramp: Duration::ZERO, runtime: load.ramp, ..*load };
+        let counted = Load { ramp: Duration::ZERO, ..*load };
+        in_turn(repetition, |way| {
+            let what = format!("{what}, {}", way.name());
+            let device = &opened.devices[way];
+            let Some(_) = self.session.run(&what, device, &before)? else { return Ok(None) };
+            self.count(&what, opened, way, &counted)
+        })
+    }
+
+    fn count(
+        &mut self,
+        what: &str,
+        opened: &Opened,
+        way: Way,
+        load: &Load,
+    ) -> Result<Option<Measured>, ReproduceError> {
+        let begun = opened.target.processor_time();
+        let tally = self.session.run(what, &opened.devices[way], load)?;
+        let target = match way {
+            Way::Local => Duration::ZERO,
+            Way::Nvme | Way::Iscsi => opened.target.processor_time().saturating_sub(begun),
+        };
+        Ok(tally.map(|tally| Measured { tally, target }))
     }
 
     /// The drive and the loads, in two lines.
     pub(super) fn describe(&self) -> String {
         let count = channels(self.share);
         let drive = kilo(f64::from(count) * CHANNEL_IOPS);
-        let served = match self.served {
-            Some(Served { many_iops: [local, remote], alone_us }) => format!(
-                "\nscale: the whole drive gives {} local, {} remote here; a remote read that is \
-                 alone costs {alone_us:.0} µs of processors",
-                kilo(local),
-                kilo(remote)
+        let served = match &self.served {
+            Some(Served { many_iops, alone_us }) => format!(
+                "\nscale: the whole drive gives {} here; a read that is alone costs {} µs of \
+                 processors",
+                told(many_iops, kilo),
+                told(alone_us, |us| format!("{us:.0}"))
             ),
             None => String::new(),
         };
@@ -233,13 +284,8 @@ impl Bed {
             "share_ppm": self.share.ppm(),
             "channels": channels(self.share),
             "drive_read_iops": f64::from(channels(self.share)) * CHANNEL_IOPS,
-            "served": self.served.map(|served| {
-                let [local, remote] = served.many_iops;
-                json!({
-                    "local_iops": local,
-                    "remote_iops": remote,
-                    "remote_alone_processor_us": served.alone_us,
-                })
+            "served": self.served.map(|Served { many_iops, alone_us }| {
+                json!({"iops": many_iops, "alone_processor_us": alone_us})
             }),
             "busy_poll_ns": self.busy_poll.as_ns(),
             "processors": self.processors,
@@ -249,6 +295,32 @@ impl Bed {
             "ramp_ns": self.ramp.as_ns(),
             "runtime_ns": self.runtime.as_ns(),
         })
+    }
+}
+
+fn open_local(uri: &str) -> Result<Device, ReproduceError> {
+    let uri: BackendUri = uri.parse().expect("it is made of a share");
+    Ok(Device::Local(uri.open()?))
+}
+
+/// What the ways have, with their names.
+pub(super) fn told(figures: &PerWay<f64>, text: impl Fn(f64) -> String) -> String {
+    Way::ALL.map(|way| format!("{} {}", text(figures[way]), way.name())).join(", ")
+}
+
+impl Measured {
+    /// Processor time of a request here, in microseconds.
+    pub(super) fn host_us(&self) -> f64 {
+        self.each_us(self.tally.processor_time())
+    }
+
+    /// Processor time of a request at the target, in microseconds.
+    pub(super) fn target_us(&self) -> f64 {
+        self.each_us(self.target)
+    }
+
+    fn each_us(&self, time: Duration) -> f64 {
+        time.as_ns_f64() / 1e3 / self.tally.count() as f64
     }
 }
 
@@ -267,10 +339,17 @@ mod tests {
 
     #[test]
     fn the_slowest_way_says_how_much_fits() {
-        let served = |local, remote, alone_us| Served { many_iops: [local, remote], alone_us };
-        assert_eq!(fitting(served(500_000.0, 76_000.0, 1.0), 2), 3);
+        let even = |figure| PerWay { local: figure, nvme: figure, iscsi: figure };
+        let served = |nvme, iscsi, alone_us| Served {
+            many_iops: PerWay { local: 500_000.0, nvme, iscsi },
+            alone_us: even(alone_us),
+        };
+        assert_eq!(fitting(served(76_000.0, 400_000.0, 1.0), 2), 3);
+        assert_eq!(fitting(served(400_000.0, 76_000.0, 1.0), 2), 3, "either way may be it");
         assert_eq!(fitting(served(500_000.0, 9_000.0, 1.0), 2), 1, "a channel is the least");
-        assert_eq!(fitting(served(9e6, 9e6, 1.0), 64), CHANNELS);
-        assert_eq!(fitting(served(9e6, 9e6, 40.0), 2), 2, "50 000 alone, half of them");
+        let fast = Served { many_iops: even(9e6), alone_us: even(1.0) };
+        assert_eq!(fitting(fast, 64), CHANNELS);
+        let slow = Served { alone_us: PerWay { iscsi: 40.0, ..even(1.0) }, ..fast };
+        assert_eq!(fitting(slow, 2), 2, "50 000 alone, half of them");
     }
 }

@@ -1,7 +1,7 @@
 //! `afar reproduce`: figures of papers, measured here beside what the papers print.
 //!
 //! ```text
-//! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, local and remote) ─► guz::figN
+//! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, three ways) ─► guz::figN
 //!                            table, verdicts, picture, record ◄─ Report ◄── points ──┘
 //! ```
 //!
@@ -13,6 +13,7 @@ mod guz;
 mod report;
 mod session;
 mod target;
+mod way;
 
 use std::fs;
 use std::io;
@@ -85,9 +86,11 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let Some(mut bed) = bed else { return Ok(nothing(&name)) };
     let report = match flags.figure {
         FigureName::GuzFig2 => guz::fig2::run(&mut bed),
+        FigureName::GuzFig3 => guz::fig3::run(&mut bed),
         FigureName::GuzFig5 => guz::fig5::run(&mut bed),
         FigureName::GuzFig6 => guz::fig6::run(&mut bed),
         FigureName::GuzFig7 => guz::fig7::run(&mut bed),
+        FigureName::GuzFig8 => guz::fig8::run(&mut bed),
     }?;
     bed.session.end_line();
     let Some(report) = report else { return Ok(nothing(&name)) };
@@ -115,7 +118,7 @@ fn nothing(name: &str) -> ExitCode {
 }
 
 fn told(bed: &Bed, report: &Report, picture: &Path) -> String {
-    let mut text = format!("\n{}\n{}\n{NO_ISCSI}\n\n", report.title, bed.describe());
+    let mut text = format!("\n{}\n{}\n\n", report.title, bed.describe());
     text += &report.table;
     text.push('\n');
     for verdict in &report.verdicts {
@@ -123,9 +126,6 @@ fn told(bed: &Bed, report: &Report, picture: &Path) -> String {
     }
     text + &format!("picture: {}\n", picture.display())
 }
-
-/// What the columns of iSCSI mean.
-const NO_ISCSI: &str = "iSCSI is not served yet: only the paper's figures of it are shown.";
 
 fn whole(name: &str, bed: &Bed, report: &Report) -> Value {
     let verdicts: Vec<Value> = report
@@ -144,7 +144,6 @@ fn whole(name: &str, bed: &Bed, report: &Report) -> Value {
         "unix_ns": sys::clock::unix_ns(),
         "host": host::describe(),
         "bed": bed.record(),
-        "iscsi": NO_ISCSI,
         "points": report.points,
         "paper": report.paper,
         "verdicts": verdicts,

@@ -1,21 +1,17 @@
-//! Fig. 7 and 8: distributions of read latency under three loads, and what an unloaded read
-//! consists of.
+//! Fig. 7: distributions of read latency under three loads.
 
 use flash::load::Tally;
 use measure::Histogram;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::ReproduceError;
 use super::super::bed::Bed;
 use super::super::report::{Report, Verdict};
-use super::super::session::Load;
-use super::super::target::{ServeChild, TargetTrace};
+use super::super::way::{PerWay, Way};
+use super::fig7_picture;
+use super::ordering::Compared;
 use super::paper;
-use super::stages::{Read, Stages};
-use super::{fig7_picture, stages};
 use crate::layout::{NONE, row, table};
-use measure::Duration;
 
 /// A load, and what was measured in all repetitions.
 #[derive(Debug, Clone)]
@@ -23,8 +19,7 @@ pub(super) struct Curve {
     pub(super) name: String,
     /// Of what local access reaches; one read at a time if `None`.
     pub(super) load: Option<f64>,
-    pub(super) local: Histogram,
-    pub(super) remote: Histogram,
+    pub(super) latency: PerWay<Histogram>,
 }
 
 /// Of Fig. 7b and 7c the text does not say the loads: these are between the first and saturation.
@@ -38,61 +33,28 @@ const QUANTILES: [f64; 15] =
 /// # Errors
 /// When the drive cannot be loaded, or a request fails.
 pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceError> {
-    bed.session.expect(3 + LOADS.len() * 2 * bed.repetitions);
-    let Some(stages) = trace(bed)? else { return Ok(None) };
-    let pair = bed.open(None)?;
+    bed.session.expect(1 + LOADS.len() * Way::ALL.len() * bed.repetitions);
+    let opened = bed.open(None)?;
     let full = bed.full(100);
-    let most = bed.session.run("all it can, local", &pair.local, &full)?;
+    let most = bed.session.run("all it can, local", &opened.devices.local, &full)?;
     let most = most.as_ref().map_or(0.0, Tally::per_second);
     let mut curves: Vec<Curve> = LOADS.map(Curve::new).into();
     for repetition in 0..bed.repetitions {
         for curve in &mut curves {
             let load =
                 curve.load.map_or_else(|| bed.unloaded(), |share| bed.arriving(most * share));
-            let measured = bed.pair(repetition, &curve.name, &pair, &load)?;
-            let Some([local, remote]) = measured else { break };
-            curve.local.merge(&local.reads.latency);
-            curve.remote.merge(&remote.reads.latency);
+            let measured = bed.each_way(repetition, &curve.name, &opened, &load)?;
+            let Some(measured) = measured else { break };
+            for way in Way::ALL {
+                curve.latency[way].merge(&measured[way].reads.latency);
+            }
         }
     }
-    curves.retain(|curve| !curve.local.is_empty());
-    Ok(Some(report(&curves, &stages)))
+    curves.retain(|curve| !curve.latency.local.is_empty());
+    Ok((!curves.is_empty()).then(|| report(&curves)))
 }
 
-// Unloaded reads once more, with the points of time that say where they are.
-fn trace(bed: &mut Bed) -> Result<Option<Stages>, ReproduceError> {
-    let load = Load { ramp: Duration::ZERO, traces: true, ..bed.unloaded() };
-    let local = bed.local()?;
-    let Some(local) = bed.session.run("stages, local", &local, &load)? else { return Ok(None) };
-    let target = ServeChild::start(&bed.uri, None, bed.busy_poll, true)?;
-    let remote = target.connect(1)?;
-    let tally = bed.session.run("stages, NVMe/TCP", &remote, &load)?;
-    drop(remote);
-    let Some(remote) = tally else { return Ok(None) };
-    let gone = || ReproduceError::Target("it did not say what it had traced".to_owned());
-    let traced = target.stop().filter(|traced| traced.count > 0).ok_or_else(gone)?;
-    Ok(Some(Stages { local: local_read(&local), remote: remote_read(&remote, &traced) }))
-}
-
-fn local_read(tally: &Tally) -> Read {
-    let jobs = tally.times;
-    let each = |ns: u64| ns as f64 / 1e3 / jobs.count.max(1) as f64;
-    Read::local(mean_us(&tally.reads.latency), each(jobs.device_ns), each(jobs.late_ns))
-}
-
-fn remote_read(tally: &Tally, traced: &TargetTrace) -> Read {
-    let each = |ns: u64, count: u64| ns as f64 / 1e3 / count.max(1) as f64;
-    let target = |ns: u64| each(ns, traced.count);
-    Read {
-        mean_us: mean_us(&tally.reads.latency),
-        host_us: mean_us(&tally.reads.submission),
-        device_us: target(traced.device_ns),
-        late_us: target(traced.late_ns),
-        answer_us: target(traced.answer_ns),
-    }
-}
-
-fn mean_us(latency: &Histogram) -> f64 {
+pub(super) fn mean_us(latency: &Histogram) -> f64 {
     latency.mean().as_ns_f64() / 1e3
 }
 
@@ -106,7 +68,7 @@ impl Curve {
             None => "unloaded".to_owned(),
             Some(share) => format!("{:.0} % load", share * 100.0),
         };
-        Self { name, load, local: Histogram::new(), remote: Histogram::new() }
+        Self { name, load, latency: PerWay::each(|_| Histogram::new()) }
     }
 
     fn record(&self) -> Value {
@@ -122,59 +84,46 @@ impl Curve {
                 "cdf": points(latency),
             })
         };
-        json!({
-            "name": self.name,
-            "load": self.load,
-            "local": way(&self.local),
-            "remote": way(&self.remote),
-        })
+        json!({"name": self.name, "load": self.load, "latency": self.latency.map(way)})
     }
 }
 
-#[derive(Serialize)]
-struct Points<'a> {
-    curves: Vec<Value>,
-    stages: &'a Stages,
-}
-
-fn report(curves: &[Curve], stages: &Stages) -> Report {
-    let records = curves.iter().map(Curve::record).collect();
+fn report(curves: &[Curve]) -> Report {
     Report {
-        title: format!("{} 7 and 8: distributions of read latency, and its parts", paper::SOURCE),
-        table: format!("{}\n{}", rows(curves), stages::rows(stages)),
-        verdicts: verdicts(curves, stages),
-        picture: fig7_picture::draw(curves, stages),
-        points: json!(Points { curves: records, stages }),
+        title: format!("{} 7: distributions of read latency", paper::SOURCE),
+        table: rows(curves),
+        verdicts: verdicts(curves),
+        picture: fig7_picture::draw(curves),
+        points: curves.iter().map(Curve::record).collect(),
         paper: json!({
             "unloaded_mean_us": paper::UNLOADED_MEAN_US,
             "unloaded_p95_us": paper::UNLOADED_P95_US,
-            "added_us": paper::ADDED_US,
-            "added_host_us": paper::ADDED_HOST_US,
-            "added_target_us": paper::ADDED_TARGET_US,
-            "added_network_us": paper::ADDED_NETWORK_US,
-            "added_elsewhere_us": paper::ADDED_ELSEWHERE_US,
         }),
     }
 }
 
 fn rows(curves: &[Curve]) -> String {
-    let mut rows = vec![row(["µs", "", "local", "NVMe/TCP", "added", "iSCSI", "paper"])];
+    let head = ["µs", "", "local", "NVMe/TCP", "added", "iSCSI", "added", "paper"];
+    let mut rows = vec![row(head)];
     for curve in curves {
         let is_unloaded = curve.load.is_none();
-        let mut add = |name: &str, ours: [f64; 2], theirs: Option<[f64; 3]>| {
+        let mut add = |name: &str, of: &dyn Fn(&Histogram) -> f64, theirs: Option<PerWay<f64>>| {
             let theirs = theirs.filter(|_| is_unloaded).map_or_else(
                 || NONE.to_owned(),
-                |of| format!("{:.1} / {:.1} / {:.1}", of[0], of[1], of[2]),
+                |us| us.all().map(|us| format!("{us:.1}")).join(" / "),
             );
-            let [local, remote] = ours.map(|us| format!("{us:.1}"));
-            let added = format!("{:.1}", ours[1] - ours[0]);
-            rows.push(row([&curve.name, name, &local, &remote, &added, NONE, &theirs]));
+            let ours = curve.latency.map(of);
+            let [local, nvme, iscsi] = ours.all().map(|us| format!("{us:.1}"));
+            let added = |way: Way| format!("{:.1}", ours[way] - ours.local);
+            let [nvme_more, iscsi_more] = Way::REMOTE.map(added);
+            let load = &curve.name;
+            rows.push(row([load, name, &local, &nvme, &nvme_more, &iscsi, &iscsi_more, &theirs]));
         };
-        let both = [&curve.local, &curve.remote];
-        add("average", both.map(mean_us), Some(paper::UNLOADED_MEAN_US));
-        add("p50", both.map(|latency| quantile_us(latency, 0.5)), None);
-        add("p95", both.map(|latency| quantile_us(latency, 0.95)), Some(paper::UNLOADED_P95_US));
-        add("p99", both.map(|latency| quantile_us(latency, 0.99)), None);
+        let quantile = |q| move |latency: &Histogram| quantile_us(latency, q);
+        add("average", &mean_us, Some(paper::UNLOADED_MEAN_US));
+        add("p50", &quantile(0.5), None);
+        add("p95", &quantile(0.95), Some(paper::UNLOADED_P95_US));
+        add("p99", &quantile(0.99), None);
     }
     table(&rows)
 }
@@ -182,35 +131,68 @@ fn rows(curves: &[Curve]) -> String {
 /// How far our local read may be from the paper's, as a share, for the drive to be the same.
 const LOCAL_ERROR_MAX: f64 = 0.05;
 
-fn verdicts(curves: &[Curve], stages: &Stages) -> Vec<Verdict> {
-    let mut verdicts = Vec::new();
-    if let Some(unloaded) = curves.iter().find(|curve| curve.load.is_none()) {
-        let [local, remote] = [&unloaded.local, &unloaded.remote].map(mean_us);
-        let [their_local, their_remote, _] = paper::UNLOADED_MEAN_US;
-        verdicts.push(Verdict::new(
-            (local / their_local - 1.0).abs() <= LOCAL_ERROR_MAX,
+fn verdicts(curves: &[Curve]) -> Vec<Verdict> {
+    let Some(unloaded) = curves.iter().find(|curve| curve.load.is_none()) else {
+        return Vec::new();
+    };
+    let ours = unloaded.latency.map(mean_us);
+    let theirs = paper::UNLOADED_MEAN_US;
+    let added = |way: Way| ours[way] - ours.local;
+    let mut verdicts = vec![
+        Verdict::new(
+            (ours.local / theirs.local - 1.0).abs() <= LOCAL_ERROR_MAX,
             format!(
-                "an unloaded local read takes {local:.1} µs; the paper's {their_local} µs, within \
-                 {:.0} %",
+                "an unloaded local read takes {:.1} µs; the paper's {} µs, within {:.0} %",
+                ours.local,
+                theirs.local,
                 LOCAL_ERROR_MAX * 100.0
             ),
-        ));
-        verdicts.push(Verdict::new(
-            remote - local <= their_remote - their_local,
+        ),
+        Verdict::new(
+            added(Way::Nvme) <= theirs.nvme - theirs.local,
             format!(
                 "NVMe/TCP adds {:.1} µs to an unloaded read; the paper's NVMf over RDMA {:.1} µs \
                  at most",
-                remote - local,
-                their_remote - their_local
+                added(Way::Nvme),
+                theirs.nvme - theirs.local
             ),
-        ));
-    }
-    verdicts.push(stages::verdict(stages));
+        ),
+        Verdict::new(
+            added(Way::Iscsi) <= paper::ISCSI_ADDED_US,
+            format!(
+                "iSCSI adds {:.1} µs to an unloaded read; the paper's {:.1} µs at most",
+                added(Way::Iscsi),
+                paper::ISCSI_ADDED_US
+            ),
+        ),
+    ];
+    verdicts.extend(curves.iter().map(behind));
     verdicts
+}
+
+fn behind(curve: &Curve) -> Verdict {
+    let paper = match curve.load {
+        None => {
+            let PerWay { nvme, iscsi, .. } = paper::UNLOADED_MEAN_US;
+            format!("{iscsi} µs to {nvme} µs")
+        }
+        Some(_) => "it is out of the picture".to_owned(),
+    };
+    let what = format!("the average of reads, {}", curve.name);
+    let compared = Compared {
+        what: &what,
+        is_rate: false,
+        figures: curve.latency.map(mean_us),
+        text: |us| format!("{us:.1} µs"),
+        paper: &paper,
+    };
+    compared.verdict()
 }
 
 #[cfg(test)]
 mod tests {
+    use measure::Duration;
+
     use super::*;
 
     fn latency(us: &[u64]) -> Histogram {
@@ -219,41 +201,40 @@ mod tests {
         histogram
     }
 
-    fn curves(local: &[u64], remote: &[u64]) -> Vec<Curve> {
-        let unloaded = Curve { local: latency(local), remote: latency(remote), ..Curve::new(None) };
-        let loaded =
-            Curve { local: latency(&[200]), remote: latency(&[300]), ..Curve::new(Some(0.5)) };
-        vec![unloaded, loaded]
+    fn curve(load: Option<f64>, [local, nvme, iscsi]: [&[u64]; 3]) -> Curve {
+        let latency = PerWay { local, nvme, iscsi }.map(|us| latency(us));
+        Curve { latency, ..Curve::new(load) }
     }
 
-    fn stages() -> Stages {
-        let local = Read::local(84.0, 83.5, 0.5);
-        let remote =
-            Read { mean_us: 95.0, host_us: 3.0, device_us: 83.5, late_us: 1.5, answer_us: 3.0 };
-        Stages { local, remote }
+    fn curves(local: &[u64], nvme: &[u64], iscsi: &[u64]) -> Vec<Curve> {
+        let loaded = curve(Some(0.5), [&[200], &[300], &[2_500]]);
+        vec![curve(None, [local, nvme, iscsi]), loaded]
     }
 
     #[test]
     fn averages_of_unloaded_reads_decide() {
-        let judged = verdicts(&curves(&[83, 85], &[94, 95]), &stages());
+        let judged = verdicts(&curves(&[83, 85], &[94, 95], &[145]));
+        assert_eq!(judged.len(), 5);
         assert!(judged.iter().all(|verdict| verdict.holds), "{judged:?}");
         assert!(judged[1].claim.contains("adds 10.5 µs"), "{judged:?}");
-        let judged = verdicts(&curves(&[100], &[150]), &stages());
-        assert!(!judged[0].holds && !judged[1].holds, "{judged:?}");
+        assert!(judged[2].claim.contains("adds 61.0 µs"), "{judged:?}");
+        assert!(judged[3].claim.contains("145.0 µs to 94.5 µs, 1.53 of it"), "{judged:?}");
+        let judged = verdicts(&curves(&[100], &[150], &[151]));
+        let holds: Vec<bool> = judged.iter().map(|verdict| verdict.holds).collect();
+        assert_eq!(holds, [false, false, true, false, true], "{judged:?}");
     }
 
     #[test]
     fn tables_have_the_paper_where_it_has_numbers() {
-        let shown = rows(&curves(&[84], &[95]));
+        let shown = rows(&curves(&[84], &[95], &[99]));
         assert_eq!(shown.matches("83.5 / 95.2 / 145.8").count(), 1, "{shown}");
         assert_eq!(shown.lines().count(), 9);
     }
 
     #[test]
-    fn the_record_has_every_curve() {
-        let report = report(&curves(&[84], &[95]), &stages());
-        assert_eq!(report.points["curves"][0]["local"]["cdf"][0]["us"], 84.0);
-        assert_eq!(report.points["stages"]["remote"]["device_us"], 83.5);
-        assert_eq!(report.picture.matches("<polyline").count(), 4);
+    fn the_record_has_every_curve_of_every_way() {
+        let report = report(&curves(&[84], &[95], &[99]));
+        assert_eq!(report.points[0]["latency"]["iscsi"]["cdf"][0]["us"], 99.0);
+        assert_eq!(report.picture.matches("<polyline").count(), 6);
     }
 }

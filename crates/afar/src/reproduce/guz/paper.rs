@@ -1,6 +1,8 @@
 //! What the paper prints. Bars and curves that its text does not give as numbers are left out:
 //! nothing is read off the pictures.
 
+use super::super::way::PerWay;
+
 /// In front of the number of a figure.
 pub(super) const SOURCE: &str = "Guz et al., SYSTOR 2017, Fig.";
 
@@ -12,6 +14,13 @@ pub(super) const LOCAL_WRITE_IOPS: f64 = 360_000.0;
 pub(super) const REMOTE_RATIO_MIN: f64 = 0.99;
 /// Section 4.1, Fig. 2: iSCSI when all requests read, 1.4 million a second: 60 % of the drives.
 pub(super) const ISCSI_READ_RATIO: f64 = 0.60;
+
+/// Section 4.1, Fig. 3: what `NVMf` and iSCSI add at most to the host's processors in use, of all.
+pub(super) const HOST_ADDED_NVMF: f64 = 0.043;
+/// See [`HOST_ADDED_NVMF`].
+pub(super) const HOST_ADDED_ISCSI: f64 = 0.30;
+/// Section 4.1, Fig. 4a: the host's processors in use when all requests read, of all.
+pub(super) const HOST_USE: PerWay<f64> = PerWay { local: 0.13, nvme: 0.17, iscsi: 0.43 };
 
 /// Section 4.1, Fig. 5: the smallest share of the target's processors, all requests reading: what
 /// `NVMf` and iSCSI reach of local.
@@ -29,13 +38,15 @@ pub(super) const FIRST_LOAD: f64 = 0.02;
 pub(super) const P95_BOUND_US: f64 = 2_000.0;
 /// Section 4.2, Fig. 6: for the same bound iSCSI is used up to this share.
 pub(super) const ISCSI_P95_LOAD: f64 = 0.17;
-/// Section 4.2, Fig. 6: iSCSI's average at half the load.
+/// Section 4.2, Fig. 6: iSCSI's average at half the load, more than ten times local's.
 pub(super) const ISCSI_HALF_US: f64 = 2_500.0;
 
-/// Section 4.2, Fig. 7a: unloaded reads; local, `NVMf`, iSCSI.
-pub(super) const UNLOADED_MEAN_US: [f64; 3] = [83.5, 95.2, 145.8];
+/// Section 4.2, Fig. 7a: unloaded reads.
+pub(super) const UNLOADED_MEAN_US: PerWay<f64> = PerWay { local: 83.5, nvme: 95.2, iscsi: 145.8 };
 /// See [`UNLOADED_MEAN_US`].
-pub(super) const UNLOADED_P95_US: [f64; 3] = [96.0, 110.0, 197.0];
+pub(super) const UNLOADED_P95_US: PerWay<f64> = PerWay { local: 96.0, nvme: 110.0, iscsi: 197.0 };
+/// What iSCSI adds to an unloaded read, by [`UNLOADED_MEAN_US`].
+pub(super) const ISCSI_ADDED_US: f64 = UNLOADED_MEAN_US.iscsi - UNLOADED_MEAN_US.local;
 /// Section 4.2, Fig. 8: what `NVMf` adds to an unloaded read.
 pub(super) const ADDED_US: f64 = 11.7;
 /// Section 4.2, Fig. 8: its parts: host 27 %, target 38 %, network and switch 2.43 µs, elsewhere
