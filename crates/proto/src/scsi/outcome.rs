@@ -34,7 +34,7 @@ pub enum Step {
         /// Bytes that there is room for.
         allocation: u32,
     },
-    /// To hand in so many bytes that come with the command: [`LogicalUnit::parameters`].
+    /// To hand in so many bytes that come with the command: [`super::LogicalUnit::parameters`].
     Parameters(Command, u32),
     /// To have a device do something.
     Device(Plan),
