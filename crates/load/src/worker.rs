@@ -97,14 +97,14 @@ impl<'a> Worker<'a> {
     pub(crate) fn run(mut self) -> sys::Result<Tally> {
         let mut poll = Poll::new()?;
         for (index, connection) in self.connections.iter().enumerate() {
-            poll.add(connection, index as u64)?;
+            poll.add_changes(connection, index as u64)?;
         }
         let mut ready = Vec::new();
         let mut ticked_ns = monotonic_ns();
         loop {
             let now = monotonic_ns();
             self.issue(now);
-            self.flush(&poll)?;
+            self.flush(&poll);
             if self.is_over(now) {
                 break;
             }
@@ -113,7 +113,7 @@ impl<'a> Worker<'a> {
                 self.answered_ns = now;
             }
             for event in &ready {
-                self.answer(*event, &poll)?;
+                self.answer(*event, &poll);
             }
             if now - ticked_ns >= TICK_NS {
                 ticked_ns = now;
@@ -183,23 +183,19 @@ impl<'a> Worker<'a> {
         connection.sent.push_back(sent);
     }
 
-    fn flush(&mut self, poll: &Poll) -> sys::Result<()> {
+    fn flush(&mut self, poll: &Poll) {
         while let Some(slot) = self.unflushed.pop() {
-            let connection = &mut self.connections[slot];
-            let was_blocked = connection.blocked;
-            if let Err(error) = connection.flush() {
+            if let Err(error) = self.connections[slot].flush() {
                 self.fail(slot, || format!("write: {error}"), poll);
-            } else if connection.blocked != was_blocked {
-                poll.watch_writes(connection, slot as u64, connection.blocked)?;
             }
         }
-        Ok(())
     }
 
-    fn answer(&mut self, event: Ready, poll: &Poll) -> sys::Result<()> {
+    // All there is: it is said once that there is something.
+    fn answer(&mut self, event: Ready, poll: &Poll) {
         let slot = usize::try_from(event.token).unwrap_or(0);
         if self.connections[slot].failed {
-            return Ok(());
+            return;
         }
         if self.connections[slot].blocked {
             self.unflushed.push(slot);
@@ -209,18 +205,18 @@ impl<'a> Worker<'a> {
                 Ok(more) => more,
                 Err(error) => {
                     self.fail(slot, || format!("read: {error}"), poll);
-                    return Ok(());
+                    return;
                 }
             };
             let now = monotonic_ns();
             if !self.take_replies(slot, now, poll) {
-                return Ok(());
+                return;
             }
             // At once: the server has something to do while the other connections are read.
             self.issue(now);
-            self.flush(poll)?;
+            self.flush(poll);
             if !more {
-                return Ok(());
+                return;
             }
         }
     }

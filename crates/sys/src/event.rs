@@ -59,15 +59,16 @@ impl Poll {
         self.add(&unsafe { BorrowedFd::borrow_raw(fd) }, token)
     }
 
-    /// Waits for room to write to `fd` too, or no longer does.
+    /// Waits for something new to read from `fd`, and for room to write to it after there was none,
+    /// reported as `token` once for each time: cheaper than [`Poll::add`] where every report is
+    /// followed by reading all there is.
     ///
     /// # Errors
-    /// When the descriptor is not in the set.
-    pub fn watch_writes(&self, fd: &impl AsFd, token: u64, also: bool) -> Result<()> {
-        let mut flags = epoll::EventFlags::IN;
-        flags.set(epoll::EventFlags::OUT, also);
+    /// As [`Poll::add`].
+    pub fn add_changes(&self, fd: &impl AsFd, token: u64) -> Result<()> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
         let data = epoll::EventData::new_u64(token);
-        epoll::modify(&self.fd, fd, data, flags).during("wait on a descriptor")
+        epoll::add(&self.fd, fd, data, flags).during("wait on a descriptor")
     }
 
     /// Stops waiting for `fd`. A descriptor that is closed leaves the set by itself.
