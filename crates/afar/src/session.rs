@@ -57,6 +57,22 @@ impl Session {
         self.line = None;
     }
 
+    /// Waits until something has ended, with this line; the wish to stop ends it, too.
+    ///
+    /// # Errors
+    /// When the kernel cannot wait.
+    pub(crate) fn wait(&mut self, line: &str, has_ended: impl Fn() -> bool) -> sys::Result<()> {
+        let mut ready = Vec::new();
+        if let Some(drawn) = &mut self.line {
+            drawn.draw(line);
+        }
+        while !self.interrupted && !has_ended() {
+            self.poll.wait(Some(Duration::from_nanos(LOOK_NS)), &mut ready)?;
+            self.interrupted = self.signals.next().is_some();
+        }
+        Ok(())
+    }
+
     /// Runs loads together; what each has measured, in their order.
     ///
     /// # Errors

@@ -133,6 +133,33 @@ fn the_other_figures_are_measured_too() {
 }
 
 #[test]
+fn the_ladder_is_climbed_in_networks_of_its_own() {
+    let directory = Directory::new("ladder");
+    let launch = directory.launch("klimovic-fig3", &["--runtime", "60ms", "--json", "-"]);
+    let ended = launch.run();
+    let whys = ["only root may", "is not on PATH", "make networks"];
+    if let Some(why) = whys.iter().find(|why| ended.stderr.contains(**why)) {
+        eprintln!("SKIPPED: the ladder of Klimovic et al.: {why}: {}", ended.stderr);
+        return;
+    }
+    let ended = ended.expect(0, "klimovic-fig3");
+    ended.leaves_nothing("klimovic-fig3");
+    let record = record(&ended.text());
+    assert_eq!(record["schema"], "afar.reproduce/1");
+    let points = record["points"].as_array().expect("a list");
+    for rung in ["one-worker", "many-workers", "offloads", "jumbo", "affinity", "nvme"] {
+        let of_rung = points.iter().filter(|point| point["rung"] == rung);
+        let tenants: Vec<_> = of_rung
+            .filter(|point| point["iops"][0].as_f64().is_some_and(|iops| iops > 0.0))
+            .map(|point| point["tenants"].as_u64())
+            .collect();
+        assert_eq!(tenants, [1, 3, 6].map(Some), "{rung}: {record}");
+    }
+    let links = std::fs::read_to_string("/proc/net/dev").expect("there are some");
+    assert!(!links.contains("afar0"), "the machine's own network is as it was: {links}");
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_target() {
     let directory = Directory::new("interrupted");
     let launch = directory.launch("guz-fig2", &["--runtime", "600ms"]).start();

@@ -71,6 +71,9 @@ pub(crate) enum FigureName {
     GuzFig7,
     /// Guz et al. 2017, Fig. 8: what an unloaded read consists of
     GuzFig8,
+    /// Klimovic et al. 2016, Fig. 3: throughput over iSCSI as the target is tuned, for 1, 3 and 6
+    /// tenants; in two networks of its own, so it needs root, iproute2 and ethtool
+    KlimovicFig3,
 }
 
 impl FigureName {

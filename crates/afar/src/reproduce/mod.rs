@@ -10,6 +10,7 @@
 
 mod bed;
 mod guz;
+mod klimovic;
 mod report;
 mod session;
 mod target;
@@ -50,6 +51,12 @@ pub(crate) enum ReproduceError {
     Load(#[source] LoadError),
     #[error("{what}: {count} requests failed: {first}; try again with a smaller --scale")]
     Failed { what: String, count: u64, first: String },
+    #[error("make networks: only root may; run it with sudo")]
+    NotRoot,
+    #[error("{program} is not on PATH; install Debian's package {package}")]
+    Missing { program: &'static str, package: &'static str },
+    #[error("make networks: {words}: {said}; it needs root in a machine that allows it, and veth")]
+    Network { words: String, said: String },
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
     #[error(transparent)]
@@ -82,19 +89,13 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     // Before any thread is started, so that none of them is interrupted.
     let session = Session::new(name.clone(), flags.quiet)?;
-    let bed = Bed::new(session, flags)?;
-    let Some(mut bed) = bed else { return Ok(nothing(&name)) };
-    let report = match flags.figure {
-        FigureName::GuzFig2 => guz::fig2::run(&mut bed),
-        FigureName::GuzFig3 => guz::fig3::run(&mut bed),
-        FigureName::GuzFig5 => guz::fig5::run(&mut bed),
-        FigureName::GuzFig6 => guz::fig6::run(&mut bed),
-        FigureName::GuzFig7 => guz::fig7::run(&mut bed),
-        FigureName::GuzFig8 => guz::fig8::run(&mut bed),
+    let measured = match flags.figure {
+        FigureName::KlimovicFig3 => klimovic::fig3::run(session, flags),
+        _ => on_bed(session, flags),
     }?;
-    bed.session.end_line();
-    let Some(report) = report else { return Ok(nothing(&name)) };
-    let text = serde_json::to_string_pretty(&whole(&name, &bed, &report));
+    let Some(measured) = measured else { return Ok(nothing(&name)) };
+    let report = &measured.report;
+    let text = serde_json::to_string_pretty(&whole(&name, &measured));
     let text = text.expect("plain data has a JSON form") + "\n";
     picture.write(&report.picture)?;
     record.write(&text)?;
@@ -103,13 +104,43 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         json.write(&text)?;
     }
     if has_table {
-        terminal::answer(&told(&bed, &report, &paths[0])).map_err(Failure::Stdout)?;
+        terminal::answer(&told(&measured, &paths[0])).map_err(Failure::Stdout)?;
     }
-    if bed.session.is_interrupted() {
+    if measured.is_interrupted {
         terminal::say(&format!("afar reproduce: {name}: interrupted; this is what was measured\n"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A figure with what it was measured on.
+struct Measured {
+    report: Report,
+    /// What it was measured on, in lines, and for the record.
+    described: String,
+    bed: Value,
+    is_interrupted: bool,
+}
+
+fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+    let Some(mut bed) = Bed::new(session, flags)? else { return Ok(None) };
+    let report = match flags.figure {
+        FigureName::GuzFig2 => guz::fig2::run(&mut bed),
+        FigureName::GuzFig3 => guz::fig3::run(&mut bed),
+        FigureName::GuzFig5 => guz::fig5::run(&mut bed),
+        FigureName::GuzFig6 => guz::fig6::run(&mut bed),
+        FigureName::GuzFig7 => guz::fig7::run(&mut bed),
+        FigureName::GuzFig8 => guz::fig8::run(&mut bed),
+        // Has no drive.
+        FigureName::KlimovicFig3 => Ok(None),
+    }?;
+    bed.session.end_line();
+    Ok(report.map(|report| Measured {
+        report,
+        described: bed.describe(),
+        bed: bed.record(),
+        is_interrupted: bed.session.is_interrupted(),
+    }))
 }
 
 fn nothing(name: &str) -> ExitCode {
@@ -117,8 +148,8 @@ fn nothing(name: &str) -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
-fn told(bed: &Bed, report: &Report, picture: &Path) -> String {
-    let mut text = format!("\n{}\n{}\n\n", report.title, bed.describe());
+fn told(Measured { report, described, .. }: &Measured, picture: &Path) -> String {
+    let mut text = format!("\n{}\n{described}\n\n", report.title);
     text += &report.table;
     text.push('\n');
     for verdict in &report.verdicts {
@@ -127,7 +158,8 @@ fn told(bed: &Bed, report: &Report, picture: &Path) -> String {
     text + &format!("picture: {}\n", picture.display())
 }
 
-fn whole(name: &str, bed: &Bed, report: &Report) -> Value {
+fn whole(name: &str, measured: &Measured) -> Value {
+    let report = &measured.report;
     let verdicts: Vec<Value> = report
         .verdicts
         .iter()
@@ -143,10 +175,10 @@ fn whole(name: &str, bed: &Bed, report: &Report) -> Value {
             .collect::<Vec<_>>(),
         "unix_ns": sys::clock::unix_ns(),
         "host": host::describe(),
-        "bed": bed.record(),
+        "bed": measured.bed,
         "points": report.points,
         "paper": report.paper,
         "verdicts": verdicts,
-        "interrupted": bed.session.is_interrupted(),
+        "interrupted": measured.is_interrupted,
     })
 }

@@ -56,6 +56,21 @@ impl Session {
         self.inner.end_line();
     }
 
+    /// Waits for a load of other processes; whether it ended without an interruption.
+    ///
+    /// # Errors
+    /// When the kernel cannot wait.
+    pub(super) fn wait(
+        &mut self,
+        what: &str,
+        has_ended: impl Fn() -> bool,
+    ) -> Result<bool, ReproduceError> {
+        self.done += 1;
+        let line = format!("afar  {}  load {} of {}: {what}", self.figure, self.done, self.all);
+        self.inner.wait(&line, has_ended)?;
+        Ok(!self.is_interrupted())
+    }
+
     /// Runs a load; `None` if it was interrupted, or one before it.
     ///
     /// # Errors
@@ -66,23 +81,37 @@ impl Session {
         device: &Device,
         load: &Load,
     ) -> Result<Option<Tally>, ReproduceError> {
+        let config = load.config(device.geometry().bytes());
+        let tallies = self.together(what, &[(config, device.clone())])?;
+        Ok(tallies.map(|mut tallies| tallies.remove(0)))
+    }
+
+    /// Runs loads at the same time; `None` if they were interrupted, or one before them.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub(super) fn together(
+        &mut self,
+        what: &str,
+        loads: &[(LoadConfig, Device)],
+    ) -> Result<Option<Vec<Tally>>, ReproduceError> {
         if self.is_interrupted() {
             return Ok(None);
         }
         self.done += 1;
-        let config = load.config(device.geometry().bytes());
         let mut line = Line(format!("{}  load {} of {}: {what}", self.figure, self.done, self.all));
-        let tallies = self.inner.run(&[(config, device.clone())], &mut line);
-        let tally = tallies.map_err(ReproduceError::Load)?.remove(0);
+        let tallies = self.inner.run(loads, &mut line).map_err(ReproduceError::Load)?;
         if self.is_interrupted() {
             return Ok(None);
         }
-        if tally.failure_count() > 0 || tally.count() == 0 {
+        let failed = |tally: &&Tally| tally.failure_count() > 0 || tally.count() == 0;
+        if let Some(tally) = tallies.iter().find(failed) {
             let count = tally.failure_count();
-            let first = tally.first_failure.unwrap_or_else(|| "none was answered".to_owned());
+            let first = tally.first_failure.clone();
+            let first = first.unwrap_or_else(|| "none was answered".to_owned());
             return Err(ReproduceError::Failed { what: what.to_owned(), count, first });
         }
-        Ok(Some(tally))
+        Ok(Some(tallies))
     }
 }
 
@@ -96,7 +125,8 @@ impl Watch for Line {
 }
 
 impl Load {
-    fn config(&self, disk_bytes: u64) -> LoadConfig {
+    /// For a disk of so many bytes.
+    pub(super) fn config(&self, disk_bytes: u64) -> LoadConfig {
         let pace = match self.rate {
             None => Pace::Closed,
             Some(rate) => {

@@ -1,0 +1,210 @@
+//! Two networks with a cable between them.
+//!
+//! Invariant: they are held by child processes that the kernel kills when this process ends in any
+//! way, and nothing else refers to them; so they are gone with it, and nothing of the machine's own
+//! network is ever changed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::super::ReproduceError;
+use super::rungs::Rung;
+
+/// See the module's description. Dropping it ends it.
+pub(super) struct Cable {
+    holders: Vec<Child>,
+}
+
+/// An end of the cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Target,
+    Tenants,
+}
+
+/// Of the target, in its network.
+pub(super) const ADDRESS: &str = "10.9.0.1";
+const INTERFACE: &str = "afar0";
+const NETWORK: &str = "10.9.0.0/24";
+const UNSHARED: Duration = Duration::from_secs(5);
+const PROGRAMS: [(&str, &str); 6] = [
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("mount", "mount"),
+    ("sleep", "coreutils"),
+    ("ip", "iproute2"),
+    ("ethtool", "ethtool"),
+];
+/// What a kernel has that has it.
+const BBR: &str = "bbr";
+
+/// Checks that there can be one.
+///
+/// # Errors
+/// When this is not root, or a program is missing.
+pub(super) fn check() -> Result<(), ReproduceError> {
+    if sys::process::effective_user() != 0 {
+        return Err(ReproduceError::NotRoot);
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let has = |program: &str| {
+        std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
+    };
+    let missing = PROGRAMS.into_iter().find(|(program, _)| !has(program));
+    missing.map_or(Ok(()), |(program, package)| Err(ReproduceError::Missing { program, package }))
+}
+
+/// Whether the kernel has bbr as it is; loading a module would leave it behind.
+pub(super) fn has_bbr() -> bool {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read_to_string(path).is_ok_and(|names| names.split_whitespace().any(|name| name == BBR))
+}
+
+impl Cable {
+    /// Set up as a rung wants it, for so many processors.
+    ///
+    /// # Errors
+    /// When a program refuses.
+    pub(super) fn new(rung: Rung, processors: usize) -> Result<Self, ReproduceError> {
+        let mut cable = Self { holders: Vec::new() };
+        for _ in [End::Target, End::Tenants] {
+            let mut command = Command::new("unshare");
+            command.args(["--net", "sleep", "infinity"]);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            cable.holders.push(start(command)?);
+        }
+        cable.holders.iter().try_for_each(wait_for_network)?;
+        let [a, b] = [End::Target, End::Tenants].map(|end| cable.pid(end).to_string());
+        let mut make = Command::new("ip");
+        make.args(["link", "add", INTERFACE, "netns", &a, "type", "veth"]);
+        make.args(["peer", "name", INTERFACE, "netns", &b]);
+        run(make)?;
+        for (end, address) in [(End::Target, ADDRESS), (End::Tenants, "10.9.0.2")] {
+            cable.set(end, address, rung, processors)?;
+        }
+        Ok(cable)
+    }
+
+    fn pid(&self, end: End) -> u32 {
+        let index = match end {
+            End::Target => 0,
+            End::Tenants => 1,
+        };
+        self.holders[index].id()
+    }
+
+    /// A command that will run at an end of the cable, and end with this process.
+    pub(super) fn command(&self, end: End, program: &Path) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.pid(end).to_string(), "--"]).arg(program);
+        command
+    }
+
+    fn run(&self, end: End, words: &str) -> Result<(), ReproduceError> {
+        let mut words = words.split(' ');
+        let mut command = self.command(end, Path::new(words.next().unwrap_or_default()));
+        command.args(words);
+        run(command)
+    }
+
+    fn set(&self, end: End, address: &str, rung: Rung, all: usize) -> Result<(), ReproduceError> {
+        let on = if rung >= Rung::Offloads { "on" } else { "off" };
+        let mtu = if rung >= Rung::Jumbo { 9000 } else { 1500 };
+        let control = if rung >= Rung::Bbr && has_bbr() { BBR } else { "cubic" };
+        self.run(end, &format!("ip addr add {address}/24 dev {INTERFACE}"))?;
+        self.run(end, &format!("ip link set {INTERFACE} mtu {mtu} up"))?;
+        self.run(end, &format!("ethtool -K {INTERFACE} tso {on} gso {on} gro {on}"))?;
+        // By route: what a network may choose by itself is what the machine allows it.
+        let route = format!("{NETWORK} dev {INTERFACE} proto kernel scope link src {address}");
+        self.run(end, &format!("ip route replace {route} congctl {control}"))?;
+        if rung >= Rung::Affinity && all > 1 {
+            self.run(end, &format!("ethtool -L {INTERFACE} rx {all} tx {all}"))?;
+            self.steer(end, all)?;
+        }
+        Ok(())
+    }
+
+    // A queue to send on for each processor (XPS), and what arrives on any spread over all (RPS).
+    fn steer(&self, end: End, processors: usize) -> Result<(), ReproduceError> {
+        // This network's /sys, in a view of the files that ends with the shell.
+        let mut script = "mount -t sysfs sysfs /sys".to_owned();
+        let every = mask(0..processors);
+        for queue in 0..processors {
+            let own = mask(queue..=queue);
+            let path = format!("/sys/class/net/{INTERFACE}/queues");
+            script += &format!(" && echo {own} > {path}/tx-{queue}/xps_cpus");
+            script += &format!(" && echo {every} > {path}/rx-{queue}/rps_cpus");
+        }
+        let mut command = self.command(end, Path::new("unshare"));
+        command.args(["--mount", "sh", "-c", &script]);
+        run(command)
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        for holder in &mut self.holders {
+            let _gone = holder.kill();
+            let _reaped = holder.wait();
+        }
+    }
+}
+
+// As the kernel reads them: words of 32 bits, the highest first.
+fn mask(processors: impl Iterator<Item = usize>) -> String {
+    let mut words = Vec::new();
+    for processor in processors {
+        if words.len() <= processor / 32 {
+            words.resize(processor / 32 + 1, 0_u32);
+        }
+        words[processor / 32] |= 1 << (processor % 32);
+    }
+    let words: Vec<String> = words.iter().rev().map(|word| format!("{word:08x}")).collect();
+    words.join(",")
+}
+
+fn start(mut command: Command) -> Result<Child, ReproduceError> {
+    command.env("LC_ALL", "C");
+    sys::process::die_with_caller(&mut command);
+    command.spawn().map_err(ReproduceError::Start)
+}
+
+fn run(mut command: Command) -> Result<(), ReproduceError> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let words = format!("{command:?}");
+    let ended = start(command)?.wait_with_output().map_err(ReproduceError::Start)?;
+    if ended.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+    Err(ReproduceError::Network { words, said })
+}
+
+// Until it has one of its own.
+fn wait_for_network(holder: &Child) -> Result<(), ReproduceError> {
+    let own = fs::read_link("/proc/self/ns/net").ok();
+    let path = format!("/proc/{}/ns/net", holder.id());
+    let deadline = Instant::now() + UNSHARED;
+    while fs::read_link(&path).ok().is_none_or(|network| Some(network) == own) {
+        if Instant::now() > deadline {
+            let said = "it has no network of its own".to_owned();
+            return Err(ReproduceError::Network { words: "unshare --net".to_owned(), said });
+        }
+        sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_words_of_32_bits() {
+        assert_eq!(mask(0..2), "00000003");
+        assert_eq!(mask(33..=33), "00000002,00000000");
+    }
+}

@@ -1,0 +1,95 @@
+//! The rungs of the ladder, each on top of those before it.
+
+use serde::Serialize;
+
+use super::paper;
+
+/// See the module's description: everything that is `>=` a rung has what it adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Rung {
+    OneWorker,
+    ManyWorkers,
+    Offloads,
+    Jumbo,
+    Affinity,
+    Bbr,
+    BusyPoll,
+    Connections,
+    Nvme,
+}
+
+/// From the bottom.
+pub(super) const RUNGS: [Rung; 9] = [
+    Rung::OneWorker,
+    Rung::ManyWorkers,
+    Rung::Offloads,
+    Rung::Jumbo,
+    Rung::Affinity,
+    Rung::Bbr,
+    Rung::BusyPoll,
+    Rung::Connections,
+    Rung::Nvme,
+];
+/// Each with a session, or a controller, of its own.
+pub(super) const TENANTS: [usize; 3] = [1, 3, 6];
+/// Of a session.
+pub(super) const CONNECTIONS: u16 = 2;
+
+/// In words.
+pub(super) fn so_many(tenants: usize) -> String {
+    format!("{tenants} tenant{}", if tenants == 1 { "" } else { "s" })
+}
+
+impl Rung {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::OneWorker => "one worker, nothing tuned",
+            Self::ManyWorkers => "a worker for each processor",
+            Self::Offloads => "TSO, GSO and GRO on",
+            Self::Jumbo => "MTU 9000",
+            Self::Affinity => "workers pinned, XPS, RPS",
+            Self::Bbr => "bbr in place of cubic",
+            Self::BusyPoll => "busy polling, 50 µs",
+            Self::Connections => "2 connections a session",
+            Self::Nvme => "NVMe/TCP, 2 queues a host",
+        }
+    }
+
+    /// For a picture.
+    pub(super) const fn short(self) -> &'static str {
+        match self {
+            Self::OneWorker => "1 worker",
+            Self::ManyWorkers => "workers",
+            Self::Offloads => "offloads",
+            Self::Jumbo => "MTU 9000",
+            Self::Affinity => "affinity",
+            Self::Bbr => "bbr",
+            Self::BusyPoll => "polling",
+            Self::Connections => "2 conns",
+            Self::Nvme => "NVMe",
+        }
+    }
+
+    /// What the paper says of it, for so many tenants.
+    pub(super) fn paper(self, tenants: usize) -> Option<String> {
+        let percent = |gain: f64| format!("{:+.0} %", (gain - 1.0) * 100.0);
+        let of = |index: usize, gains: &[f64]| gains.get(index).copied().map(percent);
+        match (self, tenants) {
+            (Self::OneWorker, 1) => Some(format!("{:.1}k IOPS", paper::BASELINE_IOPS / 1e3)),
+            (Self::ManyWorkers, 1) => of(0, &paper::MANY_WORKERS),
+            (Self::ManyWorkers, 6) => of(1, &paper::MANY_WORKERS),
+            (Self::Offloads, 1) => of(0, &paper::OFFLOADS),
+            (Self::Offloads, 6) => of(1, &paper::OFFLOADS),
+            (Self::Jumbo, _) => {
+                let [least, most] = paper::JUMBO.map(percent);
+                Some(format!("{least} to {most}"))
+            }
+            (Self::Affinity, _) => {
+                let index = TENANTS.iter().position(|&count| count == tenants)?;
+                of(index, &paper::AFFINITY)
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A target at one end of the cable, and tenants that load it from the other: `afar serve` and
+//! `afar bench` as children, gone with this process.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+
+use measure::Duration;
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
+use serde_json::Value;
+
+use super::super::ReproduceError;
+use super::super::session::Session;
+use super::cable::{ADDRESS, Cable, End};
+use super::rungs::{CONNECTIONS, Rung, TENANTS, so_many};
+
+/// What so many tenants did together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Measured {
+    pub(super) iops: f64,
+    /// Processor time of the target for each request, in microseconds.
+    pub(super) target_us: f64,
+}
+
+/// Requests under way of a tenant.
+pub(super) const DEPTH: u16 = 32;
+const BUSY_POLL: &str = "50us";
+const ISCSI_PORT: u16 = 3260;
+const NVME_PORT: u16 = 4420;
+/// Of a tenant's disk.
+const DISK: &str = "memory:64MiB";
+
+/// A child that is killed when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+/// See the module's description.
+pub(super) struct Target<'a> {
+    cable: &'a Cable,
+    rung: Rung,
+    program: PathBuf,
+    child: Running,
+}
+
+/// A tenant at work, and who collects what it says.
+struct Tenant {
+    child: Running,
+    answer: Option<JoinHandle<String>>,
+}
+
+impl<'a> Target<'a> {
+    /// With a disk for each tenant, on all of so many processors.
+    ///
+    /// # Errors
+    /// When it does not begin to serve.
+    pub(super) fn start(
+        cable: &'a Cable,
+        rung: Rung,
+        processors: usize,
+    ) -> Result<Self, ReproduceError> {
+        let program = std::env::current_exe().map_err(ReproduceError::Start)?;
+        let mut command = cable.command(End::Target, &program);
+        command.arg("serve");
+        let most = TENANTS.into_iter().max().unwrap_or(1);
+        command.args((0..most).map(|tenant| format!("t{tenant}={DISK}")));
+        let workers = if rung >= Rung::ManyWorkers { processors } else { 1 };
+        command.args(["--shards", &workers.to_string(), "--busy-poll", busy_poll(rung)]);
+        let (flag, port) = match rung {
+            Rung::Nvme => ("--nvme", NVME_PORT),
+            _ => ("--iscsi", ISCSI_PORT),
+        };
+        command.args([flag, &format!("{ADDRESS}:{port}")]);
+        let mut child = start(command)?;
+        let mut answers = BufReader::new(child.0.stdout.take().expect("it has a pipe"));
+        let mut line = String::new();
+        while !line.contains("serving ") {
+            line.clear();
+            if answers.read_line(&mut line).map_or(0, |count| count) == 0 {
+                return Err(ReproduceError::Target(said(&mut child.0)));
+            }
+        }
+        // What else it says is little and stays in the pipe, which has to stay open.
+        child.0.stdout = Some(answers.into_inner());
+        let target = Self { cable, rung, program, child };
+        if rung >= Rung::Affinity {
+            target.pin(processors);
+        }
+        Ok(target)
+    }
+
+    // Each shard on a processor of its own.
+    fn pin(&self, processors: usize) {
+        let directory = format!("/proc/{}/task", self.child.0.id());
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+            let number = name.trim().rsplit("shard-").next().and_then(|text| text.parse().ok());
+            let thread = entry.file_name().to_str().and_then(|text| text.parse().ok());
+            let Some((number, thread)): Option<(usize, i32)> = number.zip(thread) else { continue };
+            let mut one = CpuSet::new();
+            one.set(number % processors);
+            // One that this process may not use stays as it is.
+            let _as_it_is = sched_setaffinity(Pid::from_raw(thread), &one);
+        }
+    }
+
+    fn processor_ns(&self) -> u64 {
+        sys::usage::of_process(self.child.0.id()).map_or(0, |usage| usage.processor_ns())
+    }
+
+    /// Loads it with so many tenants for so long; `None` if that was interrupted.
+    ///
+    /// # Errors
+    /// When a tenant cannot be started, or a request of one fails.
+    pub(super) fn load(
+        &self,
+        session: &mut Session,
+        tenants: usize,
+        runtime: Duration,
+    ) -> Result<Option<Measured>, ReproduceError> {
+        let what = format!("{}, {}", self.rung.name(), so_many(tenants));
+        let before = self.processor_ns();
+        let started: Result<Vec<Tenant>, _> =
+            (0..tenants).map(|number| self.tenant(number, runtime)).collect();
+        let mut running = started?;
+        let has_ended = || running.iter().all(Tenant::has_ended);
+        if !session.wait(&what, has_ended)? {
+            return Ok(None);
+        }
+        let spent_us = self.processor_ns().saturating_sub(before) as f64 / 1e3;
+        let (mut iops, mut count) = (0.0, 0.0);
+        for tenant in &mut running {
+            let (rate, done) = tenant.read(&what)?;
+            iops += rate;
+            count += done;
+        }
+        Ok(Some(Measured { iops, target_us: spent_us / count }))
+    }
+
+    fn tenant(&self, number: usize, runtime: Duration) -> Result<Tenant, ReproduceError> {
+        let mut command = self.cable.command(End::Tenants, &self.program);
+        let name = format!("2026-11.local.afar:t{number}");
+        let mut queues = 1;
+        let uri = match self.rung {
+            Rung::Nvme => {
+                queues = CONNECTIONS;
+                format!("nvme+tcp://{ADDRESS}:{NVME_PORT}/nqn.{name}")
+            }
+            Rung::Connections => {
+                format!("iscsi://{ADDRESS}:{ISCSI_PORT}/iqn.{name}/0?connections={CONNECTIONS}")
+            }
+            _ => format!("iscsi://{ADDRESS}:{ISCSI_PORT}/iqn.{name}/0"),
+        };
+        command.args(["bench", &uri, "--json", "-", "--quiet"]);
+        command.args(["--runtime", &format!("{}ns", runtime.as_ns())]);
+        command.args(["--iodepth", &(DEPTH / queues).to_string()]);
+        command.args(["--numjobs", &queues.to_string(), "--busy-poll", busy_poll(self.rung)]);
+        command.args(["--seed", &(number + 1).to_string()]);
+        let mut child = start(command)?;
+        let mut stdout = child.0.stdout.take().expect("it has a pipe");
+        let answer = std::thread::spawn(move || {
+            let mut text = String::new();
+            let _partly = stdout.read_to_string(&mut text);
+            text
+        });
+        Ok(Tenant { child, answer: Some(answer) })
+    }
+}
+
+impl Tenant {
+    fn has_ended(&self) -> bool {
+        self.answer.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    // Requests a second, and how many.
+    fn read(&mut self, what: &str) -> Result<(f64, f64), ReproduceError> {
+        let text = self.answer.take().and_then(|answer| answer.join().ok()).unwrap_or_default();
+        let record: Value = serde_json::from_str(&text).unwrap_or_default();
+        let read = &record["jobs"][0]["read"];
+        let numbers = read["iops"].as_f64().zip(read["total_ios"].as_f64());
+        let failed = record["afar"]["failure_count"].as_u64().unwrap_or(1);
+        match numbers {
+            Some((iops, count)) if failed == 0 && count > 0.0 => Ok((iops, count)),
+            _ => {
+                let first = record["afar"]["first_failure"].as_str().map(str::to_owned);
+                let first = first.unwrap_or_else(|| said(&mut self.child.0));
+                Err(ReproduceError::Failed { what: what.to_owned(), count: failed, first })
+            }
+        }
+    }
+}
+
+fn busy_poll(rung: Rung) -> &'static str {
+    if rung >= Rung::BusyPoll { BUSY_POLL } else { "0us" }
+}
+
+fn start(mut command: Command) -> Result<Running, ReproduceError> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Ctrl-C is for this process, which ends them.
+    command.process_group(0);
+    sys::process::die_with_caller(&mut command);
+    command.spawn().map(Running).map_err(ReproduceError::Start)
+}
+
+fn said(child: &mut Child) -> String {
+    let mut why = String::new();
+    if let Some(stderr) = &mut child.stderr {
+        let _partly = stderr.read_to_string(&mut why);
+    }
+    why.trim().to_owned()
+}
