@@ -160,6 +160,25 @@ fn the_ladder_is_climbed_in_networks_of_its_own() {
 }
 
 #[test]
+fn a_drive_is_shared_by_writers_and_by_readers() {
+    let directory = Directory::new("sharing");
+    let launch = directory.launch("klimovic-sharing", &["--runtime", "300ms", "--json", "-"]);
+    let ended = launch.run().expect(0, "klimovic-sharing");
+    ended.leaves_nothing("klimovic-sharing");
+    let record = record(&ended.text());
+    let points = record["points"].as_array().expect("a list");
+    for case in ["direct", "alone", "two", "three", "readers"] {
+        let of_case: Vec<_> = points.iter().filter(|point| point["case"] == case).collect();
+        assert_eq!(of_case.len(), 4, "{case}: {record}");
+        for point in of_case {
+            assert!(number(&point["latency"][0]["mean_us"]) >= 83.4, "{case}: {point}");
+        }
+    }
+    assert_eq!(record["bed"]["channels"], 1, "{record}");
+    assert!(directory.read("klimovic-sharing.svg").contains("<polyline"));
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_target() {
     let directory = Directory::new("interrupted");
     let launch = directory.launch("guz-fig2", &["--runtime", "600ms"]).start();

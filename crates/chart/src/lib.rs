@@ -9,6 +9,10 @@ pub const BLUE: &str = "#0072B2";
 pub const ORANGE: &str = "#D55E00";
 /// See [`BLUE`].
 pub const GREEN: &str = "#009E73";
+/// See [`BLUE`].
+pub const PURPLE: &str = "#CC79A7";
+/// See [`BLUE`].
+pub const SKY: &str = "#56B4E9";
 const INK: &str = "#222222";
 /// What explains and is not data.
 pub const GREY: &str = "#666666";

@@ -74,6 +74,9 @@ pub(crate) enum FigureName {
     /// Klimovic et al. 2016, Fig. 3: throughput over iSCSI as the target is tuned, for 1, 3 and 6
     /// tenants; in two networks of its own, so it needs root, iproute2 and ethtool
     KlimovicFig3,
+    /// Klimovic et al. 2016, what is behind Fig. 7: 1, 2 and 3 tenants of one drive whose writes
+    /// come in bursts, and tenants that only read
+    KlimovicSharing,
 }
 
 impl FigureName {

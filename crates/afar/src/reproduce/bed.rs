@@ -1,4 +1,4 @@
-//! What figures are measured on: the emulated drive, how much of it, and the ways to it.
+//! What figures are measured on: an emulated drive, how much of it, and the ways to it.
 
 use flash::backend::BackendUri;
 use flash::load::{Device, Tally};
@@ -15,6 +15,7 @@ use crate::layout::kilo;
 /// See the module's description.
 pub(super) struct Bed {
     pub(super) session: Session,
+    drive: Drive,
     /// Of the drive.
     pub(super) uri: String,
     share: Fraction,
@@ -31,6 +32,22 @@ pub(super) struct Bed {
     ramp: Duration,
     runtime: Duration,
 }
+
+/// A drive of a paper.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drive {
+    /// As the emulation knows it.
+    pub(super) name: &'static str,
+    /// Shares are whole ones, which serve so many reads a second each.
+    pub(super) channels: u32,
+    pub(super) channel_iops: f64,
+    /// The most of its reads that the figure asks for, as a share.
+    pub(super) used: f64,
+}
+
+/// Samsung PM1725, of Guz et al. 2017.
+pub(super) const PM1725: Drive =
+    Drive { name: "pm1725", channels: 60, channel_iops: 12_500.0, used: 1.0 };
 
 /// What this machine did with the whole drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,9 +72,6 @@ pub(super) struct Measured {
     target: Duration,
 }
 
-/// Channels of the whole drive: shares are whole ones, which serve so many reads a second each.
-const CHANNELS: u32 = 60;
-const CHANNEL_IOPS: f64 = 12_500.0;
 /// Of what this machine can serve: the rest is for what it does beside.
 const HEADROOM: f64 = 0.5;
 /// Requests under way for each channel: with random addresses fewer leave some without.
@@ -68,32 +82,34 @@ const DEPTH_MAX: u16 = 1000;
 const CALIBRATING: Duration = Duration::from_ms(800);
 const JOBS_MAX: usize = 8;
 
-fn drive(share: Fraction) -> String {
-    format!("model:pm1725*{:.6}:memory:256MiB", f64::from(share.ppm()) / 1e6)
-}
+impl Drive {
+    fn uri(&self, share: Fraction) -> String {
+        format!("model:{}*{:.6}:memory:256MiB", self.name, f64::from(share.ppm()) / 1e6)
+    }
 
-// What channels are of the whole, rounded down, as the drive rounds up.
-fn share_of(channels: u32) -> Fraction {
-    let ppm = channels.clamp(1, CHANNELS) * (Fraction::ONE.ppm() / CHANNELS);
-    Fraction::from_ppm(ppm).expect("one channel at least, and all at most")
-}
+    // What channels are of the whole, rounded down, as the drive rounds up.
+    fn share_of(&self, channels: u32) -> Fraction {
+        let ppm = channels.clamp(1, self.channels) * (Fraction::ONE.ppm() / self.channels);
+        Fraction::from_ppm(ppm).expect("one channel at least, and all at most")
+    }
 
-const fn channels(share: Fraction) -> u32 {
-    // As the drive counts them.
-    let product = share.ppm() as u64 * CHANNELS as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "a share of 60 is at most 60")]
-    let count = product.div_ceil(1_000_000) as u32;
-    count
-}
+    const fn channels(&self, share: Fraction) -> u32 {
+        // As the drive counts them.
+        let product = share.ppm() as u64 * self.channels as u64;
+        #[expect(clippy::cast_possible_truncation, reason = "a share of a count is at most it")]
+        let count = product.div_ceil(1_000_000) as u32;
+        count
+    }
 
-// As many channels as can be served with room to spare: with many requests under way, which are
-// done in batches, and with those that come one by one, which are not.
-fn fitting(served: Served, processors: usize) -> u32 {
-    let alone_iops = processors as f64 * 1e6 / served.alone_us.most().max(1.0);
-    let least = served.many_iops.least().min(alone_iops);
-    let served = least * HEADROOM / CHANNEL_IOPS;
-    let fits = |count: &u32| f64::from(*count) <= served;
-    (1..=CHANNELS).take_while(fits).last().unwrap_or(1)
+    // As many channels as can be served with room to spare: with many requests under way, which
+    // are done in batches, and with those that come one by one, which are not.
+    fn fitting(&self, served: Served, processors: usize) -> u32 {
+        let alone_iops = processors as f64 * 1e6 / served.alone_us.most().max(1.0);
+        let least = served.many_iops.least().min(alone_iops);
+        let served = least * HEADROOM / (self.channel_iops * self.used);
+        let fits = |count: &u32| f64::from(*count) <= served;
+        (1..=self.channels).take_while(fits).last().unwrap_or(1)
+    }
 }
 
 impl Bed {
@@ -104,6 +120,7 @@ impl Bed {
     pub(super) fn new(
         session: Session,
         flags: &ReproduceFlags,
+        drive: Drive,
     ) -> Result<Option<Self>, ReproduceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let jobs = u16::try_from((processors / 2).clamp(1, JOBS_MAX)).unwrap_or(1);
@@ -111,6 +128,7 @@ impl Bed {
         let runtime = flags.runtime.unwrap_or_else(|| Duration::from_ms(runtime));
         let mut bed = Self {
             session,
+            drive,
             uri: String::new(),
             share: flags.scale.unwrap_or(Fraction::ONE),
             served: None,
@@ -124,11 +142,11 @@ impl Bed {
         };
         if flags.scale.is_none() {
             let Some(served) = bed.calibrate()? else { return Ok(None) };
-            bed.share = share_of(fitting(served, processors));
+            bed.share = drive.share_of(drive.fitting(served, processors));
             bed.served = Some(served);
         }
-        bed.uri = drive(bed.share);
-        let depth = DEPTH * channels(bed.share) / u32::from(jobs);
+        bed.uri = drive.uri(bed.share);
+        let depth = DEPTH * drive.channels(bed.share) / u32::from(jobs);
         bed.depth = u16::try_from(depth).unwrap_or(DEPTH_MAX).clamp(DEPTH_MIN, DEPTH_MAX);
         Ok(Some(bed))
     }
@@ -171,6 +189,25 @@ impl Bed {
         Load { rate: Some(rate), depth: DEPTH_MAX, ..self.full(100) }
     }
 
+    /// As [`Bed::arriving`], from one thread.
+    pub(super) const fn one_arriving(&self, rate: f64) -> Load {
+        Load { jobs: 1, ..self.arriving(rate) }
+    }
+
+    /// What the emulated share of the drive can do.
+    pub(super) fn reads_per_second(&self) -> f64 {
+        f64::from(self.channels()) * self.drive.channel_iops
+    }
+
+    /// What so many bytes of the whole drive are of the emulated share.
+    pub(super) fn share_of_bytes(&self, bytes: u64) -> u64 {
+        bytes * u64::from(self.channels()) / u64::from(self.drive.channels)
+    }
+
+    const fn channels(&self) -> u32 {
+        self.drive.channels(self.share)
+    }
+
     /// The drive in this process.
     ///
     /// # Errors
@@ -192,7 +229,7 @@ impl Bed {
     /// # Errors
     /// As [`Bed::open`].
     pub(super) fn open_whole(&self) -> Result<Opened, ReproduceError> {
-        self.opened(&drive(Fraction::ONE), None)
+        self.opened(&self.drive.uri(Fraction::ONE), None)
     }
 
     fn opened(&self, uri: &str, processors: Option<usize>) -> Result<Opened, ReproduceError> {
@@ -260,8 +297,8 @@ impl Bed {
 
     /// The drive and the loads, in two lines.
     pub(super) fn describe(&self) -> String {
-        let count = channels(self.share);
-        let drive = kilo(f64::from(count) * CHANNEL_IOPS);
+        let count = self.channels();
+        let drive = kilo(self.reads_per_second());
         let served = match &self.served {
             Some(Served { many_iops, alone_us }) => format!(
                 "\nscale: the whole drive gives {} here; a read that is alone costs {} µs of \
@@ -272,9 +309,9 @@ impl Bed {
             None => String::new(),
         };
         format!(
-            "drive: {}, {count} of {CHANNELS} channels, {drive} reads/s{served}\n\
+            "drive: {}, {count} of {} channels, {drive} reads/s{served}\n\
              loads: 4 KiB at random, {} each, {} repetitions; {} processors for host and target",
-            self.uri, self.runtime, self.repetitions, self.processors
+            self.uri, self.drive.channels, self.runtime, self.repetitions, self.processors
         )
     }
 
@@ -282,8 +319,8 @@ impl Bed {
         json!({
             "device": self.uri,
             "share_ppm": self.share.ppm(),
-            "channels": channels(self.share),
-            "drive_read_iops": f64::from(channels(self.share)) * CHANNEL_IOPS,
+            "channels": self.channels(),
+            "drive_read_iops": self.reads_per_second(),
             "served": self.served.map(|Served { many_iops, alone_us }| {
                 json!({"iops": many_iops, "alone_processor_us": alone_us})
             }),
@@ -308,6 +345,19 @@ pub(super) fn told(figures: &PerWay<f64>, text: impl Fn(f64) -> String) -> Strin
     Way::ALL.map(|way| format!("{} {}", text(figures[way]), way.name())).join(", ")
 }
 
+impl Opened {
+    /// The same drive for a load beside others: its sessions, or its controller, are its own.
+    ///
+    /// # Errors
+    /// When the target does not answer as it should.
+    pub(super) fn another(&self, way: Way) -> Result<Device, ReproduceError> {
+        match way {
+            Way::Local => Ok(self.devices.local.clone()),
+            Way::Nvme | Way::Iscsi => self.target.connect(way, 1),
+        }
+    }
+}
+
 impl Measured {
     /// Processor time of a request here, in microseconds.
     pub(super) fn host_us(&self) -> f64 {
@@ -330,11 +380,13 @@ mod tests {
 
     #[test]
     fn shares_are_whole_channels() {
-        for count in 1..=CHANNELS {
-            assert_eq!(channels(share_of(count)), count);
+        for drive in [PM1725, Drive { name: "p3600", channels: 20, ..PM1725 }] {
+            for count in 1..=drive.channels {
+                assert_eq!(drive.channels(drive.share_of(count)), count);
+            }
+            assert!(drive.uri(drive.share_of(7)).parse::<BackendUri>().is_ok());
         }
-        assert_eq!(drive(share_of(1)), "model:pm1725*0.016666:memory:256MiB");
-        assert!(drive(share_of(7)).parse::<BackendUri>().is_ok());
+        assert_eq!(PM1725.uri(PM1725.share_of(1)), "model:pm1725*0.016666:memory:256MiB");
     }
 
     #[test]
@@ -344,12 +396,15 @@ mod tests {
             many_iops: PerWay { local: 500_000.0, nvme, iscsi },
             alone_us: even(alone_us),
         };
+        let fitting = |served, processors| PM1725.fitting(served, processors);
         assert_eq!(fitting(served(76_000.0, 400_000.0, 1.0), 2), 3);
         assert_eq!(fitting(served(400_000.0, 76_000.0, 1.0), 2), 3, "either way may be it");
         assert_eq!(fitting(served(500_000.0, 9_000.0, 1.0), 2), 1, "a channel is the least");
         let fast = Served { many_iops: even(9e6), alone_us: even(1.0) };
-        assert_eq!(fitting(fast, 64), CHANNELS);
+        assert_eq!(fitting(fast, 64), PM1725.channels);
         let slow = Served { alone_us: PerWay { iscsi: 40.0, ..even(1.0) }, ..fast };
         assert_eq!(fitting(slow, 2), 2, "50 000 alone, half of them");
+        let light = Drive { used: 0.25, ..PM1725 };
+        assert_eq!(light.fitting(slow, 2), 8, "a quarter of it is asked for");
     }
 }

@@ -123,7 +123,11 @@ struct Measured {
 }
 
 fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
-    let Some(mut bed) = Bed::new(session, flags)? else { return Ok(None) };
+    let drive = match flags.figure {
+        FigureName::KlimovicSharing => klimovic::sharing::DRIVE,
+        _ => bed::PM1725,
+    };
+    let Some(mut bed) = Bed::new(session, flags, drive)? else { return Ok(None) };
     let report = match flags.figure {
         FigureName::GuzFig2 => guz::fig2::run(&mut bed),
         FigureName::GuzFig3 => guz::fig3::run(&mut bed),
@@ -131,6 +135,7 @@ fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, 
         FigureName::GuzFig6 => guz::fig6::run(&mut bed),
         FigureName::GuzFig7 => guz::fig7::run(&mut bed),
         FigureName::GuzFig8 => guz::fig8::run(&mut bed),
+        FigureName::KlimovicSharing => klimovic::sharing::run(&mut bed),
         // Has no drive.
         FigureName::KlimovicFig3 => Ok(None),
     }?;

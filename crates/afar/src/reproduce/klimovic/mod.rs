@@ -7,4 +7,5 @@ mod cable;
 pub(super) mod fig3;
 mod paper;
 mod rungs;
+pub(super) mod sharing;
 mod tenants;

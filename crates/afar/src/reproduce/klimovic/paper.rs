@@ -17,3 +17,10 @@ pub(super) const JUMBO: [f64; 2] = [1.03, 1.12];
 pub(super) const AFFINITY: [f64; 3] = [1.21, 1.06, 1.11];
 /// Section 3.3: the tuned target over the one that it is out of the box, for 6 tenants.
 pub(super) const TUNED: f64 = 1.5;
+
+/// Section 4.2, Fig. 4: what iSCSI adds to the 95th percentile of an unloaded read of the store.
+pub(super) const P95_ADDED_US: f64 = 260.0;
+/// Section 4.2: share of the store's throughput that is lost on average, however many share.
+pub(super) const AVERAGE_LOST: f64 = 0.20;
+/// Section 4.2, Fig. 7: and at the tail, where 2 and 3 share.
+pub(super) const TAIL_LOST: [f64; 2] = [0.25, 0.55];
