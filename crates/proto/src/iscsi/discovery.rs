@@ -75,10 +75,12 @@ impl Session {
             self.reject(number, Reject::Protocol, out);
             return None;
         };
-        let mut asked = None;
+        let (mut asked, mut is_understood, mut is_refused) = (None, pairs.is_empty(), false);
         for (key, value) in pairs {
+            is_understood |= matches!(key, "SendTargets" | "MaxRecvDataSegmentLength");
             match key {
-                "SendTargets" => asked = Some(value.to_owned()),
+                "SendTargets" if is_wish(value) => asked = Some(value.to_owned()),
+                "SendTargets" => is_refused = true,
                 // It may be declared anew (13.12); nothing else is settled any more.
                 "MaxRecvDataSegmentLength" => {
                     let bytes = text::number(value).and_then(|bytes| u32::try_from(bytes).ok());
@@ -89,6 +91,14 @@ impl Session {
                 }
                 _ => text::push(&mut connection.text.answer, key, "NotUnderstood"),
             }
+        }
+        // 6.2 has NotUnderstood for every key. To initiators that know nothing but SendTargets, that
+        // is the end of the session (libiscsi); so a text that asks for nothing we have is refused
+        // as a whole, as Linux's target does.
+        if is_refused || !is_understood {
+            connection.text.answer.clear();
+            self.reject(number, Reject::Protocol, out);
+            return None;
         }
         if let Some(asked) = asked {
             return Some(Arrival::SendTargets(asked));
@@ -167,4 +177,10 @@ pub(crate) fn told(gathered: &[u8]) -> Result<Vec<TargetRecord>, Fatal> {
         }
     }
     Ok(targets)
+}
+
+// What SendTargets may ask for (Appendix C): all, this one, or one by its name (4.2.7.2).
+fn is_wish(value: &str) -> bool {
+    let is_name = ["iqn.", "eui.", "naa."].iter().any(|kind| value.starts_with(kind));
+    is_name || matches!(value, "" | "All")
 }

@@ -263,6 +263,19 @@ fn text_is_bounded_and_bears_its_tag() {
     let (_, got) = send(request, b"MaxBurstLength=512\0MaxRecvDataSegmentLength=511\0");
     let [_, Got::Data(text, true)] = &got[..] else { panic!("{got:?}") };
     assert_eq!(text, b"MaxBurstLength=NotUnderstood\0MaxRecvDataSegmentLength=Reject\0");
+    let nothing_we_have: [&[u8]; 4] = [
+        b"SendTargetsPlease=All\0",
+        b"SendTargets=Alle\0",
+        b"sENDtARGETS=aLL\0",
+        b"SendTargets=A\0MaxRecvDataSegmentLength=512\0",
+    ];
+    for text in nothing_we_have {
+        let (came, got) = send(request, text);
+        assert!(came.is_empty(), "{came:?}");
+        assert!(matches!(got[0], Got::Header(Header::Reject { reason: PROTOCOL, .. }, _)));
+    }
+    let (came, _) = send(request, b"SendTargets=All\0");
+    assert_eq!(came, [Came::SendTargets("All".to_owned())]);
     let (_, got) = send(request, b"no pair");
     assert!(matches!(got[0], Got::Header(Header::Reject { reason: PROTOCOL, .. }, _)));
     // More and more of one text.
