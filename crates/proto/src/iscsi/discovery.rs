@@ -92,9 +92,9 @@ impl Session {
                 _ => text::push(&mut connection.text.answer, key, "NotUnderstood"),
             }
         }
-        // 6.2 has NotUnderstood for every key. To initiators that know nothing but SendTargets, that
-        // is the end of the session (libiscsi); so a text that asks for nothing we have is refused
-        // as a whole, as Linux's target does.
+        // 6.2 has NotUnderstood for every key. To initiators that know nothing but SendTargets that
+        // is the end of the session (libiscsi): a text that asks for nothing we have is refused as
+        // a whole, as Linux's target does.
         if is_refused || !is_understood {
             connection.text.answer.clear();
             self.reject(number, Reject::Protocol, out);
