@@ -121,6 +121,44 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
 }
 
 #[test]
+fn what_is_sent_without_a_copy_arrives_whole() {
+    let words = [AFAR, "serve", "disk=memory:64MiB", "--zero-copy", "4KiB"];
+    let ways = ["--nvme", "127.0.0.1:0", "--iscsi", "127.0.0.1:0"];
+    let mut target = Launch::new(words.iter().chain(&ways)).start();
+    target.wait_for("--login");
+    let output = target.output();
+    let after = |words: &str| {
+        let address = output.split(words).nth(1).and_then(|rest| rest.split(' ').next());
+        address.expect("it says where").to_owned()
+    };
+    let nvme = format!("nvme+tcp://{}/{NQN}", after("serving at "));
+    let iscsi = format!("iscsi://{}/{IQN}", after("serving iSCSI at "));
+    for uri in [&nvme, &iscsi] {
+        let flags = ["--rw", "randrw", "--verify", "--bs", "64k", "--iodepth", "16"];
+        let flags = [&flags[..], &["--runtime", "500ms"]].concat();
+        let record = record(&bench_uri(uri, &flags).run().expect(0, uri).text());
+        let job = &record["jobs"][0];
+        assert!(job["read"]["total_ios"].as_u64().is_some_and(|count| count > 100), "{job}");
+        for wrong in ["failure_count", "lost_count", "misdirected_count", "torn_count"] {
+            assert_eq!(record["afar"][wrong], 0, "{uri}: {wrong}");
+        }
+    }
+    // Peers that take nothing more do not keep the target.
+    let flags = ["--bs", "128k", "--iodepth", "64", "--runtime", "600s"];
+    let loads = [&nvme, &iscsi].map(|uri| bench_uri(uri, &flags).start());
+    sleep(Duration::from_millis(400));
+    loads.iter().for_each(|load| load.signal("STOP"));
+    sleep(Duration::from_millis(100));
+    let began = Instant::now();
+    stop(target);
+    progress(&format!("flash: two peers that had stopped: gone in {:.1?}\n", began.elapsed()));
+    for load in loads {
+        load.signal("KILL");
+        load.wait();
+    }
+}
+
+#[test]
 fn a_load_that_is_interrupted_says_what_it_has_measured() {
     let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
     let load = bench(&address, &["--iodepth", "4", "--runtime", "600s"]).start();

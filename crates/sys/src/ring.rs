@@ -37,12 +37,14 @@ pub struct Completed {
     pub token: u64,
     /// Bytes moved, where any were to be.
     pub result: io::Result<u32>,
-    /// What it was given.
+    /// What it was given; with its last completion, if there are several.
     pub held: Held,
     /// The connection that was accepted.
     pub accepted: Option<OwnedFd>,
     /// The request goes on.
     pub has_more: bool,
+    /// For [`Ring::send_in_place`]: nothing has happened but that the memory is free again.
+    pub is_notice: bool,
 }
 
 /// What becomes of a stretch of a file.
@@ -127,6 +129,16 @@ impl Ring {
         let rest = &bytes[from..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Send::new(fd, rest.as_ptr(), length(rest)).flags(SEND_FLAGS).build();
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+    }
+
+    /// As [`Ring::send`], but without copying: two completions, of which the first says what was
+    /// sent and the second, a notice, brings the memory back when the peer has all of it. If it
+    /// cannot begin, there is only the first.
+    pub fn send_in_place(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>) {
+        let fd = types::Fd(socket.as_raw_fd());
+        let entry =
+            opcode::SendZc::new(fd, bytes.as_ptr(), length(&bytes)).flags(SEND_FLAGS).build();
         self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
     }
 
@@ -259,8 +271,9 @@ impl Ring {
         let place = &mut self.requests[index];
         let request = place.as_mut().expect("a request completes once");
         let (token, accepts) = (request.token, request.accepts);
-        let held = std::mem::replace(&mut request.held, Held::Nothing);
+        let mut held = Held::Nothing;
         if !has_more {
+            held = std::mem::replace(&mut request.held, Held::Nothing);
             *place = None;
             self.free.push(index);
         }
@@ -269,7 +282,8 @@ impl Ring {
         // SAFETY: accept's result is a new descriptor that nobody else knows of.
         let accepted =
             (accepts && result.is_ok()).then(|| unsafe { OwnedFd::from_raw_fd(entry.result()) });
-        Completed { token, result, held, accepted, has_more }
+        let is_notice = cqueue::notif(entry.flags());
+        Completed { token, result, held, accepted, has_more, is_notice }
     }
 
     fn push(
@@ -398,10 +412,24 @@ mod tests {
         let reader = std::thread::spawn(move || {
             let mut bytes = vec![0; (8 << 20) - 1];
             peer.read_exact(&mut bytes).expect("they come");
-            bytes
+            assert_eq!(bytes, all[1..]);
+            peer
         });
         assert_eq!(run(&mut ring).result.expect("it worked"), (8 << 20) - 1);
-        assert_eq!(reader.join().expect("it ends"), all[1..]);
+        let mut peer = reader.join().expect("it ends");
+        ring.send_in_place(&socket, 5, vec![9; 100_000]);
+        ring.poll().expect("it submits");
+        let mut bytes = vec![0; 100_000];
+        peer.read_exact(&mut bytes).expect("they come");
+        assert_eq!(bytes, [9; 100_000]);
+        let first = run(&mut ring);
+        assert_eq!((first.token, first.has_more, first.is_notice), (5, true, false));
+        assert_eq!(first.result.expect("it worked"), 100_000);
+        assert!(matches!(first.held, Held::Nothing), "the kernel has it");
+        let notice = run(&mut ring);
+        assert_eq!((notice.token, notice.has_more, notice.is_notice), (5, false, true));
+        assert!(matches!(notice.held, Held::Bytes(bytes) if bytes.len() == 100_000));
+        drop(peer);
         // The peer is gone; the listener's request is still there when the ring goes.
         ring.receive(&socket, 4, vec![0; 8], 0);
         assert_eq!(run(&mut ring).result.expect("it worked"), 0);

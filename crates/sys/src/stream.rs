@@ -27,6 +27,12 @@ pub fn shut(socket: &impl AsFd) {
     let _gone = shutdown(socket, Shutdown::Both);
 }
 
+/// The connection is over at once, and its peer sees a reset: nothing that was to be sent is kept
+/// (connecting to nowhere).
+pub fn abort(socket: &impl AsFd) {
+    let _no_connection = rustix::net::connect_unspec(socket);
+}
+
 /// What is still to be sent when it is closed is not sent: its peer sees a reset (SO_LINGER of 0).
 pub fn forget_unsent(socket: &impl AsFd) {
     let _no_socket = sockopt::set_socket_linger(socket, Some(Duration::ZERO));

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use measure::Duration;
+use measure::{Bytes, Duration};
 
 use crate::setting::socket_address;
 
@@ -47,6 +47,12 @@ pub(crate) struct ServeFlags {
     /// [default: 20us]
     #[arg(long, value_name = "TIME")]
     pub(crate) busy_poll: Option<Duration>,
+
+    /// Send what goes out at once in so many bytes or more without copying it: spares the memory
+    /// bus of a machine with a network card, and costs where packets stay in the machine
+    /// [default: all is copied]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) zero_copy: Option<Bytes>,
 
     /// Where what has been done can be read, in Prometheus' format, at /metrics; afar top shows it
     #[arg(long, value_name = "ADDRESS:PORT")]

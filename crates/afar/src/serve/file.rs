@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flash::target::IscsiAccess;
-use measure::Duration;
+use measure::{Bytes, Duration};
 use proto::iscsi::{Chap, Credentials, Secret};
 use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
@@ -36,6 +36,7 @@ struct Document {
     shards: Option<u16>,
     #[serde(default = "none")]
     busy_poll: String,
+    zero_copy: Option<String>,
     metrics: Option<String>,
     state: Option<PathBuf>,
     #[serde(default)]
@@ -133,6 +134,7 @@ fn parse(text: &str) -> Result<Plan, String> {
     let iscsi = document.iscsi.iter().map(address("iscsi")).collect::<Result<_, _>>()?;
     let chap = document.discovery_chap.as_ref().map(chap).transpose();
     let busy_poll = document.busy_poll.parse::<Duration>();
+    let zero_copy = document.zero_copy.as_deref().map(str::parse::<Bytes>).transpose();
     let portals = nvme.iter().map(portal).collect::<Result<Vec<_>, _>>()?;
     let (nvme, ana) = portals.into_iter().unzip();
     let fixed = Fixed {
@@ -141,6 +143,7 @@ fn parse(text: &str) -> Result<Plan, String> {
         discovery_chap: chap.map_err(|what| format!("discovery_chap: {what}"))?,
         shards: document.shards,
         busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
+        zero_copy: zero_copy.map_err(|error| format!("zero_copy: {error}"))?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
         state: document.state,
     };
@@ -277,7 +280,7 @@ mod tests {
     fn everything_can_be_said() {
         let plan = parse(
             "nvme = [\"0.0.0.0:4420\", { address = \"[::1]:4420\", ana = \"inaccessible\" }]\n\
-             shards = 2\nbusy_poll = \"50us\"\n\
+             shards = 2\nbusy_poll = \"50us\"\nzero_copy = \"16KiB\"\n\
              metrics = \"127.0.0.1:9420\"\nstate = \"/var/lib/afar\"\n\
              [[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
              allow = [\"nqn.a\", \"nqn.b\"]\nnamespaces = [ { id = 7, uri = \"memory:1MiB\" }, \
@@ -287,6 +290,7 @@ mod tests {
         assert_eq!((plan.fixed.nvme.len(), plan.fixed.shards), (2, Some(2)));
         assert_eq!(plan.ana, [AnaState::Optimized, AnaState::Inaccessible]);
         assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
+        assert_eq!(plan.fixed.zero_copy, Some(Bytes::from_kib(16)));
         assert_eq!(plan.fixed.state.as_deref(), Some(Path::new("/var/lib/afar")));
         let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
         assert_eq!(first.allow.as_ref().map(std::collections::BTreeSet::len), Some(2));

@@ -127,7 +127,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 }
 
 fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
-    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, .. } = &plan.fixed;
+    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, .. } = &plan.fixed;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
         nvme: nvme.clone(),
@@ -135,6 +135,7 @@ fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
         discovery_chap: discovery_chap.clone(),
         shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
         busy_poll: *busy_poll,
+        zero_copy: *zero_copy,
         traces,
         limits: flash::target::Limits::default(),
     };

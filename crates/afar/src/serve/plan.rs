@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flash::backend::BackendUri;
 use flash::target::{IscsiAccess, NAMESPACES_MAX, SHARDS_MAX};
-use measure::Duration;
+use measure::{Bytes, Duration};
 use proto::iscsi::{Chap, NAME_BYTES_MAX};
 use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
@@ -33,6 +33,8 @@ pub(crate) struct Fixed {
     /// As many as processors if `None`.
     pub(crate) shards: Option<u16>,
     pub(crate) busy_poll: Duration,
+    /// From how many bytes on answers are sent without copying them.
+    pub(crate) zero_copy: Option<Bytes>,
     pub(crate) metrics: Option<SocketAddr>,
     /// Directory for what is to outlive the process; beside each file if `None`.
     pub(crate) state: Option<PathBuf>,
@@ -88,6 +90,7 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
         (!flags.allow.is_empty(), "--allow"),
         (flags.shards.is_some(), "--shards"),
         (flags.busy_poll.is_some(), "--busy-poll"),
+        (flags.zero_copy.is_some(), "--zero-copy"),
         (flags.metrics.is_some(), "--metrics"),
         (flags.state.is_some(), "--state"),
     ];
@@ -120,6 +123,7 @@ impl Plan {
             discovery_chap: None,
             shards: flags.shards,
             busy_poll: flags.busy_poll.unwrap_or(BUSY_POLL),
+            zero_copy: flags.zero_copy,
             metrics: flags.metrics,
             state: flags.state.clone(),
         };
@@ -180,6 +184,7 @@ impl Fixed {
             ("discovery_chap", self.discovery_chap == other.discovery_chap),
             ("shards", self.shards == other.shards),
             ("busy_poll", self.busy_poll == other.busy_poll),
+            ("zero_copy", self.zero_copy == other.zero_copy),
             ("metrics", self.metrics == other.metrics),
             ("state", self.state == other.state),
         ];

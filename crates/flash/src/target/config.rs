@@ -46,6 +46,8 @@ pub struct TargetConfig {
     pub shards: u16,
     /// How long a shard looks for the next request before it sleeps, where that has paid.
     pub busy_poll: Duration,
+    /// Answers of so many bytes and more at once are sent without copying them; none if `None`.
+    pub zero_copy: Option<Bytes>,
     /// Counters say where the time of commands goes: `traced` and what follows it.
     pub traces: bool,
     /// Bounds.
@@ -60,6 +62,7 @@ impl Default for TargetConfig {
             discovery_chap: None,
             shards: 1,
             busy_poll: Duration::ZERO,
+            zero_copy: None,
             traces: false,
             limits: Limits::default(),
         }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use proto::iscsi::Task;
 use proto::nvme::Slot;
-use sys::ring::Ring;
+use sys::ring::{Completed, Held, Ring};
 
 use crate::jobs::{Ended, Jobs};
 use crate::pool::Pool;
@@ -126,10 +126,14 @@ pub(crate) struct Connection {
     /// Bytes received: those between the two places have not been read.
     input: Vec<u8>,
     unread: [usize; 2],
-    /// Bytes to send, and the memory that is not in use for that.
+    /// Bytes to send, and memory that is not in use for that.
     out: Vec<u8>,
-    spare: Vec<u8>,
-    is_sending: bool,
+    spares: Vec<Vec<u8>>,
+    /// Bytes that are being sent, if any are.
+    sending: Option<usize>,
+    /// What has been sent in place and is still in the kernel's use, and whether anything ever was.
+    lent: u32,
+    lends: bool,
     is_receiving: bool,
     /// Jobs that have not ended.
     pub(crate) jobs: u32,
@@ -145,6 +149,8 @@ const INPUT_BYTES: usize = 64 << 10;
 const OUT_BYTES: usize = 512 << 10;
 /// Memory for sending that is kept when it is empty.
 const OUT_KEPT_BYTES: usize = 1 << 20;
+/// Pieces of it.
+const SPARES_MAX: usize = 4;
 /// How long an initiator may say nothing before it is asked whether it is there, and how long it
 /// may take to answer.
 const SILENCE_NS: u64 = 30_000_000_000;
@@ -162,8 +168,10 @@ impl Connection {
             input: Vec::new(),
             unread: [0, 0],
             out: Vec::new(),
-            spare: Vec::new(),
-            is_sending: false,
+            spares: Vec::new(),
+            sending: None,
+            lent: 0,
+            lends: false,
             is_receiving: false,
             jobs: 0,
             is_placed: false,
@@ -182,15 +190,25 @@ impl Connection {
         }
     }
 
-    /// What was sent is gone.
-    pub(crate) fn sent(&mut self, bytes: Vec<u8>, result: &std::io::Result<u32>) {
-        self.is_sending = false;
-        if !matches!(result, Ok(count) if *count as usize == bytes.len()) {
-            self.close();
+    /// What was sent is gone, or its memory is free again.
+    pub(crate) fn sent(&mut self, completed: Completed) {
+        let Completed { result, held, has_more, is_notice, .. } = completed;
+        if is_notice {
+            self.lent -= 1;
+        } else {
+            self.lent += u32::from(has_more);
+            let all = self.sending.take();
+            if result.ok().map(|count| count as usize) != all {
+                self.close();
+            }
         }
-        self.spare = bytes;
-        self.spare.clear();
-        self.spare.shrink_to(OUT_KEPT_BYTES);
+        if let Held::Bytes(mut bytes) = held
+            && self.spares.len() < SPARES_MAX
+        {
+            bytes.clear();
+            bytes.shrink_to(OUT_KEPT_BYTES);
+            self.spares.push(bytes);
+        }
     }
 
     /// Reads what there is to read, as far as it can be answered.
@@ -252,7 +270,7 @@ impl Connection {
 
     /// Whether nothing of it is under way with the kernel or a backend, so that it can be moved.
     pub(crate) const fn is_movable(&self) -> bool {
-        self.is_placed && !self.is_sending && !self.is_receiving && self.jobs == 0
+        self.is_placed && self.is_idle()
     }
 
     /// It has come to the shard where it lives, and begins there.
@@ -306,17 +324,29 @@ impl Connection {
     }
 
     /// Lets the kernel have what is to be sent and room for what may come, and closes the socket
-    /// when it is time.
-    pub(crate) fn flush(&mut self, tokens: [u64; 2], ring: &mut Ring, now_ns: u64) {
+    /// when it is time. From `zero_copy` bytes on they are sent in place.
+    pub(crate) fn flush(
+        &mut self,
+        tokens: [u64; 2],
+        ring: &mut Ring,
+        zero_copy: usize,
+        now_ns: u64,
+    ) {
         if self.state == State::Closed {
             return;
         }
-        if !self.is_sending && !self.out.is_empty() {
-            let bytes = std::mem::replace(&mut self.out, std::mem::take(&mut self.spare));
-            ring.send(&self.socket, tokens[1], bytes, 0);
-            self.is_sending = true;
+        if self.sending.is_none() && !self.out.is_empty() {
+            let spare = self.spares.pop().unwrap_or_default();
+            let bytes = std::mem::replace(&mut self.out, spare);
+            self.sending = Some(bytes.len());
+            if bytes.len() >= zero_copy {
+                self.lends = true;
+                ring.send_in_place(&self.socket, tokens[1], bytes);
+            } else {
+                ring.send(&self.socket, tokens[1], bytes, 0);
+            }
         }
-        let is_sent = !self.is_sending && self.out.is_empty();
+        let is_sent = self.sending.is_none() && self.out.is_empty() && self.lent == 0;
         match self.state {
             State::Draining if is_sent && self.jobs == 0 => self.close(),
             State::Terminating { until_ns, .. } if until_ns <= now_ns => self.close(),
@@ -346,6 +376,10 @@ impl Connection {
         if self.state != State::Closed {
             self.state = State::Closed;
             sys::stream::shut(&self.socket);
+            // A peer that is silent would keep what it was lent for as long as TCP waits for it.
+            if self.lends {
+                sys::stream::abort(&self.socket);
+            }
         }
     }
 
@@ -378,8 +412,13 @@ impl Connection {
 
     /// Whether it can be freed.
     pub(crate) fn is_over(&self) -> bool {
-        let is_idle = !self.is_sending && !self.is_receiving && self.jobs == 0;
-        self.state == State::Closed && is_idle
+        self.state == State::Closed && self.is_idle()
+    }
+
+    // Nothing of it is with the kernel or a backend.
+    const fn is_idle(&self) -> bool {
+        let has_sent = self.sending.is_none() && self.lent == 0;
+        has_sent && !self.is_receiving && self.jobs == 0
     }
 
     /// Whether bytes wait that may now be read.

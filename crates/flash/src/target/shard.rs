@@ -64,6 +64,8 @@ pub(crate) struct Shard {
     stopping_ns: Option<u64>,
     now_ns: u64,
     idle: Idle,
+    /// From how many bytes on answers are sent in place.
+    zero_copy: usize,
     /// Some connection waits for memory.
     is_starving: bool,
     times: Times,
@@ -94,6 +96,10 @@ impl Shard {
             stopping_ns: None,
             now_ns: monotonic_ns(),
             idle,
+            zero_copy: seed
+                .config
+                .zero_copy
+                .map_or(usize::MAX, |least| usize::try_from(least.get()).unwrap_or(usize::MAX)),
             is_starving: false,
             times: Times::default(),
             resting: Vec::new(),
@@ -236,12 +242,11 @@ impl Shard {
 
     // Bytes of a connection have been received or sent.
     fn moved(&mut self, number: u32, completed: Completed) {
-        let Completed { token, result, held, .. } = completed;
-        let Held::Bytes(bytes) = held else { return };
+        let is_received = completed.token & KIND == RECEIVE;
         self.with(number, |connection, site| {
-            match token & KIND {
-                RECEIVE => connection.received(bytes, result),
-                _ => connection.sent(bytes, &result),
+            match (completed.held, is_received) {
+                (Held::Bytes(bytes), true) => connection.received(bytes, completed.result),
+                (held, _) => connection.sent(Completed { held, ..completed }),
             }
             connection.drive(site);
         });
@@ -354,7 +359,7 @@ impl Shard {
         let place = self.connections.get_mut(number as usize);
         let Some(connection) = place.and_then(Option::as_mut) else { return };
         let tokens = [RECEIVE, SEND].map(|kind| kind | u64::from(number));
-        connection.flush(tokens, &mut self.ring, self.now_ns);
+        connection.flush(tokens, &mut self.ring, self.zero_copy, self.now_ns);
         if connection.is_over() {
             self.free_connection(number);
         } else if connection.can_go_on() {
