@@ -111,16 +111,16 @@ impl Cable {
     }
 
     fn set(&self, end: End, address: &str, rung: Rung, all: usize) -> Result<(), ReproduceError> {
-        let on = if rung >= Rung::Offloads { "on" } else { "off" };
-        let mtu = if rung >= Rung::Jumbo { 9000 } else { 1500 };
-        let control = if rung >= Rung::Bbr && has_bbr() { BBR } else { "cubic" };
+        let on = if rung.has(Rung::Offloads) { "on" } else { "off" };
+        let mtu = if rung.has(Rung::Jumbo) { 9000 } else { 1500 };
+        let control = if rung.has(Rung::Bbr) && has_bbr() { BBR } else { "cubic" };
         self.run(end, &format!("ip addr add {address}/24 dev {INTERFACE}"))?;
         self.run(end, &format!("ip link set {INTERFACE} mtu {mtu} up"))?;
         self.run(end, &format!("ethtool -K {INTERFACE} tso {on} gso {on} gro {on}"))?;
         // By route: what a network may choose by itself is what the machine allows it.
         let route = format!("{NETWORK} dev {INTERFACE} proto kernel scope link src {address}");
         self.run(end, &format!("ip route replace {route} congctl {control}"))?;
-        if rung >= Rung::Affinity && all > 1 {
+        if rung.has(Rung::Affinity) && all > 1 {
             self.run(end, &format!("ethtool -L {INTERFACE} rx {all} tx {all}"))?;
             self.steer(end, all)?;
         }

@@ -1,10 +1,11 @@
-//! The rungs of the ladder, each on top of those before it.
+//! The rungs of the ladder. Those of the paper are each on top of those before it; what the paper
+//! could not try is each on top of all the paper's.
 
 use serde::Serialize;
 
 use super::paper;
 
-/// See the module's description: everything that is `>=` a rung has what it adds.
+/// See the module's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Rung {
@@ -15,12 +16,13 @@ pub(super) enum Rung {
     Affinity,
     Bbr,
     BusyPoll,
+    ZeroCopy,
     Connections,
     Nvme,
 }
 
 /// From the bottom.
-pub(super) const RUNGS: [Rung; 9] = [
+pub(super) const RUNGS: [Rung; 10] = [
     Rung::OneWorker,
     Rung::ManyWorkers,
     Rung::Offloads,
@@ -28,6 +30,7 @@ pub(super) const RUNGS: [Rung; 9] = [
     Rung::Affinity,
     Rung::Bbr,
     Rung::BusyPoll,
+    Rung::ZeroCopy,
     Rung::Connections,
     Rung::Nvme,
 ];
@@ -42,6 +45,17 @@ pub(super) fn so_many(tenants: usize) -> String {
 }
 
 impl Rung {
+    /// Whether it has what another rung, or itself, adds.
+    pub(super) fn has(self, other: Self) -> bool {
+        self == other || (other <= Self::Affinity && self > other)
+    }
+
+    /// Those it is on top of, the highest first.
+    pub(super) fn below(self) -> impl Iterator<Item = Self> {
+        let is_below = move |other: &Self| *other != self && self.has(*other);
+        RUNGS.into_iter().rev().filter(is_below)
+    }
+
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::OneWorker => "one worker, nothing tuned",
@@ -51,6 +65,7 @@ impl Rung {
             Self::Affinity => "workers pinned, XPS, RPS",
             Self::Bbr => "bbr in place of cubic",
             Self::BusyPoll => "busy polling, 50 µs",
+            Self::ZeroCopy => "sending without a copy",
             Self::Connections => "2 connections a session",
             Self::Nvme => "NVMe/TCP, 2 queues a host",
         }
@@ -66,6 +81,7 @@ impl Rung {
             Self::Affinity => "affinity",
             Self::Bbr => "bbr",
             Self::BusyPoll => "polling",
+            Self::ZeroCopy => "zero copy",
             Self::Connections => "2 conns",
             Self::Nvme => "NVMe",
         }

@@ -27,6 +27,8 @@ pub(super) struct Measured {
 /// Requests under way of a tenant.
 pub(super) const DEPTH: u16 = 32;
 const BUSY_POLL: &str = "50us";
+/// Sending in place costs two completions in place of one: not for what fits in a page.
+const ZERO_COPY: &str = "4KiB";
 const ISCSI_PORT: u16 = 3260;
 const NVME_PORT: u16 = 4420;
 /// Of a tenant's disk.
@@ -71,8 +73,11 @@ impl<'a> Target<'a> {
         command.arg("serve");
         let most = TENANTS.into_iter().max().unwrap_or(1);
         command.args((0..most).map(|tenant| format!("t{tenant}={DISK}")));
-        let workers = if rung >= Rung::ManyWorkers { processors } else { 1 };
+        let workers = if rung.has(Rung::ManyWorkers) { processors } else { 1 };
         command.args(["--shards", &workers.to_string(), "--busy-poll", busy_poll(rung)]);
+        if rung.has(Rung::ZeroCopy) {
+            command.args(["--zero-copy", ZERO_COPY]);
+        }
         let (flag, port) = match rung {
             Rung::Nvme => ("--nvme", NVME_PORT),
             _ => ("--iscsi", ISCSI_PORT),
@@ -90,7 +95,7 @@ impl<'a> Target<'a> {
         // What else it says is little and stays in the pipe, which has to stay open.
         child.0.stdout = Some(answers.into_inner());
         let target = Self { cable, rung, program, child };
-        if rung >= Rung::Affinity {
+        if rung.has(Rung::Affinity) {
             target.pin(processors);
         }
         Ok(target)
@@ -198,7 +203,7 @@ impl Tenant {
 }
 
 fn busy_poll(rung: Rung) -> &'static str {
-    if rung >= Rung::BusyPoll { BUSY_POLL } else { "0us" }
+    if rung.has(Rung::BusyPoll) { BUSY_POLL } else { "0us" }
 }
 
 fn start(mut command: Command) -> Result<Running, ReproduceError> {
