@@ -34,10 +34,12 @@ mod ideal;
 mod published;
 mod transport;
 
+mod catalog;
 mod protocol;
 mod sim;
 mod summary;
 
+pub use catalog::{Description, Transport};
 pub use error::SimError;
 pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
 pub use flow::{Flow, FlowRecord, Frame};

@@ -9,7 +9,7 @@ use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
 use crate::protocol::Protocol;
 use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, PFabric, Tcp, Transport};
+use crate::transport::{Datagrams, Ends, PFabric, Tcp};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -93,7 +93,7 @@ pub fn simulate_stranded(
     }
 }
 
-fn run<T: Transport>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError> {
+fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError> {
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
         Order::Sequence => order.sort_by_key(|&flow| net.flow(flow).start),

@@ -19,7 +19,7 @@ use crate::moment::Moment;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::Held;
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Packets of an epoch.
 const SLOTS: usize = 8;
@@ -233,7 +233,7 @@ impl Fastpass {
     }
 }
 
-impl Transport for Fastpass {
+impl Ends for Fastpass {
     fn begin(&mut self, net: &mut Net<'_>) {
         net.timer(net.now(), EPOCH, 0);
     }

@@ -15,7 +15,7 @@ use crate::moment::Moment;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Flows of so many packets or fewer start with a token for each.
 const FREE_TOKENS: u32 = 8;
@@ -229,7 +229,7 @@ impl PHost {
     }
 }
 
-impl Transport for PHost {
+impl Ends for PHost {
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let packets = net.frame.packets(net.flow(flow).bytes);
         let src = net.flow(flow).src;

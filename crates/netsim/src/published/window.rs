@@ -15,7 +15,7 @@ use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Which of the three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Window {
     }
 }
 
-impl Transport for Window {
+impl Ends for Window {
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let packets = net.frame.packets(net.flow(flow).bytes);
         let window = self.initial;

@@ -6,7 +6,7 @@ use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Packets each flow has received.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Datagrams {
     }
 }
 
-impl Transport for Datagrams {
+impl Ends for Datagrams {
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let &crate::Flow { src, dst, bytes, .. } = net.flow(flow);
         let packets = net.frame.packets(bytes);

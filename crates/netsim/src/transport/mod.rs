@@ -15,7 +15,7 @@ pub(crate) use tcp::Tcp;
 pub use tcp::TcpConfig;
 
 /// The two ends of every flow. Its methods are given the network to act on, one event at a time.
-pub(crate) trait Transport {
+pub(crate) trait Ends {
     /// The run begins.
     fn begin(&mut self, _: &mut Net<'_>) {}
     /// The sender of `flow` has its bytes.

@@ -18,7 +18,7 @@ use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Settings of pFabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl PFabric {
     }
 }
 
-impl Transport for PFabric {
+impl Ends for PFabric {
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let packets = net.frame.packets(net.flow(flow).bytes);
         let window = self.config.window;

@@ -21,7 +21,7 @@ use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Transport;
+use crate::transport::Ends;
 
 /// Settings of TCP and DCTCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,7 +291,7 @@ impl State {
     }
 }
 
-impl Transport for Tcp {
+impl Ends for Tcp {
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let packets = net.frame.packets(net.flow(flow).bytes);
         let window = f64::from(self.config.window);
