@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, Switching};
 use crate::protocol::{DCTCP_MARK_PACKETS, Protocol};
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{PFabricConfig, TcpConfig};
+use crate::transport::{PFabricConfig, PhostConfig, TcpConfig};
 
 /// A transport as its own paper has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +14,8 @@ use crate::transport::{PFabricConfig, TcpConfig};
 pub enum Transport {
     /// pFabric.
     PFabric,
+    /// pHost.
+    Phost,
     /// DCTCP.
     Dctcp,
     /// TCP.
@@ -35,7 +37,7 @@ pub struct Description {
 
 impl Transport {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::PFabric, Self::Dctcp, Self::Tcp];
+    pub const ALL: &'static [Self] = &[Self::PFabric, Self::Phost, Self::Dctcp, Self::Tcp];
 
     /// What there is to say of it.
     #[must_use]
@@ -46,6 +48,12 @@ impl Transport {
                 summary: "switches send and drop by what flows have left; hosts start at line rate",
                 paper: "Alizadeh et al., SIGCOMM 2013",
                 omits: "windows without a limit",
+            },
+            Self::Phost => Description {
+                name: "phost",
+                summary: "receivers hand out a token in the time of a packet; senders spend them",
+                paper: "Gao et al., CoNEXT 2015",
+                omits: "ways to choose other than the flow that lacks least",
             },
             Self::Dctcp => Description {
                 name: "dctcp",
@@ -75,6 +83,7 @@ impl Transport {
     pub fn fabric(self, topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
         let discipline = match self {
             Self::PFabric => Discipline::Urgency,
+            Self::Phost => Discipline::Levels,
             Self::Dctcp => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
             Self::Tcp => Discipline::DropTail,
         };
@@ -86,6 +95,7 @@ impl Transport {
     pub fn protocol(self, fabric: &Fabric) -> Protocol {
         match self {
             Self::PFabric => Protocol::PFabric(PFabricConfig::for_fabric(fabric)),
+            Self::Phost => Protocol::Phost(PhostConfig::for_fabric(fabric)),
             Self::Dctcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, true)),
             Self::Tcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, false)),
         }

@@ -31,6 +31,16 @@ struct Ledger {
     flying: u64,
 }
 
+/// Packets that are lost on purpose.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// Packets sent.
+    pub(crate) sent: u64,
+    /// Those of them that are lost.
+    pub(crate) numbers: Vec<u64>,
+}
+
 /// The network, its flows and what became of them, as transports see them.
 #[derive(Debug)]
 pub(crate) struct Net<'a> {
@@ -56,6 +66,8 @@ pub(crate) struct Net<'a> {
     pub(crate) delivered_packets: u64,
     /// When a flow last moved on.
     pub(crate) progress_at: Instant,
+    #[cfg(test)]
+    pub(crate) losses: Option<std::rc::Rc<std::cell::RefCell<Losses>>>,
 }
 
 impl<'a> Net<'a> {
@@ -94,6 +106,8 @@ impl<'a> Net<'a> {
             ended_count: 0,
             delivered_packets: 0,
             progress_at: Instant::ZERO,
+            #[cfg(test)]
+            losses: None,
         })
     }
 
@@ -144,6 +158,14 @@ impl<'a> Net<'a> {
             self.records[packet.flow as usize].sent += 1;
             if let Some(marks) = &mut self.stale_marks {
                 packet.is_marked = marks.take();
+            }
+        }
+        #[cfg(test)]
+        if let Some(losses) = &self.losses {
+            let mut losses = losses.borrow_mut();
+            losses.sent += 1;
+            if losses.numbers.contains(&(losses.sent - 1)) {
+                return;
             }
         }
         self.ledger.sent += u64::from(packet.bytes);
@@ -216,6 +238,13 @@ impl<'a> Net<'a> {
     /// How long `bytes` keep the link of `host`.
     pub(crate) fn host_time(&self, host: u32, bytes: u32) -> Duration {
         self.ports[host as usize].time(bytes)
+    }
+
+    /// When the link of `host` will have sent what waits for it.
+    pub(crate) fn host_clear_at(&self, host: u32) -> Instant {
+        let port = &self.ports[host as usize];
+        let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
+        port.free_at.max(self.now) + port.time(queued)
     }
 
     /// The receiver has every byte of `flow`.

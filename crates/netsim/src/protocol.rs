@@ -9,7 +9,7 @@ use crate::ideal::Ideal;
 use crate::published::Published;
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{PFabricConfig, TcpConfig};
+use crate::transport::{PFabricConfig, PhostConfig, TcpConfig};
 
 /// What the ends of flows do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum Protocol {
     AsPublished2016(Published),
     /// pFabric.
     PFabric(PFabricConfig),
+    /// pHost.
+    Phost(PhostConfig),
     /// TCP, or DCTCP if marks count.
     Tcp(TcpConfig),
 }
@@ -42,6 +44,12 @@ const TCP_TIMEOUT: Duration = Duration::from_ms(1);
 
 /// The timeout of pFabric in Gao et al. §4.
 const PFABRIC_TIMEOUT: Duration = Duration::from_us(45);
+
+/// Packets that need no token, and the timeout of a token, in Gao et al. §4.
+const PHOST_FREE: u32 = 8;
+const PHOST_TIMEOUT: Duration = Duration::from_ns(9_500);
+/// Round trips for which a silent flow is downgraded, which a token may take, too.
+const PHOST_DOWNGRADE: u64 = 3;
 
 impl Fabric {
     /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
@@ -69,13 +77,22 @@ impl Fabric {
     /// trip to the last in times of a packet.
     #[must_use]
     pub fn round_trip_packets(&self) -> u32 {
-        let last = self.topology.host_count() - 1;
-        let full = u64::from(self.frame.payload);
-        let flow = Flow { start: measure::Instant::ZERO, src: 0, dst: last, bytes: full };
-        let round_trip = Ideal::new(self).acknowledged(&flow).as_ps();
-        let rate = self.topology.links()[0].rate;
-        let packet = rate.transfer_time(Bytes::new(u64::from(self.frame.full()))).as_ps();
-        u32::try_from(round_trip.div_ceil(packet)).unwrap_or(u32::MAX)
+        let packets = self.round_trip().as_ps().div_ceil(self.packet_time().as_ps());
+        u32::try_from(packets).unwrap_or(u32::MAX)
+    }
+
+    /// A packet of the first host to the last, and the answer.
+    fn round_trip(&self) -> Duration {
+        let dst = self.topology.host_count() - 1;
+        let bytes = u64::from(self.frame.payload);
+        let flow = Flow { start: measure::Instant::ZERO, src: 0, dst, bytes };
+        Ideal::new(self).acknowledged(&flow)
+    }
+
+    /// A full packet on the first host's link.
+    fn packet_time(&self) -> Duration {
+        let full = Bytes::new(u64::from(self.frame.full()));
+        self.topology.links()[0].rate.transfer_time(full)
     }
 }
 
@@ -85,6 +102,25 @@ impl PFabricConfig {
     pub fn for_fabric(fabric: &Fabric) -> Self {
         let window = fabric.round_trip_packets().max(PFABRIC_WINDOW);
         Self { window, window_max: window + window / 4, timeout: PFABRIC_TIMEOUT }
+    }
+}
+
+impl PhostConfig {
+    /// The settings of Gao et al. §4, with packets and tokens that cover the round trip of
+    /// `fabric`, whose ports should be [`Discipline::Levels`].
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let packets = fabric.round_trip_packets().max(PHOST_FREE);
+        let round_trip = fabric.round_trip();
+        let spending = Duration::from_ps(fabric.packet_time().as_ps() * 3 / 2);
+        let downgrade = round_trip.saturating_mul(PHOST_DOWNGRADE);
+        Self {
+            free: packets,
+            expired: packets,
+            expiry: round_trip + spending,
+            downgrade,
+            timeout: downgrade.max(PHOST_TIMEOUT),
+        }
     }
 }
 

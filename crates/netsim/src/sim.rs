@@ -9,7 +9,7 @@ use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
 use crate::protocol::Protocol;
 use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, Ends, PFabric, Tcp};
+use crate::transport::{Datagrams, Ends, PFabric, Phost, Tcp};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -70,12 +70,17 @@ pub fn simulate_stranded(
         Protocol::AsPublished2016(_) => Order::Heap,
         _ => Order::Sequence,
     };
-    let net = Net::new(fabric, flows, order)?;
-    let count = flows.len();
+    run_protocol(Net::new(fabric, flows, order)?, fabric, protocol)
+}
+
+fn run_protocol(net: Net<'_>, fabric: &Fabric, protocol: Protocol) -> Result<Outcome, SimError> {
+    let count = net.flows.len();
+    let hosts = fabric.topology.host_count();
     let window = |kind| Window::new(kind, count);
     match protocol {
         Protocol::Datagrams => run(net, Datagrams::new(count)),
         Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
+        Protocol::Phost(config) => run(net, Phost::new(config, count, hosts)),
         Protocol::Tcp(config) => run(net, Tcp::new(config, count)),
         Protocol::AsPublished2016(published) => match published {
             Published::PFabric => run(net, window(WindowKind::PFabric)),
@@ -83,10 +88,7 @@ pub fn simulate_stranded(
                 let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
                 run(net, Fastpass::new(count, arbiter))
             }
-            Published::PHost => {
-                let hosts = fabric.topology.host_count();
-                run(net, PHost::new(count, hosts))
-            }
+            Published::PHost => run(net, PHost::new(count, hosts)),
             Published::Tcp => run(net, window(WindowKind::Tcp)),
             Published::Dctcp => run(net, window(WindowKind::Dctcp)),
         },
@@ -156,4 +158,59 @@ fn look(net: &Net<'_>) -> Result<(), SimError> {
         return Err(SimError::Livelock { at: net.progress_at, for_long: PATIENCE });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use measure::BitsPerSec;
+
+    use super::*;
+    use crate::fabric::Switching;
+    use crate::net::Losses;
+    use crate::{LeafSpine, Topology, Transport};
+
+    /// Runs `transport` with the packets lost that are sent as those numbers; how many are sent.
+    fn run_losing(transport: Transport, flows: &[Flow], numbers: &[u64]) -> u64 {
+        let shape = LeafSpine {
+            racks: 2,
+            hosts_per_rack: 2,
+            spines: 2,
+            host_rate: BitsPerSec::from_gbps(40),
+            spine_rate: BitsPerSec::from_gbps(40),
+            delays: [Duration::from_ns(200); 4],
+        };
+        let topology = Topology::leaf_spine(&shape).unwrap();
+        let fabric = transport.fabric(topology, Switching::CutThrough).unwrap();
+        let protocol = transport.protocol(&fabric);
+        let mut net = Net::new(&fabric, flows, Order::Sequence).unwrap();
+        let losses = Rc::new(RefCell::new(Losses { sent: 0, numbers: numbers.to_vec() }));
+        net.losses = Some(losses.clone());
+        let outcome = run_protocol(net, &fabric, protocol).and_then(Outcome::complete);
+        let name = transport.describe().name;
+        let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {numbers:?}: {error}"));
+        assert!(outcome.end < Instant::ZERO + Duration::from_ms(100), "{name}, {numbers:?}");
+        losses.take().sent
+    }
+
+    /// Among them are each SYN, request, token, grant, pull and the last acknowledgement.
+    #[test]
+    fn whichever_packet_is_lost_every_flow_finishes() {
+        for &transport in Transport::ALL {
+            for packets in [1, 2, 40] {
+                let bytes = packets * 1460 - 100;
+                let flow = |start, src| Flow { start, src, dst: 3, bytes };
+                let flows = [flow(Instant::ZERO, 0), flow(Instant::from_ns(700), 1)];
+                let sent = run_losing(transport, &flows, &[]);
+                for number in 0..sent {
+                    run_losing(transport, &flows, &[number]);
+                    run_losing(transport, &flows, &[number, number + 1]);
+                    // What is sent again for it is perhaps this.
+                    run_losing(transport, &flows, &[number, sent - 1, sent, sent + 1]);
+                }
+            }
+        }
+    }
 }

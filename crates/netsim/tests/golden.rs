@@ -6,14 +6,15 @@ use std::fmt::Write as _;
 use measure::{BitsPerSec, Duration};
 use netsim::traffic::Poisson;
 use netsim::{
-    DCTCP_MARK_PACKETS, Discipline, End, Fabric, LeafSpine, PFabricConfig, Protocol, Published,
-    Summary, Switching, TcpConfig, Topology, simulate,
+    End, LeafSpine, Protocol, Published, Summary, Switching, Topology, Transport, simulate,
 };
 use workload::{Sizes, SizesName};
 
 const TABLE: &str = "\
 pfabric: end 1082947236 ps, sum 18601754181 ps, \
  501646 events, 52217 packets, 13 drops, slowdown 1.0701
+phost: end 1091395914 ps, sum 19621796584 ps, \
+ 581451 events, 53365 packets, 35 drops, slowdown 1.0991
 dctcp: end 1412227709 ps, sum 26191397263 ps, \
  497525 events, 52052 packets, 13 drops, slowdown 3.3516
 tcp: end 1605433111 ps, sum 27326365662 ps, \
@@ -33,15 +34,11 @@ fn results_are_the_same_everywhere() {
     let rate = BitsPerSec::from_gbps(40);
     let delays = [10, 400, 400, 210].map(Duration::from_ns);
     let topology = Topology::leaf_spine(&LeafSpine::paper(rate, delays)).unwrap();
-    let fabric = |discipline| Fabric::new(topology.clone(), Switching::CutThrough, discipline);
-    let urgency = fabric(Discipline::Urgency);
-    let mark = fabric(Discipline::Mark { packets: DCTCP_MARK_PACKETS });
-    let drop_tail = fabric(Discipline::DropTail);
-    let mut cases = vec![
-        ("pfabric", Protocol::PFabric(PFabricConfig::for_fabric(&urgency)), urgency),
-        ("dctcp", Protocol::Tcp(TcpConfig::for_fabric(&mark, true)), mark),
-        ("tcp", Protocol::Tcp(TcpConfig::for_fabric(&drop_tail, false)), drop_tail),
-    ];
+    let mut cases = Vec::new();
+    for transport in Transport::ALL {
+        let fabric = transport.fabric(topology.clone(), Switching::CutThrough).unwrap();
+        cases.push((transport.describe().name, transport.protocol(&fabric), fabric));
+    }
     for (name, published) in [
         ("2016 pfabric", Published::PFabric),
         ("2016 phost", Published::PHost),

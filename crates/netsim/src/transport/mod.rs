@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod pfabric;
+mod phost;
 mod tcp;
 
 use crate::event::Timer;
@@ -11,6 +12,8 @@ use crate::packet::Packet;
 pub(crate) use datagrams::Datagrams;
 pub(crate) use pfabric::PFabric;
 pub use pfabric::PFabricConfig;
+pub(crate) use phost::Phost;
+pub use phost::PhostConfig;
 pub(crate) use tcp::Tcp;
 pub use tcp::TcpConfig;
 

@@ -1,10 +1,7 @@
 //! Random networks, buffers, loads and transports: every flow finishes, none faster than alone.
 
 use measure::{Bytes, Duration};
-use netsim::{
-    Balance, DCTCP_MARK_PACKETS, Discipline, Fabric, Ideal, LeafSpine, PFabricConfig, Protocol,
-    Switching, TcpConfig, Topology, simulate,
-};
+use netsim::{Balance, Ideal, LeafSpine, Switching, Topology, Transport, simulate};
 use workload::Draw;
 
 use crate::support::{flow, gbps};
@@ -36,21 +33,14 @@ fn whatever_the_network_every_flow_finishes() {
         let mut draw = Draw::new(seed);
         let topology = topology(&mut draw);
         let hosts = topology.host_count();
-        let kind = draw.below(3);
-        let discipline = match kind {
-            0 => Discipline::Urgency,
-            1 => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
-            _ => Discipline::DropTail,
-        };
+        let kind = draw.below(Transport::ALL.len() as u64);
+        let transport = Transport::ALL[usize::try_from(kind).unwrap_or(0)];
         let switching = [Switching::CutThrough, Switching::StoreAndForward];
         let switching = switching[usize::from(draw.below(2) == 1)];
-        let mut fabric = Fabric::new(topology, switching, discipline);
+        let mut fabric = transport.fabric(topology, switching).expect("it can be had anywhere");
         fabric.switch_port.buffer = Some(Bytes::new(1500 + draw.below(40_000)));
         fabric.balance = if draw.below(2) == 0 { Balance::Spray } else { Balance::Flow };
-        let protocol = match kind {
-            0 => Protocol::PFabric(PFabricConfig::for_fabric(&fabric)),
-            _ => Protocol::Tcp(TcpConfig::for_fabric(&fabric, kind == 1)),
-        };
+        let protocol = transport.protocol(&fabric);
         let span = 1 + draw.below(500_000_000);
         let host = |draw: &mut Draw, most| u32::try_from(draw.below(u64::from(most))).unwrap_or(0);
         let flows: Vec<_> = (0..1 + draw.below(60))
