@@ -3,8 +3,8 @@
 use measure::{BitsPerSec, Duration};
 use netsim::traffic::Poisson;
 use netsim::{
-    DCTCP_MARK_PACKETS, Discipline, Fabric, Flow, FlowRecord, LeafSpine, PFabricConfig, Protocol,
-    SimError, Switching, TcpConfig, Topology, simulate,
+    Fabric, Flow, FlowRecord, LeafSpine, Protocol, SimError, Switching, Topology, Transport,
+    simulate,
 };
 use serde_json::json;
 use workload::{Sizes, SizesName};
@@ -103,15 +103,12 @@ fn verdicts(pfabric: &[Sample]) -> Vec<Verdict> {
 }
 
 /// Transports, each on the network of Gao et al. §4 with the queues it asks for.
-fn variants() -> Result<[(&'static str, Fabric, Protocol); 3], SimError> {
+fn variants() -> Result<Vec<(&'static str, Fabric, Protocol)>, SimError> {
     let shape = LeafSpine::paper(BitsPerSec::from_gbps(GBPS), [Duration::from_ns(200); 4]);
     let topology = Topology::leaf_spine(&shape)?;
-    let fabric = |discipline| Fabric::new(topology.clone(), Switching::CutThrough, discipline);
-    let urgency = fabric(Discipline::Urgency);
-    let mark = fabric(Discipline::Mark { packets: DCTCP_MARK_PACKETS });
-    let drop_tail = fabric(Discipline::DropTail);
-    let pfabric = Protocol::PFabric(PFabricConfig::for_fabric(&urgency));
-    let dctcp = Protocol::Tcp(TcpConfig::for_fabric(&mark, true));
-    let tcp = Protocol::Tcp(TcpConfig::for_fabric(&drop_tail, false));
-    Ok([("pfabric", urgency, pfabric), ("dctcp", mark, dctcp), ("tcp", drop_tail, tcp)])
+    let variant = |transport: &Transport| {
+        let fabric = transport.fabric(topology.clone(), Switching::CutThrough)?;
+        Ok((transport.describe().name, fabric.clone(), transport.protocol(&fabric)))
+    };
+    Transport::ALL.iter().map(variant).collect()
 }
