@@ -3,10 +3,10 @@
 
 use crate::error::SimError;
 use crate::fabric::{Fabric, Switching};
-use crate::protocol::{DCTCP_MARK_PACKETS, Protocol};
+use crate::protocol::{DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{PFabricConfig, PhostConfig, TcpConfig};
+use crate::transport::{NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
 
 /// A transport as its own paper has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum Transport {
     PFabric,
     /// pHost.
     Phost,
+    /// NDP.
+    Ndp,
     /// DCTCP.
     Dctcp,
     /// TCP.
@@ -37,7 +39,8 @@ pub struct Description {
 
 impl Transport {
     /// All of them.
-    pub const ALL: &'static [Self] = &[Self::PFabric, Self::Phost, Self::Dctcp, Self::Tcp];
+    pub const ALL: &'static [Self] =
+        &[Self::PFabric, Self::Phost, Self::Ndp, Self::Dctcp, Self::Tcp];
 
     /// What there is to say of it.
     #[must_use]
@@ -54,6 +57,12 @@ impl Transport {
                 summary: "receivers hand out a token in the time of a packet; senders spend them",
                 paper: "Gao et al., CoNEXT 2015",
                 omits: "ways to choose other than the flow that lacks least",
+            },
+            Self::Ndp => Description {
+                name: "ndp",
+                summary: "switches cut payloads off instead of dropping packets; receivers pull",
+                paper: "Handley et al., SIGCOMM 2017",
+                omits: "priorities among a receiver's flows, ways that are given up",
             },
             Self::Dctcp => Description {
                 name: "dctcp",
@@ -84,6 +93,7 @@ impl Transport {
         let discipline = match self {
             Self::PFabric => Discipline::Urgency,
             Self::Phost => Discipline::Levels,
+            Self::Ndp => Discipline::Trim { packets: NDP_QUEUE_PACKETS },
             Self::Dctcp => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
             Self::Tcp => Discipline::DropTail,
         };
@@ -96,6 +106,7 @@ impl Transport {
         match self {
             Self::PFabric => Protocol::PFabric(PFabricConfig::for_fabric(fabric)),
             Self::Phost => Protocol::Phost(PhostConfig::for_fabric(fabric)),
+            Self::Ndp => Protocol::Ndp(NdpConfig::for_fabric(fabric)),
             Self::Dctcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, true)),
             Self::Tcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, false)),
         }

@@ -15,7 +15,7 @@ pub enum Switching {
     StoreAndForward,
 }
 
-/// Which of several ways as short as any a packet takes.
+/// Which of several ways as short as any a packet takes whose sender does not choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
     /// Each packet the next one, round robin for each link that leads into a switch.
@@ -65,6 +65,8 @@ pub struct PortStats {
     pub sent_bytes: u64,
     /// Packets dropped.
     pub dropped_packets: u64,
+    /// Packets whose payload was cut off.
+    pub trimmed_packets: u64,
     /// The most bytes that ever waited.
     pub queued_bytes_max: u64,
 }

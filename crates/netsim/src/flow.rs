@@ -26,7 +26,7 @@ pub struct FlowRecord {
     pub finished: Option<Instant>,
     /// Data packets sent, repeated ones included.
     pub sent: u32,
-    /// Data packets dropped.
+    /// Data packets dropped, or their payload.
     pub data_drops: u32,
     /// Other packets dropped.
     pub control_drops: u32,

@@ -13,7 +13,16 @@ pub(crate) enum Kind {
     Request,
     /// Leave to send: SYN-ACK, token, grant, pull, an arbiter's schedule.
     Grant,
+    /// What is left of data whose payload a switch cut off.
+    Header,
+    /// The receiver's word on a header, or on what it misses: to be sent again.
+    Nack,
+    /// A header on its way back to its sender.
+    Returned,
 }
+
+/// The way of packets that take whichever the network chooses.
+pub(crate) const ANY_WAY: u16 = u16::MAX;
 
 /// A packet. What `number` and `extra` say is between the two ends of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +38,9 @@ pub(crate) struct Packet {
     pub(crate) priority: u32,
     /// On the wire, header included.
     pub(crate) bytes: u32,
+    /// Which of the ways to `dst`, if the sender chose: at each switch with a choice the rest of
+    /// its division by the choices, and the quotient from there on.
+    pub(crate) way: u16,
     pub(crate) kind: Kind,
     /// Congestion was experienced.
     pub(crate) is_marked: bool,
@@ -45,6 +57,7 @@ impl Packet {
             rest: 0,
             priority: 0,
             bytes: net.frame.header,
+            way: ANY_WAY,
             kind,
             is_marked: false,
         }

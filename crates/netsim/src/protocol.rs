@@ -9,7 +9,7 @@ use crate::ideal::Ideal;
 use crate::published::Published;
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{PFabricConfig, PhostConfig, TcpConfig};
+use crate::transport::{NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
 
 /// What the ends of flows do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Protocol {
     PFabric(PFabricConfig),
     /// pHost.
     Phost(PhostConfig),
+    /// NDP.
+    Ndp(NdpConfig),
     /// TCP, or DCTCP if marks count.
     Tcp(TcpConfig),
 }
@@ -51,12 +53,24 @@ const PHOST_TIMEOUT: Duration = Duration::from_ns(9_500);
 /// Round trips for which a silent flow is downgraded, which a token may take, too.
 const PHOST_DOWNGRADE: u64 = 3;
 
+/// Data packets that wait at a port of NDP's switches.
+pub const NDP_QUEUE_PACKETS: u32 = 8;
+/// Handley et al. 2017, §3.2: long against any round trip, as only what headers miss needs it.
+const NDP_TIMEOUT: Duration = Duration::from_ms(1);
+
 impl Fabric {
     /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
     /// hosts drop and mark nothing, and send acknowledgements before data.
     #[must_use]
     pub fn new(topology: Topology, switching: Switching, discipline: Discipline) -> Self {
-        let port = PortConfig { discipline, buffer: Some(BUFFER) };
+        let buffer = match discipline {
+            // As much again for headers.
+            Discipline::Trim { packets } => {
+                Bytes::new(2 * u64::from(packets) * u64::from(Frame::default().full()))
+            }
+            _ => BUFFER,
+        };
+        let port = PortConfig { discipline, buffer: Some(buffer) };
         let own = match discipline {
             Discipline::Urgency => Discipline::Urgency,
             _ => Discipline::Levels,
@@ -121,6 +135,19 @@ impl PhostConfig {
             downgrade,
             timeout: downgrade.max(PHOST_TIMEOUT),
         }
+    }
+}
+
+impl NdpConfig {
+    /// NDP for `fabric`, whose switches' ports should be [`Discipline::Trim`].
+    ///
+    /// The window fills the round trip, and the queue that a full network has.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let turns = u64::from(fabric.topology.host_count());
+        let timeout = fabric.packet_time().saturating_mul(turns);
+        let window = fabric.round_trip_packets() + NDP_QUEUE_PACKETS;
+        Self { window, timeout: timeout.max(NDP_TIMEOUT) }
     }
 }
 

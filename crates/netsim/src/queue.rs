@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::Packets;
+use crate::packet::{Kind, Packets};
 
 /// How packets wait at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,16 @@ pub enum Discipline {
     Urgency,
     /// Levels of priority, each in order of arrival; what does not fit is dropped.
     Levels,
+    /// NDP: so many data packets wait, and of one more only the header goes on. Headers wait
+    /// apart and are sent first, up to ten in a row; one that does not fit returns to its sender.
+    Trim {
+        /// The most data packets that wait.
+        packets: u32,
+    },
 }
+
+/// Headers that are sent in a row while data waits (Handley et al. 2017, §3.1).
+const HEADERS_IN_A_ROW: u32 = 10;
 
 /// Levels of `Discipline::Levels`.
 pub(crate) const LEVELS: usize = 8;
@@ -32,6 +41,15 @@ pub(crate) enum Queue {
     Fifo(VecDeque<u32>),
     Urgency(Vec<Entry>),
     Levels(Box<[VecDeque<u32>; LEVELS]>),
+    Trim(Box<Trim>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Trim {
+    headers: VecDeque<u32>,
+    data: VecDeque<u32>,
+    /// Headers since data was last sent, or had none waiting.
+    in_a_row: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +65,7 @@ impl Queue {
             Discipline::DropTail | Discipline::Mark { .. } => Self::Fifo(VecDeque::new()),
             Discipline::Urgency => Self::Urgency(Vec::new()),
             Discipline::Levels => Self::Levels(Box::default()),
+            Discipline::Trim { .. } => Self::Trim(Box::default()),
         }
     }
 
@@ -55,6 +74,7 @@ impl Queue {
             Self::Fifo(fifo) => fifo.len(),
             Self::Urgency(entries) => entries.len(),
             Self::Levels(levels) => levels.iter().map(VecDeque::len).sum(),
+            Self::Trim(trim) => trim.headers.len() + trim.data.len(),
         }
     }
 
@@ -63,6 +83,7 @@ impl Queue {
             Self::Fifo(fifo) => fifo.is_empty(),
             Self::Urgency(entries) => entries.is_empty(),
             Self::Levels(levels) => levels.iter().all(VecDeque::is_empty),
+            Self::Trim(trim) => trim.headers.is_empty() && trim.data.is_empty(),
         }
     }
 
@@ -76,6 +97,10 @@ impl Queue {
             Self::Levels(levels) => {
                 levels[(packet.priority as usize).min(LEVELS - 1)].push_back(index);
             }
+            Self::Trim(trim) => match packet.kind {
+                Kind::Data => trim.data.push_back(index),
+                _ => trim.headers.push_back(index),
+            },
         }
     }
 
@@ -85,6 +110,24 @@ impl Queue {
             Self::Fifo(fifo) => fifo.pop_front(),
             Self::Urgency(entries) => pop_urgent(entries),
             Self::Levels(levels) => levels.iter_mut().find_map(VecDeque::pop_front),
+            Self::Trim(trim) => trim.pop(),
+        }
+    }
+
+    /// Data packets that wait where headers wait apart.
+    #[inline]
+    pub(crate) fn data_len(&self) -> usize {
+        match self {
+            Self::Trim(trim) => trim.data.len(),
+            _ => 0,
+        }
+    }
+
+    /// Takes the last data packet, where headers wait apart.
+    pub(crate) fn pop_data(&mut self) -> Option<u32> {
+        match self {
+            Self::Trim(trim) => trim.data.pop_back(),
+            _ => None,
         }
     }
 
@@ -105,7 +148,19 @@ impl Queue {
                 let level = packets.get(latest).priority as usize;
                 levels[level.min(LEVELS - 1)].pop_back()
             }
+            Self::Trim(trim) => trim.data.pop_back().or_else(|| trim.headers.pop_back()),
         }
+    }
+}
+
+impl Trim {
+    fn pop(&mut self) -> Option<u32> {
+        if self.data.is_empty() || (self.in_a_row < HEADERS_IN_A_ROW && !self.headers.is_empty()) {
+            self.in_a_row = if self.data.is_empty() { 0 } else { self.in_a_row + 1 };
+            return self.headers.pop_front();
+        }
+        self.in_a_row = 0;
+        self.data.pop_front()
     }
 }
 

@@ -223,6 +223,18 @@ impl Topology {
         path
     }
 
+    /// Ways from `src` to `dst`, as packets name them.
+    pub(crate) fn way_count(&self, src: u32, dst: u32) -> u16 {
+        let mut count = 1_u32;
+        let mut link = self.links[src as usize];
+        while let Node::Switch(switch) = link.to {
+            let group = self.ways(switch, dst);
+            count = count.saturating_mul(group.count);
+            link = self.links[self.port(group, 0) as usize];
+        }
+        u16::try_from(count).unwrap_or(u16::MAX).min(u16::MAX - 1)
+    }
+
     /// The ports from `switch` to `dst`.
     #[inline]
     pub(crate) fn ways(&self, switch: u32, dst: u32) -> Group {

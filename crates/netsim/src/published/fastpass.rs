@@ -256,6 +256,8 @@ impl Ends for Fastpass {
             Kind::Grant => self.follow(net, &packet),
             Kind::Data => self.data(net, &packet),
             Kind::Ack => self.ack(net, &packet),
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

@@ -281,6 +281,8 @@ impl Ends for PHost {
                     self.send_later(net, host);
                 }
             }
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

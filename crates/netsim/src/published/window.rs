@@ -176,6 +176,8 @@ impl Ends for Window {
                 net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
             }
             Kind::Grant => self.send_pending(net, packet.flow),
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the ends of a flow do.
 
 mod datagrams;
+mod ndp;
 mod pfabric;
 mod phost;
 mod tcp;
@@ -10,6 +11,8 @@ use crate::net::Net;
 use crate::packet::Packet;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use ndp::Ndp;
+pub use ndp::NdpConfig;
 pub(crate) use pfabric::PFabric;
 pub use pfabric::PFabricConfig;
 pub(crate) use phost::Phost;

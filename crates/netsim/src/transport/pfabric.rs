@@ -170,6 +170,8 @@ impl Ends for PFabric {
                 self.send(net, packet.flow);
                 self.arm(net, packet.flow);
             }
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

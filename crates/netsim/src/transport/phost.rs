@@ -342,6 +342,8 @@ impl Ends for Phost {
                     net.finished(packet.flow);
                 }
             }
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

@@ -324,6 +324,8 @@ impl Ends for Tcp {
                     self.arm(net, packet.flow);
                 }
             }
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
         }
     }
 

@@ -53,10 +53,23 @@ fn whatever_the_network_every_flow_finishes() {
             .collect();
         let outcome = simulate(&fabric, protocol, &flows)
             .unwrap_or_else(|error| panic!("seed {seed}, {protocol:?}: {error}"));
+        if transport == Transport::Ndp {
+            // Its senders spray whatever the network does.
+            fabric.balance = Balance::Spray;
+        }
         let ideal = Ideal::new(&fabric);
         for (record, flow) in outcome.records.iter().zip(&flows) {
             let took = record.received.expect("it finished") - flow.start;
-            assert!(took >= ideal.received(flow), "seed {seed}: {flow:?} took {took}");
+            let mut least = ideal.received(flow);
+            if record.sent > fabric.frame.packets(flow.bytes) {
+                // A full packet came last in place of the short one. With cut-through its header
+                // goes on from a slow link while the rest is still to come.
+                let path = fabric.topology.path(flow.src, flow.dst);
+                let full = Bytes::new(u64::from(fabric.frame.full()));
+                let slowest = path.iter().map(|link| link.rate.transfer_time(full)).max();
+                least = least.saturating_sub(slowest.unwrap_or_default());
+            }
+            assert!(took >= least, "seed {seed}, {transport:?}: {flow:?} took {took} of {least}");
         }
     }
 }

@@ -8,14 +8,17 @@
 //! 3. A link carries one packet at a time. With cut-through a switch hands a packet on when its
 //!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
 
+mod published;
+mod trim;
+
 use measure::{Duration, Instant};
 
 use crate::error::SimError;
 use crate::event::{Events, Order, SERVE, Timer, What};
 use crate::fabric::{Balance, Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord, Frame};
-use crate::moment::{Moment, seconds};
-use crate::packet::{Kind, Packet, Packets};
+use crate::moment::seconds;
+use crate::packet::{ANY_WAY, Kind, Packet, Packets};
 use crate::port::Port;
 use crate::queue::Discipline;
 use crate::stale::StaleMarks;
@@ -179,12 +182,6 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// A packet that was sent comes to wait at its host's port.
-    pub(crate) fn queue(&mut self, port: u32, packet: u32) {
-        self.ledger.flying -= u64::from(self.packets.get(packet).bytes);
-        self.enqueue(port, packet);
-    }
-
     /// Sets a timer; `kind` orders timers of one instant.
     pub(crate) fn timer(&mut self, at: Instant, kind: u8, of: u32) {
         self.add(
@@ -194,45 +191,12 @@ impl<'a> Net<'a> {
         );
     }
 
-    /// Now.
-    pub(crate) const fn moment(&self) -> Moment {
-        Moment { at: self.now, sum: self.now_sum }
-    }
-
-    /// Sets a timer for `moment`, which may have passed if the order is the heap's.
-    pub(crate) fn timer_at(&mut self, moment: Moment, timer: Timer) {
-        self.add(moment.at, moment.sum, What::Timer(timer));
-    }
-
-    /// Sets a timer for a picosecond after `moment`.
-    pub(crate) fn timer_past(&mut self, moment: Moment, timer: Timer) {
-        const PAST: Duration = Duration::from_ps(1);
-        let Moment { at, sum } = moment.after(PAST, 1);
-        self.add(at, sum, What::Timer(timer));
-    }
-
-    /// Sets a timer for a picosecond after everything that waits at `host` will be sent.
-    pub(crate) fn timer_past_queue(&mut self, host: u32, timer: Timer) {
-        let port = &self.ports[host as usize];
-        let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
-        let free = match port.is_called {
-            true => Moment { at: port.free_at, sum: port.free_sum },
-            false => self.moment(),
-        };
-        self.timer_past(free.after(port.time(queued), 1), timer);
-    }
-
     /// Adds an event, whose time is `sum` where sums decide.
     fn add(&mut self, at: Instant, sum: f64, what: What) {
         match self.order {
             Order::Heap => self.events.add_published(at, sum, what),
             Order::Sequence => self.events.add(at, what),
         }
-    }
-
-    /// Whether `host` is sending.
-    pub(crate) fn host_is_busy(&self, host: u32) -> bool {
-        self.ports[host as usize].is_called
     }
 
     /// How long `bytes` keep the link of `host`.
@@ -245,6 +209,11 @@ impl<'a> Net<'a> {
         let port = &self.ports[host as usize];
         let queued = u32::try_from(port.queued_bytes).unwrap_or(u32::MAX);
         port.free_at.max(self.now) + port.time(queued)
+    }
+
+    /// Ways of packets from `src` to `dst`.
+    pub(crate) fn way_count(&self, src: u32, dst: u32) -> u16 {
+        self.topology.way_count(src, dst)
     }
 
     /// The receiver has every byte of `flow`.
@@ -292,15 +261,6 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// A data packet is gone.
-    fn free_mark(&mut self, packet: &Packet) {
-        if let Some(marks) = &mut self.stale_marks
-            && packet.kind == Kind::Data
-        {
-            marks.give(packet.is_marked);
-        }
-    }
-
     /// Whether a port was called at this instant and has not been served.
     pub(crate) const fn has_called(&self) -> bool {
         !self.called.is_empty()
@@ -339,6 +299,11 @@ impl<'a> Net<'a> {
         let group = self.topology.ways(switch, held.dst);
         let choice = if group.count == 1 {
             0
+        } else if held.way != ANY_WAY {
+            let count = u16::try_from(group.count).unwrap_or(u16::MAX);
+            let way = held.way;
+            self.packets.get_mut(packet).way = way / count;
+            u32::from(way % count)
         } else if self.balance == Balance::Spray {
             let turn = from.sprayed;
             from.sprayed = turn.wrapping_add(1);
@@ -386,24 +351,6 @@ impl<'a> Net<'a> {
         self.events.add(there, arrival(port, index, packet));
     }
 
-    /// The same now, with the sums and the events of `Order::Heap`.
-    fn transmit_published(&mut self, index: u32, packet: u32) {
-        let bytes = self.packets.get(packet).bytes;
-        self.ledger.flying += u64::from(bytes);
-        let port = &mut self.ports[index as usize];
-        port.stats.sent_packets += 1;
-        port.stats.sent_bytes += u64::from(bytes);
-        let time = port.time(bytes);
-        let ahead = port.ahead(time);
-        port.is_called = true;
-        (port.free_at, port.free_sum) = (self.now + time, self.now_sum + seconds(time));
-        let serve = What::Serve { port: index };
-        self.events.add_published(port.free_at, port.free_sum, serve);
-        let there = self.now + ahead + port.delay;
-        let there_sum = self.now_sum + seconds(ahead) + seconds(port.delay);
-        self.events.add_published(there, there_sum, arrival(port, index, packet));
-    }
-
     fn enqueue(&mut self, index: u32, packet: u32) {
         let port = &mut self.ports[index as usize];
         let held = self.packets.get(packet);
@@ -415,7 +362,20 @@ impl<'a> Net<'a> {
             self.transmit(index, packet, start);
             return;
         }
-        let bytes = u64::from(held.bytes);
+        if let Discipline::Trim { packets } = port.discipline
+            && !self.has_room(index, packet, packets)
+        {
+            self.trim(index, packet, packets);
+            return;
+        }
+        self.admit(index, packet);
+    }
+
+    /// Lets a packet wait at a port, and drops what is then too much.
+    #[inline]
+    fn admit(&mut self, index: u32, packet: u32) {
+        let port = &mut self.ports[index as usize];
+        let bytes = u64::from(self.packets.get(packet).bytes);
         port.queue.push(packet, &self.packets);
         port.queued_bytes += bytes;
         self.ledger.queued += bytes;
@@ -450,18 +410,23 @@ impl<'a> Net<'a> {
         while self.ports[index as usize].queued_bytes > self.ports[index as usize].buffer {
             let port = &mut self.ports[index as usize];
             let Some(victim) = port.queue.victim(latest, &self.packets) else { return };
-            let victim = self.packets.take(victim);
-            port.queued_bytes -= u64::from(victim.bytes);
-            port.stats.dropped_packets += 1;
-            self.free_mark(&victim);
-            self.ledger.queued -= u64::from(victim.bytes);
-            self.ledger.dropped += u64::from(victim.bytes);
-            let record = &mut self.records[victim.flow as usize];
-            if victim.kind == Kind::Data {
-                record.data_drops += 1;
-            } else {
-                record.control_drops += 1;
-            }
+            let bytes = u64::from(self.packets.get(victim).bytes);
+            port.queued_bytes -= bytes;
+            self.ledger.queued -= bytes;
+            self.discard(index, victim);
+        }
+    }
+
+    /// Drops a packet that does not wait anywhere.
+    fn discard(&mut self, index: u32, packet: u32) {
+        let victim = self.packets.take(packet);
+        self.ports[index as usize].stats.dropped_packets += 1;
+        self.free_mark(&victim);
+        self.ledger.dropped += u64::from(victim.bytes);
+        let record = &mut self.records[victim.flow as usize];
+        match victim.kind {
+            Kind::Data => record.data_drops += 1,
+            _ => record.control_drops += 1,
         }
     }
 
