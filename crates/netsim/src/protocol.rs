@@ -73,6 +73,7 @@ impl Fabric {
         let port = PortConfig { discipline, buffer: Some(buffer) };
         let own = match discipline {
             Discipline::Urgency => Discipline::Urgency,
+            Discipline::Trim { .. } => Discipline::Turns,
             _ => Discipline::Levels,
         };
         Self {

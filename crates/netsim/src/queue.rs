@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::packet::{Kind, Packets};
+use crate::packet::{Kind, Packet, Packets};
 
 /// How packets wait at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum Discipline {
         /// The most data packets that wait.
         packets: u32,
     },
+    /// Headers first, then a packet of each flow in turn; what does not fit is dropped.
+    Turns,
 }
 
 /// Headers that are sent in a row while data waits (Handley et al. 2017, §3.1).
@@ -42,6 +44,15 @@ pub(crate) enum Queue {
     Urgency(Vec<Entry>),
     Levels(Box<[VecDeque<u32>; LEVELS]>),
     Trim(Box<Trim>),
+    Turns(Box<Turns>),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    headers: VecDeque<u32>,
+    /// Flows with packets that wait, the next one first.
+    flows: VecDeque<(u32, VecDeque<u32>)>,
+    count: usize,
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +77,7 @@ impl Queue {
             Discipline::Urgency => Self::Urgency(Vec::new()),
             Discipline::Levels => Self::Levels(Box::default()),
             Discipline::Trim { .. } => Self::Trim(Box::default()),
+            Discipline::Turns => Self::Turns(Box::default()),
         }
     }
 
@@ -75,6 +87,7 @@ impl Queue {
             Self::Urgency(entries) => entries.len(),
             Self::Levels(levels) => levels.iter().map(VecDeque::len).sum(),
             Self::Trim(trim) => trim.headers.len() + trim.data.len(),
+            Self::Turns(turns) => turns.headers.len() + turns.count,
         }
     }
 
@@ -84,6 +97,7 @@ impl Queue {
             Self::Urgency(entries) => entries.is_empty(),
             Self::Levels(levels) => levels.iter().all(VecDeque::is_empty),
             Self::Trim(trim) => trim.headers.is_empty() && trim.data.is_empty(),
+            Self::Turns(turns) => turns.headers.is_empty() && turns.flows.is_empty(),
         }
     }
 
@@ -101,6 +115,10 @@ impl Queue {
                 Kind::Data => trim.data.push_back(index),
                 _ => trim.headers.push_back(index),
             },
+            Self::Turns(turns) => match packet.kind {
+                Kind::Data => turns.push(packet.flow, index),
+                _ => turns.headers.push_back(index),
+            },
         }
     }
 
@@ -111,6 +129,7 @@ impl Queue {
             Self::Urgency(entries) => pop_urgent(entries),
             Self::Levels(levels) => levels.iter_mut().find_map(VecDeque::pop_front),
             Self::Trim(trim) => trim.pop(),
+            Self::Turns(turns) => turns.headers.pop_front().or_else(|| turns.pop()),
         }
     }
 
@@ -149,7 +168,42 @@ impl Queue {
                 levels[level.min(LEVELS - 1)].pop_back()
             }
             Self::Trim(trim) => trim.data.pop_back().or_else(|| trim.headers.pop_back()),
+            Self::Turns(turns) => turns.take(packets.get(latest)),
         }
+    }
+}
+
+impl Turns {
+    fn push(&mut self, flow: u32, index: u32) {
+        self.count += 1;
+        match self.flows.iter_mut().find(|(other, _)| *other == flow) {
+            Some((_, waiting)) => waiting.push_back(index),
+            None => self.flows.push_back((flow, VecDeque::from([index]))),
+        }
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let (flow, mut waiting) = self.flows.pop_front()?;
+        let index = waiting.pop_front()?;
+        self.count -= 1;
+        if !waiting.is_empty() {
+            self.flows.push_back((flow, waiting));
+        }
+        Some(index)
+    }
+
+    /// Takes what came last, which was `packet`.
+    fn take(&mut self, packet: &Packet) -> Option<u32> {
+        if packet.kind != Kind::Data {
+            return self.headers.pop_back();
+        }
+        let place = self.flows.iter().position(|(flow, _)| *flow == packet.flow)?;
+        let index = self.flows[place].1.pop_back()?;
+        self.count -= 1;
+        if self.flows[place].1.is_empty() {
+            self.flows.remove(place);
+        }
+        Some(index)
     }
 }
 

@@ -15,8 +15,8 @@ pfabric: end 1082947236 ps, sum 18601754181 ps, \
  501646 events, 52217 packets, 13 drops, slowdown 1.0701
 phost: end 1091395914 ps, sum 19621796584 ps, \
  581451 events, 53365 packets, 35 drops, slowdown 1.0991
-ndp: end 1066576265 ps, sum 20566170393 ps, \
- 575348 events, 52052 packets, 0 drops, slowdown 1.3694
+ndp: end 1066876265 ps, sum 20440950530 ps, \
+ 574355 events, 52052 packets, 0 drops, slowdown 1.2229
 dctcp: end 1412227709 ps, sum 26191397263 ps, \
  497525 events, 52052 packets, 13 drops, slowdown 3.3516
 tcp: end 1605433111 ps, sum 27326365662 ps, \

@@ -8,6 +8,9 @@
 //! goes with the answer. A header that found no room returns: if no answers are on their way its
 //! packet is sent again at once, or else with the next pull. What all this misses a timeout finds.
 //!
+//! A host's own queue sends of its flows in turn, as in its authors' simulator (htsim): else a
+//! short flow would wait for the windows of all that began before it.
+//!
 //! Left out: priorities among a receiver's flows, and ways that are given up because they lose
 //! more than others.
 //!

@@ -8,6 +8,7 @@
 
 mod case;
 mod compare;
+mod htsim;
 
 use netsim::Published;
 
