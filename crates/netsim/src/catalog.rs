@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, Switching};
 use crate::protocol::{DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+use crate::transport::{HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
 
 /// A transport as its own paper has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,6 +18,8 @@ pub enum Transport {
     Phost,
     /// NDP.
     Ndp,
+    /// Homa.
+    Homa,
     /// DCTCP.
     Dctcp,
     /// TCP.
@@ -40,7 +42,7 @@ pub struct Description {
 impl Transport {
     /// All of them.
     pub const ALL: &'static [Self] =
-        &[Self::PFabric, Self::Phost, Self::Ndp, Self::Dctcp, Self::Tcp];
+        &[Self::PFabric, Self::Phost, Self::Ndp, Self::Homa, Self::Dctcp, Self::Tcp];
 
     /// What there is to say of it.
     #[must_use]
@@ -63,6 +65,12 @@ impl Transport {
                 summary: "switches cut payloads off instead of dropping packets; receivers pull",
                 paper: "Handley et al., SIGCOMM 2017",
                 omits: "priorities among a receiver's flows, ways that are given up",
+            },
+            Self::Homa => Description {
+                name: "homa",
+                summary: "short messages at once, long ones as receivers grant; eight priorities",
+                paper: "Montazeri et al., SIGCOMM 2018",
+                omits: "replies, BUSY, marked incasts, an oldest message out of turn",
             },
             Self::Dctcp => Description {
                 name: "dctcp",
@@ -92,12 +100,13 @@ impl Transport {
     pub fn fabric(self, topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
         let discipline = match self {
             Self::PFabric => Discipline::Urgency,
-            Self::Phost => Discipline::Levels,
+            Self::Phost | Self::Homa => Discipline::Levels,
             Self::Ndp => Discipline::Trim { packets: NDP_QUEUE_PACKETS },
             Self::Dctcp => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
             Self::Tcp => Discipline::DropTail,
         };
-        Ok(Fabric::new(topology, switching, discipline))
+        let fabric = Fabric::new(topology, switching, discipline);
+        Ok(if self == Self::Homa { fabric.with_pools() } else { fabric })
     }
 
     /// Its settings for `fabric`.
@@ -107,6 +116,7 @@ impl Transport {
             Self::PFabric => Protocol::PFabric(PFabricConfig::for_fabric(fabric)),
             Self::Phost => Protocol::Phost(PhostConfig::for_fabric(fabric)),
             Self::Ndp => Protocol::Ndp(NdpConfig::for_fabric(fabric)),
+            Self::Homa => Protocol::Homa(HomaConfig::for_fabric(fabric)),
             Self::Dctcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, true)),
             Self::Tcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, false)),
         }

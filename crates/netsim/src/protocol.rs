@@ -9,7 +9,7 @@ use crate::ideal::Ideal;
 use crate::published::Published;
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+use crate::transport::{HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
 
 /// What the ends of flows do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Protocol {
     Phost(PhostConfig),
     /// NDP.
     Ndp(NdpConfig),
+    /// Homa.
+    Homa(HomaConfig),
     /// TCP, or DCTCP if marks count.
     Tcp(TcpConfig),
 }
@@ -58,6 +60,14 @@ pub const NDP_QUEUE_PACKETS: u32 = 8;
 /// Handley et al. 2017, §3.2: long against any round trip, as only what headers miss needs it.
 const NDP_TIMEOUT: Duration = Duration::from_ms(1);
 
+/// Montazeri et al. 2018, §3.7: a few milliseconds.
+const HOMA_TIMEOUT: Duration = Duration::from_ms(2);
+/// What a granted packet waits for beyond an idle round trip: the packet that its sender is
+/// sending, and the grants of the other direction on the links of both.
+const HOMA_WAITS: u32 = 2;
+/// Where a round trip takes long, the timeout is so many.
+const HOMA_ROUND_TRIPS: u64 = 20;
+
 impl Fabric {
     /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
     /// hosts drop and mark nothing, and send acknowledgements before data.
@@ -86,6 +96,18 @@ impl Fabric {
             spray_phase: Vec::new(),
             has_stale_marks: false,
         }
+    }
+
+    /// Lets every port of a switch have the buffers of all ports of the first one: a shared pool,
+    /// but for what several ports would take of it at once.
+    #[must_use]
+    pub(crate) fn with_pools(mut self) -> Self {
+        let links = self.topology.links();
+        let first = links[0].to;
+        let ports = links.iter().filter(|link| link.from == first).count() as u64;
+        let pool = |buffer: Bytes| Bytes::new(buffer.get().saturating_mul(ports));
+        self.switch_port.buffer = self.switch_port.buffer.map(pool);
+        self
     }
 
     /// Packets that a sender must have under way to keep its link busy: the first host's round
@@ -136,6 +158,15 @@ impl PhostConfig {
             downgrade,
             timeout: downgrade.max(PHOST_TIMEOUT),
         }
+    }
+}
+
+impl HomaConfig {
+    /// Homa for `fabric`, whose ports should be [`Discipline::Levels`].
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let timeout = fabric.round_trip().saturating_mul(HOMA_ROUND_TRIPS).max(HOMA_TIMEOUT);
+        Self { round_trip: fabric.round_trip_packets() + HOMA_WAITS, timeout }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
 use crate::protocol::Protocol;
 use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, Ends, Ndp, PFabric, Phost, Tcp};
+use crate::transport::{Datagrams, Ends, Homa, Ndp, PFabric, Phost, Tcp};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -81,6 +81,7 @@ fn run_protocol(net: Net<'_>, fabric: &Fabric, protocol: Protocol) -> Result<Out
         Protocol::Datagrams => run(net, Datagrams::new(count)),
         Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
         Protocol::Phost(config) => run(net, Phost::new(config, count, hosts)),
+        Protocol::Homa(config) => run(net, Homa::new(config, count, hosts)),
         Protocol::Ndp(config) => run(net, Ndp::new(config, count, hosts)),
         Protocol::Tcp(config) => run(net, Tcp::new(config, count)),
         Protocol::AsPublished2016(published) => match published {

@@ -17,6 +17,8 @@ phost: end 1091395914 ps, sum 19621796584 ps, \
  581451 events, 53365 packets, 35 drops, slowdown 1.0991
 ndp: end 1066876265 ps, sum 20440950530 ps, \
  574355 events, 52052 packets, 0 drops, slowdown 1.2229
+homa: end 1070179672 ps, sum 18542924384 ps, \
+ 500343 events, 52052 packets, 0 drops, slowdown 1.0676
 dctcp: end 1412227709 ps, sum 26191397263 ps, \
  497525 events, 52052 packets, 13 drops, slowdown 3.3516
 tcp: end 1605433111 ps, sum 27326365662 ps, \

@@ -1,6 +1,7 @@
 //! What the ends of a flow do.
 
 mod datagrams;
+mod homa;
 mod ndp;
 mod pfabric;
 mod phost;
@@ -11,6 +12,8 @@ use crate::net::Net;
 use crate::packet::Packet;
 
 pub(crate) use datagrams::Datagrams;
+pub(crate) use homa::Homa;
+pub use homa::HomaConfig;
 pub(crate) use ndp::Ndp;
 pub use ndp::NdpConfig;
 pub(crate) use pfabric::PFabric;

@@ -2,6 +2,7 @@
 
 mod alone;
 mod chance;
+mod papers;
 mod queueing;
 mod support;
 mod transports;
