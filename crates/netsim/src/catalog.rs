@@ -6,7 +6,9 @@ use crate::fabric::{Fabric, Switching};
 use crate::protocol::{DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 use crate::queue::Discipline;
 use crate::topology::Topology;
-use crate::transport::{HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+use crate::transport::{
+    FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig,
+};
 
 /// A transport as its own paper has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +18,8 @@ pub enum Transport {
     PFabric,
     /// pHost.
     Phost,
+    /// Fastpass.
+    Fastpass,
     /// NDP.
     Ndp,
     /// Homa.
@@ -41,8 +45,15 @@ pub struct Description {
 
 impl Transport {
     /// All of them.
-    pub const ALL: &'static [Self] =
-        &[Self::PFabric, Self::Phost, Self::Ndp, Self::Homa, Self::Dctcp, Self::Tcp];
+    pub const ALL: &'static [Self] = &[
+        Self::PFabric,
+        Self::Phost,
+        Self::Fastpass,
+        Self::Ndp,
+        Self::Homa,
+        Self::Dctcp,
+        Self::Tcp,
+    ];
 
     /// What there is to say of it.
     #[must_use]
@@ -59,6 +70,12 @@ impl Transport {
                 summary: "receivers hand out a token in the time of a packet; senders spend them",
                 paper: "Gao et al., CoNEXT 2015",
                 omits: "ways to choose other than the flow that lacks least",
+            },
+            Self::Fastpass => Description {
+                name: "fastpass",
+                summary: "an arbiter says when each packet leaves and which way it takes",
+                paper: "Perry et al., SIGCOMM 2014",
+                omits: "ways by edge colouring, a second arbiter, several flows in a request",
             },
             Self::Ndp => Description {
                 name: "ndp",
@@ -100,10 +117,14 @@ impl Transport {
     pub fn fabric(self, topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
         let discipline = match self {
             Self::PFabric => Discipline::Urgency,
-            Self::Phost | Self::Homa => Discipline::Levels,
+            Self::Phost | Self::Fastpass | Self::Homa => Discipline::Levels,
             Self::Ndp => Discipline::Trim { packets: NDP_QUEUE_PACKETS },
             Self::Dctcp => Discipline::Mark { packets: DCTCP_MARK_PACKETS },
             Self::Tcp => Discipline::DropTail,
+        };
+        let topology = match self {
+            Self::Fastpass if topology.arbiter().is_none() => topology.with_arbiter_as_host()?,
+            _ => topology,
         };
         let fabric = Fabric::new(topology, switching, discipline);
         Ok(if self == Self::Homa { fabric.with_pools() } else { fabric })
@@ -115,6 +136,7 @@ impl Transport {
         match self {
             Self::PFabric => Protocol::PFabric(PFabricConfig::for_fabric(fabric)),
             Self::Phost => Protocol::Phost(PhostConfig::for_fabric(fabric)),
+            Self::Fastpass => Protocol::Fastpass(FastpassConfig::for_fabric(fabric)),
             Self::Ndp => Protocol::Ndp(NdpConfig::for_fabric(fabric)),
             Self::Homa => Protocol::Homa(HomaConfig::for_fabric(fabric)),
             Self::Dctcp => Protocol::Tcp(TcpConfig::for_fabric(fabric, true)),

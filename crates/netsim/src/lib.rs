@@ -50,4 +50,4 @@ pub use queue::Discipline;
 pub use sim::{Outcome, simulate, simulate_stranded};
 pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};
-pub use transport::{HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+pub use transport::{FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};

@@ -8,8 +8,10 @@ use crate::flow::Frame;
 use crate::ideal::Ideal;
 use crate::published::Published;
 use crate::queue::Discipline;
-use crate::topology::Topology;
-use crate::transport::{HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+use crate::topology::{Link, Topology};
+use crate::transport::{
+    FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, SCHEDULE_BYTES, TcpConfig,
+};
 
 /// What the ends of flows do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub enum Protocol {
     Ndp(NdpConfig),
     /// Homa.
     Homa(HomaConfig),
+    /// Fastpass.
+    Fastpass(FastpassConfig),
     /// TCP, or DCTCP if marks count.
     Tcp(TcpConfig),
 }
@@ -67,6 +71,12 @@ const HOMA_TIMEOUT: Duration = Duration::from_ms(2);
 const HOMA_WAITS: u32 = 2;
 /// Where a round trip takes long, the timeout is so many.
 const HOMA_ROUND_TRIPS: u64 = 20;
+/// Packets of an epoch in Gao et al. §4.
+const FASTPASS_EPOCH: u32 = 8;
+/// Sixteenths of a packet time in a timeslot: one is for headers.
+const FASTPASS_SIXTEENTHS: u64 = 17;
+/// Times that a request, the decision and the schedule take, after which one is asked for again.
+const FASTPASS_PATIENCE: u64 = 4;
 
 impl Fabric {
     /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
@@ -157,6 +167,32 @@ impl PhostConfig {
             expiry: round_trip + spending,
             downgrade,
             timeout: downgrade.max(PHOST_TIMEOUT),
+        }
+    }
+}
+
+impl FastpassConfig {
+    /// Fastpass for `fabric`, which should have an arbiter and ports of [`Discipline::Levels`].
+    ///
+    /// A schedule waits on each link for the packet that it carries, and for those of other
+    /// senders.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let slot = Duration::from_ps(fabric.packet_time().as_ps() / 16 * FASTPASS_SIXTEENTHS);
+        let topology = &fabric.topology;
+        let schedule = fabric.frame.header + FASTPASS_EPOCH * SCHEDULE_BYTES;
+        let time = |link: &Link, bytes| link.rate.transfer_time(Bytes::new(u64::from(bytes)));
+        let hop = |link: &Link| time(link, schedule) + time(link, fabric.frame.full()) + link.delay;
+        let way = |host| topology.path(topology.arbiter().unwrap_or(0), host).iter().map(hop).sum();
+        let lead: Duration = (0..topology.host_count()).map(way).max().unwrap_or_default();
+        let each = topology.links().iter().map(|link| time(link, schedule)).max();
+        let epoch = slot.saturating_mul(u64::from(FASTPASS_EPOCH));
+        Self {
+            slot,
+            epoch: FASTPASS_EPOCH,
+            lead,
+            lead_each: each.unwrap_or_default(),
+            timeout: (fabric.round_trip() + lead + epoch).saturating_mul(FASTPASS_PATIENCE),
         }
     }
 }

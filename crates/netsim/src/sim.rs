@@ -8,8 +8,8 @@ use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
 use crate::net::Net;
 use crate::protocol::Protocol;
-use crate::published::{Fastpass, PHost, Published, Window, WindowKind, sort};
-use crate::transport::{Datagrams, Ends, Homa, Ndp, PFabric, Phost, Tcp};
+use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
+use crate::transport::{Datagrams, Ends, Fastpass, Homa, Ndp, PFabric, Phost, Tcp};
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -76,20 +76,19 @@ pub fn simulate_stranded(
 fn run_protocol(net: Net<'_>, fabric: &Fabric, protocol: Protocol) -> Result<Outcome, SimError> {
     let count = net.flows.len();
     let hosts = fabric.topology.host_count();
+    let arbiter = || fabric.topology.arbiter().ok_or(SimError::NoArbiter);
     let window = |kind| Window::new(kind, count);
     match protocol {
         Protocol::Datagrams => run(net, Datagrams::new(count)),
         Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
         Protocol::Phost(config) => run(net, Phost::new(config, count, hosts)),
         Protocol::Homa(config) => run(net, Homa::new(config, count, hosts)),
+        Protocol::Fastpass(config) => run(net, Fastpass::new(config, count, arbiter()?)),
         Protocol::Ndp(config) => run(net, Ndp::new(config, count, hosts)),
         Protocol::Tcp(config) => run(net, Tcp::new(config, count)),
         Protocol::AsPublished2016(published) => match published {
             Published::PFabric => run(net, window(WindowKind::PFabric)),
-            Published::Fastpass => {
-                let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
-                run(net, Fastpass::new(count, arbiter))
-            }
+            Published::Fastpass => run(net, Fastpass2016::new(count, arbiter()?)),
             Published::PHost => run(net, PHost::new(count, hosts)),
             Published::Tcp => run(net, window(WindowKind::Tcp)),
             Published::Dctcp => run(net, window(WindowKind::Dctcp)),

@@ -164,6 +164,14 @@ impl Topology {
         Ok(Self { host_count: arbiter, arbiter: Some(arbiter), ..with })
     }
 
+    /// The same network with an arbiter beside the first host and connected like it.
+    pub(crate) fn with_arbiter_as_host(self) -> Result<Self, SimError> {
+        let Link { rate, delay, .. } = self.links[0];
+        let back = self.links[self.last[0] as usize].delay;
+        let switch = self.edge[0];
+        self.with_arbiter(switch, rate, [delay, back])
+    }
+
     /// A fat tree of switches with `arity` ports: `arity`³/4 hosts, every link alike.
     ///
     /// # Errors

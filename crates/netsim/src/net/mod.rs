@@ -216,6 +216,27 @@ impl<'a> Net<'a> {
         self.topology.way_count(src, dst)
     }
 
+    /// How long a full packet keeps each link.
+    pub(crate) fn packet_times(&self) -> impl Iterator<Item = Duration> {
+        let full = self.frame.full();
+        self.ports.iter().map(move |port| port.time(full))
+    }
+
+    /// The links of a way from `src` to `dst`, and when a full packet comes to each.
+    pub(crate) fn route(&self, src: u32, dst: u32, way: u16, hops: &mut Vec<(u32, Duration)>) {
+        hops.clear();
+        let (mut link, mut after, mut rest) = (src, Duration::ZERO, u32::from(way));
+        loop {
+            hops.push((link, after));
+            let port = &self.ports[link as usize];
+            let Node::Switch(switch) = port.to else { return };
+            after += port.ahead(port.time(self.frame.full())) + port.delay;
+            let group = self.topology.ways(switch, dst);
+            link = self.topology.port(group, rest % group.count);
+            rest /= group.count;
+        }
+    }
+
     /// The receiver has every byte of `flow`.
     pub(crate) fn received(&mut self, flow: u32) {
         self.records[flow as usize].received.get_or_insert(self.now);

@@ -1,6 +1,7 @@
 //! What the ends of a flow do.
 
 mod datagrams;
+mod fastpass;
 mod homa;
 mod ndp;
 mod pfabric;
@@ -12,6 +13,8 @@ use crate::net::Net;
 use crate::packet::Packet;
 
 pub(crate) use datagrams::Datagrams;
+pub use fastpass::FastpassConfig;
+pub(crate) use fastpass::{Fastpass, SCHEDULE_BYTES};
 pub(crate) use homa::Homa;
 pub use homa::HomaConfig;
 pub(crate) use ndp::Ndp;

@@ -53,7 +53,7 @@ fn whatever_the_network_every_flow_finishes() {
             .collect();
         let outcome = simulate(&fabric, protocol, &flows)
             .unwrap_or_else(|error| panic!("seed {seed}, {protocol:?}: {error}"));
-        if transport == Transport::Ndp {
+        if matches!(transport, Transport::Ndp | Transport::Fastpass) {
             // Its senders spray whatever the network does.
             fabric.balance = Balance::Spray;
         }

@@ -1,9 +1,10 @@
 //! What every transport must do, whatever its rules: take its ideal time alone, keep links busy,
 //! and finish whatever is lost.
 
-use measure::Duration;
+use measure::{Duration, Instant};
 use netsim::{
-    Fabric, Ideal, LeafSpine, Outcome, Protocol, Switching, Topology, Transport, simulate,
+    Fabric, FastpassConfig, Flow, Ideal, LeafSpine, Outcome, Protocol, Switching, Topology,
+    Transport, simulate,
 };
 use workload::Draw;
 
@@ -28,6 +29,28 @@ struct Case {
 enum Alone {
     Headers(u64),
     RoundTrips(u64),
+    /// The way to the arbiter, the rest of an epoch, the lead, and a timeslot for each packet.
+    Timeslots(FastpassConfig),
+}
+
+/// When a flow that is alone ends that has a timeslot for each packet.
+fn timeslots(config: &FastpassConfig, fabric: &Fabric, flow: &Flow) -> Instant {
+    let ideal = Ideal::new(fabric);
+    let arbiter = fabric.topology.arbiter().expect("Fastpass has one");
+    let up = |at: u64, step: Duration| at.div_ceil(step.as_ps());
+    let asked = flow.start + ideal.control(flow.src, arbiter);
+    let epoch = config.slot.saturating_mul(u64::from(config.epoch));
+    let decided = up(asked.as_ps(), epoch) * epoch.as_ps();
+    let first = up(decided + config.lead.as_ps(), config.slot);
+    let packets = u64::from(fabric.frame.packets(flow.bytes));
+    let comes = |number: u64| {
+        let payload = u64::from(fabric.frame.payload);
+        let bytes = (flow.bytes - number * payload).min(payload);
+        let leaves = Instant::ZERO + config.slot.saturating_mul(first + number);
+        leaves + ideal.received(&Flow { bytes, ..*flow })
+    };
+    // A short packet may overtake the one before.
+    comes(packets - 1).max(comes(packets.saturating_sub(2)))
 }
 
 fn cases() -> Vec<Case> {
@@ -41,10 +64,16 @@ fn cases() -> Vec<Case> {
             Transport::Phost => (Alone::Headers(1), 0.95),
             // A handshake, and windows of 2, 4 and 8, which is a round trip here.
             Transport::Dctcp => (Alone::RoundTrips(4), 0.82),
+            // Full networks are not filled: a packet that finds no way waits.
+            Transport::Fastpass => (Alone::Headers(0), 0.7),
             Transport::Tcp => (Alone::RoundTrips(4), 0.8),
             _ => (Alone::Headers(0), 0.95),
         };
         let protocol = transport.protocol(&fabric);
+        let alone = match protocol {
+            Protocol::Fastpass(config) => Alone::Timeslots(config),
+            _ => alone,
+        };
         Case { name: transport.describe().name, fabric, protocol, alone, share }
     };
     Transport::ALL.iter().map(case).collect()
@@ -55,7 +84,7 @@ fn permutation(case: &Case) -> f64 {
     let flows: Vec<_> =
         (0..144).map(|src| flow(1_000, src, (src + 37) % 144, 2000 * 1460)).collect();
     let outcome = simulate(&case.fabric, case.protocol, &flows).expect("every flow finishes");
-    let share = |(record, flow): (&netsim::FlowRecord, &netsim::Flow)| {
+    let share = |(record, flow): (&netsim::FlowRecord, &Flow)| {
         let ideal = Ideal::new(&case.fabric).received(flow).as_ps() as f64;
         let took = record.received.map_or(Duration::MAX, |at| at - flow.start);
         ideal / took.as_ps() as f64
@@ -77,6 +106,10 @@ fn alone_a_flow_takes_its_ideal_time() {
                     Alone::Headers(count) => {
                         let expected = least + time(gbps(40), 40 * count);
                         assert_eq!(fct, expected, "{name}, {bytes} B to {dst}");
+                    }
+                    Alone::Timeslots(config) => {
+                        let end = timeslots(&config, &fabric, &flow);
+                        assert_eq!(flow.start + fct, end, "{name}, {bytes} B to {dst}");
                     }
                     Alone::RoundTrips(count) => {
                         let round_trip = ideal.control(0, dst) + ideal.control(dst, 0);
@@ -113,7 +146,11 @@ fn whatever_is_lost_every_flow_finishes() {
             .collect();
         let outcome = simulate(&fabric, protocol, &flows).unwrap();
         let dropped: u32 = outcome.records.iter().map(|record| record.data_drops).sum();
-        assert!(dropped > 100, "{name}: only {dropped} drops, the test shows little");
+        if matches!(protocol, Protocol::Fastpass(_)) {
+            assert_eq!(dropped, 0, "what has a timeslot is not dropped");
+        } else {
+            assert!(dropped > 100, "{name}: only {dropped} drops, the test shows little");
+        }
         let total: u64 = flows.iter().map(|flow| flow.bytes).sum();
         let line = gbps(40).transfer_time(measure::Bytes::new(total)).as_ps();
         assert!(outcome.end.as_ps() > line, "{name}: faster than the receiver's link");

@@ -1,0 +1,397 @@
+//! Fastpass: an arbiter says when each packet leaves and which way it takes.
+//!
+//! As in its paper (Perry et al., SIGCOMM 2014): a sender asks the arbiter for timeslots, as many
+//! as it ever wanted for the flow, so that a later request makes up for one that was lost (§3).
+//! The arbiter gives the timeslots of an epoch at once: to flows with the fewest packets left
+//! first, until none can have another (§4), and with each a way (§5), so that every link has in
+//! every timeslot what it can carry. A timeslot is 1.0625 packet times: the rest is for headers,
+//! which go first and are few, as a receiver acknowledges an epoch's packets together. Whoever
+//! hears nothing asks again (§6).
+//!
+//! Clocks are the same everywhere and the arbiter takes no time to decide. It is a host that is
+//! reached over the network, and its timeslots begin late enough for every schedule of the epoch
+//! to have come to its sender. Ways of different lengths are allowed for: what counts is when a
+//! packet comes to a link.
+//!
+//! Left out: ways by edge colouring (a packet that finds none in its timeslot waits for another,
+//! so a full network is not filled), a second arbiter, requests for several flows in one packet,
+//! word of flows that have ended, which the arbiter knows at once.
+//!
+//! Alone a flow takes its way to the arbiter, the rest of an epoch, the lead of schedules, the
+//! rest of a timeslot, and then a timeslot for each packet.
+
+mod timetable;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use measure::{Duration, Instant};
+
+use crate::event::Timer;
+use crate::net::Net;
+use crate::packet::{Kind, Packet};
+use crate::slots::{Held, Slots};
+use crate::transport::Ends;
+
+use timetable::Timetable;
+
+/// Settings of Fastpass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FastpassConfig {
+    /// A timeslot.
+    pub slot: Duration,
+    /// Timeslots that are given at once.
+    pub epoch: u32,
+    /// How long the only schedule of an epoch may take,
+    pub lead: Duration,
+    /// and each further one.
+    pub lead_each: Duration,
+    /// How long a sender hears nothing before it asks again.
+    pub timeout: Duration,
+}
+
+/// Timers, in the order in which they go off at one instant.
+const ASK: u8 = 0;
+const SLOT: u8 = 1;
+const EPOCH: u8 = 2;
+
+/// Doublings of the timeout.
+const BACKOFF_MAX: u32 = 6;
+/// Bytes of a schedule for each of its timeslots.
+pub(crate) const SCHEDULE_BYTES: u32 = 4;
+
+/// A timeslot of a sender.
+#[derive(Debug, Clone, Copy)]
+struct Allocation {
+    slot: u64,
+    flow: u32,
+    way: u16,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    packets: u32,
+    // The sender's.
+    acked: Held,
+    next: u32,
+    again: VecDeque<u32>,
+    /// Timeslots asked for and heard of, since the start.
+    asked: u32,
+    heard: u32,
+    heard_at: Instant,
+    tries: u32,
+    // The receiver's.
+    held: Held,
+    // The arbiter's: timeslots asked for and given.
+    wanted: u32,
+    given: u32,
+    given_at: Instant,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Host {
+    slots: VecDeque<Allocation>,
+    /// The timer that counts; others are out of date.
+    due: Option<Instant>,
+}
+
+/// All flows and hosts, and the arbiter.
+#[derive(Debug)]
+pub(crate) struct Fastpass {
+    config: FastpassConfig,
+    flows: Slots<State>,
+    hosts: Vec<Host>,
+    arbiter: u32,
+    table: Timetable,
+    /// Flows that want timeslots.
+    demands: Vec<u32>,
+    is_deciding: bool,
+    /// The first timeslot that was not given.
+    next_slot: u64,
+    /// What schedules say that are on their way.
+    schedules: BTreeMap<u32, Vec<Allocation>>,
+    schedule_count: u32,
+}
+
+impl Fastpass {
+    pub(crate) fn new(config: FastpassConfig, flows: usize, arbiter: u32) -> Self {
+        Self {
+            config,
+            flows: Slots::new(flows),
+            hosts: vec![Host::default(); arbiter as usize],
+            arbiter,
+            table: Timetable::default(),
+            demands: Vec::new(),
+            is_deciding: false,
+            next_slot: 0,
+            schedules: BTreeMap::new(),
+            schedule_count: 0,
+        }
+    }
+
+    fn request(&self, net: &mut Net<'_>, flow: u32) {
+        let Some(state) = self.flows.get(flow) else { return };
+        let request = Packet::control(net, flow, Kind::Request, self.arbiter);
+        net.send(net.flow(flow).src, Packet { number: state.asked, extra: state.heard, ..request });
+    }
+
+    /// Asks again, if nothing was heard for the timeout.
+    fn ask(&mut self, net: &mut Net<'_>, flow: u32) {
+        let timeout = self.config.timeout;
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let due = state.heard_at + timeout.saturating_mul(1 << state.tries);
+        if due > net.now() {
+            net.timer(due, ASK, flow);
+            return;
+        }
+        state.tries = (state.tries + 1).min(BACKOFF_MAX);
+        state.heard_at = net.now();
+        if state.heard >= state.asked {
+            // All timeslots were used, and something is missing.
+            state.asked += state.packets - state.acked.count();
+            let acked = &state.acked;
+            state.again.clear();
+            state.again.extend((0..state.next).filter(|&number| !acked.has(number)));
+        }
+        net.timer(net.now() + timeout.saturating_mul(1 << state.tries), ASK, flow);
+        self.request(net, flow);
+    }
+
+    /// The arbiter has a request.
+    fn asked(&mut self, net: &mut Net<'_>, packet: &Packet) {
+        let now = net.now();
+        let FastpassConfig { timeout, .. } = self.config;
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        let had = state.wanted - state.given;
+        state.wanted = state.wanted.max(packet.number);
+        if had == 0 && packet.extra < state.given && state.given_at + timeout <= now {
+            // A schedule was lost.
+            state.given = packet.extra;
+        }
+        if had == 0 && state.wanted > state.given {
+            self.demands.push(packet.flow);
+        }
+        if !self.is_deciding && !self.demands.is_empty() {
+            self.is_deciding = true;
+            let epoch = self.epoch().as_ps();
+            let at = Instant::from_ps(now.as_ps().div_ceil(epoch) * epoch);
+            net.timer(at, EPOCH, self.arbiter);
+        }
+    }
+
+    fn epoch(&self) -> Duration {
+        self.config.slot.saturating_mul(u64::from(self.config.epoch))
+    }
+
+    /// Gives the timeslots of an epoch, and sends each sender its schedule.
+    fn decide(&mut self, net: &mut Net<'_>) {
+        let flows = &self.flows;
+        self.demands.retain(|&flow| flows.get(flow).is_some());
+        let left = |flow: u32| flows.get(flow).map_or(0, |state| state.wanted - state.given);
+        self.demands.sort_by_key(|&flow| left(flow));
+        let FastpassConfig { slot, epoch, lead, lead_each, .. } = self.config;
+        let most = self.demands.len().min(self.hosts.len()) as u64;
+        let ready = net.now() + lead + lead_each.saturating_mul(most.saturating_sub(1));
+        self.next_slot = self.next_slot.max(ready.as_ps().div_ceil(slot.as_ps()));
+        let mut schedules: BTreeMap<u32, Vec<Allocation>> = BTreeMap::new();
+        let slots = self.next_slot..self.next_slot + u64::from(epoch);
+        self.next_slot = slots.end;
+        for index in 0..self.demands.len() {
+            self.give(net, self.demands[index], slots.clone(), &mut schedules);
+        }
+        for (host, schedule) in schedules {
+            let Some(first) = schedule.first() else { continue };
+            let packet = Packet::control(net, first.flow, Kind::Grant, host);
+            let bytes = SCHEDULE_BYTES * u32::try_from(schedule.len()).unwrap_or(0);
+            let number = self.schedule_count;
+            net.send(self.arbiter, Packet { number, bytes: packet.bytes + bytes, ..packet });
+            self.schedules.insert(number, schedule);
+            self.schedule_count = number.wrapping_add(1);
+        }
+        let flows = &self.flows;
+        self.demands
+            .retain(|&flow| flows.get(flow).is_some_and(|state| state.wanted > state.given));
+        self.is_deciding = !self.demands.is_empty();
+        if self.is_deciding {
+            net.timer(net.now() + self.epoch(), EPOCH, self.arbiter);
+        }
+    }
+
+    /// Gives a flow what it wants of the timeslots that are left.
+    fn give(
+        &mut self,
+        net: &Net<'_>,
+        flow: u32,
+        slots: std::ops::Range<u64>,
+        schedules: &mut BTreeMap<u32, Vec<Allocation>>,
+    ) {
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let count = u64::from(net.way_count(src, dst));
+        for slot in slots {
+            if state.wanted == state.given {
+                return;
+            }
+            if !self.table.is_free(src, slot) {
+                continue;
+            }
+            // Others begin with other ways, which are perhaps free then.
+            let first = slot + u64::from(src);
+            let way = (first..first + count).find_map(|way| {
+                let way = u16::try_from(way % count).ok()?;
+                self.table.take(net, (src, dst), slot, way).then_some(way)
+            });
+            if let Some(way) = way {
+                state.given += 1;
+                state.given_at = net.now();
+                schedules.entry(src).or_default().push(Allocation { slot, flow, way });
+            }
+        }
+    }
+
+    /// A sender has its schedule.
+    fn follow(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
+        let Some(schedule) = self.schedules.remove(&packet.number) else { return };
+        let now = net.now();
+        for allocation in schedule {
+            let Some(state) = self.flows.get_mut(allocation.flow) else { continue };
+            state.heard += 1;
+            state.heard_at = now;
+            state.tries = 0;
+            if self.table.start(allocation.slot) < now {
+                // It came too late to be kept: another is asked for in its place.
+                state.asked += 1;
+                self.request(net, allocation.flow);
+                continue;
+            }
+            let slots = &mut self.hosts[host as usize].slots;
+            let place = slots.partition_point(|other| other.slot <= allocation.slot);
+            slots.insert(place, allocation);
+        }
+        self.arm(net, host);
+    }
+
+    fn arm(&mut self, net: &mut Net<'_>, host: u32) {
+        let sender = &mut self.hosts[host as usize];
+        let Some(next) = sender.slots.front() else { return };
+        let at = self.table.start(next.slot);
+        if sender.due != Some(at) {
+            sender.due = Some(at);
+            net.timer(at, SLOT, host);
+        }
+    }
+
+    /// A timeslot of a sender begins.
+    fn send(&mut self, net: &mut Net<'_>, host: u32) {
+        let sender = &mut self.hosts[host as usize];
+        if sender.due != Some(net.now()) {
+            return;
+        }
+        sender.due = None;
+        while let Some(&Allocation { slot, flow, way }) = sender.slots.front() {
+            if self.table.start(slot) > net.now() {
+                break;
+            }
+            sender.slots.pop_front();
+            let Some(state) = self.flows.get_mut(flow) else { continue };
+            let Some((number, is_again)) = state.next_to_send() else { continue };
+            let &crate::Flow { dst, bytes, .. } = net.flow(flow);
+            let data = Packet {
+                number,
+                extra: u32::from(is_again),
+                priority: 1,
+                bytes: net.frame.wire(bytes, number),
+                way,
+                ..Packet::control(net, flow, Kind::Data, dst)
+            };
+            net.send(host, data);
+        }
+        self.arm(net, host);
+    }
+
+    fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        let is_new = state.held.take(packet.number);
+        let count = state.held.count();
+        if is_new {
+            net.new_data(count);
+            if count == state.packets {
+                net.received(packet.flow);
+            }
+        }
+        let is_due = count == state.packets || count.is_multiple_of(self.config.epoch);
+        if !is_due && packet.extra == 0 {
+            return;
+        }
+        let &crate::Flow { src, dst, .. } = net.flow(packet.flow);
+        let ack = Packet::control(net, packet.flow, Kind::Ack, src);
+        net.send(dst, Packet { number: packet.number, extra: state.held.until(), ..ack });
+    }
+
+    fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
+        let Some(state) = self.flows.get_mut(packet.flow) else { return };
+        state.heard_at = net.now();
+        state.tries = 0;
+        state.acked.take(packet.number);
+        while state.acked.until() < packet.extra {
+            state.acked.take(state.acked.until());
+        }
+        if state.acked.count() == state.packets {
+            self.flows.close(packet.flow);
+            net.finished(packet.flow);
+        }
+    }
+}
+
+impl State {
+    /// The next packet, and whether it had been sent.
+    fn next_to_send(&mut self) -> Option<(u32, bool)> {
+        while let Some(number) = self.again.pop_front() {
+            if !self.acked.has(number) {
+                return Some((number, true));
+            }
+        }
+        let number = self.next;
+        (number < self.packets).then(|| {
+            self.next += 1;
+            (number, false)
+        })
+    }
+}
+
+impl Ends for Fastpass {
+    fn begin(&mut self, net: &mut Net<'_>) {
+        self.table = Timetable::new(net, self.config.slot);
+    }
+
+    fn start(&mut self, net: &mut Net<'_>, flow: u32) {
+        let packets = net.frame.packets(net.flow(flow).bytes);
+        let heard_at = net.now();
+        self.flows.open(flow, |old| {
+            let State { acked, held, mut again, .. } = old.unwrap_or_default();
+            again.clear();
+            let (acked, held) = (acked.reset(packets), held.reset(packets));
+            State { packets, asked: packets, acked, held, again, heard_at, ..State::default() }
+        });
+        net.timer(heard_at + self.config.timeout, ASK, flow);
+        self.request(net, flow);
+    }
+
+    fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet) {
+        match packet.kind {
+            Kind::Data => self.data(net, &packet),
+            Kind::Ack => self.ack(net, &packet),
+            Kind::Request => self.asked(net, &packet),
+            Kind::Grant => self.follow(net, host, &packet),
+            // Its switches do not trim.
+            Kind::Header | Kind::Nack | Kind::Returned => {}
+        }
+    }
+
+    fn timer(&mut self, net: &mut Net<'_>, timer: Timer) {
+        match timer.kind {
+            ASK => self.ask(net, timer.of),
+            SLOT => self.send(net, timer.of),
+            _ => self.decide(net),
+        }
+    }
+}
