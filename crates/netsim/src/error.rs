@@ -32,6 +32,17 @@ pub enum SimError {
         /// Switches of the network.
         count: u32,
     },
+    /// A link that does not exist.
+    #[error("there is no link {link} in a network with {count}; name one below that")]
+    NoLink {
+        /// The link that was named.
+        link: u32,
+        /// Links of the network.
+        count: usize,
+    },
+    /// A watch that looks again and again at one instant.
+    #[error("a watch that looks every 0 ps never ends; give it at least 1 ps")]
+    Unending,
     /// Fastpass has nobody to ask.
     #[error("Fastpass needs an arbiter and the network has none; give it one at a switch")]
     NoArbiter,

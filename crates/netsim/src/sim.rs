@@ -6,7 +6,7 @@ use crate::error::SimError;
 use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
-use crate::net::Net;
+use crate::net::{Net, Watch, Watching};
 use crate::protocol::Protocol;
 use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
 use crate::transport::{Datagrams, Ends, Fastpass, Homa, Ndp, PFabric, Phost, Tcp};
@@ -57,6 +57,29 @@ pub fn simulate(fabric: &Fabric, protocol: Protocol, flows: &[Flow]) -> Result<O
     simulate_stranded(fabric, protocol, flows)?.complete()
 }
 
+/// As [`simulate`], with the bytes that waited at a port each time the watch looked.
+///
+/// # Errors
+/// As [`simulate`], and if there is no such link or the watch never looks again.
+pub fn simulate_watched(
+    fabric: &Fabric,
+    protocol: Protocol,
+    flows: &[Flow],
+    watch: Watch,
+) -> Result<(Outcome, Vec<u64>), SimError> {
+    let count = fabric.topology.links().len();
+    if watch.link as usize >= count {
+        return Err(SimError::NoLink { link: watch.link, count });
+    }
+    if watch.every.is_zero() {
+        return Err(SimError::Unending);
+    }
+    let mut net = Net::new(fabric, flows, order(protocol))?;
+    net.watch = Some(Watching::new(watch));
+    let (outcome, queued_bytes) = run_protocol(net, fabric, protocol)?;
+    Ok((outcome.complete()?, queued_bytes))
+}
+
 /// As [`simulate`], but flows that never finish are part of the outcome.
 ///
 /// # Errors
@@ -66,14 +89,22 @@ pub fn simulate_stranded(
     protocol: Protocol,
     flows: &[Flow],
 ) -> Result<Outcome, SimError> {
-    let order = match protocol {
-        Protocol::AsPublished2016(_) => Order::Heap,
-        _ => Order::Sequence,
-    };
-    run_protocol(Net::new(fabric, flows, order)?, fabric, protocol)
+    let net = Net::new(fabric, flows, order(protocol))?;
+    run_protocol(net, fabric, protocol).map(|(outcome, _)| outcome)
 }
 
-fn run_protocol(net: Net<'_>, fabric: &Fabric, protocol: Protocol) -> Result<Outcome, SimError> {
+const fn order(protocol: Protocol) -> Order {
+    match protocol {
+        Protocol::AsPublished2016(_) => Order::Heap,
+        _ => Order::Sequence,
+    }
+}
+
+fn run_protocol(
+    net: Net<'_>,
+    fabric: &Fabric,
+    protocol: Protocol,
+) -> Result<(Outcome, Vec<u64>), SimError> {
     let count = net.flows.len();
     let hosts = fabric.topology.host_count();
     let arbiter = || fabric.topology.arbiter().ok_or(SimError::NoArbiter);
@@ -96,7 +127,7 @@ fn run_protocol(net: Net<'_>, fabric: &Fabric, protocol: Protocol) -> Result<Out
     }
 }
 
-fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError> {
+fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<(Outcome, Vec<u64>), SimError> {
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
         Order::Sequence => order.sort_by_key(|&flow| net.flow(flow).start),
@@ -118,6 +149,7 @@ fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError>
             net.serve_called();
             continue;
         }
+        net.look_until(at);
         net.set_now(at);
         taken += 1;
         if taken.is_multiple_of(LOOK_EVERY) {
@@ -144,13 +176,15 @@ fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<Outcome, SimError>
         net.check();
     }
     transport.silence(&mut net);
-    Ok(Outcome {
+    let queued_bytes = net.watch.take().map_or_else(Vec::new, |watching| watching.queued_bytes);
+    let outcome = Outcome {
         end: net.now(),
         event_count: taken,
         delivered_packets: net.delivered_packets,
         ports: net.port_stats(),
         records: net.records,
-    })
+    };
+    Ok((outcome, queued_bytes))
 }
 
 /// Gives a run up in which nothing moves on.
@@ -189,7 +223,8 @@ mod tests {
         let mut net = Net::new(&fabric, flows, Order::Sequence).unwrap();
         let losses = Rc::new(RefCell::new(Losses { sent: 0, numbers: numbers.to_vec() }));
         net.losses = Some(losses.clone());
-        let outcome = run_protocol(net, &fabric, protocol).and_then(Outcome::complete);
+        let outcome = run_protocol(net, &fabric, protocol);
+        let outcome = outcome.and_then(|(outcome, _)| outcome.complete());
         let name = transport.describe().name;
         let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {numbers:?}: {error}"));
         assert!(outcome.end < Instant::ZERO + Duration::from_ms(100), "{name}, {numbers:?}");

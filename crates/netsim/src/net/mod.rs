@@ -10,6 +10,7 @@
 
 mod published;
 mod trim;
+mod watch;
 
 use measure::{Duration, Instant};
 
@@ -23,6 +24,9 @@ use crate::port::Port;
 use crate::queue::Discipline;
 use crate::stale::StaleMarks;
 use crate::topology::{Node, Topology};
+
+pub use watch::Watch;
+pub(crate) use watch::Watching;
 
 /// Bytes by where they are; only debug builds look at them.
 #[derive(Debug, Default)]
@@ -69,6 +73,7 @@ pub(crate) struct Net<'a> {
     pub(crate) delivered_packets: u64,
     /// When a flow last moved on.
     pub(crate) progress_at: Instant,
+    pub(crate) watch: Option<Watching>,
     #[cfg(test)]
     pub(crate) losses: Option<std::rc::Rc<std::cell::RefCell<Losses>>>,
 }
@@ -109,6 +114,7 @@ impl<'a> Net<'a> {
             ended_count: 0,
             delivered_packets: 0,
             progress_at: Instant::ZERO,
+            watch: None,
             #[cfg(test)]
             losses: None,
         })

@@ -1,7 +1,10 @@
 //! A flow that is alone takes its closed form, to the picosecond.
 
 use measure::Duration;
-use netsim::{Ideal, LeafSpine, Protocol, Published, SimError, Switching, Topology, simulate};
+use netsim::{
+    Ideal, LeafSpine, Protocol, Published, SimError, Switching, Topology, Watch, simulate,
+    simulate_watched,
+};
 
 use crate::support::{fabric, flow, gbps, time, topologies};
 
@@ -72,6 +75,19 @@ fn nonsense_is_refused_in_one_sentence() {
     assert_eq!(
         refused(&[flow(0, 1, 1, 1)]),
         "flow 0 goes from host 1 to itself; give it another destination"
+    );
+    let watched = |link, every| {
+        let watch = Watch { link, every };
+        let flows = [flow(0, 0, 1, 1)];
+        simulate_watched(&fabric, Protocol::Datagrams, &flows, watch).unwrap_err().to_string()
+    };
+    assert_eq!(
+        watched(4, Duration::from_ns(1)),
+        "there is no link 4 in a network with 4; name one below that"
+    );
+    assert_eq!(
+        watched(0, Duration::ZERO),
+        "a watch that looks every 0 ps never ends; give it at least 1 ps"
     );
     assert_eq!(Topology::fat_tree(3, gbps(10), Duration::ZERO), Err(SimError::Arity { arity: 3 }));
 }

@@ -2,6 +2,7 @@
 
 mod alone;
 mod chance;
+mod dctcp;
 mod fastpass;
 mod papers;
 mod queueing;
