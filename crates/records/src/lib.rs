@@ -4,15 +4,19 @@
 //! Fault ─► FaultWriter ─► columns of a row group ─► file ─► FaultReader ─► Fault
 //! ```
 //!
+//! Tables of a few columns (demand, tenants) go through text: [`read_table`], [`write_table`].
+//!
 //! A crate of its own because its dependency is the costliest of all. Values are never scaled:
 //! the unit is part of a column's name.
 
 mod fault;
 mod reader;
+mod table;
 mod writer;
 
 pub use fault::{Fault, FaultKind};
 pub use reader::FaultReader;
+pub use table::{Column, read_table, write_table};
 pub use writer::FaultWriter;
 
 /// Why a record could not be written or read.
@@ -31,4 +35,13 @@ pub enum RecordError {
     /// A kind of fault that this version does not know.
     #[error("read the record of faults: unknown kind `{0}`; use the version that wrote it")]
     UnknownKind(String),
+    /// A table could not be read or written.
+    #[error("a table in Parquet: {0}; it may be cut short, or the disk may be full")]
+    Table(#[source] parquet::errors::ParquetError),
+    /// A column has more than one value in a cell, or a text that cannot be in one.
+    #[error("column `{0}` has lists, groups, bytes, commas or line ends; give plain columns")]
+    Cell(String),
+    /// A table is larger than what can be planned with.
+    #[error("the table has too many columns or rows; give fewer")]
+    TooLarge,
 }
