@@ -1,11 +1,13 @@
 //! What to buy, where to put it, and when not to disaggregate.
 //!
 //! ```text
+//! trace or seed ─► Fleet ─► demand by hour, tenant and server
 //! Demand over time ─► Model (servers, prices, overheads) ─► Comparison ─► Knob: what changes it
 //!                                                      └──► Wedge, map: savings by growth
 //! components of a path, load ─► RoundTrip ─► targets met
 //! latencies under load ─► Device ─► who may share it
 //! tenants, pool ─► Placement ─► check; Migration
+//! slowdowns by local memory, memory wanted over time ─► memory of servers and pools
 //! ```
 //!
 //! Invariants, mostly absences:
@@ -20,4 +22,5 @@ pub mod cost;
 pub mod device;
 pub mod latency;
 pub mod place;
+pub mod pool;
 pub mod queue;
