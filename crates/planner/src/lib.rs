@@ -20,6 +20,7 @@
 
 pub mod cost;
 pub mod device;
+pub mod fleet;
 pub mod latency;
 pub mod place;
 pub mod pool;
