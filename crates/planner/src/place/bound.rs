@@ -1,5 +1,7 @@
 //! How many servers every placement needs at least.
 
+use std::collections::BTreeMap;
+
 use super::unit::{DIMENSIONS, Unit, Units};
 use super::{PlaceError, Problem};
 
@@ -14,6 +16,10 @@ pub fn lower_bound(problem: &Problem) -> Result<u32, PlaceError> {
 /// The same, and the dimension that it comes from.
 pub(super) fn of(units: &Units) -> (u32, usize) {
     let mut best = (counted(units), 0);
+    let racks = in_racks(units);
+    if racks.0 > best.0 {
+        best = racks;
+    }
     for dimension in 0..DIMENSIONS {
         let each = units.each[dimension];
         if each == u64::MAX {
@@ -26,6 +32,29 @@ pub(super) fn of(units: &Units) -> (u32, usize) {
         }
     }
     best
+}
+
+/// What must be in one rack does not help another: the sum over racks.
+fn in_racks(units: &Units) -> (u32, usize) {
+    let mut racks: BTreeMap<u32, [u128; DIMENSIONS]> = BTreeMap::new();
+    for unit in &units.all {
+        let Some(rack) = unit.rack else { continue };
+        for (sum, size) in racks.entry(rack).or_default().iter_mut().zip(unit.sizes) {
+            *sum += u128::from(size);
+        }
+    }
+    let mut most = 0;
+    let mut found = (0_u32, 0);
+    for sums in racks.values() {
+        let of = |at: usize| sums[at].div_ceil(u128::from(units.each[at]));
+        let at = (0..DIMENSIONS).max_by_key(|at| of(*at)).unwrap_or(0);
+        let count = u32::try_from(of(at).max(1)).unwrap_or(u32::MAX);
+        if count > most {
+            (most, found.1) = (count, at);
+        }
+        found.0 = found.0.saturating_add(count);
+    }
+    found
 }
 
 /// What does not depend on sizes: replicas, tenants that are apart, tenants of a server.

@@ -22,6 +22,8 @@ pub enum Violation {
     Neighbours(u32),
     /// A promised tail is beside more than one bursty writer.
     Bursty(u32),
+    /// A tenant is in another rack than it must be in.
+    Elsewhere(usize),
     /// There is no such server.
     NoServer(u32),
 }
@@ -43,6 +45,11 @@ pub fn check(problem: &Problem, placement: &Placement) -> Vec<Violation> {
             .collect();
         if racks.len() != places.len() {
             found.push(Violation::Together(index));
+        }
+        if let Some(rack) = tenant.rack
+            && places.iter().any(|server| server % pool.racks.max(1) != rack)
+        {
+            found.push(Violation::Elsewhere(index));
         }
         if let Some(other) = tenant.with {
             let sorted = |places: &[u32]| places.iter().copied().collect::<BTreeSet<_>>();

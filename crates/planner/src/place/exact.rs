@@ -3,14 +3,15 @@
 use super::pack::Servers;
 use super::unit::{DIMENSIONS, Units};
 
-/// Units up to which it is tried, and steps after which it is left.
+/// Units and racks up to which it is tried, and steps after which it is left.
 const UNITS_MAX: usize = 24;
+const RACKS_MAX: u32 = 64;
 const STEPS_MAX: u64 = 3_000_000;
 
 /// Looks for fewer than `found` servers, and ends early at `bound`. `None` if there were too many
 /// units or steps; `Some(None)` if there is nothing better.
 pub(super) fn search(units: &Units, found: u32, bound: u32) -> Option<Option<Servers<'_>>> {
-    if units.all.len() > UNITS_MAX {
+    if units.all.len() > UNITS_MAX || units.racks > RACKS_MAX {
         return None;
     }
     let mut order: Vec<usize> = (0..units.all.len()).collect();
@@ -26,7 +27,8 @@ pub(super) fn search(units: &Units, found: u32, bound: u32) -> Option<Option<Ser
     let mut search =
         Search { order, rest, fewest: found, bound, best: None, steps: 0, is_over: false };
     let mut servers = Servers::new(units);
-    servers.open(found as usize + units.racks as usize);
+    // All of them may be in one rack.
+    servers.open(found as usize * units.racks as usize);
     search.step(&mut servers, 0, 0);
     (!search.is_over).then_some(search.best)
 }

@@ -151,6 +151,9 @@ impl<'a> Servers<'a> {
             }
         }
         let rack = |server: usize| server % self.units.racks as usize;
+        if new.rack.is_some_and(|only| rack(server) != only as usize) {
+            return false;
+        }
         let mut others = (new.first..new.first + new.replicas as usize)
             .filter(|other| *other != unit)
             .filter_map(|other| self.at[other]);

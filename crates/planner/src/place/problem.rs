@@ -11,6 +11,9 @@ pub struct Guest {
     pub replicas: u32,
     /// The tenant on whose servers it must be, by its place in the list.
     pub with: Option<usize>,
+    /// The rack that it must be in, if its program is there and needs a latency that no other rack
+    /// is near enough for.
+    pub rack: Option<u32>,
     /// No two tenants with the same word share a server.
     pub apart: Option<String>,
     /// Whether it writes in bursts.
@@ -96,6 +99,31 @@ pub enum PlaceError {
         racks: u32,
         /// Racks or servers.
         places: &'static str,
+    },
+    /// Replicas are in racks of their own, but must all be in one.
+    #[error(
+        "tenant \"{tenant}\" has {replicas} replicas that must be in rack {rack} for their latency \
+         and yet in racks of their own; allow a longer latency, or have one replica"
+    )]
+    Scope {
+        /// The tenant.
+        tenant: String,
+        /// How many.
+        replicas: u32,
+        /// Where they must be.
+        rack: u32,
+    },
+    /// There is no such rack.
+    #[error(
+        "tenant \"{tenant}\" is in rack {rack}, and there are {racks}, from 0 on; give another"
+    )]
+    NoRack {
+        /// The tenant.
+        tenant: String,
+        /// Where it would be.
+        rack: u32,
+        /// How many there are.
+        racks: u32,
     },
     /// Tenants that follow one another in a circle.
     #[error("tenant \"{0}\" is to be with itself, by way of others; leave out one with")]

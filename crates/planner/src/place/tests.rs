@@ -147,6 +147,32 @@ fn what_cannot_be_says_who_what_and_by_how_much() {
 }
 
 #[test]
+fn who_must_be_near_is_in_its_rack() {
+    let mut problem = problem(10, &[&[6, 1, 1], &[6, 1, 1], &[3, 1, 1], &[3, 1, 1], &[1, 1, 1]]);
+    problem.pool.racks = 3;
+    for tenant in &mut problem.tenants[..2] {
+        tenant.rack = Some(2);
+    }
+    problem.tenants[2].rack = Some(0);
+    let placement = place(&problem).expect("it can be");
+    // Two are too large for one server of rack 2, and one must be in rack 0.
+    assert_eq!((placement.servers, placement.is_best), (3, true));
+    assert_eq!(check(&problem, &placement), []);
+    let mut moved = placement;
+    moved.places[2] = vec![1];
+    assert!(check(&problem, &moved).contains(&Violation::Elsewhere(2)));
+    let refused = |problem: &Problem| place(problem).expect_err("it cannot be").to_string();
+    problem.tenants[3].rack = Some(3);
+    assert!(refused(&problem).contains("\"t3\" is in rack 3, and there are 3"));
+    problem.tenants[3].rack = Some(1);
+    problem.tenants[3].replicas = 2;
+    assert!(refused(&problem).contains("2 replicas that must be in rack 1"));
+    problem.tenants[3].replicas = 1;
+    problem.tenants[3].with = Some(0);
+    assert!(refused(&problem).contains("\"t0\" and \"t3\" are to be together and apart"));
+}
+
+#[test]
 fn a_lost_server_moves_only_its_own() {
     let problem = problem(10, &[&[5, 1, 1], &[5, 1, 1], &[5, 1, 1], &[4, 1, 1]]);
     let now = [vec![0], vec![0], vec![1], vec![2]];
@@ -166,17 +192,21 @@ fn any_problem() -> impl Strategy<Value = Problem> {
         any::<(bool, bool)>(),
         prop::option::of(0..4_u8),
         prop::option::of(0..60_usize),
+        prop::option::of(0..3_u32),
     );
     let pool = (3..5_u32, prop::option::of(4..9_u32));
     (prop::collection::vec(tenant, 1..60), pool).prop_map(|(tenants, (racks, tenants_max))| {
         let sizes: Vec<[u64; 3]> = tenants.iter().map(|one| one.0).collect();
         let items: Vec<&[u64]> = sizes.iter().map(<[u64; 3]>::as_slice).collect();
         let mut problem = problem(100, &items);
-        for (index, (_, replicas, (bursty, tail), apart, with)) in tenants.into_iter().enumerate() {
+        for (index, (_, replicas, (bursty, tail), apart, with, rack)) in
+            tenants.into_iter().enumerate()
+        {
             let tenant = &mut problem.tenants[index];
             tenant.replicas = replicas;
             (tenant.bursty, tenant.tail) = (bursty, tail && !bursty);
             tenant.apart = apart.map(|word| word.to_string());
+            tenant.rack = rack.filter(|_| replicas == 1 && with.is_none());
             // Now and then with an earlier one that nobody is kept apart from.
             tenant.with = with.filter(|other| *other + 20 < index);
             if let Some(other) = tenant.with {

@@ -18,6 +18,8 @@ pub(super) struct Unit {
     pub(super) members: Vec<usize>,
     pub(super) bursty: u32,
     pub(super) has_tail: bool,
+    /// The only one it may be in.
+    pub(super) rack: Option<u32>,
     /// Numbers of the words that keep it apart; sorted.
     pub(super) apart: Vec<u32>,
     /// Which replica, and the number of the first.
@@ -94,6 +96,7 @@ impl Units {
             }
         }
         self.fits_alone(problem, &members, &sum)?;
+        let rack = self.rack_of(problem, &members)?;
         let all = || members.iter().map(|&member| &tenants[member]);
         let bursty = u32::try_from(all().filter(|one| one.bursty).count()).unwrap_or(u32::MAX);
         if let Some(tail) = all().find(|one| one.tail).filter(|_| bursty > 1) {
@@ -109,11 +112,33 @@ impl Units {
             shares: std::array::from_fn(share),
             bursty,
             has_tail: all().any(|one| one.tail),
+            rack,
             apart: apart.into_keys().collect(),
             first: self.all.len(),
             replicas: lead.replicas.max(1),
             members,
         })
+    }
+
+    /// The rack that one of them must be in, and then all.
+    fn rack_of(&self, problem: &Problem, members: &[usize]) -> Result<Option<u32>, PlaceError> {
+        let mut found: Option<(u32, usize)> = None;
+        for &member in members {
+            let tenant = &problem.tenants[member];
+            let Some(rack) = tenant.rack else { continue };
+            let name = tenant.name.clone();
+            if rack >= self.racks {
+                return Err(PlaceError::NoRack { tenant: name, rack, racks: self.racks });
+            }
+            if tenant.replicas > 1 && self.racks > 1 {
+                let replicas = tenant.replicas;
+                return Err(PlaceError::Scope { tenant: name, replicas, rack });
+            }
+            if let Some((_, other)) = found.replace((rack, member)).filter(|one| one.0 != rack) {
+                return Err(PlaceError::Contradiction(problem.tenants[other].name.clone(), name));
+            }
+        }
+        Ok(found.map(|(rack, _)| rack))
     }
 
     /// Whether a server that is otherwise empty has room for one.
