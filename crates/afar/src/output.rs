@@ -37,17 +37,25 @@ impl Output {
     /// # Errors
     /// When it cannot be written to.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// The same for what need not be text.
+    ///
+    /// # Errors
+    /// When it cannot be written to.
+    pub(crate) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let Some(file) = self.file else {
-            return terminal::answer(text).map_err(Failure::Stdout);
+            return terminal::answer(&String::from_utf8_lossy(bytes)).map_err(Failure::Stdout);
         };
-        replace(file, text).map_err(|source| Failure::Unwritten { path: self.path, source })
+        replace(file, bytes).map_err(|source| Failure::Unwritten { path: self.path, source })
     }
 }
 
-fn replace(mut file: File, text: &str) -> io::Result<()> {
+fn replace(mut file: File, bytes: &[u8]) -> io::Result<()> {
     // Pipes and terminals have no length.
     if file.metadata()?.is_file() {
         file.set_len(0)?;
     }
-    file.write_all(text.as_bytes())
+    file.write_all(bytes)
 }

@@ -163,7 +163,7 @@ fn what_costs_cannot_be_is_said_in_a_sentence() {
     refused(&["cost", "--set", "demand.qps=10000000000G"], "the bill goes beyond");
     refused(&["cost", "--set", "demand.memory=1G"], "[server] does not say how much");
     refused(&["cost", "--set", "prize.tax=1"], "unknown field `prize`");
-    refused(&["cost", "--svg", "x.svg"], "--map");
+    refused(&["cost", "--csv", "x.csv"], "--map");
     let print = answer(&["cost", "--print"]);
     let wrong = file("wrong.toml", &print.replace("2400  ", "-240  "));
     refused(&["cost", &wrong], "wrong.toml:11:9: \"-240\": a price cannot be negative");

@@ -57,8 +57,8 @@ pub(crate) struct CostFlags {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) axis: u32,
 
-    /// Write the map as a picture; - is standard output
-    #[arg(long, value_name = "FILE", requires = "map")]
+    /// Write the bill as bars, or the map, as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
     /// Write the map, a row for each pair of factors; - is standard output
@@ -83,7 +83,7 @@ facility.per_watt, per_unit; remote.drop (a share, or klimovic-iscsi, guz-nvmeof
 buy.whole, spares; and what is wanted: [demand], or a [[tenant]] each, with name, the keys of
 server, workload (A to D of the paper's Table 1: requests and traffic by capacity), growth =
 { qps = \"5%\" } with periods, or series = \"FILE.csv\" with a column for each key and a row for
-each period.
+each period; or tenants = \"FILE.csv\" with columns tenant, period and keys. Files may be Parquet.
 
 Servers with flash of their own are bought for each tenant's peak, pools for the peak of all
 together.
@@ -115,12 +115,16 @@ pub(crate) struct LatencyFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) requirement: Vec<PathBuf>,
 
+    /// Write round trips as bars of their parts, as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Print the file that would be used, to begin one's own with
-    #[arg(long, conflicts_with_all = ["set", "requirement", "json"])]
+    #[arg(long, conflicts_with_all = ["set", "requirement", "json", "svg"])]
     pub(crate) print: bool,
 }
 

@@ -6,6 +6,7 @@
 
 mod amounts;
 mod csv;
+mod picture;
 mod source;
 
 mod admit;
@@ -13,11 +14,13 @@ mod cost;
 mod latency;
 mod place;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::failure::Failure;
 use crate::flags::{PlanCommand, PlanFlags};
+use crate::output::Output;
+use crate::terminal;
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +53,38 @@ pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         PlanCommand::Admit(flags) => admit::admit(flags),
         PlanCommand::Place(flags) => place::place(flags),
     }
+}
+
+/// An answer in several forms.
+struct Written<'a> {
+    /// For standard output, unless a file is written there.
+    table: String,
+    /// Where they were asked to go, if they were, and what is in them.
+    files: Vec<(&'a Option<PathBuf>, Vec<u8>)>,
+}
+
+/// What a file is to contain, if it was asked for.
+fn when(path: &Option<PathBuf>, text: impl FnOnce() -> String) -> (&Option<PathBuf>, Vec<u8>) {
+    (path, if path.is_some() { text().into_bytes() } else { Vec::new() })
+}
+
+/// Opens every file before the first is written.
+fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
+    let is_stdout = |path: &Path| path.as_os_str() == "-";
+    let mut outputs = Vec::new();
+    let mut is_answered = false;
+    for (path, bytes) in written.files {
+        let Some(path) = path else { continue };
+        is_answered |= is_stdout(path);
+        outputs.push((Output::open(path)?, bytes));
+    }
+    for (output, bytes) in outputs {
+        output.write_bytes(&bytes)?;
+    }
+    if !is_answered {
+        terminal::answer(&written.table).map_err(Failure::Stdout)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A record as a file.

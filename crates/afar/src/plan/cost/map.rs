@@ -11,6 +11,7 @@ use super::table::wedge;
 use crate::flags::CostFlags;
 use crate::layout::table;
 use crate::plan::json_text;
+use crate::plan::picture::shade;
 
 /// Every form of the map.
 ///
@@ -134,25 +135,4 @@ fn draw(cells: &[Cell], axis: u32, edges: &Wedge) -> String {
     let note = "percent of the cost with flash in servers; dashed: break-even";
     svg.tinted((76.0, 40.0), note, Anchor::Start, GREY);
     svg.finish("Saving of disaggregated flash by growth of storage and compute")
-}
-
-/// From white to a colour, blue above 0 and orange below.
-fn shade(value: f64) -> String {
-    let full = if value >= 0.0 { [0x00, 0x72, 0xB2] } else { [0xD5, 0x5E, 0x00] };
-    let depth = value.abs().min(1.0) * 0.75;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-    let mix = full.map(|part: u8| (255.0 + (f64::from(part) - 255.0) * depth).round() as u8);
-    format!("#{:02x}{:02x}{:02x}", mix[0], mix[1], mix[2])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shades_go_from_white_to_the_colour_of_the_sign() {
-        assert_eq!(shade(0.0), "#ffffff");
-        assert_eq!(shade(1.0), "#4095c5");
-        assert_eq!(shade(-2.0), "#e08640");
-    }
 }

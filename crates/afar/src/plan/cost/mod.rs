@@ -3,6 +3,7 @@
 mod file;
 mod json;
 mod map;
+mod picture;
 mod series;
 mod table;
 
@@ -13,11 +14,10 @@ use planner::cost::{
 };
 
 use self::file::{EXAMPLE, Experiment};
-use super::PlanError;
 use super::source::Source;
+use super::{PlanError, Written, write};
 use crate::failure::Failure;
 use crate::flags::CostFlags;
-use crate::output::Output;
 use crate::terminal;
 
 /// Everything that is said of a bill.
@@ -43,25 +43,10 @@ pub(super) fn cost(flags: &CostFlags) -> Result<ExitCode, Failure> {
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
     let counted = if flags.map { map::of(&experiment, flags) } else { bill(&experiment) };
-    let Texts { table, json, svg, csv } =
-        counted.map_err(|source| PlanError::Cost { place: experiment.name.clone(), source })?;
+    let Texts { table, json, svg, csv } = counted.map_err(|source| PlanError::Cost { place: experiment.name.clone(), source })?;
     let files = [(&flags.json, json), (&flags.svg, svg), (&flags.csv, csv)];
-    let is_stdout = |path: &&std::path::PathBuf| path.as_os_str() == "-";
-    let is_answered =
-        files.iter().any(|(path, _)| path.as_ref().is_some_and(|path| is_stdout(&path)));
-    let mut outputs = Vec::new();
-    for (path, text) in files {
-        if let Some(path) = path {
-            outputs.push((Output::open(path)?, text));
-        }
-    }
-    for (output, text) in outputs {
-        output.write(&text)?;
-    }
-    if !is_answered {
-        terminal::answer(&table).map_err(Failure::Stdout)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
+    write(Written { table, files: files.collect() })
 }
 
 /// One answer in several forms; those that make no sense are empty.
@@ -80,7 +65,8 @@ fn bill(experiment: &Experiment) -> Result<Texts, CostError> {
     let answer = Answer { bill, usage, sensitivity, wedge: Wedge::of(model)? };
     let json = json::bill(experiment, &answer);
     let table = table::bill(experiment, &answer);
-    Ok(Texts { table, json, svg: String::new(), csv: String::new() })
+    let svg = picture::draw(experiment, &answer);
+    Ok(Texts { table, json, svg, csv: String::new() })
 }
 
 /// The key a knob has in a file.

@@ -2,7 +2,7 @@
 
 mod file;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use measure::{BitsPerSec, Duration};
@@ -10,12 +10,12 @@ use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
 use serde_json::{Value, json};
 
 use self::file::{EXAMPLE, Experiment, Target};
-use super::PlanError;
+use super::picture::{Bar, Bars, bars};
 use super::source::Source;
+use super::{PlanError, Written, when, write};
 use crate::failure::Failure;
 use crate::flags::LatencyFlags;
 use crate::layout::{NONE, row, table};
-use crate::output::Output;
 use crate::terminal;
 
 /// A way to fetch a page.
@@ -45,15 +45,13 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
     }
     let paths = paths(&experiment)
         .map_err(|source| PlanError::Latency { place: experiment.name.clone(), source })?;
-    let is_stdout = |path: &PathBuf| path.as_os_str() == "-";
-    let output = flags.json.as_deref().map(Output::open).transpose()?;
-    if let Some(output) = output {
-        output.write(&record(&experiment, &paths))?;
-    }
-    if !flags.json.as_ref().is_some_and(is_stdout) {
-        terminal::answer(&text(&experiment, &paths)).map_err(Failure::Stdout)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    write(Written {
+        table: text(&experiment, &paths),
+        files: vec![
+            when(&flags.json, || record(&experiment, &paths)),
+            when(&flags.svg, || picture(&experiment, &paths)),
+        ],
+    })
 }
 
 fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
@@ -169,6 +167,43 @@ fn targets(experiment: &Experiment, paths: &[Way<'_>]) -> String {
         rows.push(cells);
     }
     table(&rows)
+}
+
+/// A bar for each path and rate, with the names of components as its parts.
+fn picture(experiment: &Experiment, paths: &[Way<'_>]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for component in paths.iter().flat_map(|path| parts(path)) {
+        if component.count > 0 && !names.contains(&component.name.as_str()) {
+            names.push(&component.name);
+        }
+    }
+    let mut drawn = Vec::new();
+    for path in paths {
+        for (rate, trip) in &path.trips {
+            let us = |time: Duration| time.as_ns_f64() / 1e3;
+            let of = |name: &&str| -> f64 {
+                let same = parts(path).filter(|part| part.name == **name);
+                same.map(|part| us(part.each) * f64::from(part.count)).sum()
+            };
+            let mut all: Vec<f64> = names.iter().map(of).collect();
+            all.extend([us(trip.transmission), us(trip.wait)]);
+            let meets = |target: &Target| trip.total() <= target.rtt;
+            drawn.push(Bar {
+                name: format!("{}, {}, {rate}", path.design.name, path.scope.name),
+                parts: all,
+                label: self::us(trip.total()),
+                is_chosen: !experiment.targets.is_empty() && experiment.targets.iter().all(meets),
+            });
+        }
+    }
+    names.extend(["transmission", "mean wait"]);
+    bars(&Bars {
+        title: "Round trips by their parts",
+        unit: "µs",
+        parts: names,
+        bars: drawn,
+        note: "▸ meets every target",
+    })
 }
 
 fn record(experiment: &Experiment, paths: &[Way<'_>]) -> String {
