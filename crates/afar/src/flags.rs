@@ -23,7 +23,9 @@ pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
-pub(crate) use plan::{AdmitFlags, CostFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags};
+pub(crate) use plan::{
+    AdmitFlags, CostFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
+};
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;

@@ -274,3 +274,53 @@ fn who_may_share_a_device() {
     refused(&["admit", &with("cores = 1", "cores = 0")], "there are no cores");
     refused(&["admit", &file("none.toml", "[device]\npoints = []\n")], "3 points or more");
 }
+
+#[test]
+fn memory_of_servers_and_pools() {
+    let said = answer(&["pool"]);
+    assert!(said.contains("Disaggregate: it saves $"), "{said}");
+    let record = json(&["pool"]);
+    assert_eq!(record["server_count"], 32);
+    let bytes = |of: &str| record[of]["bytes"].as_u64().expect("a number");
+    assert!(bytes("with") < bytes("without"));
+    assert!(
+        record["with"]["unused_at_peak"].as_f64() < record["without"]["unused_at_peak"].as_f64()
+    );
+    // Nobody has less than its programs need.
+    let local = record["with"]["server_bytes"].as_u64();
+    assert!(local >= record["local_min"]["bytes"].as_u64());
+    for (setting, reason) in [
+        ("price.pool=60", "the pool and its ports make it"),
+        ("price.port=1M", "the pool and its ports make it"),
+        ("pool.servers=1", "the pool and its ports make it"),
+    ] {
+        let said = answer(&["pool", "--set", setting]);
+        assert!(said.contains("Do not disaggregate") && said.contains(reason), "{said}");
+    }
+    let alike = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 4\nmemory = \"8GiB\"\n\
+                 low = \"50%\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
+    let said = answer(&["pool", &file("alike.toml", alike)]);
+    assert!(said.contains("Do not disaggregate: servers want most at the same time"), "{said}");
+    let printed = answer(&["pool", "--print"]);
+    let strict = printed.replace("15%", "0%").replace("\"5%\"", "\"0%\"");
+    let said = answer(&["pool", &file("strict.toml", &strict)]);
+    assert!(said.contains("can have no less than 512.0 GiB"), "{said}");
+    let wrong = file("wrong-pool.toml", &printed.replacen("local = 5", "local = -5", 1));
+    refused(&["pool", &wrong], "wrong-pool.toml:13:9: \"-5\": a price cannot be negative");
+    let none = file("none-pool.toml", "[price]\nlocal = 5\n");
+    refused(&["pool", &none], "nobody wants memory");
+    refused(&["pool", "--set", "price.pool=nan"], "--set price.pool=nan: \"nan\"");
+    let bars = answer(&["pool", "--svg", "-"]);
+    assert!(bars.starts_with("<svg") && bars.contains("▸"), "{bars}");
+}
+
+/// 10¹⁸ bytes and beyond: an answer or a sentence, never a wrong number.
+#[test]
+fn large_amounts_are_counted_or_refused() {
+    let set = |setting: &str| json(&["cost", "--set", setting])["direct_cost"].as_f64();
+    assert_eq!(set("demand.capacity=1000000TB"), Some(4e9));
+    refused(&["cost", "--set", "demand.capacity=99000000TB"], "99000000TB");
+    let large = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 1000000\n\
+                 memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
+    refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml: the ");
+}

@@ -23,13 +23,15 @@ pub(crate) enum PlanCommand {
     Latency(LatencyFlags),
     Place(PlaceFlags),
     Admit(AdmitFlags),
+    Pool(PoolFlags),
 }
 
 const NOTES: &str = "\
 Examples:
   afar plan cost
   afar plan latency --set sharing.load=50%
-  afar plan place --synthetic 1000";
+  afar plan place --synthetic 1000
+  afar plan pool";
 
 /// Compare servers that have flash of their own with pools of flash and of servers
 ///
@@ -239,5 +241,59 @@ Keys of a file: device.points, a list of { reads, writes, p95 } that were measur
 per second; device.cores that serve it, each three tenants (Klimovic et al. 2016, §4.2);
 [[tenant]] with name, reads and writes per second, p95 (the tail it is promised, if it is) and
 bursty (it writes in bursts; beside a promised tail there is at most one such).
+
+Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
+/// Say how much memory servers need of their own, and how large a pool beside them
+///
+/// From how much programs are slowed down by the share of their memory that is local, as afar sweep
+/// measures it, and from what they want over time. Every program stays under its bound; memory of
+/// servers and pools is what is cheapest. Without a file it is an example.
+#[derive(Debug, Args)]
+#[command(after_help = POOL_NOTES)]
+pub(crate) struct PoolFlags {
+    /// Programs, demand and prices, as TOML [default: an example]
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Set a value of server, pool or price to another, such as price.port=0; may be given several
+    /// times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Write the memory in all by the memory of a server as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write the same as rows; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write everything as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print the file that would be used, to begin one's own with
+    #[arg(long, conflicts_with_all = ["set", "json", "csv", "svg"])]
+    pub(crate) print: bool,
+}
+
+const POOL_NOTES: &str = "\
+Begin a file with: afar plan pool --print > pool.toml
+
+Keys of a file: currency; server.step (memory of a server is a multiple of it); pool.step, servers
+(that share a pool; all if it is not said); price.local, pool (of a gibibyte), port (of a server);
+[[program]] with name, bound (the slowdown it may have), and its curve, a list of { local,
+slowdown }, or sweep = \"FILE\", what afar sweep has written with --json or --csv, with where =
+[\"rtt=5us\"] if it has more axes than local. What programs want: memory on servers of their own,
+with low (the share of it that the quietest hour has) and peak (an hour); or demand = \"FILE.csv\"
+with the columns server, period, program, memory, where [[program]] named * stands for all others.
+
+Where a slowdown was measured with an interval, its upper end counts. Between two points it is taken
+to be on the line between them, and below the least share that was measured nothing is promised.
+Without prices a byte in a pool costs as much as one in a server.
+
+Examples:
+  afar sweep redis.toml --json redis.json
+  afar plan pool pool.toml --svg pool.svg
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";

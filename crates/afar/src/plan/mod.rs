@@ -13,6 +13,7 @@ mod admit;
 mod cost;
 mod latency;
 mod place;
+mod pool;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,6 +37,8 @@ pub(crate) enum PlanError {
     Latency { place: String, source: planner::latency::LatencyError },
     #[error("{place}: {source}")]
     Place { place: String, source: planner::place::PlaceError },
+    #[error("{place}: {source}")]
+    Pool { place: String, source: planner::pool::PoolError },
     #[error("--lose-server {0}: nobody is on server {0}; give one of the file of --now")]
     NoServer(u32),
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
@@ -52,6 +55,7 @@ pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         PlanCommand::Latency(flags) => latency::latency(flags),
         PlanCommand::Admit(flags) => admit::admit(flags),
         PlanCommand::Place(flags) => place::place(flags),
+        PlanCommand::Pool(flags) => pool::pool(flags),
     }
 }
 

@@ -103,6 +103,7 @@ fn man_pages_for_every_command() {
             "afar-plan-cost.1",
             "afar-plan-latency.1",
             "afar-plan-place.1",
+            "afar-plan-pool.1",
             "afar-plan.1",
             "afar-reproduce.1",
             "afar-run.1",

@@ -1,0 +1,196 @@
+//! Slowdown curves as `afar sweep` writes them: its record (`--json`) or its table (`--csv`).
+//!
+//! Where a slowdown has an interval, its upper end counts: a bound is a promise.
+
+use std::path::Path;
+
+use planner::pool::Curve;
+use serde_json::Value;
+
+use crate::plan::PlanError;
+use crate::plan::csv::{cells, rows};
+use crate::plan::source::Source;
+
+/// One cell of a sweep with memory far away.
+#[derive(Debug)]
+struct Point {
+    /// Where it stands.
+    at: usize,
+    local: String,
+    /// Further axes and their values.
+    axes: Vec<(String, String)>,
+    slowdown: f64,
+}
+
+/// Reads the curve of the cells in which axes have the values of `held`.
+///
+/// # Errors
+/// When it is none, or several.
+pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, PlanError> {
+    let source = Source::read(path)?;
+    let is_json = source.text.trim_start().starts_with('{');
+    let points = if is_json { of_record(&source) } else { of_table(&source) }?;
+    curve(&source, points, held)
+}
+
+/// A share of memory, as a percentage or a number up to 1.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse(),
+    };
+    share
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("\"{text}\": a share is from 0% to 100%; write e.g. 50%"))
+}
+
+fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curve, PlanError> {
+    let wrong = |at: usize, message: String| source.wrong(&(at..at), message);
+    let holds = |point: &Point| {
+        held.iter().all(|(axis, value)| {
+            point.axes.iter().any(|(name, found)| name == axis && found == value.trim())
+        })
+    };
+    let points: Vec<Point> = all.into_iter().filter(holds).collect();
+    let mut read: Vec<(f64, f64)> = Vec::new();
+    for point in &points {
+        let local = share(&point.local).map_err(|message| wrong(point.at, message))?;
+        if let Some(other) =
+            points.iter().find(|one| one.local == point.local && one.at != point.at)
+        {
+            let axis = point.axes.iter().find(|one| !other.axes.contains(one));
+            let (axis, value) = axis.map_or(("an axis", ""), |(axis, value)| (axis, value));
+            let message = format!(
+                "there are several curves, which differ in {axis}; choose one, such as where = \
+                 [\"{axis}={value}\"]"
+            );
+            return Err(wrong(point.at, message));
+        }
+        read.push((local, point.slowdown));
+    }
+    if read.is_empty() {
+        let message = match held {
+            [] => "there is no run with memory far away in it; sweep local".to_owned(),
+            _ => "there is no run with what where says; give values that were swept".to_owned(),
+        };
+        return Err(wrong(0, message));
+    }
+    Curve::new(read).map_err(|error| wrong(0, error.to_string()))
+}
+
+fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
+    let record: Value = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
+        place: format!("{}:{}:{}", source.name, error.line(), error.column()),
+        message: "this is no JSON; give what afar sweep --json has written".to_owned(),
+    })?;
+    if record["schema"] != "afar.findings/1" {
+        let message = "this is no record of a sweep; give what afar sweep --json has written";
+        return Err(source.wrong(&(0..0), message));
+    }
+    let mut points = Vec::new();
+    for (at, cell) in record["cells"].as_array().into_iter().flatten().enumerate() {
+        let slowdown = &cell["slowdown"];
+        let slowdown = slowdown["high"].as_f64().or_else(|| slowdown["median"].as_f64());
+        let (Some("far"), Some(slowdown)) = (cell["kind"].as_str(), slowdown) else { continue };
+        let settings = cell["settings"].as_object().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (local, axes): (Vec<_>, Vec<_>) = settings
+            .map(|(name, value)| (name.clone(), text(value)))
+            .partition(|(name, _)| name == "local");
+        let Some((_, local)) = local.into_iter().next() else { continue };
+        points.push(Point { at, local, axes, slowdown });
+    }
+    Ok(points)
+}
+
+fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
+    let mut rows = rows(&source.text);
+    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    let column = |name: &str| header.iter().position(|one| *one == name);
+    let (Some(local), Some(median)) = (column("local"), column("slowdown")) else {
+        let message = "there are no columns local and slowdown; name them in the first line";
+        return Err(source.wrong(&(0..0), message));
+    };
+    // What a table of a sweep says beside its axes.
+    let figures = [
+        "cell",
+        "local",
+        "slowdown",
+        "low",
+        "high",
+        "count",
+        "failed",
+        "outliers",
+        "fetches",
+        "budget_exceeded",
+    ];
+    let mut points = Vec::new();
+    for row in rows {
+        let found: Vec<(usize, &str)> = cells(row).collect();
+        if found.len() != header.len() {
+            let message = format!("a row has {} cells, as the first line has", header.len());
+            return Err(source.wrong(&(row.0..row.0), message));
+        }
+        let is_far = column("cell").is_none_or(|cell| found[cell].1 == "far");
+        let high = column("high").filter(|high| !found[*high].1.is_empty());
+        let (at, text) = found[high.unwrap_or(median)];
+        if !is_far || text.is_empty() {
+            continue;
+        }
+        let slowdown = text.parse().map_err(|_| {
+            let message = format!("\"{text}\": a slowdown is a number; write e.g. 1.05");
+            source.wrong(&(at..at), message)
+        })?;
+        let axes = header.iter().zip(&found).filter(|(name, _)| !figures.contains(name));
+        let axes = axes.map(|(name, (_, value))| ((*name).to_owned(), (*value).to_owned()));
+        let (at, local) = found[local];
+        points.push(Point { at, local: local.to_owned(), axes: axes.collect(), slowdown });
+    }
+    Ok(points)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str, held: &[(&str, &str)]) -> Result<u64, String> {
+        let source = Source { name: "s.csv".to_owned(), text: text.to_owned() };
+        let curve = of_table(&source).and_then(|points| curve(&source, points, held));
+        curve.map(|curve| curve.least_ppm(0.1)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn tables_of_sweeps_are_curves() {
+        assert_eq!(table("local,slowdown\n50%,1.1\n25%,1.3\n", &[]), Ok(500_000));
+        let sweep = "cell,rtt,local,slowdown,low,high,count\nnative,,,1,1,1,5\n\
+                     far,5us,50%,1.05,1.0,1.1,5\nfar,5us,25%,1.3,1.2,1.5,5\n\
+                     far,9us,50%,1.2,1.2,1.3,5\nfar,5us,10%,,,,0\n";
+        assert_eq!(table(sweep, &[("rtt", "5us")]), Ok(500_000));
+        let several = table(sweep, &[]).expect_err("there are two");
+        assert!(several.contains("s.csv:3:9: there are several curves, which differ in rtt"));
+        assert!(table(sweep, &[("rtt", "7us")]).expect_err("none").contains("where says"));
+        assert!(table("a,b\n", &[]).expect_err("none").contains("no columns local and slowdown"));
+        assert!(table("local,slowdown\n1GiB,1\n", &[]).expect_err("none").contains("s.csv:2:1:"));
+        assert!(table("local,slowdown\n50%,x\n", &[]).expect_err("none").contains("s.csv:2:5:"));
+        assert!(table("local,slowdown\n50%,nan\n", &[]).expect_err("none").contains("slowdowns"));
+    }
+
+    #[test]
+    fn records_of_sweeps_are_curves() {
+        let text = "{\"schema\": \"afar.findings/1\", \"cells\": [
+            {\"kind\": \"far\", \"settings\": {\"local\": \"50%\", \"rtt\": \"5us\"},
+             \"slowdown\": {\"median\": 1.0, \"low\": 1.0, \"high\": 1.1, \"count\": 5}},
+            {\"kind\": \"far\", \"settings\": {\"local\": \"25%\", \"rtt\": \"5us\"},
+             \"slowdown\": null}]}";
+        let source = Source { name: "s.json".to_owned(), text: text.to_owned() };
+        let points = of_record(&source).expect("it is one");
+        let curve = curve(&source, points, &[]).expect("it is one");
+        assert_eq!(curve.least_ppm(0.1), 500_000);
+        let other = Source { text: "{}".to_owned(), ..source };
+        assert!(of_record(&other).expect_err("it is none").to_string().contains("no record of a"));
+    }
+}

@@ -1,0 +1,237 @@
+//! `afar plan pool`: how much memory servers need of their own, and how much a pool.
+
+mod curve;
+mod demand;
+mod file;
+
+use std::process::ExitCode;
+
+use measure::{Bytes, Money};
+use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
+use serde_json::{Value, json};
+
+use self::file::{EXAMPLE, Experiment};
+use super::picture::{Bar, Bars, bars};
+use super::source::Source;
+use super::{PlanError, Written, json_text, when, write};
+use crate::failure::Failure;
+use crate::flags::PoolFlags;
+use crate::layout::{NONE, row, table};
+use crate::terminal;
+
+/// Sizes of a server in a picture.
+const DRAWN: u64 = 10;
+const GIB: f64 = (1_u64 << 30) as f64;
+
+/// Runs `afar plan pool`.
+///
+/// # Errors
+/// When the file or a setting cannot be, or a result cannot be written.
+pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
+    if flags.print {
+        let text = match &flags.experiment {
+            Some(path) => Source::read(path)?.text,
+            None => EXAMPLE.to_owned(),
+        };
+        terminal::answer(&text).map_err(Failure::Stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
+    let refused = |source| PlanError::Pool { place: experiment.name.clone(), source };
+    let sizing = size(&experiment.servers.loads, &experiment.terms).map_err(refused)?;
+    let sizes = sizes(&experiment, &sizing).map_err(refused)?;
+    write(Written {
+        table: text(&experiment, &sizing),
+        files: vec![
+            when(&flags.json, || record(&experiment, &sizing)),
+            when(&flags.csv, || csv(&sizes)),
+            when(&flags.svg, || picture(&sizing, &sizes)),
+        ],
+    })
+}
+
+/// What is bought with servers from the smallest to the largest.
+fn sizes(experiment: &Experiment, sizing: &Sizing) -> Result<Vec<Purchase>, PoolError> {
+    let (loads, terms) = (&experiment.servers.loads, &experiment.terms);
+    let Some(with) = &sizing.with else { return Ok(Vec::new()) };
+    let (server, period) = sizing.most;
+    let step = terms.local_step.get();
+    let least = loads[server][period].least.div_ceil(step);
+    let full = sizing.without.local.get() / step;
+    let stride = ((full - least) / DRAWN).max(1);
+    let mut counts: Vec<u64> = (0..=DRAWN).map(|at| least + at * stride).collect();
+    counts.push(with.local.get() / step);
+    counts.retain(|count| *count < full);
+    counts.sort_unstable();
+    counts.dedup();
+    counts.into_iter().map(|count| purchase(loads, terms, Bytes::new(count * step))).collect()
+}
+
+/// The share of what is bought that nobody uses, when most is used and over all periods.
+fn unused(experiment: &Experiment, sizing: &Sizing, bought: &Purchase) -> (f64, f64) {
+    let periods = experiment.servers.loads.first().map_or(1, Vec::len);
+    let bytes = bought.bytes.get() as f64;
+    let mean = sizing.sum as f64 / periods as f64;
+    (1.0 - sizing.peak as f64 / bytes, 1.0 - mean / bytes)
+}
+
+fn money(experiment: &Experiment, amount: Money) -> String {
+    format!("{}{amount}", experiment.currency)
+}
+
+fn text(experiment: &Experiment, sizing: &Sizing) -> String {
+    let mut rows = vec![row(["program", "bound", "local at least"])];
+    for program in &experiment.programs {
+        rows.push(vec![
+            program.name.clone(),
+            format!("{:.1} %", program.bound * 100.0),
+            format!("{:.1} %", program.least_ppm as f64 / 1e4),
+        ]);
+    }
+    let mut text = table(&rows) + "\n";
+    let mut rows = vec![row([
+        "",
+        "each server",
+        "pools",
+        "in all",
+        "cost",
+        "unused at the peak",
+        "on average",
+    ])];
+    let line = |name: &str, bought: &Purchase| {
+        let (peak, mean) = unused(experiment, sizing, bought);
+        let cost = if experiment.has_prices { money(experiment, bought.cost) } else { NONE.into() };
+        let shares = [peak, mean].map(|share| format!("{:.1} %", share * 100.0));
+        let [local, all] = [bought.local, bought.bytes].map(|bytes| bytes.to_string());
+        [vec![name.to_owned(), local, pools(&bought.pools), all, cost], shares.to_vec()].concat()
+    };
+    rows.push(line("without a pool", &sizing.without));
+    if let Some(with) = &sizing.with {
+        rows.push(line("with pools", with));
+    }
+    text += &table(&rows);
+    text += "\n";
+    text += &verdict(experiment, sizing);
+    text
+}
+
+/// How many there are of which size.
+fn pools(all: &[Bytes]) -> String {
+    let (Some(most), Some(least)) = (all.iter().max(), all.iter().min()) else {
+        return NONE.into();
+    };
+    match (all.len(), most == least) {
+        (1, _) => most.to_string(),
+        (count, true) => format!("{count} x {most}"),
+        (count, false) => format!("{count} of {least} to {most}"),
+    }
+}
+
+fn verdict(experiment: &Experiment, sizing: &Sizing) -> String {
+    let without = &sizing.without;
+    let (server, period) = sizing.most;
+    let name = &experiment.servers.names[server];
+    let Some(with) = &sizing.with else {
+        let least = Bytes::new(experiment.servers.loads[server][period].least);
+        return format!(
+            "Do not disaggregate: in period {period} server {name} must have {least} local for its \
+             programs to stay\nunder their bounds, so that servers can have no less than {}.\n",
+            without.local
+        );
+    };
+    let saved = without.bytes.saturating_sub(with.bytes);
+    let share = saved.get() as f64 / without.bytes.get() as f64 * 100.0;
+    let apart = Money::from_micros(without.cost.micros().abs_diff(with.cost.micros()));
+    let apart = money(experiment, apart);
+    match sizing.verdict {
+        Verdict::Disaggregate if experiment.has_prices => format!(
+            "Disaggregate: it saves {apart} of {}, {:.1} %, and {saved} of memory, {share:.1} %.\n",
+            money(experiment, without.cost),
+            (1.0 - with.cost.units_f64() / without.cost.units_f64()) * 100.0,
+        ),
+        Verdict::Disaggregate => format!(
+            "Disaggregate: it saves {saved} of {}, {share:.1} %, if memory in a pool costs as \
+             much as in a server.\n",
+            without.bytes
+        ),
+        Verdict::Peaks | Verdict::Local => format!(
+            "Do not disaggregate: servers want most at the same time, {:.1} % of the sum of what \
+             each could have,\nso that a pool saves no memory.\n",
+            sizing.peak as f64 / without.bytes.get() as f64 * 100.0
+        ),
+        Verdict::Price => format!(
+            "Do not disaggregate: it would save {saved} of memory, {share:.1} %, but the pool and \
+             its ports make it\n{apart} dearer.\n"
+        ),
+    }
+}
+
+fn csv(sizes: &[Purchase]) -> String {
+    let mut text = "local_bytes,pool_bytes,bytes,cost\n".to_owned();
+    for one in sizes {
+        let pooled: u64 = one.pools.iter().map(|pool| pool.get()).sum();
+        let (local, all) = (one.local.get(), one.bytes.get());
+        text += &format!("{local},{pooled},{all},{}\n", one.cost.units_f64());
+    }
+    text
+}
+
+fn picture(sizing: &Sizing, sizes: &[Purchase]) -> String {
+    let bar = |name: String, bought: &Purchase, is_chosen| {
+        let pooled = bought.pools.iter().map(|pool| pool.get() as f64 / GIB).sum::<f64>();
+        let local = bought.bytes.get() as f64 / GIB - pooled;
+        Bar { name, parts: vec![local, pooled], label: bought.bytes.to_string(), is_chosen }
+    };
+    let mut all = vec![bar("without a pool".to_owned(), &sizing.without, false)];
+    let is_best = |one: &Purchase| Some(one) == sizing.with.as_ref();
+    all.extend(sizes.iter().map(|one| bar(format!("{} a server", one.local), one, is_best(one))));
+    bars(&Bars {
+        title: "Memory of servers and pools by the memory of a server",
+        unit: "GiB",
+        parts: vec!["in servers", "in pools"],
+        bars: all,
+        note: "memory that is bought in all, by how much a server has; ▸ is cheapest",
+    })
+}
+
+fn record(experiment: &Experiment, sizing: &Sizing) -> String {
+    let bought = |bought: &Purchase| -> Value {
+        let (peak, mean) = unused(experiment, sizing, bought);
+        json!({
+            "server_bytes": bought.local.get(),
+            "pool_bytes": bought.pools.iter().map(|pool| pool.get()).collect::<Vec<_>>(),
+            "bytes": bought.bytes.get(),
+            "cost": bought.cost.units_f64(),
+            "unused_at_peak": peak,
+            "unused_mean": mean,
+        })
+    };
+    let programs = experiment.programs.iter().map(|program| {
+        let least = program.least_ppm as f64 / 1e6;
+        json!({"name": program.name, "bound": program.bound, "local_min": least})
+    });
+    let (server, period) = sizing.most;
+    json_text(&json!({
+        "schema": "afar.plan.pool/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "currency": experiment.currency,
+        "server_count": experiment.servers.names.len(),
+        "period_count": experiment.servers.loads.first().map_or(0, Vec::len),
+        "programs": programs.collect::<Vec<_>>(),
+        "local_min": {
+            "server": experiment.servers.names[server],
+            "period": period,
+            "bytes": experiment.servers.loads[server][period].least,
+        },
+        "peak_bytes": sizing.peak as f64,
+        "without": bought(&sizing.without),
+        "with": sizing.with.as_ref().map(bought),
+        "disaggregate": sizing.verdict == Verdict::Disaggregate,
+        "reason": match sizing.verdict {
+            Verdict::Disaggregate => "cheaper",
+            Verdict::Local => "programs need their memory local",
+            Verdict::Peaks => "peaks at the same time",
+            Verdict::Price => "pool and ports cost more than is saved",
+        },
+    }))
+}
