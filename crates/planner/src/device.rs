@@ -6,6 +6,10 @@
 //! and the strictest promise holds for the device. Klimovic et al. §4.2 add two rules: a core that
 //! serves flash has three tenants at most, and a promised tail at most one bursty writer beside it.
 
+use measure::Duration;
+
+use crate::queue::{QueueError, mg1_wait};
+
 /// Loads and the tail that was measured there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
@@ -26,6 +30,8 @@ pub struct Device {
     pub curve: Vec<(f64, f64)>,
     /// Tenants that the processors beside it can serve.
     pub tenants_max: Option<u32>,
+    /// How long a read and a write keep it busy, if that is known.
+    pub service: Option<[Duration; 2]>,
 }
 
 /// Who wants to share it.
@@ -64,6 +70,22 @@ pub enum Verdict {
     Cores(u32),
     /// A promised tail would be beside two bursty writers.
     Bursty,
+    /// The device would be busy for more than all of the time.
+    Busy {
+        /// The share, in percent.
+        load: f64,
+    },
+}
+
+/// What writes do to reads on a device that serves one request after another (M/G/1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interference {
+    /// The share of the time in which it is busy.
+    pub load: f64,
+    /// The mean wait of a request.
+    pub wait: Duration,
+    /// The same if nobody wrote.
+    pub wait_of_reads: Duration,
 }
 
 /// Points are too few, or mean nothing.
@@ -111,7 +133,7 @@ impl Device {
         let (_, first, last) = best.ok_or(DeviceError::Points)?;
         let write_tokens = 1.01_f64.powf(f64::from(first + last) / 2.0);
         let curve = rising(points, write_tokens).1;
-        Ok(Self { write_tokens, curve, tenants_max })
+        Ok(Self { write_tokens, curve, tenants_max, service: None })
     }
 
     /// Tokens per second up to which the tail stays below a bound: none if it never does. What was
@@ -128,6 +150,23 @@ impl Device {
     #[must_use]
     pub fn cost(&self, reads: f64, writes: f64) -> f64 {
         reads + writes * self.write_tokens
+    }
+
+    /// How long requests wait for others in the mean, if services are known.
+    ///
+    /// # Errors
+    /// When there is more to do than there is time.
+    pub fn interference(
+        &self,
+        reads: f64,
+        writes: f64,
+    ) -> Result<Option<Interference>, QueueError> {
+        let Some([read, write]) = self.service.filter(|_| reads + writes > 0.0) else {
+            return Ok(None);
+        };
+        let (wait, load) = mg1_wait(&[(read, reads), (write, writes)], reads + writes)?;
+        let alone = if reads > 0.0 { mg1_wait(&[(read, 1.0)], reads)?.0 } else { Duration::ZERO };
+        Ok(Some(Interference { load, wait, wait_of_reads: alone }))
     }
 
     /// Who may come, in their order: nobody is let in at the cost of one who is in already.
@@ -165,7 +204,11 @@ impl Device {
         if taken + wanted > most {
             return Verdict::Tokens { wanted, left: (most - taken).max(0.0) };
         }
-        Verdict::Admitted(wanted)
+        let sum = |of: fn(&Applicant) -> f64| all().map(of).sum::<f64>();
+        match self.interference(sum(|one| one.reads), sum(|one| one.writes)) {
+            Err(QueueError::Overload(load)) => Verdict::Busy { load },
+            Ok(_) => Verdict::Admitted(wanted),
+        }
     }
 }
 
@@ -311,6 +354,29 @@ mod tests {
         let tail = applicant(1.0, Some(900.0), true);
         assert_eq!(of(&[bursty.clone(), tail])[1], Verdict::Bursty);
         assert_eq!(of(&[bursty.clone(), bursty])[1], Verdict::Admitted(1.0));
+    }
+
+    /// Reads of 10 µs and writes of 100 µs: 20,000 a second, a tenth of them writes.
+    #[test]
+    fn writes_make_reads_wait() {
+        let mut device = device();
+        assert_eq!(device.interference(18_000.0, 2_000.0), Ok(None));
+        device.service = Some([Duration::from_us(10), Duration::from_us(100)]);
+        let found = device.interference(18_000.0, 2_000.0).expect("it ends").expect("it is known");
+        assert_eq!(format!("{:.3}", found.wait.as_ns_f64() / 1e3), "17.581");
+        assert_eq!(
+            found.wait_of_reads,
+            crate::queue::md1_wait(Duration::from_us(10), 0.18).unwrap()
+        );
+        assert!((found.load - 0.38).abs() < 1e-12);
+        let writer = Applicant { writes: 9_000.0, ..applicant(1_000.0, None, false) };
+        assert_eq!(
+            device.admit(std::slice::from_ref(&writer))[0],
+            Verdict::Admitted(device.cost(1e3, 9e3))
+        );
+        let more = Applicant { writes: 1_000.0, ..writer.clone() };
+        let verdicts = device.admit(&[writer, more]);
+        assert!(matches!(verdicts[1], Verdict::Busy { load } if load > 100.0), "{verdicts:?}");
     }
 
     #[test]

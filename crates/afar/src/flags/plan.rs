@@ -225,12 +225,16 @@ pub(crate) struct AdmitFlags {
     #[arg(value_name = "FILE", required_unless_present = "print")]
     pub(crate) experiment: Option<PathBuf>,
 
+    /// Write the curve and how far it is used as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Print a file to begin one's own with
-    #[arg(long, conflicts_with_all = ["experiment", "json"])]
+    #[arg(long, conflicts_with_all = ["experiment", "json", "svg"])]
     pub(crate) print: bool,
 }
 
@@ -238,11 +242,14 @@ const ADMIT_NOTES: &str = "\
 Begin a file with: afar plan admit --print > admit.toml
 
 Keys of a file: device.points, a list of { reads, writes, p95 } that were measured, with requests
-per second; device.cores that serve it, each three tenants (Klimovic et al. 2016, §4.2);
+per second, or device.records, files of afar bench --sweep --json (or fio's JSON); device.cores that
+serve it, each three tenants (Klimovic et al. 2016, §4.2); device.read and write, how long one keeps
+it busy, to know how long requests wait for one another (M/G/1);
 [[tenant]] with name, reads and writes per second, p95 (the tail it is promised, if it is) and
 bursty (it writes in bursts; beside a promised tail there is at most one such).
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
+
 /// Say how much memory servers need of their own, and how large a pool beside them
 ///
 /// From how much programs are slowed down by the share of their memory that is local, as afar sweep

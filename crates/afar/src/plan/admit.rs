@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, axis, decades};
 use measure::{Count, Duration};
-use planner::device::{Applicant, Device, Point, Verdict};
+use planner::device::{Applicant, Device, Interference, Point, Verdict};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use toml::Spanned;
 
 use super::amounts::small;
 use super::source::{Source, Value};
-use super::{PlanError, json_text};
+use super::{PlanError, Written, json_text, when, write};
 use crate::failure::Failure;
 use crate::flags::AdmitFlags;
 use crate::layout::{NONE, row, table};
-use crate::output::Output;
 use crate::terminal;
 
 /// What files are begun with.
@@ -35,7 +35,11 @@ struct Document {
 #[serde(deny_unknown_fields)]
 struct DeviceTable {
     cores: Option<Value>,
-    points: Spanned<Vec<PointTable>>,
+    points: Option<Spanned<Vec<PointTable>>>,
+    #[serde(default)]
+    records: Vec<Spanned<String>>,
+    read: Option<Value>,
+    write: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,29 +70,20 @@ pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
         terminal::answer(EXAMPLE).map_err(Failure::Stdout)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let (device, applicants) = read(path)?;
+    let (device, points, applicants) = read(path)?;
     let verdicts = device.admit(&applicants);
-    let output = flags.json.as_deref().map(Output::open).transpose()?;
-    if let Some(output) = output {
-        output.write(&record(&device, &applicants, &verdicts))?;
-    }
-    if flags.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
-        terminal::answer(&text(&device, &applicants, &verdicts)).map_err(Failure::Stdout)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    write(Written {
+        table: text(&device, &applicants, &verdicts),
+        files: vec![
+            when(&flags.json, || record(&device, &applicants, &verdicts)),
+            when(&flags.svg, || picture(&device, &points, &applicants, &verdicts)),
+        ],
+    })
 }
 
-fn read(path: &Path) -> Result<(Device, Vec<Applicant>), PlanError> {
+fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), PlanError> {
     let source = Source::read(path)?;
     let document: Document = source.parse()?;
-    let rate = |value: &Value| source.value::<Count>(value).map(|count| count.get() as f64);
-    let tail = |value: &Value| {
-        let time: Duration = source.value(value)?;
-        if time.is_zero() {
-            return Err(source.wrong(&value.span(), "a tail of nothing cannot be; write e.g. 1ms"));
-        }
-        Ok(time.as_ns_f64() / 1e3)
-    };
     let tenants_max = match &document.device.cores {
         None => None,
         Some(value) => match small(&source, value, 10_000, "cores")? {
@@ -99,25 +94,82 @@ fn read(path: &Path) -> Result<(Device, Vec<Applicant>), PlanError> {
             cores => Some(cores * TENANTS_OF_CORE),
         },
     };
-    let mut points = Vec::new();
-    for point in document.device.points.get_ref() {
-        let (reads, writes) = (rate(&point.reads)?, rate(&point.writes)?);
-        points.push(Point { reads, writes, tail_us: tail(&point.p95)? });
-    }
-    let device = Device::fit(&points, tenants_max)
-        .map_err(|error| source.wrong(&document.device.points.span(), error.to_string()))?;
+    let points = points(&source, &document.device)?;
+    let span = document.device.points.as_ref().map_or(0..0, Spanned::span);
+    let mut device = Device::fit(&points, tenants_max)
+        .map_err(|error| source.wrong(&span, error.to_string()))?;
+    device.service = match (&document.device.read, &document.device.write) {
+        (Some(read), Some(write)) => Some([source.value(read)?, source.value(write)?]),
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => {
+            return Err(source.wrong(&one.span(), "give both read and write, or neither"));
+        }
+    };
     let mut applicants = Vec::new();
     for tenant in &document.tenant {
-        let of = |value: &Option<Value>| value.as_ref().map_or(Ok(0.0), rate);
+        let of = |value: &Option<Value>| value.as_ref().map_or(Ok(0.0), |one| rate(&source, one));
         applicants.push(Applicant {
             name: tenant.name.clone(),
             reads: of(&tenant.reads)?,
             writes: of(&tenant.writes)?,
-            tail_us: tenant.p95.as_ref().map(tail).transpose()?,
+            tail_us: tenant.p95.as_ref().map(|one| tail(&source, one)).transpose()?,
             bursty: tenant.bursty,
         });
     }
-    Ok((device, applicants))
+    Ok((device, points, applicants))
+}
+
+/// What was measured, in the file and in records that it names.
+fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, PlanError> {
+    let mut points = Vec::new();
+    for point in table.points.iter().flat_map(Spanned::get_ref) {
+        let (reads, writes) = (rate(source, &point.reads)?, rate(source, &point.writes)?);
+        points.push(Point { reads, writes, tail_us: tail(source, &point.p95)? });
+    }
+    for name in &table.records {
+        let path = Path::new(&source.name).with_file_name(name.get_ref());
+        points.extend(of_record(&Source::read(&path)?)?);
+    }
+    Ok(points)
+}
+
+/// Loads of a record of `afar bench --sweep --json`, or of fio's JSON; of afar's only those whose
+/// arrivals had a rate, since a closed loop has as much latency as it has depth.
+fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
+    let record: Json = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
+        place: format!("{}:{}:{}", source.name, error.line(), error.column()),
+        message: "this is no JSON; give what afar bench --sweep --json has written".to_owned(),
+    })?;
+    let mut points = Vec::new();
+    for job in record["jobs"].as_array().into_iter().flatten() {
+        if job["afar"].is_object() && job["afar"]["rate_per_s"].is_null() {
+            continue;
+        }
+        let rate = |of: &str| job[of]["iops"].as_f64().unwrap_or(0.0);
+        let times = ["lat_ns", "clat_ns"].map(|name| &job["read"][name]["percentile"]["95.000000"]);
+        let Some(ns) = times.into_iter().find_map(Json::as_f64) else { continue };
+        points.push(Point { reads: rate("read"), writes: rate("write"), tail_us: ns / 1e3 });
+    }
+    if points.is_empty() {
+        let message = "there is no load in it with a 95th percentile of reads; give what afar \
+                       bench --sweep --json has written";
+        return Err(source.wrong(&(0..0), message));
+    }
+    Ok(points)
+}
+
+/// Requests per second.
+fn rate(source: &Source, value: &Value) -> Result<f64, PlanError> {
+    source.value::<Count>(value).map(|count| count.get() as f64)
+}
+
+/// Microseconds.
+fn tail(source: &Source, value: &Value) -> Result<f64, PlanError> {
+    let time: Duration = source.value(value)?;
+    if time.is_zero() {
+        return Err(source.wrong(&value.span(), "a tail of nothing cannot be; write e.g. 1ms"));
+    }
+    Ok(time.as_ns_f64() / 1e3)
 }
 
 fn kilo(tokens: f64) -> String {
@@ -137,6 +189,9 @@ fn reason(verdict: &Verdict) -> String {
             kilo(wanted - left)
         ),
         Verdict::Cores(most) => format!("no: the cores serve {most} tenants; add a core"),
+        Verdict::Busy { load } => {
+            format!("no: reads and writes would keep the device busy {load:.0} % of the time")
+        }
         Verdict::Bursty => "no: a second bursty writer would be beside a promised tail".to_owned(),
     }
 }
@@ -159,7 +214,71 @@ fn text(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> Stri
     for (applicant, verdict) in applicants.iter().zip(verdicts) {
         text += &format!("{}: {}\n", applicant.name, reason(verdict));
     }
+    if let Some(found) = interference(device, applicants, verdicts) {
+        let us = |time: Duration| format!("{:.1} µs", time.as_ns_f64() / 1e3);
+        text += &format!(
+            "\nWith those admitted the device is busy {:.0} % of the time; a request waits {} in \
+             the mean,\nof which {} would be there if nobody wrote (M/G/1).\n",
+            found.load * 100.0,
+            us(found.wait),
+            us(found.wait_of_reads)
+        );
+    }
     text
+}
+
+/// Reads and writes of those admitted.
+fn admitted(applicants: &[Applicant], verdicts: &[Verdict]) -> (f64, f64) {
+    let all = applicants.iter().zip(verdicts);
+    let inside = all.filter(|(_, verdict)| matches!(verdict, Verdict::Admitted(_)));
+    inside.fold((0.0, 0.0), |(reads, writes), (one, _)| (reads + one.reads, writes + one.writes))
+}
+
+fn interference(
+    device: &Device,
+    applicants: &[Applicant],
+    verdicts: &[Verdict],
+) -> Option<Interference> {
+    let (reads, writes) = admitted(applicants, verdicts);
+    device.interference(reads, writes).ok().flatten()
+}
+
+/// What was measured, the curve, and how far those admitted go on it.
+fn picture(
+    device: &Device,
+    points: &[Point],
+    applicants: &[Applicant],
+    verdicts: &[Verdict],
+) -> String {
+    let mut svg = Svg::new(640.0, 420.0);
+    let tails = || points.iter().map(|point| point.tail_us);
+    let low = tails().fold(f64::INFINITY, f64::min) * 0.9;
+    let high = tails().fold(0.0, f64::max) * 1.1;
+    let (reads, writes) = admitted(applicants, verdicts);
+    let taken = device.cost(reads, writes);
+    let most = device.curve.last().map_or(1.0, |(tokens, _)| *tokens).max(taken);
+    let (end, ticks) = axis(most * 1.02, kilo);
+    let (x, y) = (Scale::Linear(0.0, end), Scale::Logarithmic(low, high));
+    let panel = Panel { left: 76.0, top: 52.0, width: 532.0, height: 300.0, x, y };
+    svg.axes(&panel, ("tokens per second", &ticks), ("95th percentile, µs", &decades(low, high)));
+    svg.band(panel.at(0.0, low), panel.at(taken, high), BLUE);
+    let curve: Vec<(f64, f64)> = device.curve.iter().map(|&(x, y)| panel.at(x, y)).collect();
+    svg.path(&curve, BLUE, "stroke-width=\"2\"");
+    for point in points {
+        let at = panel.at(device.cost(point.reads, point.writes), point.tail_us);
+        svg.dot(at, ORANGE, point.writes > 0.0);
+    }
+    let promised = applicants.iter().filter_map(|one| one.tail_us);
+    let strictest = promised.filter(|us| (low..high).contains(us)).reduce(f64::min);
+    if let Some(us) = strictest {
+        let dotted = "stroke-width=\"1\" stroke-dasharray=\"2 3\"";
+        svg.line(panel.at(0.0, us), panel.at(end, us), GREY, dotted);
+    }
+    svg.frame(&panel);
+    svg.key((76.0, 20.0), &[("measured, hollow with writes", ORANGE), ("curve", BLUE)]);
+    let note = "pale: what those admitted take; dotted: the strictest promise";
+    svg.tinted((76.0, 40.0), note, Anchor::Start, GREY);
+    svg.finish("Tail of reads by load in tokens")
 }
 
 fn record(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> String {
@@ -181,5 +300,10 @@ fn record(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> St
         "tenant_count_max": device.tenants_max,
         "curve": curve.collect::<Vec<_>>(),
         "tenants": tenants.collect::<Vec<_>>(),
+        "interference": interference(device, applicants, verdicts).map(|found| json!({
+            "load": found.load,
+            "wait_ns": found.wait.as_ns_f64(),
+            "wait_of_reads_ns": found.wait_of_reads.as_ns_f64(),
+        })),
     }))
 }
