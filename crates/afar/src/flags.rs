@@ -24,7 +24,7 @@ pub(crate) use discover::DiscoverFlags;
 pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
 pub(crate) use plan::{
-    AdmitFlags, CostFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
+    AdmitFlags, CostFlags, FleetFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
 };
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};

@@ -324,3 +324,97 @@ fn large_amounts_are_counted_or_refused() {
                  memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
     refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml: the ");
 }
+
+#[test]
+fn curves_of_a_sweep_and_demand_of_a_fleet() {
+    let memory = scratch("memory.parquet").display().to_string();
+    let tables =
+        ["--memory", &memory, "--series", &scratch("series.parquet").display().to_string()];
+    answer(&[&["fleet", "--synthetic", "40"][..], &tables].concat());
+    let csv = scratch("memory.csv").display().to_string();
+    answer(&["fleet", "--synthetic", "40", "--memory", &csv]);
+    file("curve.csv", "cell,rtt,local,slowdown,low,high\nfar,5us,50%,1.02,1.0,1.04\n");
+    let program = "[[program]]\nname = \"*\"\nbound = \"5%\"\nsweep = \"curve.csv\"\n";
+    let with = |demand: &str| {
+        let path = file("fleet.toml", &format!("demand = \"{demand}\"\n{program}"));
+        json(&["pool", &path])
+    };
+    let of_parquet = with("memory.parquet");
+    assert_eq!(of_parquet, with("memory.csv"));
+    assert_eq!(of_parquet["period_count"], 24);
+    assert_eq!(of_parquet["programs"][0]["local_min"], 0.5);
+    let bill = answer(&["cost", "--print"]).replace("[demand]", "[other]");
+    let bill = bill.split("[other]").next().expect("the first part").to_owned();
+    let more = "iops = \"28k\"\ntraffic = \"25Gb/s\"\nmemory = \"56GiB\"\nnetwork = \"2Gb/s\"\n";
+    let bill = bill.replace("qps = \"50k\"\n", &format!("qps = \"50k\"\n{more}"));
+    let bill = file("bill.toml", &format!("tenants = \"series.parquet\"\n{bill}"));
+    let record = json(&["cost", &bill]);
+    assert_eq!(record["tenants"].as_array().map(Vec::len), Some(40));
+    assert!(record["pooled_cost"].as_f64() <= record["apart_cost"].as_f64());
+    refused(&["pool", &file("lost.toml", &format!("demand = \"no.csv\"\n{program}"))], "No such");
+    file("cut.parquet", "PAR1");
+    let cut = file("cut.toml", &format!("demand = \"cut.parquet\"\n{program}"));
+    refused(&["pool", &cut], "cut.parquet: a table in Parquet");
+}
+
+#[test]
+fn traces_become_fleets() {
+    let tenants = scratch("tenants.csv").display().to_string();
+    let rows = "0,,7,0,m1,1,ann,2,9,0.5,0.25,0.1,0\n7200000000,,7,1,m2,1,bob,2,9,0.25,0.5,0.1,0\n";
+    let record = json(&["fleet", "--google", &file("task.csv", rows), "--tenants", &tenants]);
+    assert_eq!((&record["tenant_count"], &record["hour_count"]), (&2.into(), &2.into()));
+    let placed = file(
+        "traced.toml",
+        "tenants = \"tenants.csv\"\n[server]\ncapacity = \"4TB\"\n\
+                                      qps = \"1M\"\nmemory = \"256GiB\"\nnetwork = \"25Gb/s\"\n\
+                                      iops = 1\ntraffic = \"1Gb/s\"\n",
+    );
+    assert_eq!(json(&["place", &placed])["server_count"], 1);
+    let none = file("none.csv", "1,2\n");
+    refused(&["fleet", "--google", &none], "none.csv:1:1: a row of such a trace has 13 cells");
+    refused(&["fleet", "--alibaba", "/no/such.csv"], "/no/such.csv: No such file");
+    refused(&["fleet", "--azure", &none], "none.csv: this is no SQLite database");
+    refused(&["fleet", "--synthetic", "1", "--server", "memory=0"], "a machine has no memory");
+}
+
+#[test]
+fn azures_trace_is_read_by_sqlite() {
+    if Command::new("sqlite3").arg("-version").output().is_err() {
+        skip("there is no sqlite3");
+        return;
+    }
+    let path = scratch("packing.sqlite");
+    std::fs::create_dir_all(path.parent().expect("it is in a directory")).expect("a directory");
+    let _gone = std::fs::remove_file(&path);
+    let path = path.display().to_string();
+    let make = |statements: &str| {
+        let made = Command::new("sqlite3").arg(&path).arg(statements).status();
+        assert!(made.expect("it can be started").success());
+    };
+    make(
+        "CREATE TABLE vm (vmId INTEGER, tenantId INTEGER, vmTypeId INTEGER, priority INTEGER,
+                          starttime REAL, endtime REAL);
+         CREATE TABLE vmType (id INTEGER, vmTypeId INTEGER, machineId INTEGER, core REAL,
+                              memory REAL, hdd REAL, ssd REAL, nic REAL);
+         INSERT INTO vmType VALUES (1, 1, 16, 0.5, 0.25, NULL, 0.1, 0.1),
+                                   (2, 2, 16, 0.25, 0.75, 0, 0, 0.1), (3, 2, 17, 0.5, 0.5, 0, 0, 0);
+         INSERT INTO vm VALUES (1, 10, 1, 0, -3.5, NULL), (2, 10, 1, 0, 0.5, 1.0),
+                               (3, 11, 2, 1, 0.51, 0.52), (4, 11, 2, 1, 13.0, 90.0);",
+    );
+    let record = json(&["fleet", "--azure", &path]);
+    assert_eq!((&record["tenant_count"], &record["stay_count"]), (&2.into(), &3.into()));
+    assert_eq!((&record["short_stay_count"], &record["hour_count"]), (&1.into(), &336.into()));
+    // At 13 days there are half and a quarter of the processors, and all memory.
+    let of = |name: &str| {
+        let all = record["dimensions"].as_array().expect("a list").iter();
+        let one = all.clone().find(|one| one["dimension"] == name).expect("it is there");
+        one["hours"][13 * 24].as_f64().expect("a number")
+    };
+    assert_eq!((of("qps"), of("memory")), (750_000.0, (256_u64 << 30) as f64));
+    assert_eq!(json(&["fleet", "--azure", &path, "--machine", "17"])["tenant_count"], 1);
+    refused(&["fleet", "--azure", &path, "--machine", "18"], "nobody can be on machine 18");
+    make("UPDATE vmType SET core = 1.5 WHERE id = 1;");
+    refused(&["fleet", "--azure", &path], "\"1.5\": there should be a number from 0 to 1");
+    make("DROP TABLE vm;");
+    refused(&["fleet", "--azure", &path], "no such table: vm");
+}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use measure::{BitsPerSec, Bytes};
 
 use crate::setting::seed;
@@ -24,6 +24,7 @@ pub(crate) enum PlanCommand {
     Place(PlaceFlags),
     Admit(AdmitFlags),
     Pool(PoolFlags),
+    Fleet(FleetFlags),
 }
 
 const NOTES: &str = "\
@@ -304,3 +305,83 @@ Examples:
   afar plan pool pool.toml --svg pool.svg
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
+
+/// Turn a trace of a cluster, or a seed, into files that the other plans read
+///
+/// Hour by hour what tenants want: for afar plan place everybody who is there in the busiest hour,
+/// for afar plan cost what each tenant wants over time, for afar plan pool the memory of each
+/// server. Made-up tenants have sizes with a heavy tail and days of their own, as published.
+#[derive(Debug, Args)]
+#[command(after_help = FLEET_NOTES)]
+#[command(group = ArgGroup::new("source").required(true))]
+pub(crate) struct FleetFlags {
+    /// Make up so many tenants
+    #[arg(long, value_name = "NUMBER", group = "source")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) synthetic: Option<u32>,
+
+    /// Azure's trace for packing of 2020: packing_trace_zone_a_v1.sqlite
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub(crate) azure: Option<PathBuf>,
+
+    /// Task events of Google's trace of 2011, unpacked CSV; several in their order
+    #[arg(long, value_name = "FILE", group = "source", num_args = 1..)]
+    pub(crate) google: Vec<PathBuf>,
+
+    /// Containers of Alibaba's trace of 2018: container_meta.csv
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub(crate) alibaba: Option<PathBuf>,
+
+    /// Seed of what is made up
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Hours that are made up
+    #[arg(long, value_name = "NUMBER", default_value_t = 24, requires = "synthetic")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=8_760))]
+    pub(crate) hours: u32,
+
+    /// Kind of machine of Azure's trace [default: that with most requests]
+    #[arg(long, value_name = "NUMBER", requires = "azure")]
+    pub(crate) machine: Option<u64>,
+
+    /// What a machine has, such as memory=256GiB,capacity=4TB: traces say shares of it
+    #[arg(long, value_name = "AMOUNTS")]
+    pub(crate) server: Option<String>,
+
+    /// Write who is there in the busiest hour; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tenants: Option<PathBuf>,
+
+    /// Write what each tenant wants by hour; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) series: Option<PathBuf>,
+
+    /// Write what each tenant wants of each server's memory by hour; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) memory: Option<PathBuf>,
+
+    /// Write what all want by hour as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write a summary as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+const FLEET_NOTES: &str = "\
+Tables are CSV, or Parquet if their name ends in .parquet. In traces processors become qps, in
+millionths of a machine's; disks become capacity. Hours are looked at as they begin: who comes and
+goes between two is only counted. Azure's trace does not say which machine somebody is on; there
+everybody takes the next machine with room, as do tenants that are made up. It is read by sqlite3,
+which has to be installed.
+
+Made-up tenants: capacity by a bounded Pareto law, requests by Table 1 of Klimovic et al. 2016, days
+by the hourly fits of Atikoglu et al. 2012 (ETC); half of the memory follows the day.
+
+Examples:
+  afar plan fleet --synthetic 500 --memory memory.parquet --series series.csv
+  afar plan fleet --azure packing_trace_zone_a_v1.sqlite --tenants vms.csv
+
+Exit status: 0 files are written; 2 bad usage, or a trace that cannot be.";

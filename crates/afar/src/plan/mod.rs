@@ -6,11 +6,13 @@
 
 mod amounts;
 mod csv;
+mod grid;
 mod picture;
 mod source;
 
 mod admit;
 mod cost;
+mod fleet;
 mod latency;
 mod place;
 mod pool;
@@ -28,6 +30,8 @@ use crate::terminal;
 pub(crate) enum PlanError {
     #[error("{}: {source}; give a file that can be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{place}: {source}")]
+    Table { place: String, source: records::RecordError },
     /// With file, line and column.
     #[error("{place}: {message}")]
     At { place: String, message: String },
@@ -39,6 +43,8 @@ pub(crate) enum PlanError {
     Place { place: String, source: planner::place::PlaceError },
     #[error("{place}: {source}")]
     Pool { place: String, source: planner::pool::PoolError },
+    #[error("{place}: {source}; install sqlite3, which reads it, e.g. apt-get install sqlite3")]
+    Sqlite { place: String, source: std::io::Error },
     #[error("--lose-server {0}: nobody is on server {0}; give one of the file of --now")]
     NoServer(u32),
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
@@ -55,6 +61,7 @@ pub(crate) fn plan(flags: &PlanFlags) -> Result<ExitCode, Failure> {
         PlanCommand::Latency(flags) => latency::latency(flags),
         PlanCommand::Admit(flags) => admit::admit(flags),
         PlanCommand::Place(flags) => place::place(flags),
+        PlanCommand::Fleet(flags) => fleet::fleet(flags),
         PlanCommand::Pool(flags) => pool::pool(flags),
     }
 }

@@ -26,11 +26,18 @@ pub(super) struct Text(pub(super) String);
 pub(super) type Value = Spanned<Text>;
 
 impl Source {
-    /// Reads a file.
+    /// Reads a file; one of Parquet as if it were CSV.
     pub(super) fn read(path: &Path) -> Result<Self, PlanError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| PlanError::Unreadable { path: path.to_owned(), source })?;
-        Ok(Self { name: path.display().to_string(), text })
+        let unreadable = |source| PlanError::Unreadable { path: path.to_owned(), source };
+        let name = path.display().to_string();
+        let text = if is_parquet(&name) {
+            let file = std::fs::File::open(path).map_err(unreadable)?;
+            records::read_table(file)
+                .map_err(|source| PlanError::Table { place: name.clone(), source })?
+        } else {
+            std::fs::read_to_string(path).map_err(unreadable)?
+        };
+        Ok(Self { name, text })
     }
 
     /// `KEY=VALUE` as if it stood in a file.
@@ -67,16 +74,28 @@ impl Source {
         PlanError::At { place: self.place(span.start), message: message.into() }
     }
 
-    /// `file:line:column`, each from 1; settings are one line whose columns say nothing.
-    fn place(&self, at: usize) -> String {
+    /// `file:line:column`, each from 1; settings are one line whose columns say nothing, and
+    /// Parquet has rows and names.
+    pub(super) fn place(&self, at: usize) -> String {
         if self.name.starts_with("--set") {
             return self.name.clone();
         }
         let before = self.text.get(..at).unwrap_or(&self.text);
         let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
+        let within = before.rsplit('\n').next().unwrap_or_default();
+        if is_parquet(&self.name) {
+            let header = self.text.lines().next().unwrap_or_default();
+            let name = header.split(',').nth(within.matches(',').count()).unwrap_or_default();
+            return format!("{}: row {}, column {name}", self.name, line - 1);
+        }
+        let column = within.chars().count() + 1;
         format!("{}:{line}:{column}", self.name)
     }
+}
+
+/// Whether a file is one of Parquet, by its name.
+pub(super) fn is_parquet(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
 }
 
 impl<'de> Deserialize<'de> for Text {
@@ -142,6 +161,13 @@ mod tests {
         assert!(refused("a = 1").starts_with("f.toml:1:1: unknown field `a`, expected `price`"));
         assert!(refused("price = ").starts_with("f.toml:1:"));
         assert!(refused("price = []").contains("expected a number, or a number and a unit"));
+    }
+
+    #[test]
+    fn rows_of_parquet_have_columns_with_names() {
+        let text = "tenant,iops\na,1\nb,x\n".to_owned();
+        let source = Source { name: "t.parquet".to_owned(), text };
+        assert_eq!(source.wrong(&(18..18), "no").to_string(), "t.parquet: row 2, column iops: no");
     }
 
     #[test]

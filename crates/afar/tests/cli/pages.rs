@@ -101,6 +101,7 @@ fn man_pages_for_every_command() {
             "afar-load.1",
             "afar-plan-admit.1",
             "afar-plan-cost.1",
+            "afar-plan-fleet.1",
             "afar-plan-latency.1",
             "afar-plan-place.1",
             "afar-plan-pool.1",

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use measure::Money;
 use planner::cost::{
-    DROPS, Demand, Dimension, Facility, Model, Part, Server, Tenant, WORKLOADS, Workload, grow,
+    CostError, DROPS, Demand, Dimension, Facility, Model, Part, Server, Tenant, WORKLOADS,
+    Workload, grow,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -32,6 +33,7 @@ struct Document {
     buy: Buy,
     demand: Option<Spanned<Wanted>>,
     tenant: Vec<Spanned<Wanted>>,
+    tenants: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -88,6 +90,8 @@ pub(super) struct Experiment {
     pub(super) tenants: Vec<Tenant>,
     /// Whether nothing differs from the paper's example.
     pub(super) is_papers: bool,
+    /// Where each dimension is wanted first.
+    places: [Option<String>; 6],
 }
 
 /// What a tenant has been said to want.
@@ -95,6 +99,8 @@ pub(super) struct Experiment {
 struct Draft {
     name: String,
     amounts: [Option<u64>; 6],
+    /// Where those stand.
+    places: [Option<String>; 6],
     workload: Option<Workload>,
     growth_ppm: Vec<(Dimension, u64)>,
     periods: usize,
@@ -119,6 +125,17 @@ impl Experiment {
         let mut experiment = reading.finish(&base)?;
         experiment.is_papers = path.is_none() && settings.is_empty();
         Ok(experiment)
+    }
+
+    /// An error with the place of what it is about, or the file.
+    pub(super) fn wrong(&self, source: CostError) -> PlanError {
+        let place = match source {
+            CostError::Amount(one) | CostError::Unsaid(one) | CostError::Nothing(one) => {
+                self.places[one as usize].clone()
+            }
+            CostError::Money | CostError::NoDemand | CostError::Free => None,
+        };
+        PlanError::Cost { place: place.unwrap_or_else(|| self.name.clone()), source }
     }
 }
 
@@ -188,9 +205,27 @@ impl Reading {
             }
             self.tenants.push(draft);
         }
+        if let Some(name) = &document.tenants {
+            self.add_all(source, name)?;
+        }
         if let (Some(wanted), false) = (&document.demand, self.tenants.is_empty()) {
             let message = "there is [demand] and [[tenant]]; make the demand a tenant, too";
             return Err(source.wrong(&wanted.span(), message));
+        }
+        Ok(())
+    }
+
+    /// Tenants of a file of their own.
+    fn add_all(&mut self, source: &Source, name: &Spanned<String>) -> Result<(), PlanError> {
+        let path = Path::new(&source.name).with_file_name(name.get_ref());
+        let before = self.tenants.len();
+        for Tenant { name: tenant, series } in series::read_all(&path, PERIODS_MAX)? {
+            let is_other = self.tenants[..before].iter().any(|other| other.name == tenant);
+            if self.demand.is_some() || is_other {
+                let message = format!("tenant \"{tenant}\" is there twice, or beside [demand]");
+                return Err(source.wrong(&name.span(), message));
+            }
+            self.tenants.push(Draft { name: tenant, series, ..Draft::default() });
         }
         Ok(())
     }
@@ -232,6 +267,10 @@ impl Reading {
             Some(demand) => vec![demand],
             None => self.tenants,
         };
+        let first = |dimension: Dimension| {
+            drafts.iter().find_map(|draft| draft.places[dimension as usize].clone())
+        };
+        let places = Dimension::ALL.map(first);
         let tenants = drafts.into_iter().map(|draft| draft.finish(base));
         Ok(Experiment {
             name: base.name.clone(),
@@ -239,6 +278,7 @@ impl Reading {
             model: self.model,
             tenants: tenants.collect::<Result<_, _>>()?,
             is_papers: false,
+            places,
         })
     }
 }
@@ -252,6 +292,7 @@ impl Draft {
         for (dimension, value) in table.all() {
             if let Some(value) = value {
                 self.amounts[dimension as usize] = Some(amount(source, dimension, value)?);
+                self.places[dimension as usize] = Some(source.place(value.span().start));
             }
         }
         if let Some(value) = &table.workload {
@@ -298,8 +339,13 @@ impl Draft {
             }
         }
         let series = grow(first, &self.growth_ppm, self.periods.max(1));
-        let series =
-            series.map_err(|source| PlanError::Cost { place: base.name.clone(), source })?;
+        let series = series.map_err(|source| {
+            let place = match source {
+                CostError::Amount(one) => self.places[one as usize].clone(),
+                _ => None,
+            };
+            PlanError::Cost { place: place.unwrap_or_else(|| base.name.clone()), source }
+        })?;
         Ok(Tenant { name: self.name, series })
     }
 }

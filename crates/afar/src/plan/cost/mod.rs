@@ -15,7 +15,7 @@ use planner::cost::{
 
 use self::file::{EXAMPLE, Experiment};
 use super::source::Source;
-use super::{PlanError, Written, write};
+use super::{Written, write};
 use crate::failure::Failure;
 use crate::flags::CostFlags;
 use crate::terminal;
@@ -43,7 +43,7 @@ pub(super) fn cost(flags: &CostFlags) -> Result<ExitCode, Failure> {
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
     let counted = if flags.map { map::of(&experiment, flags) } else { bill(&experiment) };
-    let Texts { table, json, svg, csv } = counted.map_err(|source| PlanError::Cost { place: experiment.name.clone(), source })?;
+    let Texts { table, json, svg, csv } = counted.map_err(|source| experiment.wrong(source))?;
     let files = [(&flags.json, json), (&flags.svg, svg), (&flags.csv, csv)];
     let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
     write(Written { table, files: files.collect() })

@@ -1,11 +1,12 @@
 //! A bill for people.
 
-use measure::{BitsPerSec, Bytes, Count, Money};
+use measure::Money;
 use planner::cost::{Comparison, Dimension, Flip, Knob, Sensitivity, Side, Wedge};
 
 use super::file::Experiment;
 use super::{Answer, key};
 use crate::layout::{NONE, row, table};
+use crate::plan::amounts::short_amount;
 
 /// Everything there is to say.
 pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
@@ -23,6 +24,9 @@ pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {
     }
     text
 }
+
+/// Tenants that are shown one by one.
+const SHOWN: usize = 20;
 
 const PAPERS: &str = "
 This is the example of Klimovic et al. 2016, §4.3; the paper rounds its saving to 14 %, its own
@@ -43,9 +47,12 @@ fn rows(experiment: &Experiment, bill: &Comparison) -> Vec<Vec<String>> {
         cells
     };
     let is_one = bill.direct.len() == 1;
-    for (direct, tenant) in bill.direct.iter().zip(&experiment.tenants) {
+    for (direct, tenant) in bill.direct.iter().zip(&experiment.tenants).take(SHOWN) {
         let of = if is_one { String::new() } else { format!(" of {}", tenant.name) };
         rows.push(side(format!("servers with flash{of}"), direct));
+    }
+    if bill.direct.len() > SHOWN {
+        rows.push(row(["and so on for others", "", "", "", "", ""]));
     }
     if !is_one {
         rows.push(total("servers with flash", bill.direct_cost()));
@@ -134,36 +141,13 @@ fn value_text(experiment: &Experiment, knob: Knob, value: u64) -> String {
             format!("{}{}", experiment.currency, Money::from_micros(value))
         }
         Knob::Drop => percent(value),
-        Knob::Demand(dimension) | Knob::Server(dimension) => amount(dimension, value),
+        Knob::Demand(dimension) | Knob::Server(dimension) => short_amount(dimension, value),
     }
 }
 
 fn percent(ppb: u64) -> String {
     let text = format!("{:.3}", ppb as f64 / 1e7);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-const TERABYTE: u64 = 1_000_000_000_000;
-
-/// An amount with its unit; capacity in powers of 1000, as drives are sold.
-fn amount(dimension: Dimension, value: u64) -> String {
-    match dimension {
-        Dimension::Capacity if value >= 1_000_000_000 => {
-            let (unit, name) =
-                if value < TERABYTE { (TERABYTE / 1000, "GB") } else { (TERABYTE, "TB") };
-            let text = format!("{:.2}", value as f64 / unit as f64);
-            format!("{} {name}", text.trim_end_matches('0').trim_end_matches('.'))
-        }
-        Dimension::Capacity | Dimension::Memory => Bytes::new(value).to_string(),
-        Dimension::Iops | Dimension::Qps => Count::new(value).to_string(),
-        Dimension::Traffic | Dimension::Network => {
-            if value == 0 {
-                "0".to_owned()
-            } else {
-                BitsPerSec::new(value).to_string()
-            }
-        }
-    }
 }
 
 /// What growth makes of a deployment in balance.
@@ -205,12 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_have_units() {
-        assert_eq!(amount(Dimension::Capacity, 169_411_764_705_882), "169.41 TB");
-        assert_eq!(amount(Dimension::Capacity, 708_333_333_333), "708.33 GB");
-        assert_eq!(amount(Dimension::Qps, 10_000_000), "10M");
-        assert_eq!(amount(Dimension::Traffic, 25_000_000_000), "25 Gb/s");
-        assert_eq!(amount(Dimension::Memory, 1 << 38), "256.0 GiB");
+    fn drops_have_their_digits() {
         assert_eq!(percent(357_859_532), "35.786 %");
         assert_eq!(percent(200_000_000), "20 %");
     }
