@@ -248,7 +248,7 @@ fn what_placements_cannot_be_is_said_in_a_sentence() {
     let large = with("large.toml", "capacity = \"6TB\"", "capacity = \"9TB\"");
     refused(&["place", &large], "tenant \"logs\" needs 9 TB of capacity, a server has 8 TB");
     let circle = with("circle.toml", "workload = \"A\"", "with = \"profiles-index\"");
-    refused(&["place", &circle], "is to be with itself");
+    refused(&["place", &circle], "circle.toml:13:1: tenant \"profiles\" is to be with itself");
     let unknown = with("unknown.toml", "with = \"profiles\"", "with = \"profile\"");
     refused(&["place", &unknown], "unknown.toml:25:8: there is no tenant \"profile\"");
     refused(&["place", &few, "--add-tenant", "capacity"], "write KEY=VALUE");
@@ -273,6 +273,21 @@ fn who_may_share_a_device() {
     refused(&["admit", &with("reads = \"60k\"", "reads = -1")], "a count cannot be negative");
     refused(&["admit", &with("cores = 1", "cores = 0")], "there are no cores");
     refused(&["admit", &file("none.toml", "[device]\npoints = []\n")], "3 points or more");
+}
+
+#[test]
+fn what_is_worth_moving() {
+    let priced = std::fs::read_to_string(example("place.toml")).expect("it is there");
+    let priced = file("priced.toml", &(priced + "[price]\nserver = 9000\nmoved = 50\n"));
+    let spread = "tenant,replica,server\nlogs,0,9\nindex,0,4\nads,0,6\nads,1,7\n";
+    let now = file("spread.csv", spread);
+    let moved = ["--now", &now, "--move-at-most", "10TB"];
+    let record = json(&[&["place", &priced][..], &moved].concat());
+    let migration = &record["migration"];
+    assert!(migration["bytes"].as_u64() > Some(0));
+    assert!(migration["benefit"].is_number() && migration["cost"].as_f64() > Some(0.0));
+    let said = answer(&[&["place", &priced][..], &moved].concat());
+    assert!(said.contains("that moving costs"), "{said}");
 }
 
 #[test]
@@ -312,17 +327,6 @@ fn memory_of_servers_and_pools() {
     refused(&["pool", "--set", "price.pool=nan"], "--set price.pool=nan: \"nan\"");
     let bars = answer(&["pool", "--svg", "-"]);
     assert!(bars.starts_with("<svg") && bars.contains("▸"), "{bars}");
-}
-
-/// 10¹⁸ bytes and beyond: an answer or a sentence, never a wrong number.
-#[test]
-fn large_amounts_are_counted_or_refused() {
-    let set = |setting: &str| json(&["cost", "--set", setting])["direct_cost"].as_f64();
-    assert_eq!(set("demand.capacity=1000000TB"), Some(4e9));
-    refused(&["cost", "--set", "demand.capacity=99000000TB"], "99000000TB");
-    let large = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 1000000\n\
-                 memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
-    refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml: the ");
 }
 
 #[test]
@@ -417,4 +421,30 @@ fn azures_trace_is_read_by_sqlite() {
     refused(&["fleet", "--azure", &path], "\"1.5\": there should be a number from 0 to 1");
     make("DROP TABLE vm;");
     refused(&["fleet", "--azure", &path], "no such table: vm");
+}
+
+#[test]
+fn every_plan_has_its_picture() {
+    for (arguments, wanted) in [
+        (&["cost", "--svg", "-"][..], "tax of flash servers"),
+        (&["latency", "--svg", "-"], "RDMA + NIC integration"),
+        (&["place", "--synthetic", "50", "--svg", "-"], "capacity"),
+        (&["fleet", "--synthetic", "50", "--svg", "-"], "busiest hour"),
+        (&["admit", &example("admit.toml"), "--svg", "-"], "tokens per second"),
+    ] {
+        let picture = answer(arguments);
+        assert!(picture.starts_with("<svg") && picture.contains(wanted), "{arguments:?}");
+        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{arguments:?}");
+    }
+}
+
+/// 10¹⁸ bytes and beyond: an answer or a sentence, never a wrong number.
+#[test]
+fn large_amounts_are_counted_or_refused() {
+    let set = |setting: &str| json(&["cost", "--set", setting])["direct_cost"].as_f64();
+    assert_eq!(set("demand.capacity=1000000TB"), Some(4e9));
+    refused(&["cost", "--set", "demand.capacity=99000000TB"], "99000000TB");
+    let large = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 1000000\n\
+                 memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
+    refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml: the ");
 }

@@ -184,16 +184,21 @@ pub(crate) struct PlaceFlags {
     #[arg(long, value_name = "RATE", default_value = "1Gb/s", requires = "now")]
     pub(crate) move_rate: BitsPerSec,
 
-    /// Write the placement, a row for each replica; - is standard output
+    /// Write the placement, a row for each replica, as Parquet if the name ends in .parquet; - is
+    /// standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+
+    /// Write how full each server is as a picture; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 
     /// Write everything as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Print a file to begin one's own with
-    #[arg(long, conflicts_with_all = ["experiment", "synthetic", "now", "csv", "json"])]
+    #[arg(long, conflicts_with_all = ["experiment", "synthetic", "now", "csv", "json", "svg"])]
     pub(crate) print: bool,
 }
 
@@ -205,7 +210,11 @@ pool.count (servers there are), racks (server i is in rack i mod racks), tenants
 [[tenant]] with name, the keys of server, workload (A to D), replicas (each in another rack), with
 (the tenant on whose servers it must be), apart (no two with the same word on a server), bursty (it
 writes in bursts), tail (it has been promised a tail of read latencies: at most one bursty writer on
-its servers); or tenants = \"FILE.csv\" with a column for each of these.
+its servers), latency (the round trip it needs) with rack (where its program is: if only that rack
+is near enough it goes there); or tenants = \"FILE.csv\", which may be Parquet, with a column for
+each of these. rtt.rack and rtt.datacenter are round trips to a server in the same rack and to any
+[default: RDMA at 40 Gb/s by Gao et al. 2016, Table 4]; price.server and price.moved (of a terabyte)
+say what a migration is worth.
 
 Examples:
   afar plan place --synthetic 10000

@@ -165,3 +165,24 @@ pub enum PlaceError {
     #[error("tenant \"{0}\" wants {1}, but [server] does not say how much of it a server has")]
     Unsaid(String, Dimension),
 }
+
+impl PlaceError {
+    /// Whom it is about, if it is about somebody.
+    #[must_use]
+    pub fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::NoTenants | Self::Amount(_) => None,
+            Self::TooLarge { tenant, .. }
+            | Self::TooMany { tenant, .. }
+            | Self::Replicas { tenant, .. }
+            | Self::Scope { tenant, .. }
+            | Self::NoRack { tenant, .. }
+            | Self::Count { tenant, .. }
+            | Self::Circle(tenant)
+            | Self::Contradiction(tenant, _)
+            | Self::Unequal(tenant, _)
+            | Self::Tail(tenant)
+            | Self::Unsaid(tenant, _) => Some(tenant),
+        }
+    }
+}

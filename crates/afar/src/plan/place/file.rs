@@ -3,25 +3,28 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use planner::cost::{Demand, Dimension, Server, WORKLOADS};
-use planner::place::{Guest, Pool, Problem};
+use measure::Money;
+use planner::cost::Server;
+use planner::place::{PlaceError, Pool, Problem};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::tenant::{Draft, Scope, Wanted, exact, finish, table_of};
 use crate::plan::PlanError;
-use crate::plan::amounts::{Amounts, amount, parse_amount, small};
+use crate::plan::amounts::{Amounts, amount, small};
 use crate::plan::csv::{cells, rows};
-use crate::plan::source::{Source, Text, Value};
+use crate::plan::source::{Source, Value};
 
 /// What files are begun with.
 pub(super) const EXAMPLE: &str = include_str!("../../../../../examples/plan/place.toml");
-const REPLICAS_MAX: u32 = 1_000;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Document {
     server: Amounts,
     pool: PoolTable,
+    rtt: RttTable,
+    price: PriceTable,
     tenant: Vec<Spanned<Wanted>>,
     tenants: Option<Spanned<String>>,
 }
@@ -36,37 +39,65 @@ struct PoolTable {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Wanted {
-    name: Option<Value>,
-    capacity: Option<Value>,
-    iops: Option<Value>,
-    traffic: Option<Value>,
-    qps: Option<Value>,
-    memory: Option<Value>,
-    network: Option<Value>,
-    workload: Option<Value>,
-    replicas: Option<Value>,
-    with: Option<Value>,
-    apart: Option<Value>,
-    bursty: Option<Value>,
-    tail: Option<Value>,
+struct RttTable {
+    rack: Option<Value>,
+    datacenter: Option<Value>,
 }
 
-/// Keys of a tenant, which are columns, too.
-const KEYS: [&str; 13] = [
-    "name", "capacity", "iops", "traffic", "qps", "memory", "network", "workload", "replicas",
-    "with", "apart", "bursty", "tail",
-];
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PriceTable {
+    server: Option<Value>,
+    moved: Option<Value>,
+}
+
+/// What a migration is worth, if that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Prices {
+    /// A server that is free.
+    pub(super) server: Option<Money>,
+    /// A terabyte that moves.
+    pub(super) moved: Option<Money>,
+}
+
+/// A file, understood.
+#[derive(Debug)]
+pub(super) struct Experiment {
+    pub(super) problem: Problem,
+    pub(super) scope: Scope,
+    pub(super) prices: Prices,
+    pub(super) places: Places,
+}
+
+/// Where tenants stand: the first of them in the file, the others in the table that it names.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    sources: Vec<Source>,
+    first_count: usize,
+    at: Vec<usize>,
+}
+
+impl Places {
+    /// That of whom an error is about; `otherwise` if it is about nobody, or who was added.
+    pub(super) fn of(&self, problem: &Problem, error: &PlaceError, otherwise: &str) -> String {
+        let find = |name: &str| problem.tenants.iter().position(|tenant| tenant.name == name);
+        let found = error.tenant().and_then(find).and_then(|tenant| {
+            let source = self.sources.get(usize::from(tenant >= self.first_count))?;
+            Some(source.place(*self.at.get(tenant)?))
+        });
+        found.unwrap_or_else(|| otherwise.to_owned())
+    }
+}
 
 /// Reads a file and the file of tenants that it may name.
 ///
 /// # Errors
 /// The first thing that cannot be, with its place.
-pub(super) fn read(path: &Path) -> Result<Problem, PlanError> {
+pub(super) fn read(path: &Path) -> Result<Experiment, PlanError> {
     parse(&Source::read(path)?)
 }
 
-fn parse(source: &Source) -> Result<Problem, PlanError> {
+fn parse(source: &Source) -> Result<Experiment, PlanError> {
     let document: Document = source.parse()?;
     let mut server = Server::default();
     for (dimension, value) in document.server.all() {
@@ -100,185 +131,41 @@ fn parse(source: &Source) -> Result<Problem, PlanError> {
     for wanted in &document.tenant {
         drafts.push(Draft::of(source, wanted)?);
     }
-    let mut places = vec![source; drafts.len()];
-    let further = document
-        .tenants
-        .as_ref()
-        .map(|name| Source::read(&Path::new(&source.name).with_file_name(name.get_ref())));
-    let further = further.transpose()?;
-    if let Some(further) = &further {
-        drafts.extend(table_of(further)?);
-        places.resize(drafts.len(), further);
+    let first_count = drafts.len();
+    let mut sources = vec![source.clone()];
+    if let Some(name) = &document.tenants {
+        let further = Source::read(&Path::new(&source.name).with_file_name(name.get_ref()))?;
+        drafts.extend(table_of(&further)?);
+        sources.push(further);
     }
-    let tenants = finish(&places, drafts)?;
-    Ok(Problem { tenants, pool })
+    let of = |tenant| &sources[usize::from(tenant >= first_count)];
+    let at = drafts.iter().map(|draft| draft.at).collect();
+    let scope = Scope { racks: pool.racks, ..scope(source, &document.rtt)? };
+    let tenants = finish(&of, drafts, &scope)?;
+    let money = |value: &Option<Value>| value.as_ref().map(|one| source.value(one)).transpose();
+    let prices =
+        Prices { server: money(&document.price.server)?, moved: money(&document.price.moved)? };
+    let problem = Problem { tenants, pool };
+    Ok(Experiment { problem, scope, prices, places: Places { sources, first_count, at } })
 }
 
-/// A tenant before it is known who the others are.
-struct Draft {
-    guest: Guest,
-    /// Where it stands.
-    at: usize,
-    /// The name of whom it is to be with, and where that stands.
-    with: Option<(String, usize)>,
-}
-
-impl Draft {
-    fn of(source: &Source, wanted: &Spanned<Wanted>) -> Result<Self, PlanError> {
-        let table = wanted.get_ref();
-        let values = [
-            &table.name,
-            &table.capacity,
-            &table.iops,
-            &table.traffic,
-            &table.qps,
-            &table.memory,
-            &table.network,
-            &table.workload,
-            &table.replicas,
-            &table.with,
-            &table.apart,
-            &table.bursty,
-            &table.tail,
-        ];
-        let given = KEYS.iter().zip(values).filter_map(|(key, value)| {
-            let value = value.as_ref()?;
-            let Text(text) = value.get_ref();
-            Some((*key, text.as_str(), value.span().start))
-        });
-        Self::from_pairs(source, wanted.span().start, given)
+fn scope(source: &Source, table: &RttTable) -> Result<Scope, PlanError> {
+    let mut scope = Scope::PAPERS;
+    if let Some(value) = &table.rack {
+        scope.rack = source.value(value)?;
     }
-
-    /// Of keys and their values, with where they stand.
-    fn from_pairs<'a>(
-        source: &Source,
-        at: usize,
-        given: impl Iterator<Item = (&'a str, &'a str, usize)>,
-    ) -> Result<Self, PlanError> {
-        let mut draft = Self { guest: Guest { replicas: 1, ..Guest::default() }, at, with: None };
-        let mut amounts: Vec<(Dimension, u64)> = Vec::new();
-        let mut workload = None;
-        for (key, text, at) in given {
-            let wrong = |message: String| source.wrong(&(at..at), message);
-            let guest = &mut draft.guest;
-            let truth = || match text {
-                "true" | "1" => Ok(true),
-                "false" | "0" => Ok(false),
-                _ => Err(wrong(format!("\"{text}\": {key} is true or false"))),
-            };
-            match key {
-                "name" => guest.name = text.to_owned(),
-                "with" => draft.with = Some((text.to_owned(), at)),
-                "apart" => guest.apart = Some(text.to_owned()),
-                "bursty" => guest.bursty = truth()?,
-                "tail" => guest.tail = truth()?,
-                "replicas" => {
-                    let number = text.parse().ok().filter(|one| (1..=REPLICAS_MAX).contains(one));
-                    guest.replicas = number.ok_or_else(|| {
-                        wrong(format!("\"{text}\": replicas are 1 to {REPLICAS_MAX}"))
-                    })?;
-                }
-                "workload" => {
-                    let found = WORKLOADS.iter().find(|one| one.name == text);
-                    workload = Some(found.ok_or_else(|| {
-                        wrong(format!("\"{text}\": there is no such workload; use A, B, C or D"))
-                    })?);
-                }
-                _ => {
-                    let dimension = Dimension::ALL.into_iter().find(|one| one.name() == key);
-                    let dimension = dimension.ok_or_else(|| {
-                        wrong(format!("\"{key}\": a tenant has {}", KEYS.join(", ")))
-                    })?;
-                    amounts.push((dimension, parse_amount(dimension, text).map_err(wrong)?));
-                }
-            }
-        }
-        let capacity = amounts.iter().find(|(dimension, _)| *dimension == Dimension::Capacity);
-        let capacity = capacity.map_or(0, |(_, amount)| *amount);
-        let first = workload.map_or_else(Demand::default, |workload| workload.peak(capacity));
-        let with =
-            |wants: Demand, (dimension, amount): (Dimension, u64)| wants.with(dimension, amount);
-        draft.guest.wants = amounts.into_iter().fold(first, with);
-        if draft.guest.name.is_empty() {
-            return Err(source.wrong(&(at..at), "a tenant needs a name; give it one"));
-        }
-        Ok(draft)
-    }
-}
-
-/// Tenants as CSV; empty cells say nothing.
-fn table_of(source: &Source) -> Result<Vec<Draft>, PlanError> {
-    let mut rows = rows(&source.text);
-    let header = rows.next().unwrap_or((0, ""));
-    let columns: Vec<&str> = cells(header).map(|(_, name)| name).collect();
-    for (at, name) in cells(header) {
-        if !KEYS.contains(&name) {
-            let message = format!("\"{name}\": no such column; use {}", KEYS.join(", "));
-            return Err(source.wrong(&(at..at), message));
+    if let Some(value) = &table.datacenter {
+        scope.datacenter = source.value(value)?;
+        if scope.datacenter < scope.rack {
+            let message = format!(
+                "a server in another rack cannot be nearer than one in the same, {}; give more",
+                exact(scope.rack)
+            );
+            return Err(source.wrong(&value.span(), message));
         }
     }
-    let mut drafts = Vec::new();
-    for row in rows {
-        if cells(row).count() != columns.len() {
-            let message = format!("a row has {} cells, as the first line has", columns.len());
-            return Err(source.wrong(&(row.0..row.0), message));
-        }
-        let given = cells(row).zip(&columns).map(|((at, text), key)| (*key, text, at));
-        let given = given.filter(|(_, text, _)| !text.is_empty());
-        drafts.push(Draft::from_pairs(source, row.0, given)?);
-    }
-    Ok(drafts)
-}
-
-/// Names to numbers.
-fn finish(places: &[&Source], drafts: Vec<Draft>) -> Result<Vec<Guest>, PlanError> {
-    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    for (number, (source, draft)) in places.iter().zip(&drafts).enumerate() {
-        if numbers.insert(draft.guest.name.clone(), number).is_some() {
-            let message = format!("tenant \"{}\" is there twice; rename one", draft.guest.name);
-            return Err(source.wrong(&(draft.at..draft.at), message));
-        }
-    }
-    let mut tenants = Vec::new();
-    for (source, mut draft) in places.iter().zip(drafts) {
-        if let Some((name, at)) = &draft.with {
-            let other = numbers.get(name).ok_or_else(|| {
-                let message = format!("there is no tenant \"{name}\"; give one that there is");
-                source.wrong(&(*at..*at), message)
-            })?;
-            draft.guest.with = Some(*other);
-        }
-        tenants.push(draft.guest);
-    }
-    Ok(tenants)
-}
-
-/// A tenant as a flag: `name=x,capacity=1TB`.
-///
-/// # Errors
-/// When it is none, or there is one with its name.
-pub(super) fn add(problem: &mut Problem, text: &str) -> Result<(), PlanError> {
-    let source = Source { name: format!("--add-tenant {text}"), text: text.to_owned() };
-    let mut pairs = Vec::new();
-    for (at, pair) in cells((0, text)) {
-        let Some((key, value)) = pair.split_once('=') else {
-            let message = format!("\"{pair}\": write KEY=VALUE, such as capacity=1TB");
-            return Err(source.wrong(&(at..at), message));
-        };
-        pairs.push((key, value, at));
-    }
-    let mut draft = Draft::from_pairs(&source, 0, pairs.into_iter())?;
-    let number = |name: &str| problem.tenants.iter().position(|tenant| tenant.name == name);
-    if number(&draft.guest.name).is_some() {
-        let message = format!("tenant \"{}\" is there already; rename it", draft.guest.name);
-        return Err(source.wrong(&(0..0), message));
-    }
-    if let Some((name, at)) = &draft.with {
-        let message = format!("there is no tenant \"{name}\"; give one that there is");
-        draft.guest.with = Some(number(name).ok_or_else(|| source.wrong(&(*at..*at), message))?);
-    }
-    problem.tenants.push(draft.guest);
-    Ok(())
+    scope.datacenter = scope.datacenter.max(scope.rack);
+    Ok(scope)
 }
 
 /// Where tenants are: columns tenant, replica, server, as a placement is written.
@@ -325,40 +212,41 @@ pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, PlanE
 
 #[cfg(test)]
 mod tests {
+    use planner::cost::Dimension;
+
     use super::*;
 
     fn read(text: &str) -> Result<Problem, String> {
         let source = Source { name: "f.toml".to_owned(), text: text.to_owned() };
-        parse(&source).map_err(|error| error.to_string())
+        parse(&source).map(|found| found.problem).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_example_is_one() {
         let problem = read(EXAMPLE).expect("it is one");
-        assert_eq!((problem.tenants.len(), problem.pool.racks), (6, 3));
+        assert_eq!((problem.tenants.len(), problem.pool.racks), (7, 3));
+        assert_eq!(problem.tenants[5].rack, Some(1));
         assert_eq!(problem.tenants[1].with, Some(0));
         assert_eq!(problem.tenants[0].wants.get(Dimension::Iops), 30_300);
     }
 
     #[test]
-    fn tables_have_tenants_too() {
-        let text = "name,capacity,replicas,bursty,with\na,1TB,2,true,\nb,2TB,2,,a\n";
-        let source = Source { name: "t.csv".to_owned(), text: text.to_owned() };
-        let drafts = table_of(&source).expect("it is one");
-        let tenants = finish(&[&source, &source], drafts).expect("it is one");
-        assert_eq!((tenants[0].bursty, tenants[1].with), (true, Some(0)));
-        let refused = |text: &str| {
-            let source = Source { name: "t.csv".to_owned(), text: text.to_owned() };
-            let drafts = table_of(&source);
-            let all = drafts.and_then(|drafts| finish(&vec![&source; drafts.len()], drafts));
-            all.expect_err("it cannot be").to_string()
-        };
-        assert!(refused("name,size\n").starts_with("t.csv:1:6: \"size\": no such column"));
-        assert!(refused("name,iops\na,-1\n").starts_with("t.csv:2:3: \"-1\": a count cannot be"));
-        assert!(refused("name\na\na\n").starts_with("t.csv:3:1: tenant \"a\" is there twice"));
-        assert!(refused("name,with\na,b\n").starts_with("t.csv:2:3: there is no tenant \"b\""));
-        assert!(refused("name,tail\na,maybe\n").contains("tail is true or false"));
-        assert!(refused("name,tail\na\n").contains("a row has 2 cells"));
+    fn latencies_bind_to_racks() {
+        let tenant = "[pool]\nracks = 2\n[[tenant]]\nname = \"a\"\nlatency = ";
+        let rack = |text: &str| read(&format!("{tenant}{text}")).map(|one| one.tenants[0].rack);
+        assert_eq!(rack("\"4us\"\nrack = 1"), Ok(Some(1)));
+        assert_eq!(rack("\"5.14us\"\nrack = 1"), Ok(None), "any server is near enough");
+        let refused = |text: &str| rack(text).expect_err("it cannot be");
+        let near = refused("\"3us\"\nrack = 1");
+        assert!(near.starts_with("f.toml:5:11: tenant \"a\" needs 3 µs"), "{near}");
+        assert!(near.ends_with("answers in 3.38 µs; allow 0.38 µs more"), "{near}");
+        assert!(refused("\"4us\"").contains("say which that is, or allow 5.14 µs"));
+        assert!(refused("\"4us\"\nrack = 2").starts_with("f.toml:6:8: there is no rack 2"));
+        assert!(refused("\"4\"").contains("needs a unit"));
+        let turned = "[rtt]\nrack = \"9us\"\ndatacenter = \"5us\"\n";
+        assert!(
+            read(turned).expect_err("it cannot be").contains("f.toml:3:14: a server in another")
+        );
     }
 
     #[test]

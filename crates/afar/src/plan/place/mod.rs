@@ -1,6 +1,7 @@
 //! `afar plan place`: tenants onto servers, or from where they are to where they should be.
 
 mod file;
+mod tenant;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
@@ -8,13 +9,17 @@ use std::process::ExitCode;
 use measure::{BitsPerSec, Bytes};
 use planner::cost::Dimension;
 use planner::place::{Migration, Placement, Pool, Problem, fleet, fleet_server, migrate};
+use records::Column;
 use serde_json::{Value, json};
 
-use super::PlanError;
+use self::file::{Experiment, Places, Prices};
+use self::tenant::Scope;
+use super::grid::{self, Grid};
+use super::picture::{Cells, cells};
+use super::{PlanError, Written, when, write};
 use crate::failure::Failure;
 use crate::flags::PlaceFlags;
 use crate::layout::{NONE, row, table};
-use crate::output::Output;
 use crate::terminal;
 
 /// Rows of tables that grow with the problem.
@@ -29,22 +34,28 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
         terminal::answer(file::EXAMPLE).map_err(Failure::Stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (mut problem, name) = match (&flags.experiment, flags.synthetic) {
+    let (found, name) = match (&flags.experiment, flags.synthetic) {
         (Some(path), _) => (file::read(path)?, path.display().to_string()),
         (None, count) => {
             let tenants = fleet(count.unwrap_or(1) as usize, flags.seed);
             let pool = Pool { server: fleet_server(), racks: 1, ..Pool::default() };
-            (Problem { tenants, pool }, "--synthetic".to_owned())
+            let problem = Problem { tenants, pool };
+            let (scope, prices, places) = (Scope::PAPERS, Prices::default(), Places::default());
+            (Experiment { problem, scope, prices, places }, "--synthetic".to_owned())
         }
     };
+    let Experiment { mut problem, scope, prices, places } = found;
     for text in &flags.add_tenant {
-        file::add(&mut problem, text)?;
+        tenant::add(&mut problem, text, &scope)?;
     }
-    let refused = |source| PlanError::Place { place: name.clone(), source };
+    let refused = |source| {
+        let place = places.of(&problem, &source, &name);
+        PlanError::Place { place, source }
+    };
     let (placement, migration) = match &flags.now {
         None => (planner::place::place(&problem).map_err(refused)?, None),
         Some(path) => {
-            let now = file::now(path, &problem)?;
+            let (now, rate) = (file::now(path, &problem)?, flags.move_rate);
             let lost: BTreeSet<u32> = flags.lose_server.iter().copied().collect();
             if let Some(server) = lost.iter().find(|one| !now.iter().flatten().any(|at| at == *one))
             {
@@ -52,38 +63,30 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
             }
             let Migration { placement, moves } =
                 migrate(&problem, &now, &lost, flags.move_at_most.get()).map_err(refused)?;
-            let before: BTreeSet<u32> = now.into_iter().flatten().collect();
-            (placement, Some(Change { moves, before: before.len(), rate: flags.move_rate }))
+            let change = Change { moves, before: contents(&problem, &now), rate, prices };
+            (placement, Some(change))
         }
     };
-    let outputs = [&flags.csv, &flags.json].map(|path| path.as_deref().map(Output::open));
-    let [csv, json] = outputs.map(Option::transpose);
-    let (csv, json) = (csv?, json?);
-    let is_stdout = [&flags.csv, &flags.json]
-        .into_iter()
-        .any(|path| path.as_ref().is_some_and(|path| path.as_os_str() == "-"));
-    if let Some(csv) = csv {
-        csv.write(&rows(&problem, &placement))?;
+    let change = migration.as_ref();
+    let mut table = text(&problem, &placement);
+    if let Some(change) = change {
+        table += &change.text(&problem, &placement);
     }
-    if let Some(json) = json {
-        json.write(&record(&problem, &placement, migration.as_ref()))?;
-    }
-    if !is_stdout {
-        let mut text = text(&problem, &placement);
-        if let Some(change) = &migration {
-            text += &change.text(&problem, &placement);
-        }
-        terminal::answer(&text).map_err(Failure::Stdout)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let files = vec![
+        (&flags.csv, grid::bytes(&flags.csv, || Ok(rows(&problem, &placement)))?),
+        when(&flags.json, || record(&problem, &placement, change)),
+        when(&flags.svg, || picture(&problem, &placement, change)),
+    ];
+    write(Written { table, files })
 }
 
 /// From one placement to another.
 struct Change {
     moves: Vec<planner::place::Move>,
-    /// Servers that were in use.
-    before: usize,
+    /// What was on servers in use.
+    before: Contents,
     rate: BitsPerSec,
+    prices: Prices,
 }
 
 impl Change {
@@ -110,18 +113,48 @@ impl Change {
         }
         let bytes = self.bytes(problem);
         let after = placement.servers as usize;
-        let change = match self.before.abs_diff(after) {
+        let change = match self.before.len().abs_diff(after) {
             0 => "as many servers are in use as before".to_owned(),
-            count if after < self.before => format!("{count} servers are free then"),
+            count if after < self.before.len() => format!("{count} servers are free then"),
             count => format!("{count} more servers are in use then"),
         };
         format!(
-            "\n{}{} moves, {bytes}, {} at {}; {change}.\n",
+            "\n{}{} moves, {bytes}, {} at {}; {change}.\n{}",
             table(&lines),
             self.moves.len(),
             hours(self.rate, bytes),
             self.rate,
+            self.worth(problem, placement),
         )
+    }
+
+    /// Servers that are free then.
+    fn freed(&self, placement: &Placement) -> usize {
+        self.before.len().saturating_sub(placement.servers as usize)
+    }
+
+    /// What free servers are worth and what moving costs.
+    fn benefit(&self, problem: &Problem, placement: &Placement) -> Option<(f64, f64)> {
+        let (server, moved) = (self.prices.server?, self.prices.moved?);
+        let terabytes = self.bytes(problem).get() as f64 / 1e12;
+        let freed = self.freed(placement) as f64;
+        Some((freed * server.units_f64(), terabytes * moved.units_f64()))
+    }
+
+    fn worth(&self, problem: &Problem, placement: &Placement) -> String {
+        let freed = self.freed(placement) as u64;
+        match self.benefit(problem, placement) {
+            Some((benefit, cost)) if cost > 0.0 => format!(
+                "Free servers are worth {benefit:.2}, {:.2} times the {cost:.2} that moving \
+                 costs.\n",
+                benefit / cost
+            ),
+            _ if freed > 0 => {
+                let each = Bytes::new(self.bytes(problem).get() / freed);
+                format!("{each} move for each server that is free.\n")
+            }
+            _ => String::new(),
+        }
     }
 }
 
@@ -136,9 +169,11 @@ fn hours(rate: BitsPerSec, bytes: Bytes) -> String {
 }
 
 /// What is on each server: tenants, and sums by dimension.
-fn contents(problem: &Problem, placement: &Placement) -> BTreeMap<u32, (usize, [u128; 6])> {
-    let mut servers: BTreeMap<u32, (usize, [u128; 6])> = BTreeMap::new();
-    for (tenant, places) in problem.tenants.iter().zip(&placement.places) {
+type Contents = BTreeMap<u32, (usize, [u128; 6])>;
+
+fn contents(problem: &Problem, places: &[Vec<u32>]) -> Contents {
+    let mut servers = Contents::new();
+    for (tenant, places) in problem.tenants.iter().zip(places) {
         for &server in places {
             let (count, sums) = servers.entry(server).or_default();
             *count += 1;
@@ -164,7 +199,7 @@ fn text(problem: &Problem, placement: &Placement) -> String {
         .into_iter()
         .filter(|dimension| problem.pool.server.get(*dimension).is_some())
         .collect();
-    let contents = contents(problem, placement);
+    let contents = contents(problem, &placement.places);
     let mut lines = vec![row(["server", "rack", "tenants"])];
     lines[0].extend(limited.iter().map(|dimension| format!("{dimension} %")));
     let share = |dimension: &Dimension, sum: u128, servers: f64| {
@@ -191,26 +226,62 @@ fn text(problem: &Problem, placement: &Placement) -> String {
     text
 }
 
-fn rows(problem: &Problem, placement: &Placement) -> String {
-    let mut text = "tenant,replica,server\n".to_owned();
+fn rows(problem: &Problem, placement: &Placement) -> Grid {
+    let (mut tenants, mut replicas, mut servers) = (Vec::new(), Vec::new(), Vec::new());
     for (tenant, places) in problem.tenants.iter().zip(&placement.places) {
-        for (replica, server) in places.iter().enumerate() {
-            text += &format!("{},{replica},{server}\n", tenant.name);
+        for (replica, server) in (0..).zip(places) {
+            tenants.push(tenant.name.clone());
+            replicas.push(replica);
+            servers.push(u64::from(*server));
         }
     }
-    text
+    vec![
+        ("tenant", Column::Text(tenants)),
+        ("replica", Column::Numbers(replicas)),
+        ("server", Column::Numbers(servers)),
+    ]
+}
+
+/// Servers and how full each is in each dimension, before a migration, too.
+fn picture(problem: &Problem, placement: &Placement, change: Option<&Change>) -> String {
+    let after = contents(problem, &placement.places);
+    let before = change.map(|change| &change.before);
+    let servers: BTreeSet<u32> =
+        after.keys().chain(before.into_iter().flat_map(Contents::keys)).copied().collect();
+    let mut rows = Vec::new();
+    for dimension in Dimension::ALL {
+        let Some(each) = problem.pool.server.get(dimension) else { continue };
+        let shares = |contents: &Contents| -> Vec<f64> {
+            let sum = |server| contents.get(server).map_or(0, |(_, sums)| sums[dimension as usize]);
+            servers.iter().map(|server| sum(server) as f64 / each as f64).collect()
+        };
+        match before {
+            Some(before) => {
+                rows.push((format!("{dimension}, before"), shares(before)));
+                rows.push((format!("{dimension}, after"), shares(&after)));
+            }
+            None => rows.push((dimension.to_string(), shares(&after))),
+        }
+    }
+    cells(&Cells {
+        title: "How full each server is",
+        columns: &format!("{} servers", servers.len()),
+        rows,
+        note: "what tenants take of each server",
+    })
 }
 
 fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> String {
     let tenants = problem.tenants.iter().zip(&placement.places);
     let tenants = tenants.map(|(tenant, places)| json!({"name": tenant.name, "servers": places}));
-    let servers = contents(problem, placement).into_iter().map(|(server, (count, sums))| {
-        let used =
-            Dimension::ALL.map(|one| (one.name().to_owned(), json!(sums[one as usize] as f64)));
-        let used: serde_json::Map<String, Value> = used.into_iter().collect();
-        let rack = server % problem.pool.racks.max(1);
-        json!({"server": server, "rack": rack, "tenant_count": count, "used": used})
-    });
+    let servers =
+        contents(problem, &placement.places).into_iter().map(|(server, (count, sums))| {
+            let used =
+                Dimension::ALL.map(|one| (one.name().to_owned(), json!(sums[one as usize] as f64)));
+            let used: serde_json::Map<String, Value> = used.into_iter().collect();
+            let rack = server % problem.pool.racks.max(1);
+            json!({"server": server, "rack": rack, "tenant_count": count, "used": used})
+        });
     let moves = change.map(|change| {
         let moves = change.moves.iter().map(|one| {
             let tenant = &problem.tenants[one.tenant];
@@ -221,7 +292,10 @@ fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> 
             "moves": moves.collect::<Vec<_>>(),
             "bytes": change.bytes(problem).get(),
             "rate_bps": change.rate.get(),
-            "server_count_before": change.before,
+            "server_count_before": change.before.len(),
+            "server_count_freed": change.freed(placement),
+            "benefit": change.benefit(problem, placement).map(|(benefit, _)| benefit),
+            "cost": change.benefit(problem, placement).map(|(_, cost)| cost),
         })
     });
     super::json_text(&json!({
