@@ -100,7 +100,7 @@ fn the_map_is_the_reference_grid() {
     // By hand: 1 − 8,550/9,600 where compute doubles, 1 − 8,100/9,600 where storage does.
     assert_eq!((at(1.0, 1.0), at(1.0, 2.0), at(2.0, 1.0)), (-15.625, 10.9375, 15.625));
     let Some(directory) = std::env::var_os("AFAR_ORACLE_DIR") else {
-        skip("AFAR_ORACLE_DIR does not name a directory with klimovic_fig8.csv");
+        skip("oracle::plan", "AFAR_ORACLE_DIR does not name a directory with klimovic_fig8.csv");
         return;
     };
     let reference = std::fs::read_to_string(Path::new(&directory).join("klimovic_fig8.csv"));
@@ -129,8 +129,8 @@ fn the_map_is_the_reference_grid() {
 }
 
 #[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(why: &str) {
-    let line = format!("SKIPPED oracle::plan: {why}");
+fn skip(test: &str, why: &str) {
+    let line = format!("SKIPPED {test}: {why}");
     println!("{line}");
     if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
         use std::io::Write;
@@ -379,12 +379,13 @@ fn traces_become_fleets() {
     refused(&["fleet", "--alibaba", "/no/such.csv"], "/no/such.csv: No such file");
     refused(&["fleet", "--azure", &none], "none.csv: this is no SQLite database");
     refused(&["fleet", "--synthetic", "1", "--server", "memory=0"], "a machine has no memory");
+    refused(&["fleet"], "there is nobody; give --synthetic NUMBER or a trace");
 }
 
 #[test]
 fn azures_trace_is_read_by_sqlite() {
     if Command::new("sqlite3").arg("-version").output().is_err() {
-        skip("there is no sqlite3");
+        skip("plan::azure", "there is no sqlite3");
         return;
     }
     let path = scratch("packing.sqlite");

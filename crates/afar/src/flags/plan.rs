@@ -322,7 +322,7 @@ Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
 /// server. Made-up tenants have sizes with a heavy tail and days of their own, as published.
 #[derive(Debug, Args)]
 #[command(after_help = FLEET_NOTES)]
-#[command(group = ArgGroup::new("source").required(true))]
+#[command(group = ArgGroup::new("source"))]
 pub(crate) struct FleetFlags {
     /// Make up so many tenants
     #[arg(long, value_name = "NUMBER", group = "source")]

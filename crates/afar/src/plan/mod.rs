@@ -45,6 +45,8 @@ pub(crate) enum PlanError {
     Pool { place: String, source: planner::pool::PoolError },
     #[error("{place}: {source}; install sqlite3, which reads it, e.g. apt-get install sqlite3")]
     Sqlite { place: String, source: std::io::Error },
+    #[error("there is nobody; give --synthetic NUMBER or a trace: --azure, --google or --alibaba")]
+    Nobody,
     #[error("--lose-server {0}: nobody is on server {0}; give one of the file of --now")]
     NoServer(u32),
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]

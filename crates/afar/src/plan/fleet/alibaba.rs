@@ -56,6 +56,7 @@ pub(super) fn read(path: &Path, server: &Server) -> Result<(Fleet, u64), PlanErr
         ];
         let (group, machine) = (row.text(GROUP)?.to_owned(), row.text(MACHINE)?.to_owned());
         let wants = wants(server, &shares);
+        stays.room(row, running.len() + 1)?;
         running.insert(container.to_owned(), Running { from, group, machine, wants });
         Ok(())
     })?;

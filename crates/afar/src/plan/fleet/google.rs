@@ -70,6 +70,7 @@ pub(super) fn read(paths: &[PathBuf], server: &Server) -> Result<(Fleet, u64), P
                 ];
                 let machine = row.text(MACHINE)?.to_owned();
                 let task = Running { from: time, machine, wants: wants(server, &shares) };
+                stays.room(row, running.len() + 1)?;
                 running.insert(key, (row.text(USER)?.to_owned(), task));
             }
             Ok(())

@@ -60,7 +60,7 @@ fn read(flags: &FleetFlags, server: &Server) -> Result<(Fleet, u64), PlanError> 
     if !flags.google.is_empty() {
         return google::read(&flags.google, server);
     }
-    let count = flags.synthetic.unwrap_or(1) as usize;
+    let count = flags.synthetic.ok_or(PlanError::Nobody)? as usize;
     Ok((Fleet::made_up(count, flags.hours, flags.seed, server), 0))
 }
 

@@ -143,12 +143,8 @@ impl Stays {
             self.short_count += 1;
             return Ok(());
         }
-        let too_many = |what: &str, most| {
-            row.wrong(0, format!("there are more than {most} {what}; give a part of the trace"))
-        };
-        if self.stays.len() == STAYS_MAX {
-            return Err(too_many("stays", STAYS_MAX));
-        }
+        let too_many = |what: &str, most| too_many(row, what, most);
+        self.room(row, 1)?;
         let tenant = number(&mut self.tenants, tenant);
         let tenant = tenant.ok_or_else(|| too_many("tenants", NAMES_MAX))?;
         let server = match server {
@@ -160,6 +156,15 @@ impl Stays {
         };
         self.stays.push(Stay { tenant, server, from, to, wants, day: None });
         Ok(())
+    }
+
+    /// Whether there is room for so many more, which may be known only by how they began.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) fn room(&self, row: &Row<'_>, more: usize) -> Result<(), PlanError> {
+        let is_full = self.stays.len() + more > STAYS_MAX;
+        if is_full { Err(too_many(row, "stays", STAYS_MAX)) } else { Ok(()) }
     }
 
     /// All of them, for so many hours; those without a machine get one.
@@ -179,6 +184,10 @@ impl Stays {
         fleet.settle(server);
         fleet
     }
+}
+
+fn too_many(row: &Row<'_>, what: &str, most: usize) -> PlanError {
+    row.wrong(0, format!("there are more than {most} {what}; give a part of the trace"))
 }
 
 fn number(numbers: &mut BTreeMap<String, u32>, name: &str) -> Option<u32> {
