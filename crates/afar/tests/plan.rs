@@ -273,6 +273,29 @@ fn who_may_share_a_device() {
     refused(&["admit", &with("reads = \"60k\"", "reads = -1")], "a count cannot be negative");
     refused(&["admit", &with("cores = 1", "cores = 0")], "there are no cores");
     refused(&["admit", &file("none.toml", "[device]\npoints = []\n")], "3 points or more");
+    // The same loads from a table and from a record.
+    let rows = "reads,writes,p95\n20k,0,110us\n80k,0,150us\n160k,0,290us\n";
+    file("loads.csv", rows);
+    let job = |iops: u32, p95: u32| {
+        let latency = format!("{{\"percentile\": {{\"95.000000\": {p95}000}}}}");
+        let read = format!("{{\"iops\": {iops}, \"lat_ns\": {latency}}}");
+        format!("{{\"afar\": {{\"rate_per_s\": 1}}, \"read\": {read}}}")
+    };
+    let jobs = [job(20_000, 110), job(80_000, 150), job(160_000, 290)].join(", ");
+    file("loads.json", &format!("{{\"jobs\": [{{\"afar\": {{\"rate_per_s\": null}}}}, {jobs}]}}"));
+    let of = |name: &str, text: &str| {
+        let device = format!("records = [\"{text}\"]\nread = \"2us\"\nwrite = \"20us\"\n");
+        let tenant = "name = \"a\"\nreads = \"50k\"\nwrites = 100\np95 = \"200us\"\n";
+        file(name, &format!("[device]\n{device}[[tenant]]\n{tenant}"))
+    };
+    let record = json(&["admit", &of("of-csv.toml", "loads.csv")]);
+    assert_eq!(record, json(&["admit", &of("of-json.toml", "loads.json")]));
+    assert_eq!(record["tenants"][0]["admitted"], true);
+    // M/G/1 of 50,100 a second: W = (50,000 · 4 + 100 · 400)/2/(1 − 0.102) in µs · 10⁻⁶.
+    let wait = record["interference"]["wait_ns"].as_f64().expect("a number");
+    assert!((wait - 133.63).abs() < 0.01, "{wait}");
+    file("bad.csv", "reads,writes,p95\n20k,0,-1us\n");
+    refused(&["admit", &of("bad.toml", "bad.csv")], "bad.csv:2:7: \"-1us\"");
 }
 
 #[test]

@@ -252,11 +252,11 @@ const ADMIT_NOTES: &str = "\
 Begin a file with: afar plan admit --print > admit.toml
 
 Keys of a file: device.points, a list of { reads, writes, p95 } that were measured, with requests
-per second, or device.records, files of afar bench --sweep --json (or fio's JSON); device.cores that
-serve it, each three tenants (Klimovic et al. 2016, §4.2); device.read and write, how long one keeps
-it busy, to know how long requests wait for one another (M/G/1);
-[[tenant]] with name, reads and writes per second, p95 (the tail it is promised, if it is) and
-bursty (it writes in bursts; beside a promised tail there is at most one such).
+per second, or device.records, files of afar bench --sweep --json, of fio's JSON, or of CSV that
+begins with reads,writes,p95; device.cores that serve it, each three tenants (Klimovic et al. 2016,
+§4.2); device.read and write, how long one keeps it busy, to know how long requests wait for one
+another (M/G/1); [[tenant]] with name, reads and writes per second, p95 (the tail it is promised, if
+it is) and bursty (it writes in bursts; beside a promised tail there is at most one such).
 
 Exit status: 0 there is an answer; 2 bad usage or a file that cannot be.";
 

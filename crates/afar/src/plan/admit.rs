@@ -11,7 +11,8 @@ use serde_json::{Value as Json, json};
 use toml::Spanned;
 
 use super::amounts::small;
-use super::source::{Source, Value};
+use super::csv::{cells, rows};
+use super::source::{Source, Text, Value};
 use super::{PlanError, Written, json_text, when, write};
 use crate::failure::Failure;
 use crate::flags::AdmitFlags;
@@ -128,7 +129,9 @@ fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, PlanError>
     }
     for name in &table.records {
         let path = Path::new(&source.name).with_file_name(name.get_ref());
-        points.extend(of_record(&Source::read(&path)?)?);
+        let source = Source::read(&path)?;
+        let is_json = source.text.trim_start().starts_with('{');
+        points.extend(if is_json { of_record(&source) } else { of_table(&source) }?);
     }
     Ok(points)
 }
@@ -154,6 +157,27 @@ fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
         let message = "there is no load in it with a 95th percentile of reads; give what afar \
                        bench --sweep --json has written";
         return Err(source.wrong(&(0..0), message));
+    }
+    Ok(points)
+}
+
+/// Loads as rows: reads and writes per second, and the 95th percentile of reads.
+fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
+    let mut rows = rows(&source.text);
+    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    if header != ["reads", "writes", "p95"] {
+        return Err(source.wrong(&(0..0), "begin it with reads,writes,p95"));
+    }
+    let mut points = Vec::new();
+    for row in rows {
+        let found: Vec<Value> = cells(row)
+            .map(|(at, text)| Spanned::new(at..at + text.len(), Text(text.to_owned())))
+            .collect();
+        let [reads, writes, p95] = &found[..] else {
+            return Err(source.wrong(&(row.0..row.0), "a row has 3 cells, as the first line has"));
+        };
+        let (reads, writes) = (rate(source, reads)?, rate(source, writes)?);
+        points.push(Point { reads, writes, tail_us: tail(source, p95)? });
     }
     Ok(points)
 }
