@@ -40,8 +40,8 @@ pub enum SimError {
         /// Links of the network.
         count: usize,
     },
-    /// A watch that looks again and again at one instant.
-    #[error("a watch that looks every 0 ps never ends; give it at least 1 ps")]
+    /// Samples that are no time apart.
+    #[error("samples every 0 ps never end; give it at least 1 ps")]
     Unending,
     /// Fastpass has nobody to ask.
     #[error("Fastpass needs an arbiter and the network has none; give it one at a switch")]

@@ -6,7 +6,7 @@ use crate::error::SimError;
 use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
-use crate::net::{Net, Watch, Watching};
+use crate::net::{Net, Sampler, Samples};
 use crate::protocol::Protocol;
 use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
 use crate::transport::{Datagrams, Ends, Fastpass, Homa, Ndp, PFabric, Phost, Tcp};
@@ -57,25 +57,25 @@ pub fn simulate(fabric: &Fabric, protocol: Protocol, flows: &[Flow]) -> Result<O
     simulate_stranded(fabric, protocol, flows)?.complete()
 }
 
-/// As [`simulate`], with the bytes that waited at a port each time the watch looked.
+/// As [`simulate`], with the bytes that waited at a port at each sample.
 ///
 /// # Errors
-/// As [`simulate`], and if there is no such link or the watch never looks again.
-pub fn simulate_watched(
+/// As [`simulate`], and if there is no such link or samples are no time apart.
+pub fn simulate_sampled(
     fabric: &Fabric,
     protocol: Protocol,
     flows: &[Flow],
-    watch: Watch,
+    samples: Samples,
 ) -> Result<(Outcome, Vec<u64>), SimError> {
     let count = fabric.topology.links().len();
-    if watch.link as usize >= count {
-        return Err(SimError::NoLink { link: watch.link, count });
+    if samples.link as usize >= count {
+        return Err(SimError::NoLink { link: samples.link, count });
     }
-    if watch.every.is_zero() {
+    if samples.every.is_zero() {
         return Err(SimError::Unending);
     }
     let mut net = Net::new(fabric, flows, order(protocol))?;
-    net.watch = Some(Watching::new(watch));
+    net.samples = Some(Sampler::new(samples));
     let (outcome, queued_bytes) = run_protocol(net, fabric, protocol)?;
     Ok((outcome.complete()?, queued_bytes))
 }
@@ -176,7 +176,7 @@ fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<(Outcome, Vec<u64>
         net.check();
     }
     transport.silence(&mut net);
-    let queued_bytes = net.watch.take().map_or_else(Vec::new, |watching| watching.queued_bytes);
+    let queued_bytes = net.samples.take().map_or_else(Vec::new, |sampler| sampler.queued_bytes);
     let outcome = Outcome {
         end: net.now(),
         event_count: taken,

@@ -9,8 +9,8 @@
 //!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
 
 mod published;
+mod sample;
 mod trim;
-mod watch;
 
 use measure::{Duration, Instant};
 
@@ -25,8 +25,8 @@ use crate::queue::Discipline;
 use crate::stale::StaleMarks;
 use crate::topology::{Node, Topology};
 
-pub use watch::Watch;
-pub(crate) use watch::Watching;
+pub(crate) use sample::Sampler;
+pub use sample::Samples;
 
 /// Bytes by where they are; only debug builds look at them.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ pub(crate) struct Net<'a> {
     pub(crate) delivered_packets: u64,
     /// When a flow last moved on.
     pub(crate) progress_at: Instant,
-    pub(crate) watch: Option<Watching>,
+    pub(crate) samples: Option<Sampler>,
     #[cfg(test)]
     pub(crate) losses: Option<std::rc::Rc<std::cell::RefCell<Losses>>>,
 }
@@ -114,7 +114,7 @@ impl<'a> Net<'a> {
             ended_count: 0,
             delivered_packets: 0,
             progress_at: Instant::ZERO,
-            watch: None,
+            samples: None,
             #[cfg(test)]
             losses: None,
         })

@@ -2,8 +2,8 @@
 
 use measure::Duration;
 use netsim::{
-    Ideal, LeafSpine, Protocol, Published, SimError, Switching, Topology, Watch, simulate,
-    simulate_watched,
+    Ideal, LeafSpine, Protocol, Published, Samples, SimError, Switching, Topology, simulate,
+    simulate_sampled,
 };
 
 use crate::support::{fabric, flow, gbps, time, topologies};
@@ -76,18 +76,15 @@ fn nonsense_is_refused_in_one_sentence() {
         refused(&[flow(0, 1, 1, 1)]),
         "flow 0 goes from host 1 to itself; give it another destination"
     );
-    let watched = |link, every| {
-        let watch = Watch { link, every };
+    let sampled = |link, every| {
+        let samples = Samples { link, every };
         let flows = [flow(0, 0, 1, 1)];
-        simulate_watched(&fabric, Protocol::Datagrams, &flows, watch).unwrap_err().to_string()
+        simulate_sampled(&fabric, Protocol::Datagrams, &flows, samples).unwrap_err().to_string()
     };
     assert_eq!(
-        watched(4, Duration::from_ns(1)),
+        sampled(4, Duration::from_ns(1)),
         "there is no link 4 in a network with 4; name one below that"
     );
-    assert_eq!(
-        watched(0, Duration::ZERO),
-        "a watch that looks every 0 ps never ends; give it at least 1 ps"
-    );
+    assert_eq!(sampled(0, Duration::ZERO), "samples every 0 ps never end; give it at least 1 ps");
     assert_eq!(Topology::fat_tree(3, gbps(10), Duration::ZERO), Err(SimError::Arity { arity: 3 }));
 }

@@ -2,7 +2,7 @@
 
 use measure::{Duration, Instant};
 use netsim::{
-    Discipline, Fabric, Node, Protocol, Switching, TcpConfig, Topology, Watch, simulate_watched,
+    Discipline, Fabric, Node, Protocol, Samples, Switching, TcpConfig, Topology, simulate_sampled,
 };
 
 use crate::support::{flow, gbps, time};
@@ -27,9 +27,9 @@ fn the_queue_is_a_sawtooth_at_the_threshold() {
         let links = fabric.topology.links();
         let link = links.iter().position(|link| link.to == Node::Host(0)).unwrap();
         let every = Duration::from_us(1);
-        let watch = Watch { link: u32::try_from(link).unwrap(), every };
+        let samples = Samples { link: u32::try_from(link).unwrap(), every };
         let protocol = Protocol::Tcp(config);
-        let (outcome, depths) = simulate_watched(&fabric, protocol, &flows, watch).unwrap();
+        let (outcome, depths) = simulate_sampled(&fabric, protocol, &flows, samples).unwrap();
         // From when slow start is long over to when the first flow ends.
         let first_end = outcome.records.iter().map(|record| record.received.unwrap()).min();
         let end = first_end.unwrap().saturating_since(Instant::ZERO).as_ps() / every.as_ps();

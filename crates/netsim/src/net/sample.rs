@@ -6,35 +6,35 @@ use super::Net;
 
 /// Which queue to look at, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Watch {
+pub struct Samples {
     /// The link of the port, by its place in the topology.
     pub link: u32,
     /// From one look to the next; the first is at the start.
     pub every: Duration,
 }
 
-/// A watch, and what it has seen.
+/// Samples to be taken, and those that have been.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    watch: Watch,
+pub(crate) struct Sampler {
+    samples: Samples,
     next: Instant,
     pub(crate) queued_bytes: Vec<u64>,
 }
 
-impl Watching {
-    pub(crate) const fn new(watch: Watch) -> Self {
-        Self { watch, next: Instant::ZERO, queued_bytes: Vec::new() }
+impl Sampler {
+    pub(crate) const fn new(samples: Samples) -> Self {
+        Self { samples, next: Instant::ZERO, queued_bytes: Vec::new() }
     }
 }
 
 impl Net<'_> {
     /// Looks at the queue as it was until `at`, when something happens.
     pub(crate) fn look_until(&mut self, at: Instant) {
-        let Some(watching) = &mut self.watch else { return };
-        let queued_bytes = self.ports[watching.watch.link as usize].queued_bytes;
-        while watching.next < at {
-            watching.queued_bytes.push(queued_bytes);
-            watching.next = watching.next + watching.watch.every;
+        let Some(sampler) = &mut self.samples else { return };
+        let queued_bytes = self.ports[sampler.samples.link as usize].queued_bytes;
+        while sampler.next < at {
+            sampler.queued_bytes.push(queued_bytes);
+            sampler.next = sampler.next + sampler.samples.every;
         }
     }
 }
