@@ -279,8 +279,10 @@ impl Topology {
             let distance = distances(&incoming, edge);
             let mut ways = vec![Vec::new(); switches];
             for (to, links) in incoming.iter().enumerate() {
+                // None from where there is no way.
+                let Some(next) = distance[to].checked_add(1) else { continue };
                 for &(port, from) in links {
-                    if distance[from as usize] == distance[to].saturating_add(1) {
+                    if distance[from as usize] == next {
                         ways[from as usize].push(port);
                     }
                 }
@@ -376,4 +378,26 @@ fn leaf_spine_links(shape: &LeafSpine) -> Vec<Link> {
 fn connect(links: &mut Vec<Link>, one: Node, other: Node, rate: BitsPerSec, delays: [Duration; 2]) {
     links.push(Link { from: one, to: other, rate, delay: delays[0] });
     links.push(Link { from: other, to: one, rate, delay: delays[1] });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_that_only_reach_one_another_lead_nowhere() {
+        let (rate, delays) = (BitsPerSec::from_gbps(10), [Duration::from_ns(1); 2]);
+        let two_parts = |cables: &[(u32, u32)]| {
+            let mut links = Vec::new();
+            for (host, switch) in [(0, 0), (1, 1)] {
+                connect(&mut links, Node::Host(host), Node::Switch(switch), rate, delays);
+            }
+            for &(one, other) in cables {
+                connect(&mut links, Node::Switch(one), Node::Switch(other), rate, delays);
+            }
+            Topology::new(links).map(|topology| topology.path(0, 1).len())
+        };
+        assert_eq!(two_parts(&[(0, 3), (2, 1)]), Err(SimError::Apart { from: 1, to: 0 }));
+        assert_eq!(two_parts(&[(0, 3), (2, 1), (3, 2)]), Ok(5));
+    }
 }
