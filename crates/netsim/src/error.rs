@@ -115,14 +115,27 @@ pub enum SimError {
     },
     /// Events without progress.
     #[error(
-        "no flow moved on for {for_long} after {at:?} although events went on: a livelock; \
-             there is no result"
+        "no flow moved on for {for_long} after {} although events went on: a livelock; \
+             there is no result", at.saturating_since(Instant::ZERO)
     )]
     Livelock {
         /// Since when.
         at: Instant,
         /// For how long.
         for_long: Duration,
+    },
+    /// Whoever watched it did not want it to go on.
+    #[error(
+        "stopped at {} when {ended} of {total} flows had finished; there is no result",
+        at.saturating_since(Instant::ZERO)
+    )]
+    Stopped {
+        /// Flows that had ended.
+        ended: u32,
+        /// Of how many.
+        total: u32,
+        /// When.
+        at: Instant,
     },
     /// A load that no network carries.
     #[error("a load of {percent} % is not one that hosts' links carry; use 1 to 99 %")]

@@ -48,7 +48,9 @@ pub use net::Samples;
 pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
-pub use sim::{Outcome, simulate, simulate_sampled, simulate_stranded};
+pub use sim::{
+    Outcome, Progress, Watch, simulate, simulate_sampled, simulate_stranded, simulate_watched,
+};
 pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};
 pub use transport::{FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};

@@ -49,6 +49,20 @@ impl Outcome {
     }
 }
 
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The time in the network.
+    pub now: Instant,
+    /// Flows that have finished or never will.
+    pub ended_count: u32,
+    /// Events so far.
+    pub event_count: u64,
+}
+
+/// Asked every million events whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> bool;
+
 /// Runs `flows` until all have finished.
 ///
 /// # Errors
@@ -76,7 +90,8 @@ pub fn simulate_sampled(
     }
     let mut net = Net::new(fabric, flows, order(protocol))?;
     net.samples = Some(Sampler::new(samples));
-    let (outcome, queued_bytes) = run_protocol(net, fabric, protocol)?;
+    let watched = Watched { net, watch: &mut |_| true };
+    let (outcome, queued_bytes) = run_protocol(watched, fabric, protocol)?;
     Ok((outcome.complete()?, queued_bytes))
 }
 
@@ -89,8 +104,21 @@ pub fn simulate_stranded(
     protocol: Protocol,
     flows: &[Flow],
 ) -> Result<Outcome, SimError> {
+    simulate_watched(fabric, protocol, flows, &mut |_| true)
+}
+
+/// As [`simulate_stranded`], for as long as `watch` says so.
+///
+/// # Errors
+/// As [`simulate_stranded`], and if it was stopped.
+pub fn simulate_watched(
+    fabric: &Fabric,
+    protocol: Protocol,
+    flows: &[Flow],
+    watch: Watch<'_>,
+) -> Result<Outcome, SimError> {
     let net = Net::new(fabric, flows, order(protocol))?;
-    run_protocol(net, fabric, protocol).map(|(outcome, _)| outcome)
+    run_protocol(Watched { net, watch }, fabric, protocol).map(|(outcome, _)| outcome)
 }
 
 const fn order(protocol: Protocol) -> Order {
@@ -101,11 +129,11 @@ const fn order(protocol: Protocol) -> Order {
 }
 
 fn run_protocol(
-    net: Net<'_>,
+    net: Watched<'_, '_>,
     fabric: &Fabric,
     protocol: Protocol,
 ) -> Result<(Outcome, Vec<u64>), SimError> {
-    let count = net.flows.len();
+    let count = net.net.flows.len();
     let hosts = fabric.topology.host_count();
     let arbiter = || fabric.topology.arbiter().ok_or(SimError::NoArbiter);
     let window = |kind| Window::new(kind, count);
@@ -127,7 +155,17 @@ fn run_protocol(
     }
 }
 
-fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<(Outcome, Vec<u64>), SimError> {
+/// A network, and who looks on.
+struct Watched<'a, 'w> {
+    net: Net<'a>,
+    watch: Watch<'w>,
+}
+
+fn run<T: Ends>(
+    watched: Watched<'_, '_>,
+    mut transport: T,
+) -> Result<(Outcome, Vec<u64>), SimError> {
+    let Watched { mut net, watch } = watched;
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
         Order::Sequence => order.sort_by_key(|&flow| net.flow(flow).start),
@@ -153,7 +191,7 @@ fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<(Outcome, Vec<u64>
         net.set_now(at);
         taken += 1;
         if taken.is_multiple_of(LOOK_EVERY) {
-            look(&net)?;
+            look(&net, taken, watch)?;
         }
         match net.events.take() {
             Some(What::Pass { port, packet }) => net.pass(port, packet),
@@ -187,10 +225,14 @@ fn run<T: Ends>(mut net: Net<'_>, mut transport: T) -> Result<(Outcome, Vec<u64>
     Ok((outcome, queued_bytes))
 }
 
-/// Gives a run up in which nothing moves on.
-fn look(net: &Net<'_>) -> Result<(), SimError> {
+/// Gives a run up in which nothing moves on, or that is stopped.
+fn look(net: &Net<'_>, event_count: u64, watch: Watch<'_>) -> Result<(), SimError> {
     if net.now().saturating_since(net.progress_at) > PATIENCE {
         return Err(SimError::Livelock { at: net.progress_at, for_long: PATIENCE });
+    }
+    if !watch(&Progress { now: net.now(), ended_count: net.ended_count, event_count }) {
+        let total = u32::try_from(net.flows.len()).unwrap_or(u32::MAX);
+        return Err(SimError::Stopped { ended: net.ended_count, total, at: net.now() });
     }
     Ok(())
 }
@@ -205,7 +247,9 @@ mod tests {
     use super::*;
     use crate::fabric::Switching;
     use crate::net::Losses;
-    use crate::{LeafSpine, Topology, Transport};
+    use crate::queue::Discipline;
+    use crate::transport::PFabricConfig;
+    use crate::{LeafSpine, Topology, Transport, traffic};
 
     /// Runs `transport` with the packets lost that are sent as those numbers; how many are sent.
     fn run_losing(transport: Transport, flows: &[Flow], numbers: &[u64]) -> u64 {
@@ -223,7 +267,8 @@ mod tests {
         let mut net = Net::new(&fabric, flows, Order::Sequence).unwrap();
         let losses = Rc::new(RefCell::new(Losses { sent: 0, numbers: numbers.to_vec() }));
         net.losses = Some(losses.clone());
-        let outcome = run_protocol(net, &fabric, protocol);
+        let watched = Watched { net, watch: &mut |_| true };
+        let outcome = run_protocol(watched, &fabric, protocol);
         let outcome = outcome.and_then(|(outcome, _)| outcome.complete());
         let name = transport.describe().name;
         let outcome = outcome.unwrap_or_else(|error| panic!("{name}, {numbers:?}: {error}"));
@@ -248,5 +293,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_watches_can_stop_it_and_changes_nothing() {
+        let rate = BitsPerSec::from_gbps(100);
+        let topology = Topology::single_switch(2, rate, Duration::from_ns(200)).unwrap();
+        let fabric = Fabric::new(topology, Switching::CutThrough, Discipline::Urgency);
+        let protocol = Protocol::PFabric(PFabricConfig::for_fabric(&fabric));
+        let flows = traffic::permutation(2, 300 << 20, 1).unwrap();
+        let mut seen = Vec::new();
+        let mut go_on = |progress: &Progress| {
+            seen.push(*progress);
+            true
+        };
+        let watched = simulate_watched(&fabric, protocol, &flows, &mut go_on);
+        assert_eq!(watched, simulate(&fabric, protocol, &flows));
+        assert_eq!(seen[0].event_count, LOOK_EVERY);
+        let stopped = simulate_watched(&fabric, protocol, &flows, &mut |_| false);
+        let at = seen[0].now;
+        assert_eq!(stopped, Err(SimError::Stopped { ended: 0, total: 2, at }));
     }
 }
