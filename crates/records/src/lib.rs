@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Fault ─► FaultWriter ─► columns of a row group ─► file ─► FaultReader ─► Fault
+//! FlowRow ─► write_flows ─► file ─► read_flows ─► FlowStart
 //! ```
 //!
 //! Tables of a few columns (demand, tenants) go through text: [`read_table`], [`write_table`].
@@ -10,11 +11,15 @@
 //! the unit is part of a column's name.
 
 mod fault;
+mod flow;
+mod flow_file;
 mod reader;
 mod table;
 mod writer;
 
 pub use fault::{Fault, FaultKind};
+pub use flow::{FlowRow, FlowStart};
+pub use flow_file::{read_flows, write_flows};
 pub use reader::FaultReader;
 pub use table::{Column, read_table, write_table};
 pub use writer::FaultWriter;
@@ -24,16 +29,16 @@ pub use writer::FaultWriter;
 #[non_exhaustive]
 pub enum RecordError {
     /// The file could not be written to, most often because the disk is full.
-    #[error("write the record of faults: {0}; check the space left on its disk")]
+    #[error("write the record: {0}; check the space left on its disk")]
     Write(#[source] parquet::errors::ParquetError),
     /// The file is not a Parquet file or ends early.
-    #[error("read the record of faults: {0}; it may be cut short")]
+    #[error("read the record: {0}; it may be cut short")]
     Read(#[source] parquet::errors::ParquetError),
     /// The file is a Parquet file with other columns.
-    #[error("read the record of faults: it has no column `{0}` of the wanted type; it is not one")]
+    #[error("read the record: it has no column `{0}` of the wanted type; it is not one")]
     NoColumn(&'static str),
     /// A kind of fault that this version does not know.
-    #[error("read the record of faults: unknown kind `{0}`; use the version that wrote it")]
+    #[error("read the record: unknown kind `{0}`; use the version that wrote it")]
     UnknownKind(String),
     /// A table could not be read or written.
     #[error("a table in Parquet: {0}; it may be cut short, or the disk may be full")]

@@ -82,8 +82,15 @@ fn read_group(group: &dyn RowGroupReader) -> Result<Vec<Fault>, RecordError> {
     (0..time_ns.len()).map(row).collect()
 }
 
+/// Whether there is a column `name` of a type.
+pub(crate) fn has_column<T: DataType>(group: &dyn RowGroupReader, name: &str) -> bool {
+    group.metadata().columns().iter().any(|column| {
+        column.column_path().string() == name && column.column_type() == T::get_physical_type()
+    })
+}
+
 /// Every value of the column `name`, as many as the group has rows.
-fn take<T: DataType>(
+pub(crate) fn take<T: DataType>(
     group: &dyn RowGroupReader,
     name: &'static str,
 ) -> Result<Vec<T::T>, RecordError> {
@@ -99,7 +106,11 @@ fn take<T: DataType>(
     let column = group.get_column_reader(index).map_err(RecordError::Read)?;
     let mut column = get_typed_column_reader::<T>(column);
     let mut values = Vec::with_capacity(rows);
+    // Other programs leave open whether there is a value; each row must have one.
+    let mut levels = Vec::new();
+    let has_levels = metadata.column(index).column_descr().max_def_level() > 0;
+    let levels = has_levels.then_some(&mut levels);
     let (read, _, _) =
-        column.read_records(rows, None, None, &mut values).map_err(RecordError::Read)?;
+        column.read_records(rows, levels, None, &mut values).map_err(RecordError::Read)?;
     if read == rows && values.len() == rows { Ok(values) } else { Err(RecordError::NoColumn(name)) }
 }

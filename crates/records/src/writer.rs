@@ -16,7 +16,7 @@ use crate::RecordError;
 use crate::fault::{Fault, FaultKind, SCHEMA};
 
 /// Rows of a row group: readers skip and share out whole groups, and one is held in memory.
-const GROUP_ROWS: usize = 1 << 20;
+pub(crate) const GROUP_ROWS: usize = 1 << 20;
 
 /// Writes faults to a Parquet file. Without [`finish`](Self::finish) the file cannot be read.
 pub struct FaultWriter<W: Write + Send> {
@@ -101,7 +101,7 @@ impl<W: Write + Send> FaultWriter<W> {
 }
 
 /// Writes the next column of a group.
-fn put<T: DataType, W: Write + Send>(
+pub(crate) fn put<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
 ) -> Result<()> {
@@ -110,7 +110,7 @@ fn put<T: DataType, W: Write + Send>(
     column.close()
 }
 
-fn properties(notes: &[(&str, &str)]) -> WriterProperties {
+pub(crate) fn properties(notes: &[(&str, &str)]) -> WriterProperties {
     let notes =
         notes.iter().map(|&(key, value)| KeyValue::new(key.to_owned(), value.to_owned())).collect();
     let time = ColumnPath::from("time_ns");
