@@ -19,6 +19,7 @@ use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::reproduce::ReproduceError;
 use crate::serve::ServeError;
+use crate::sim::SimError;
 use crate::sweep::SweepError;
 use crate::top::TopError;
 use crate::trap::TrapError;
@@ -58,6 +59,8 @@ pub(crate) enum Failure {
     Bench(#[from] BenchError),
     #[error(transparent)]
     Reproduce(#[from] ReproduceError),
+    #[error(transparent)]
+    Sim(#[from] SimError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -114,8 +117,10 @@ impl Failure {
             Self::Top(TopError::Interval(_)) => USAGE,
             Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
             Self::Reproduce(error) if error.is_usage() => USAGE,
+            Self::Sim(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
+            Self::Sim(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

@@ -9,6 +9,7 @@ mod plan;
 mod reproduce;
 mod run;
 mod serve;
+mod sim;
 mod sweep;
 mod top;
 mod workload;
@@ -29,6 +30,7 @@ pub(crate) use plan::{
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
+pub(crate) use sim::SimFlags;
 pub(crate) use sweep::SweepFlags;
 pub(crate) use top::TopFlags;
 pub(crate) use workload::{
@@ -56,6 +58,7 @@ pub(crate) enum Command {
     Attach(Box<AttachFlags>),
     Bench(Box<BenchFlags>),
     Reproduce(ReproduceFlags),
+    Sim(Box<SimFlags>),
     Plan(PlanFlags),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),

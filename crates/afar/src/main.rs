@@ -41,6 +41,7 @@ mod load;
 mod plan;
 mod reproduce;
 mod serve;
+mod sim;
 mod sweep;
 mod top;
 mod workload;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
         Command::Attach(flags) => ("attach", attach::attach(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
+        Command::Sim(flags) => ("sim", sim::sim(flags)),
         Command::Plan(flags) => ("plan", plan::plan(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),

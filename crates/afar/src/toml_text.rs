@@ -22,3 +22,11 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
         Wrong { line, message: words.join(" ") }
     })
 }
+
+/// `file:line:column` of a place in its text, each from 1.
+pub(crate) fn place(name: &str, text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
+    format!("{name}:{line}:{column}")
+}

@@ -5,10 +5,10 @@
 //! ```
 
 mod amounts;
-mod csv;
+pub(crate) mod csv;
 mod grid;
 mod picture;
-mod source;
+pub(crate) mod source;
 
 mod admit;
 mod cost;
@@ -101,7 +101,7 @@ fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
 }
 
 /// A record as a file.
-fn json_text(value: &serde_json::Value) -> String {
+pub(crate) fn json_text(value: &serde_json::Value) -> String {
     let text = serde_json::to_string_pretty(value);
     text.expect("plain data has a JSON form") + "\n"
 }

@@ -10,24 +10,25 @@ use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use toml::Spanned;
 
 use super::PlanError;
+use crate::toml_text;
 
 /// A text and the name it has.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
 }
 
 /// A value of TOML as it was written: a number or a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text(pub(super) String);
+pub(crate) struct Text(pub(crate) String);
 
 /// With its place.
-pub(super) type Value = Spanned<Text>;
+pub(crate) type Value = Spanned<Text>;
 
 impl Source {
     /// Reads a file; one of Parquet as if it were CSV.
-    pub(super) fn read(path: &Path) -> Result<Self, PlanError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, PlanError> {
         let unreadable = |source| PlanError::Unreadable { path: path.to_owned(), source };
         let name = path.display().to_string();
         let text = if is_parquet(&name) {
@@ -41,7 +42,7 @@ impl Source {
     }
 
     /// `KEY=VALUE` as if it stood in a file.
-    pub(super) fn of_setting(setting: &str) -> Result<Self, PlanError> {
+    pub(crate) fn of_setting(setting: &str) -> Result<Self, PlanError> {
         let refused = || PlanError::Set(setting.to_owned());
         let (key, value) = setting.split_once('=').ok_or_else(refused)?;
         let is_key = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
@@ -53,7 +54,7 @@ impl Source {
     }
 
     /// Reads it as TOML.
-    pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, PlanError> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, PlanError> {
         toml::from_str(&self.text).map_err(|error| {
             let words: Vec<&str> = error.message().split_whitespace().collect();
             self.wrong(&error.span().unwrap_or(0..0), words.join(" "))
@@ -61,7 +62,7 @@ impl Source {
     }
 
     /// Reads a value.
-    pub(super) fn value<T>(&self, value: &Value) -> Result<T, PlanError>
+    pub(crate) fn value<T>(&self, value: &Value) -> Result<T, PlanError>
     where
         T: FromStr<Err: fmt::Display>,
     {
@@ -70,7 +71,7 @@ impl Source {
     }
 
     /// What is wrong at a place.
-    pub(super) fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
+    pub(crate) fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
         PlanError::At { place: self.place(span.start), message: message.into() }
     }
 
@@ -80,16 +81,15 @@ impl Source {
         if self.name.starts_with("--set") {
             return self.name.clone();
         }
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let within = before.rsplit('\n').next().unwrap_or_default();
         if is_parquet(&self.name) {
+            let before = self.text.get(..at).unwrap_or(&self.text);
+            let row = before.matches('\n').count();
+            let within = before.rsplit('\n').next().unwrap_or_default();
             let header = self.text.lines().next().unwrap_or_default();
             let name = header.split(',').nth(within.matches(',').count()).unwrap_or_default();
-            return format!("{}: row {}, column {name}", self.name, line - 1);
+            return format!("{}: row {row}, column {name}", self.name);
         }
-        let column = within.chars().count() + 1;
-        format!("{}:{line}:{column}", self.name)
+        toml_text::place(&self.name, &self.text, at)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 25] = [
+    let commands: [&[&str]; 26] = [
         &[],
         &["run"],
         &["serve"],
@@ -19,6 +19,7 @@ fn help_of_every_command() {
         &["plan", "cost"],
         &["plan", "latency"],
         &["plan", "place"],
+        &["sim"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -109,6 +110,7 @@ fn man_pages_for_every_command() {
             "afar-reproduce.1",
             "afar-run.1",
             "afar-serve.1",
+            "afar-sim.1",
             "afar-sweep.1",
             "afar-top.1",
             "afar-workload-als.1",

@@ -1,0 +1,73 @@
+//! Flags of `afar sim`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::sim::knobs::KnobFlags;
+
+/// Simulate a datacenter network, packet by packet
+///
+/// Flows between hosts over switches, by one transport or another: how much longer each takes than
+/// it would alone, by size, with what was dropped and how deep queues were. The same settings and
+/// seed give the same result everywhere. Without flags it is the network of Gao et al. (OSDI 2016,
+/// §4): 144 hosts in 9 racks, full bisection, at 60 % load.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct SimFlags {
+    /// Settings, as TOML: a key for each knob, with one value or a list; flags take the place of
+    /// what it says
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: Option<PathBuf>,
+
+    /// Say what can be set, with units, defaults and where those come from
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    #[command(flatten)]
+    pub(crate) knobs: KnobFlags,
+
+    /// Directory for everything: result.json, flows.csv, flows.parquet; created if missing
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write the result as JSON; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a row for each flow; - is standard output, in place of the table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write the same as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+
+    /// Write completion times by size, for afar run --profile; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) delay_profile: Option<PathBuf>,
+
+    /// No live line, no table; the files are written
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const NOTES: &str = "\
+A list of flows is CSV with the columns start_ps (or start_ns, start_us), src, dst and bytes, or
+Parquet with start_ps, src, dst and bytes; what --csv and --parquet write can be read again.
+
+A topology file has a [[cable]] for each cable or group of them:
+  [[cable]]
+  from = \"host 0-15\"
+  to = \"switch 0\"
+  rate = \"40Gbps\"
+  delay = \"200ns\"
+From each host or switch of from there is one to each of to. Each host has one cable.
+
+Examples:
+  afar sim --transport dctcp --load 80% --sizes web-search
+  afar sim --topology fat-tree --arity 16 --traffic permutation
+  afar sim --traffic incast --senders 40 --size 64KiB --csv flows.csv
+
+Exit status: 0 every flow has finished; 1 one has not, or the network made no progress; 2 bad usage;
+130 interrupted.";

@@ -1,0 +1,271 @@
+//! Everything that can be set of a simulation: once here, for flags, files and `--list`.
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::layout::{row, table};
+
+/// Something that can be set.
+#[derive(Debug)]
+pub(crate) struct Knob {
+    /// As a flag; in files with `_` for `-`.
+    pub(crate) name: &'static str,
+    /// What a value looks like.
+    pub(crate) value: &'static str,
+    /// What it is if it is not said; in words if it is not a value.
+    pub(crate) default: Preset,
+    /// What it does.
+    pub(crate) what: &'static str,
+    /// Where the default comes from.
+    pub(crate) from: &'static str,
+    /// The knob it belongs to, and the values of that under which it says something.
+    pub(crate) needs: Option<(&'static str, &'static [&'static str])>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Preset {
+    Value(&'static str),
+    Words(&'static str),
+}
+
+use Preset::{Value, Words};
+
+const GAO: &str = "Gao et al. 2016, §4.2";
+const OWN: &str = "afar";
+const YAPS: &str = "simulator of Gao et al. 2016";
+const SHAPES: &[&str] = &["single-switch", "leaf-spine", "fat-tree"];
+const LEAF_SPINE: Option<(&str, &[&str])> = Some(("topology", &["leaf-spine"]));
+const POISSON: Option<(&str, &[&str])> = Some(("traffic", &["poisson"]));
+const FIXED: Option<(&str, &[&str])> =
+    Some(("traffic", &["permutation", "incast", "all-to-all", "bursts"]));
+const INCAST: Option<(&str, &[&str])> = Some(("traffic", &["incast"]));
+
+const fn knob(
+    name: &'static str,
+    value: &'static str,
+    default: Preset,
+    what: &'static str,
+    from: &'static str,
+) -> Knob {
+    Knob { name, value, default, what, from, needs: None }
+}
+
+impl Knob {
+    const fn of(self, needs: Option<(&'static str, &'static [&'static str])>) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// What is used if nothing is said; empty if that depends on other knobs.
+    pub(crate) const fn value(&self) -> &'static str {
+        match self.default {
+            Value(value) => value,
+            Words(_) => "",
+        }
+    }
+
+    const fn shown(&self) -> &'static str {
+        let (Value(text) | Words(text)) = self.default;
+        text
+    }
+}
+
+pub(crate) const KNOBS: [Knob; 24] = [
+    knob(
+        "topology",
+        "NAME|FILE",
+        Value("leaf-spine"),
+        "Who is connected to whom: single-switch, leaf-spine, fat-tree, or a TOML file of cables",
+        GAO,
+    ),
+    knob("racks", "NUMBER", Value("9"), "Racks, each with a leaf switch", GAO).of(LEAF_SPINE),
+    knob("hosts-per-rack", "NUMBER", Value("16"), "Hosts in a rack", GAO).of(LEAF_SPINE),
+    knob("spines", "NUMBER", Value("4"), "Spine switches, each with a link to each leaf", YAPS)
+        .of(LEAF_SPINE),
+    knob(
+        "spine-rate",
+        "RATE",
+        Words("full bisection"),
+        "Rate of the links between leaves and spines",
+        GAO,
+    )
+    .of(LEAF_SPINE),
+    knob("hosts", "NUMBER", Value("16"), "Hosts at the switch", OWN)
+        .of(Some(("topology", &["single-switch"]))),
+    knob("arity", "NUMBER", Value("8"), "Ports of a switch; arity³/4 hosts", OWN)
+        .of(Some(("topology", &["fat-tree"]))),
+    knob("rate", "RATE", Value("40Gbps"), "Rate of hosts' links", GAO)
+        .of(Some(("topology", SHAPES))),
+    knob(
+        "delay",
+        "TIME[,TIME,TIME,TIME]",
+        Value("200ns"),
+        "Propagation and switching of each link, or of host to leaf, leaf to spine, spine to leaf \
+         and leaf to host (10ns,400ns,400ns,210ns for the figures of Gao et al.)",
+        YAPS,
+    )
+    .of(Some(("topology", SHAPES))),
+    knob(
+        "switching",
+        "WHEN",
+        Value("cut-through"),
+        "When a switch hands a packet on: cut-through or store-and-forward",
+        YAPS,
+    ),
+    knob(
+        "balance",
+        "HOW",
+        Value("spray"),
+        "Which of several ways packets take: spray (in turn) or flow (all of a flow the same)",
+        GAO,
+    ),
+    knob("buffer", "SIZE", Value("36864B"), "What may wait at a switch's port, or none", GAO),
+    knob("transport", "NAME", Value("pfabric"), "What the ends of flows do", GAO),
+    knob(
+        "variant",
+        "NAME",
+        Value("default"),
+        "default (as the transport's own paper has it) or as-published-2016 (as the simulator of \
+         Gao et al. had it, for their figures)",
+        YAPS,
+    ),
+    knob(
+        "end",
+        "WHEN",
+        Words("received, or acknowledged for as-published-2016"),
+        "When a flow has ended: received (the receiver has every byte) or acknowledged (the \
+         sender knows it)",
+        YAPS,
+    ),
+    knob(
+        "traffic",
+        "NAME|FILE",
+        Value("poisson"),
+        "Who sends when: poisson (by chance, all to all), permutation, incast, all-to-all (at \
+         once), bursts (on and off), or a list of flows as CSV or Parquet",
+        GAO,
+    ),
+    knob(
+        "sizes",
+        "NAME|SIZE|FILE",
+        Value("imc10"),
+        "What flows carry: imc10 (Benson et al. 2010), web-search (Alizadeh et al. 2010), \
+         data-mining (Greenberg et al. 2009), one size, or a file of sizes and cumulative shares",
+        "pHost, CoNEXT 2015",
+    )
+    .of(POISSON),
+    knob(
+        "load",
+        "SHARE",
+        Value("60%"),
+        "Share of the time of hosts' links that data and headers take; with bursts, the share of \
+         the time that they are on",
+        GAO,
+    )
+    .of(Some(("traffic", &["poisson", "bursts"]))),
+    knob("flows", "NUMBER", Value("10000"), "How many flows", OWN)
+        .of(Some(("traffic", &["poisson", "bursts"]))),
+    knob("size", "SIZE", Value("1MiB"), "What each flow carries", OWN).of(FIXED),
+    knob("senders", "NUMBER", Value("8"), "Hosts that send to one", OWN).of(INCAST),
+    knob("receiver", "HOST", Value("0"), "The host they send to", OWN).of(INCAST),
+    knob("burst", "NUMBER", Value("16"), "Flows of a burst", OWN)
+        .of(Some(("traffic", &["bursts"]))),
+    knob("seed", "NUMBER", Value("1"), "What everything that is drawn follows from", OWN),
+];
+
+/// The knob of a name.
+pub(crate) fn find(name: &str) -> Option<&'static Knob> {
+    KNOBS.iter().find(|knob| knob.name == name)
+}
+
+/// The name that somebody may have meant.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let near = KNOBS.iter().map(|knob| (distance(knob.name, name), knob.name)).min()?;
+    (near.0 <= 2).then_some(near.1)
+}
+
+/// Changes of a letter that lead from one word to another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (place, letter) in (1..).zip(one.bytes()) {
+        let mut diagonal = std::mem::replace(&mut row[0], place);
+        for (index, another) in (1..).zip(other.bytes()) {
+            let changed = diagonal + usize::from(letter != another);
+            diagonal = row[index];
+            row[index] = changed.min(diagonal + 1).min(row[index - 1] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+/// What `--list` shows.
+pub(crate) fn list(transports: &str) -> String {
+    let mut rows = vec![row(["knob", "value", "default", "from"])];
+    rows.extend(KNOBS.iter().map(|knob| row([knob.name, knob.value, knob.shown(), knob.from])));
+    let mut text = table(&rows);
+    text.push('\n');
+    for knob in &KNOBS {
+        text += &format!("{}: {}.", knob.name, knob.what);
+        if let Some((other, values)) = knob.needs {
+            text += &format!(" With {other} {}.", values.join(", "));
+        }
+        text.push('\n');
+    }
+    format!("{text}\n{transports}")
+}
+
+/// Knobs that were set by flags.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KnobFlags(pub(crate) Vec<(&'static str, String)>);
+
+impl Args for KnobFlags {
+    fn augment_args(command: Command) -> Command {
+        KNOBS.iter().fold(command, |command, knob| {
+            let help = format!("{} [default: {}]", knob.what, knob.shown());
+            let argument = Arg::new(knob.name).long(knob.name).value_name(knob.value);
+            command.arg(argument.help(help).hide_possible_values(true).help_heading("Network"))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for KnobFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut flags = Self::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        for knob in &KNOBS {
+            if let Some(value) = matches.get_one::<String>(knob.name) {
+                self.0.push((knob.name, value.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_is_understood() {
+        assert_eq!(nearest("lod"), Some("load"));
+        assert_eq!(nearest("sead"), Some("seed"));
+        assert_eq!(nearest("weather"), None);
+        assert_eq!(distance("racks", "racks"), 0);
+        assert_eq!(distance("rate", "rates"), 1);
+    }
+
+    #[test]
+    fn every_need_is_a_knob_with_that_value_or_a_file() {
+        for knob in &KNOBS {
+            let Some((other, values)) = knob.needs else { continue };
+            let other = find(other).unwrap();
+            assert!(values.iter().all(|value| other.what.contains(value)), "{}", knob.name);
+        }
+    }
+}

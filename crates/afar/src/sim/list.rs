@@ -1,0 +1,211 @@
+//! Flows one by one, from CSV or Parquet; distributions of sizes from a text.
+
+use std::fs::File;
+use std::path::Path;
+
+use measure::Instant;
+use netsim::Flow;
+use workload::Sizes;
+
+use super::SimError;
+use crate::plan::csv::{cells, rows};
+use crate::toml_text;
+
+/// Columns of a list, as CSV; a time may be in another unit.
+const COLUMNS: &str = "start_ps (or start_ns, start_us), src, dst and bytes";
+
+/// Reads a list for a network of so many hosts; Parquet if its name ends so.
+///
+/// # Errors
+/// The first flow that cannot be, with its place.
+pub(super) fn flows(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
+    let is_parquet = path.extension().is_some_and(|ending| ending == "parquet");
+    let flows = if is_parquet {
+        parquet(path, host_count)?
+    } else {
+        csv(&path.display().to_string(), &super::read_text(path)?, host_count)?
+    };
+    if flows.is_empty() {
+        let message = format!("there are no flows; give rows of {COLUMNS}");
+        return Err(SimError::At { place: path.display().to_string(), message });
+    }
+    Ok(flows)
+}
+
+fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
+    let unreadable = |source| SimError::Unreadable { path: path.to_owned(), source };
+    let wrong = |source| SimError::Record { path: path.to_owned(), source };
+    let rows = records::read_flows(File::open(path).map_err(unreadable)?).map_err(wrong)?;
+    let flow = |(row, flow): (usize, records::FlowStart)| {
+        let start = Instant::from_ps(flow.start_ps);
+        let flow = Flow { start, src: flow.src, dst: flow.dst, bytes: flow.bytes };
+        check(&flow, host_count).map_err(|(column, message)| {
+            let place = format!("{}: row {}, column {column}", path.display(), row + 1);
+            SimError::At { place, message }
+        })?;
+        Ok(flow)
+    };
+    rows.into_iter().enumerate().map(flow).collect()
+}
+
+/// What is wrong with a flow, and in which column.
+fn check(flow: &Flow, host_count: u32) -> Result<(), (&'static str, String)> {
+    for (column, host) in [("src", flow.src), ("dst", flow.dst)] {
+        if host >= host_count {
+            let last = host_count - 1;
+            let message = format!("there is no host {host}; hosts are 0 to {last}");
+            return Err((column, message));
+        }
+    }
+    if flow.src == flow.dst {
+        return Err(("dst", "a flow to its own host; give it another destination".to_owned()));
+    }
+    if flow.bytes == 0 {
+        return Err(("bytes", "a flow of no bytes; give it at least 1".to_owned()));
+    }
+    Ok(())
+}
+
+/// Where the columns are, and picoseconds of a unit of time.
+struct Header {
+    places: [usize; 4],
+    unit_ps: f64,
+}
+
+fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
+    let wrong = |at: usize, message: String| SimError::At {
+        place: toml_text::place(name, text, at),
+        message,
+    };
+    let mut lines = rows(text).filter(|(_, line)| !line.starts_with('#'));
+    let Some(first) = lines.next() else { return Ok(Vec::new()) };
+    let header = header(first).ok_or_else(|| {
+        wrong(first.0, format!("the first line has no names of columns; it needs {COLUMNS}"))
+    })?;
+    let mut flows = Vec::new();
+    for line in lines {
+        let fields: Vec<(usize, &str)> = cells(line).collect();
+        let field = |index: usize| {
+            let place = header.places[index];
+            fields.get(place).copied().unwrap_or((line.0 + line.1.len(), ""))
+        };
+        let whole = |index: usize| {
+            let (at, text) = field(index);
+            let what = ["start", "src", "dst", "bytes"][index];
+            text.parse::<u64>()
+                .map_err(|_| wrong(at, format!("\"{text}\" is no {what}; give a whole number")))
+        };
+        let host = |index| whole(index).map(|host| u32::try_from(host).unwrap_or(u32::MAX));
+        let start = if header.unit_ps == 1.0 {
+            whole(0)?
+        } else {
+            let (at, text) = field(0);
+            picoseconds(text, header.unit_ps)
+                .ok_or_else(|| wrong(at, format!("\"{text}\" is no start; give a time from 0")))?
+        };
+        let start = Instant::from_ps(start);
+        let flow = Flow { start, src: host(1)?, dst: host(2)?, bytes: whole(3)? };
+        check(&flow, host_count).map_err(|(column, message)| {
+            let index = ["src", "dst", "bytes"].iter().position(|name| *name == column);
+            wrong(field(index.map_or(3, |index| index + 1)).0, message)
+        })?;
+        flows.push(flow);
+    }
+    Ok(flows)
+}
+
+fn header(line: (usize, &str)) -> Option<Header> {
+    let names: Vec<&str> = cells(line).map(|(_, name)| name).collect();
+    let place = |name: &str| names.iter().position(|other| *other == name);
+    let starts = [("start_ps", 1.0), ("start_ns", 1e3), ("start_us", 1e6)];
+    let (start, unit_ps) =
+        starts.into_iter().find_map(|(name, unit_ps)| Some((place(name)?, unit_ps)))?;
+    Some(Header { places: [start, place("src")?, place("dst")?, place("bytes")?], unit_ps })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be from 0 to what a picosecond in 64 bits holds"
+)]
+fn picoseconds(text: &str, unit_ps: f64) -> Option<u64> {
+    let ps = (text.parse::<f64>().ok()? * unit_ps).round();
+    (0.0..1.8e19).contains(&ps).then_some(ps as u64)
+}
+
+/// Reads a distribution: lines of a size in bytes and its cumulative share; what is between them,
+/// empty lines and lines that begin with `#` are skipped.
+///
+/// # Errors
+/// The first word or point that cannot be, with its place.
+pub(super) fn sizes(path: &Path) -> Result<Sizes, SimError> {
+    let name = path.display().to_string();
+    let text = super::read_text(path)?;
+    let wrong = |at: usize, message: String| SimError::At {
+        place: toml_text::place(&name, &text, at),
+        message,
+    };
+    let (mut points, mut last, mut starts) = (Vec::new(), (0.0, 0.0), Vec::new());
+    for (start, line) in rows(&text) {
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        let words = words(start, line);
+        let (Some(&first), Some(&end)) = (words.first(), words.last().filter(|_| words.len() > 1))
+        else {
+            let message = "a line is a size in bytes and its cumulative share".to_owned();
+            return Err(wrong(start, message));
+        };
+        let number = |(at, word): (usize, &str)| {
+            let number: Option<f64> = word.parse().ok().filter(|number: &f64| number.is_finite());
+            number.ok_or_else(|| wrong(at, format!("\"{word}\" is no number")))
+        };
+        let point = (number(first)?, number(end)?);
+        if point.0 <= 0.0 || point.0 < last.0 || point.1 < last.1 {
+            let message = "sizes must be above 0, and both must rise".to_owned();
+            return Err(wrong(start, message));
+        }
+        last = point;
+        points.push(point);
+        starts.push(start);
+    }
+    let at = starts.last().copied().unwrap_or(0);
+    Sizes::new(points).map_err(|error| wrong(at, error.to_string()))
+}
+
+/// Words of a line with where they begin.
+fn words(start: usize, line: &str) -> Vec<(usize, &str)> {
+    let is_between = |c: char| c.is_whitespace() || c == ',';
+    let mut words = Vec::new();
+    let mut at = 0;
+    for word in line.split(is_between) {
+        if !word.is_empty() {
+            words.push((start + at, word));
+        }
+        // What parts words is one byte long, but for white space that nobody writes.
+        at += word.len() + 1;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_their_columns_by_name() {
+        let flows = csv("f", "bytes,note,dst,src,start_us\n# no\n100,x,1,0,1.5\n", 2).unwrap();
+        let start = Instant::from_ps(1_500_000);
+        assert_eq!(flows, [Flow { start, src: 0, dst: 1, bytes: 100 }]);
+        let said = |text: &str| csv("f", text, 4).unwrap_err().to_string();
+        assert!(said("src,dst\n0,1").starts_with("f:1:1: the first line has no names"));
+        assert_eq!(
+            said("start_ps,src,dst,bytes\n0,1,9,5"),
+            "f:2:5: there is no host 9; hosts are 0 to 3"
+        );
+        assert!(said("start_ps,src,dst,bytes\n0,1,2,0").starts_with("f:2:7: a flow of no bytes"));
+        assert!(said("start_ps,src,dst,bytes\n0,1").starts_with("f:2:4: \"\" is no dst"));
+        assert!(said("start_ns,src,dst,bytes\n-1,1,2,5").starts_with("f:2:1: \"-1\" is no start"));
+        assert!(said("start_ps,src,dst,bytes\n0,2,2,5").starts_with("f:2:5: a flow to its own"));
+    }
+}
