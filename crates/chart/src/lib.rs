@@ -13,8 +13,8 @@ pub const GREEN: &str = "#009E73";
 pub const PURPLE: &str = "#CC79A7";
 /// See [`BLUE`].
 pub const SKY: &str = "#56B4E9";
-/// Colours for as many kinds, of the same set.
-pub const PALETTE: [&str; 7] = [BLUE, ORANGE, GREEN, "#E69F00", SKY, PURPLE, "#F0E442"];
+/// Seven of those, from which lines and bars that are compared take theirs.
+pub const PALETTE: [&str; 7] = [BLUE, ORANGE, GREEN, PURPLE, SKY, "#E69F00", "#000000"];
 const INK: &str = "#222222";
 /// What explains and is not data.
 pub const GREY: &str = "#666666";

@@ -27,7 +27,8 @@ pub(crate) struct SimFlags {
     #[command(flatten)]
     pub(crate) knobs: KnobFlags,
 
-    /// Directory for everything: result.json, flows.csv, flows.parquet; created if missing
+    /// Directory for everything: result.json, flows.csv, flows.parquet; created if missing. Of
+    /// many runs table.csv, slowdown.svg and the runs [default: FILE with the ending .sim]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
@@ -47,6 +48,10 @@ pub(crate) struct SimFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) delay_profile: Option<PathBuf>,
 
+    /// Runs at once, where the file has lists [default: as many as there are processors]
+    #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
+
     /// No live line, no table; the files are written
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -55,6 +60,13 @@ pub(crate) struct SimFlags {
 const NOTES: &str = "\
 A list of flows is CSV with the columns start_ps (or start_ns, start_us), src, dst and bytes, or
 Parquet with start_ps, src, dst and bytes; what --csv and --parquet write can be read again.
+
+Where a file has lists, every combination is run, on all processors:
+  transport = [\"pfabric\", \"dctcp\", \"tcp\"]
+  load = [\"20%\", \"60%\"]
+  seed = [1, 2]
+Each run is written down when it has ended; the same command goes on after an interruption. Keys are
+knobs with _ for -.
 
 A topology file has a [[cable]] for each cable or group of them:
   [[cable]]

@@ -8,9 +8,12 @@
 mod figures;
 pub(crate) mod knobs;
 mod list;
+mod picture;
 mod run;
 mod setting;
 mod setup;
+mod sweep;
+mod table;
 mod told;
 mod topology;
 mod transport;
@@ -28,6 +31,7 @@ use crate::flags::SimFlags;
 use crate::live::Line;
 use crate::output::Output;
 use crate::plan::PlanError;
+use crate::sweep::JournalError;
 use crate::terminal;
 
 use figures::{Figures, rows};
@@ -49,6 +53,8 @@ pub(crate) enum SimError {
     Text(#[from] PlanError),
     #[error(transparent)]
     Network(#[from] netsim::SimError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error(transparent)]
     System(#[from] sys::Error),
 }
@@ -80,9 +86,8 @@ pub(crate) fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.knobs)?;
     let cells = experiment.cells();
-    if let [_, .., last] = &cells[..] {
-        let message = format!("{} runs, up to {}; give one value each", cells.len(), last.name());
-        return Err(SimError::At { place: "lists".to_owned(), message }.into());
+    if cells.len() > 1 {
+        return sweep::sweep(flags, &experiment, &cells);
     }
     one(flags, &cells[0].settings)
 }

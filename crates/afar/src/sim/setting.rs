@@ -170,6 +170,26 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// Everything that was said, with a mark of each file that is named: what tells whether two
+    /// sweeps are the same.
+    pub(crate) fn said(&self) -> String {
+        let mut text = String::new();
+        for (name, values) in &self.axes {
+            for Setting { text: value, .. } in values {
+                let is_file = ["topology", "sizes", "traffic"].contains(name);
+                let bytes = std::fs::read(value).ok().filter(|_| is_file);
+                let mark = bytes.map_or_else(String::new, |bytes| {
+                    let fold = |mark, byte: &u8| workload::fnv64(mark ^ u64::from(*byte));
+                    format!(" # {:016x}", bytes.iter().fold(0, fold))
+                });
+                text += &format!("{name} = {value:?}{mark}\n");
+            }
+        }
+        text
+    }
+}
+
 impl Cell {
     /// Its name in tables and files.
     pub(crate) fn name(&self) -> String {

@@ -1,4 +1,5 @@
-//! The results of a sweep on disk: one line for each run, written when it has ended.
+//! The results of a sweep on disk: one line for each run, written when it has ended. Sweeps of
+//! `afar sim` have lines of their own.
 //!
 //! A directory holds `sweep.json` (what was asked, where) and `runs.jsonl`. A run counts when its
 //! line is complete; a line that was being written when the sweep was killed is cut off when it
@@ -9,6 +10,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use measure::Host;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Why the results cannot be kept where they should.
@@ -68,13 +70,13 @@ pub(crate) struct Row {
 
 /// An open journal.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct Journal<R> {
     path: PathBuf,
     file: File,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<R>,
 }
 
-impl Journal {
+impl<R: Serialize + DeserializeOwned> Journal<R> {
     /// Opens the journal in `directory`, which is made if there is none.
     ///
     /// # Errors
@@ -109,25 +111,27 @@ impl Journal {
             let wrong = |_| JournalError::Line { path: path.clone(), line: index + 1 };
             serde_json::from_str(line).map_err(wrong)
         });
-        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        let rows = rows.collect::<Result<Vec<R>, _>>()?;
         Ok(Self { path, file, rows })
-    }
-
-    /// Whether a cell has been run in a block.
-    pub(crate) fn has(&self, block: u32, cell: &str) -> bool {
-        self.rows.iter().any(|row| row.block == block && row.cell == cell)
     }
 
     /// Adds a run; when this returns, it is on the disk.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn add(&mut self, row: Row) -> Result<(), JournalError> {
+    pub(crate) fn add(&mut self, row: R) -> Result<(), JournalError> {
         let line = serde_json::to_string(&row).expect("plain data has a JSON form") + "\n";
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|source| JournalError::File { path: self.path.clone(), source })?;
         self.rows.push(row);
         Ok(())
+    }
+}
+
+impl Journal<Row> {
+    /// Whether a cell has been run in a block.
+    pub(crate) fn has(&self, block: u32, cell: &str) -> bool {
+        self.rows.iter().any(|row| row.block == block && row.cell == cell)
     }
 }
 
@@ -188,10 +192,10 @@ mod tests {
             let mut journal = Journal::open(&directory, &header("a")).expect("it is ours");
             assert!(journal.has(0, "native") && !journal.has(0, "zero"));
             journal.add(row(0, "zero")).expect("there is room");
-            let again = Journal::open(&directory, &header("a")).expect("it is ours");
+            let again = Journal::<Row>::open(&directory, &header("a")).expect("it is ours");
             assert_eq!(again.rows, [row(0, "native"), row(0, "zero")]);
         }
-        let other = Journal::open(&directory, &header("b"));
+        let other = Journal::<Row>::open(&directory, &header("b"));
         assert!(matches!(other, Err(JournalError::Other { .. })));
         fs::remove_dir_all(&directory).expect("it is ours");
     }

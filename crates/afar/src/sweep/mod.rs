@@ -7,7 +7,7 @@
 
 mod file;
 mod find;
-mod journal;
+pub(crate) mod journal;
 mod json;
 mod matrix;
 mod stats;
@@ -27,7 +27,7 @@ use crate::{host, terminal};
 
 use file::Sweep;
 use find::Requirement;
-use journal::{Header, Journal};
+use journal::{Header, Journal, Row};
 use matrix::{Cell, Kind};
 use stats::Estimate;
 use trial::{Trials, Trouble};
@@ -125,7 +125,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-fn open(directory: &Path, header: &Header) -> Result<Journal, SweepError> {
+fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
     Ok(Journal::open(directory, header)?)
 }
 
@@ -154,10 +154,10 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
 }
 
 // What would be run, and how long that may take.
-fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
+fn plan(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
     let runs = cells.len() * sweep.repetitions as usize;
     let names: String = cells.iter().map(|cell| format!("  {}\n", cell.name())).collect();
-    let is_ours = |row: &&journal::Row| cells.iter().any(|cell| cell.name() == row.cell);
+    let is_ours = |row: &&Row| cells.iter().any(|cell| cell.name() == row.cell);
     let done = rows.iter().filter(is_ours).count();
     let left = (runs - done.min(runs)) as f64;
     let time = match mean_s(rows) {
@@ -175,7 +175,7 @@ fn plan(sweep: &Sweep, cells: &[Cell], rows: &[journal::Row]) -> String {
 }
 
 // What other guests of the machine did, if they did enough to be mentioned.
-fn stolen(rows: &[journal::Row]) -> Option<String> {
+fn stolen(rows: &[Row]) -> Option<String> {
     let repeated = rows.iter().filter(|row| row.repeated_count > 0).count();
     let most = rows.iter().map(|row| row.stolen).fold(0.0, f64::max);
     (repeated > 0).then(|| {
@@ -188,9 +188,9 @@ fn stolen(rows: &[journal::Row]) -> Option<String> {
     })
 }
 
-fn mean_s(rows: &[journal::Row]) -> Option<f64> {
+fn mean_s(rows: &[Row]) -> Option<f64> {
     // Those before the one that was kept took as long.
-    let of = |row: &journal::Row| row.elapsed_ns as f64 / 1e9 * f64::from(row.repeated_count + 1);
+    let of = |row: &Row| row.elapsed_ns as f64 / 1e9 * f64::from(row.repeated_count + 1);
     let sum: f64 = rows.iter().map(of).sum();
     (!rows.is_empty()).then(|| sum / rows.len() as f64)
 }
@@ -220,7 +220,7 @@ const CONFIRMING: u32 = 100_000;
 
 struct Sweeping<'a> {
     trials: Trials<'a>,
-    journal: Journal,
+    journal: Journal<Row>,
     /// Requirements are wanted as JSON.
     json: bool,
     line: Option<Line>,
@@ -336,7 +336,7 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let cells = std::slice::from_ref(cell);
         let rows = self.journal.rows.iter().filter(|row| blocks.contains(&row.block));
-        let rows: Vec<journal::Row> = rows.cloned().collect();
+        let rows: Vec<Row> = rows.cloned().collect();
         let findings = table::findings(cells, &rows, sweep.metric.better, sweep.seed);
         let slowdown: Option<Estimate> = findings.first().and_then(|finding| finding.slowdown);
         find::Step { slowdown }

@@ -1,0 +1,215 @@
+//! Many simulations on all processors, each written down when it has ended.
+//!
+//! Whichever ends first, tables and files have the order of the experiment: the same bytes however
+//! many threads there were, and whether or not a sweep was interrupted.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use sys::event::Signals;
+
+use super::figures::Figures;
+use super::setting::{Cell, Experiment};
+use super::setup::Setup;
+use super::{SIGINT, SIGTERM, SimError, picture, run, table};
+use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::flags::SimFlags;
+use crate::live::Line;
+use crate::output::Output;
+use crate::sweep::journal::{Header, Journal};
+use crate::{host, terminal};
+
+/// How often signals are looked for and the line is drawn.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// One run that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Row {
+    pub(super) cell: String,
+    /// Nothing if it failed.
+    pub(super) figures: Option<Figures>,
+    /// Why it failed.
+    pub(super) failure: Option<String>,
+    pub(super) cpu_ns: u64,
+}
+
+/// Runs every cell that has not been run before.
+///
+/// # Errors
+/// When a cell cannot be, or results cannot be kept. Runs without a result are results.
+pub(super) fn sweep(
+    flags: &SimFlags,
+    experiment: &Experiment,
+    cells: &[Cell],
+) -> Result<ExitCode, Failure> {
+    for (given, name) in
+        [(flags.parquet.is_some(), "--parquet"), (flags.delay_profile.is_some(), "--delay-profile")]
+    {
+        if given {
+            let message = format!("it is for one run, and these are {}", cells.len());
+            return Err(SimError::At { place: name.to_owned(), message }.into());
+        }
+    }
+    for cell in cells {
+        Setup::new(&cell.settings)?;
+    }
+    let directory = directory(flags);
+    let header = header(experiment, cells);
+    let mut journal = Journal::<Row>::open(&directory, &header).map_err(SimError::from)?;
+    let csv = flags.csv.as_deref().map(Output::open).transpose()?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SimError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let is_whole = run_all(cells, threads(flags), &mut journal, &signals, line)?;
+    let place = |row: &Row| cells.iter().position(|cell| cell.name() == row.cell);
+    journal.rows.sort_by_key(|row| place(row));
+    if !is_whole {
+        terminal::say(&format!(
+            "afar sim: interrupted; {} of {} runs are kept in {}, and the same command goes on \
+             from there\n",
+            journal.rows.len(),
+            cells.len(),
+            directory.display()
+        ));
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let pairs: Vec<(&Cell, &Row)> = cells.iter().zip(&journal.rows).collect();
+    write(&directory.join("table.csv"), &table::csv(&pairs))?;
+    write(&directory.join("slowdown.svg"), &picture::slowdown(&pairs))?;
+    let is_answered =
+        [&flags.csv, &flags.json].into_iter().flatten().any(|path| path == Path::new("-"));
+    if let Some(csv) = csv {
+        csv.write(&table::csv(&pairs))?;
+    }
+    if let Some(json) = json {
+        json.write(&table::json(&pairs))?;
+    }
+    if !is_answered && !flags.quiet {
+        let text = table::text(&pairs);
+        let where_to = format!("table, every run and a picture: {}\n", directory.display());
+        terminal::answer(&format!("{text}\n{where_to}")).map_err(Failure::Stdout)?;
+    }
+    let has_failed = journal.rows.iter().any(|row| row.figures.is_none());
+    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    Output::open(path)?.write(text)
+}
+
+/// `experiment.toml` keeps its results in `experiment.sim`.
+fn directory(flags: &SimFlags) -> PathBuf {
+    let beside = || flags.experiment.as_deref().map(|path| path.with_extension("sim"));
+    flags.output.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("afar-sim"))
+}
+
+fn threads(flags: &SimFlags) -> usize {
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    flags.jobs.map_or_else(all, |jobs| jobs as usize)
+}
+
+fn header(experiment: &Experiment, cells: &[Cell]) -> Header {
+    Header {
+        schema: "afar.sim.sweep/1".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        started_unix_ns: sys::clock::unix_ns(),
+        seed: 0,
+        host: host::describe(),
+        experiment: experiment.said(),
+        cells: cells.iter().map(Cell::name).collect(),
+    }
+}
+
+/// Runs what is not in the journal; whether all of it ended.
+fn run_all(
+    cells: &[Cell],
+    threads: usize,
+    journal: &mut Journal<Row>,
+    signals: &Signals,
+    mut line: Option<Line>,
+) -> Result<bool, Failure> {
+    let is_new = |cell: &&Cell| journal.rows.iter().all(|row| row.cell != cell.name());
+    let left: Vec<&Cell> = cells.iter().filter(is_new).collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let began_ns = sys::clock::monotonic_ns();
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..threads.min(left.len()) {
+            let sender = sender.clone();
+            scope.spawn(|| work(&left, &next, &stop, sender));
+        }
+        drop(sender);
+        let mut done = 0;
+        loop {
+            match receiver.recv_timeout(LOOK) {
+                Ok(row) => {
+                    let added = row.map_err(Failure::from).and_then(|row| {
+                        journal.add(row).map_err(|error| SimError::from(error).into())
+                    });
+                    if added.is_err() {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    added?;
+                    done += 1;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(done == left.len()),
+            }
+            if signals.next().is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            if let Some(line) = &mut line {
+                let elapsed_s = (sys::clock::monotonic_ns() - began_ns) as f64 / 1e9;
+                line.draw(&progress(done, left.len(), elapsed_s));
+            }
+        }
+    })
+}
+
+fn progress(done: usize, all: usize, elapsed_s: f64) -> String {
+    let left = match done {
+        0 => "time left unknown".to_owned(),
+        _ => format!("{:.0} s left", elapsed_s / done as f64 * (all - done) as f64),
+    };
+    format!("afar sim  {done} of {all} runs  {left}")
+}
+
+/// Takes cells, one after another, until there are none or it is to stop.
+fn work(
+    cells: &[&Cell],
+    next: &AtomicUsize,
+    stop: &AtomicBool,
+    sender: Sender<Result<Row, SimError>>,
+) {
+    while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let row = match one(cell, stop) {
+            Err(SimError::Network(netsim::SimError::Stopped { .. })) => return,
+            row => row,
+        };
+        if sender.send(row).is_err() {
+            return;
+        }
+    }
+}
+
+fn one(cell: &Cell, stop: &AtomicBool) -> Result<Row, SimError> {
+    let setup = Setup::new(&cell.settings)?;
+    let row = Row { cell: cell.name(), figures: None, failure: None, cpu_ns: 0 };
+    match run::run(&setup, &mut |_| !stop.load(Ordering::Relaxed)) {
+        Ok(run) => {
+            let Setup { fabric, flows, end, .. } = &setup;
+            let figures = Some(Figures::of(fabric, flows, &run.outcome, *end));
+            Ok(Row { figures, cpu_ns: run.cpu_ns, ..row })
+        }
+        Err(error @ netsim::SimError::Stopped { .. }) => Err(error.into()),
+        Err(error) => Ok(Row { failure: Some(error.to_string()), ..row }),
+    }
+}
