@@ -37,6 +37,7 @@ const LEAF_SPINE: Option<(&str, &[&str])> = Some(("topology", &["leaf-spine"]));
 const POISSON: Option<(&str, &[&str])> = Some(("traffic", &["poisson"]));
 const FIXED: Option<(&str, &[&str])> =
     Some(("traffic", &["permutation", "incast", "all-to-all", "bursts"]));
+const BLADES: Option<(&str, &[&str])> = Some(("traffic", &["blades"]));
 const INCAST: Option<(&str, &[&str])> = Some(("traffic", &["incast"]));
 
 const fn knob(
@@ -68,7 +69,7 @@ impl Knob {
     }
 }
 
-pub(crate) const KNOBS: [Knob; 24] = [
+pub(crate) const KNOBS: [Knob; 31] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -140,7 +141,8 @@ pub(crate) const KNOBS: [Knob; 24] = [
         "NAME|FILE",
         Value("poisson"),
         "Who sends when: poisson (by chance, all to all), permutation, incast, all-to-all (at \
-         once), bursts (on and off), or a list of flows as CSV or Parquet",
+         once), bursts (on and off), blades (what programs asked of memory and disks), or a list \
+         of flows as CSV or Parquet",
         GAO,
     ),
     knob(
@@ -161,13 +163,50 @@ pub(crate) const KNOBS: [Knob; 24] = [
         GAO,
     )
     .of(Some(("traffic", &["poisson", "bursts"]))),
-    knob("flows", "NUMBER", Value("10000"), "How many flows", OWN)
-        .of(Some(("traffic", &["poisson", "bursts"]))),
+    knob("flows", "NUMBER", Value("10000"), "How many flows; of blades, the first so many", OWN)
+        .of(Some(("traffic", &["poisson", "bursts", "blades"]))),
     knob("size", "SIZE", Value("1MiB"), "What each flow carries", OWN).of(FIXED),
     knob("senders", "NUMBER", Value("8"), "Hosts that send to one", OWN).of(INCAST),
     knob("receiver", "HOST", Value("0"), "The host they send to", OWN).of(INCAST),
     knob("burst", "NUMBER", Value("16"), "Flows of a burst", OWN)
         .of(Some(("traffic", &["bursts"]))),
+    knob(
+        "faults",
+        "FILE[,FILE]",
+        Words("none"),
+        "Records of page faults (afar run --record), which nodes take in turn",
+        GAO,
+    )
+    .of(BLADES),
+    knob(
+        "blocks",
+        "FILE[,FILE]",
+        Words("none"),
+        "Records of block I/O (blkparse, or trace: of afar serve), which nodes take in turn",
+        GAO,
+    )
+    .of(BLADES),
+    knob("nodes", "NUMBER", Value("5"), "Nodes of a cluster, each with three blades", GAO)
+        .of(BLADES),
+    knob("clusters", "NUMBER", Words("as many as fit"), "How many clusters", GAO).of(BLADES),
+    knob(
+        "scale",
+        "NAME",
+        Value("rack"),
+        "Where a cluster's blades are: rack (at one switch) or datacenter (anywhere)",
+        GAO,
+    )
+    .of(BLADES),
+    knob(
+        "batch",
+        "TIME",
+        Value("0"),
+        "What a pair of blades moves within this time is one flow",
+        OWN,
+    )
+    .of(BLADES),
+    knob("speed", "FACTOR", Value("1"), "How much faster than recorded programs run", OWN)
+        .of(BLADES),
     knob("seed", "NUMBER", Value("1"), "What everything that is drawn follows from", OWN),
 ];
 

@@ -5,6 +5,8 @@
 //!                          └─ many ─► sweep: threads, journal ─► table, CSV, picture
 //! ```
 
+mod blades;
+mod blocks;
 mod figures;
 pub(crate) mod knobs;
 mod list;

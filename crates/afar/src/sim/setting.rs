@@ -177,7 +177,7 @@ impl Experiment {
         let mut text = String::new();
         for (name, values) in &self.axes {
             for Setting { text: value, .. } in values {
-                let is_file = ["topology", "sizes", "traffic"].contains(name);
+                let is_file = ["topology", "sizes", "traffic", "faults", "blocks"].contains(name);
                 let bytes = std::fs::read(value).ok().filter(|_| is_file);
                 let mark = bytes.map_or_else(String::new, |bytes| {
                     let fold = |mark, byte: &u8| workload::fnv64(mark ^ u64::from(*byte));

@@ -9,7 +9,7 @@ use workload::{Sizes, SizesName};
 
 use super::SimError;
 use super::setting::Settings;
-use super::{list, transport};
+use super::{blades, list, transport};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -82,11 +82,12 @@ fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
             traffic::incast(hosts, receiver, senders, size(settings)?).map_err(refused("senders"))
         }
         "bursts" => bursts(settings, fabric),
+        "blades" => blades::flows(settings, fabric),
         file if file.contains(['.', '/']) => list::flows(Path::new(file), hosts),
         other => {
             let message = format!(
                 "there is no traffic \"{other}\"; give poisson, permutation, incast, all-to-all, \
-                 bursts, or a file of flows"
+                 bursts, blades, or a file of flows"
             );
             Err(settings.wrong("traffic", message))
         }

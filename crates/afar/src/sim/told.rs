@@ -21,7 +21,7 @@ pub(super) fn title(settings: &Settings, host_count: u32) -> String {
     }
     let _infallible = write!(text, ", {host_count} hosts; {}", settings.text("traffic"));
     for (name, value) in settings.all() {
-        if matches!(name, "sizes" | "load" | "size" | "senders" | "burst" | "seed") {
+        if matches!(name, "sizes" | "load" | "size" | "senders" | "burst" | "scale" | "seed") {
             let _infallible = write!(text, ", {name} {value}");
         }
     }

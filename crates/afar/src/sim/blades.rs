@@ -1,0 +1,280 @@
+//! Traffic of a disaggregated datacenter: what programs asked of their memory and disks becomes
+//! flows between compute, memory and disk blades (Gao et al. 2016, §4.1).
+//!
+//! ```text
+//! record of faults, of block I/O ─► Transfer ─► node's own blade ─► cluster ─► hosts ─► Flow
+//! ```
+//!
+//! A cluster of N nodes is N compute, N memory and N disk blades, each a host. Pages and sectors
+//! are spread evenly over the blades of their kind. Nodes take records in turn, and every node of
+//! every cluster is somewhere else in its record, so that none moves in step with another.
+//!
+//! Left out: evicted pages that were written to, which records of faults do not have.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use measure::{Duration, Instant};
+use netsim::{Fabric, Flow, Node};
+use records::{FaultKind, FaultReader};
+use workload::Draw;
+
+use super::SimError;
+use super::blocks;
+use super::setting::Settings;
+
+const PAGE_BYTES: u64 = 4096;
+/// Rows of a record that are read; a node needs no more for the flows of one run.
+const ROWS_MAX: usize = 4_000_000;
+/// Most nodes of a cluster.
+const NODES_MAX: u32 = 1000;
+
+/// Where data is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Memory,
+    Disk,
+}
+
+/// Data that a node moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) at_ps: u64,
+    pub(super) place: Place,
+    /// Which page or sector, of how many.
+    pub(super) address: u64,
+    pub(super) address_end: u64,
+    pub(super) bytes: u64,
+    /// To the compute blade.
+    pub(super) is_read: bool,
+}
+
+/// The flows that records describe on a network.
+///
+/// # Errors
+/// If a record cannot be read, or clusters do not fit.
+pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+    let records = records(settings)?;
+    let nodes = settings.number("nodes", 1, NODES_MAX)?;
+    let clusters = clusters(settings, fabric, nodes)?;
+    let batch: Duration = crate::setting::delay(settings.text("batch"))
+        .map_err(|error| settings.wrong("batch", error))?;
+    let speed = speed(settings)?;
+    let mut draw = Draw::new(settings.value("seed")?);
+    let mut flows = Vec::new();
+    for hosts in &clusters {
+        for node in 0..nodes {
+            let record = &records[node as usize % records.len()];
+            let length = record.last().map_or(0, |last| last.at_ps) + 1;
+            let shift = draw.below(length);
+            let blades = Blades { hosts, nodes, node };
+            let at = |at_ps: u64| (at_ps + shift) % length;
+            let mut moved: Vec<Flow> = record
+                .iter()
+                .map(|transfer| blades.flow(transfer, faster(at(transfer.at_ps), speed)))
+                .collect();
+            moved.sort_by_key(|flow| flow.start);
+            flows.append(&mut together(moved, batch));
+        }
+    }
+    flows.sort_by_key(|flow| (flow.start, flow.src, flow.dst));
+    flows.truncate(settings.number("flows", 1, u32::MAX)? as usize);
+    let first = flows.first().map_or(Instant::ZERO, |flow| flow.start);
+    for flow in &mut flows {
+        flow.start = Instant::ZERO.saturating_add(flow.start.saturating_since(first));
+    }
+    Ok(flows)
+}
+
+/// One node of a cluster, and the hosts its blades are: compute, memory, disk.
+struct Blades<'a> {
+    hosts: &'a [u32],
+    nodes: u32,
+    node: u32,
+}
+
+impl Blades<'_> {
+    fn flow(&self, transfer: &Transfer, start: Instant) -> Flow {
+        let Transfer { place, address, address_end, bytes, is_read, .. } = *transfer;
+        let blade = u128::from(address) * u128::from(self.nodes) / u128::from(address_end.max(1));
+        let blade = u32::try_from(blade).unwrap_or(u32::MAX).min(self.nodes - 1);
+        let other = match place {
+            Place::Memory => self.nodes + blade,
+            // Not every node's first sectors on the same disk.
+            Place::Disk => 2 * self.nodes + (blade + self.node) % self.nodes,
+        };
+        let [compute, other] = [self.node, other].map(|blade| self.hosts[blade as usize]);
+        let (src, dst) = if is_read { (other, compute) } else { (compute, other) };
+        Flow { start, src, dst, bytes }
+    }
+}
+
+/// What one pair moves within a time of the first is one flow. `flows` are in order of time.
+fn together(flows: Vec<Flow>, batch: Duration) -> Vec<Flow> {
+    if batch.is_zero() {
+        return flows;
+    }
+    let mut merged: Vec<Flow> = Vec::new();
+    let mut open = BTreeMap::<(u32, u32), usize>::new();
+    for flow in flows {
+        let pair = (flow.src, flow.dst);
+        match open.get(&pair).map(|&index| &mut merged[index]) {
+            Some(before) if flow.start.saturating_since(before.start) <= batch => {
+                before.bytes += flow.bytes;
+            }
+            _ => {
+                open.insert(pair, merged.len());
+                merged.push(flow);
+            }
+        }
+    }
+    merged
+}
+
+/// Every record in order of time; never none, and none is empty.
+fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
+    let names = |knob: &str| -> Vec<String> {
+        settings.text(knob).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    let (memory, disk) = (names("faults"), names("blocks"));
+    let count = memory.len().max(disk.len());
+    if count == 0 {
+        let message = "blades need records of what programs did; add --faults FILE (of afar run \
+                       --record) or --blocks FILE (of trace: in afar serve)";
+        return Err(settings.wrong("traffic", message));
+    }
+    let mut records = vec![Vec::new(); count];
+    for (record, name) in records.iter_mut().zip(&memory) {
+        record.append(&mut faults(Path::new(name))?);
+    }
+    for (record, name) in records.iter_mut().zip(&disk) {
+        record.append(&mut blocks::read(Path::new(name))?);
+    }
+    for (record, name) in records.iter_mut().zip(memory.iter().chain(&disk)) {
+        if record.is_empty() {
+            let message = "nothing was moved; record a run with less local memory".to_owned();
+            return Err(SimError::At { place: name.clone(), message });
+        }
+        record.sort_by_key(|transfer| transfer.at_ps);
+    }
+    Ok(records)
+}
+
+/// Pages that were fetched.
+fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
+    let unreadable = |source| SimError::Unreadable { path: path.to_owned(), source };
+    let wrong = |source| SimError::Record { path: path.to_owned(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut reader = FaultReader::new(file).map_err(wrong)?;
+    let mut fetched = Vec::new();
+    let mut ends = BTreeMap::<u32, u64>::new();
+    while let Some(group) = reader.next_group().map_err(wrong)? {
+        for fault in group {
+            let end = ends.entry(fault.process_slot).or_default();
+            *end = (*end).max(fault.page.saturating_add(1));
+            let is_moved = matches!(fault.kind, FaultKind::Fetch | FaultKind::Prefetch);
+            if is_moved && fetched.len() < ROWS_MAX {
+                fetched.push((fault.time_ns, fault.process_slot, fault.page));
+            }
+        }
+    }
+    let transfer = |(time_ns, slot, page): (u64, u32, u64)| Transfer {
+        at_ps: time_ns.saturating_mul(1000),
+        place: Place::Memory,
+        address: page,
+        address_end: ends.get(&slot).copied().unwrap_or(1),
+        bytes: PAGE_BYTES,
+        is_read: true,
+    };
+    Ok(fetched.into_iter().map(transfer).collect())
+}
+
+/// The hosts of each cluster.
+fn clusters(settings: &Settings, fabric: &Fabric, nodes: u32) -> Result<Vec<Vec<u32>>, SimError> {
+    let size = 3 * nodes as usize;
+    let is_rack = settings.choice("scale", &[("rack", true), ("datacenter", false)])?;
+    let hosts = fabric.topology.host_count();
+    let all: Vec<Vec<u32>> = if is_rack {
+        let mut racks = BTreeMap::<u32, Vec<u32>>::new();
+        for (host, link) in (0..hosts).zip(fabric.topology.links()) {
+            if let Node::Switch(switch) = link.to {
+                racks.entry(switch).or_default().push(host);
+            }
+        }
+        let cut = |rack: Vec<u32>| rack.chunks_exact(size).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        racks.into_values().flat_map(cut).collect()
+    } else {
+        let mut draw = Draw::new(settings.value::<u64>("seed")?.wrapping_add(1));
+        let mut order: Vec<u32> = (0..hosts).collect();
+        for last in (1..order.len()).rev() {
+            let other = usize::try_from(draw.below(last as u64 + 1)).unwrap_or(0);
+            order.swap(last, other);
+        }
+        order.chunks_exact(size).map(<[u32]>::to_vec).collect()
+    };
+    let fit = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    if fit == 0 {
+        let message = format!(
+            "a cluster of {nodes} nodes has {size} blades, and no {} has as many hosts; give fewer",
+            settings.text("scale")
+        );
+        return Err(settings.wrong("nodes", message));
+    }
+    let wanted = match settings.is_given("clusters") {
+        true => settings.number("clusters", 1, fit)?,
+        false => fit,
+    };
+    Ok(all.into_iter().take(wanted as usize).collect())
+}
+
+fn speed(settings: &Settings) -> Result<f64, SimError> {
+    let text = settings.text("speed");
+    let speed = text.parse().ok().filter(|speed: &f64| (1e-3..=1e6).contains(speed));
+    speed.ok_or_else(|| {
+        settings.wrong("speed", format!("\"{text}\": give a factor from 0.001 to 1000000"))
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time is positive, and one that is too long is the longest"
+)]
+fn faster(at_ps: u64, speed: f64) -> Instant {
+    Instant::from_ps((at_ps as f64 / speed).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_spread_over_the_blades_of_their_kind() {
+        let hosts: Vec<u32> = (100..106).collect();
+        let blades = Blades { hosts: &hosts, nodes: 2, node: 1 };
+        let flow = |place, address, is_read| {
+            let transfer =
+                Transfer { at_ps: 0, place, address, address_end: 10, bytes: 4096, is_read };
+            let flow = blades.flow(&transfer, Instant::ZERO);
+            (flow.src, flow.dst)
+        };
+        assert_eq!(flow(Place::Memory, 0, true), (102, 101));
+        assert_eq!(flow(Place::Memory, 5, true), (103, 101));
+        assert_eq!(flow(Place::Memory, 9, false), (101, 103));
+        assert_eq!(flow(Place::Disk, 0, true), (105, 101));
+        assert_eq!(flow(Place::Disk, 9, false), (101, 104));
+    }
+
+    #[test]
+    fn pages_of_a_batch_are_one_flow() {
+        let at = |ns: u64, src| Flow { start: Instant::from_ps(ns * 1000), src, dst: 9, bytes: 1 };
+        let flows = vec![at(0, 1), at(5, 2), at(8, 1), at(10, 1), at(11, 1)];
+        let sums = |batch| {
+            let merged = together(flows.clone(), Duration::from_ns(batch));
+            merged.iter().map(|flow| (flow.src, flow.bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(sums(10), [(1, 3), (2, 1), (1, 1)]);
+        assert_eq!(sums(0).len(), 5);
+    }
+}
