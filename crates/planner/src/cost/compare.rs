@@ -142,6 +142,51 @@ pub(super) fn together(tenants: &[Tenant]) -> Result<Vec<Demand>, CostError> {
     Ok(sums)
 }
 
+/// What a bill follows from, in as few demands as there can be: for servers with flash the most
+/// that each tenant wants of each dimension, for pools what all want at the same time.
+#[derive(Debug, Clone)]
+pub(super) struct Peaks {
+    pub(super) tenants: Vec<Demand>,
+    pub(super) together: Vec<Demand>,
+}
+
+impl Peaks {
+    /// Periods in which no more is wanted of anything than in another one are left out.
+    pub(super) fn of(tenants: &[Tenant]) -> Result<Self, CostError> {
+        let most = |tenant: &Tenant| {
+            let of = |dimension| tenant.series.iter().map(|one| one.get(dimension)).max();
+            let most = |all: Demand, dimension| all.with(dimension, of(dimension).unwrap_or(0));
+            Dimension::ALL.into_iter().fold(Demand::default(), most)
+        };
+        let is_within = |one: &Demand, other: &Demand| {
+            Dimension::ALL.into_iter().all(|dimension| one.get(dimension) <= other.get(dimension))
+        };
+        let mut front: Vec<Demand> = Vec::new();
+        for demand in together(tenants)? {
+            if !front.iter().any(|other| is_within(&demand, other)) {
+                front.retain(|other| !is_within(other, &demand));
+                front.push(demand);
+            }
+        }
+        Ok(Self { tenants: tenants.iter().map(most).collect(), together: front })
+    }
+
+    /// As [`Comparison::saving`].
+    pub(super) fn saving(&self, model: &Model) -> Result<f64, CostError> {
+        let mut direct = Money::ZERO;
+        for demand in &self.tenants {
+            let side = peak(model, std::slice::from_ref(demand), Kind::Direct)?;
+            direct = direct.checked_add(side.cost).ok_or(CostError::Money)?;
+        }
+        let Fleet { flash, compute } = fleet(model, &self.together)?;
+        let pooled = flash.cost.checked_add(compute.cost).ok_or(CostError::Money)?;
+        if direct == Money::ZERO {
+            return Err(CostError::Free);
+        }
+        Ok(1.0 - pooled.units_f64() / direct.units_f64())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Direct,
@@ -282,6 +327,31 @@ mod tests {
         let all = compare(&model, &tenants).expect("it can be counted");
         assert_eq!((all.direct[0].machines.to_string(), all.direct[0].period), ("400".into(), 2));
         assert_eq!(all.pooled.compute.machines.to_string(), "625");
+    }
+
+    #[test]
+    fn peaks_are_enough_for_the_saving() {
+        let mut draw = workload::Draw::new(5);
+        for round in 0..100 {
+            let (mut model, _) = example();
+            (model.whole, model.spares) = (round % 2 == 0, round % 3);
+            for dimension in Dimension::ALL {
+                model.server = model.server.with(dimension, 1 + draw.below(50));
+            }
+            let tenants: Vec<Tenant> = (0..=draw.below(4))
+                .map(|_| {
+                    let mut one =
+                        |demand: Demand, dimension| demand.with(dimension, 1 + draw.below(1_000));
+                    let mut demand =
+                        || Dimension::ALL.into_iter().fold(Demand::default(), &mut one);
+                    let series = vec![demand(), demand(), demand(), demand()];
+                    Tenant { name: String::new(), series }
+                })
+                .collect();
+            let all = compare(&model, &tenants).expect("it can be counted");
+            let peaks = Peaks::of(&tenants).expect("it can be counted");
+            assert_eq!(peaks.saving(&model), Ok(all.saving()), "{round}");
+        }
     }
 
     #[test]

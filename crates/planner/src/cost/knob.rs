@@ -1,6 +1,6 @@
 use measure::Money;
 
-use super::compare::together;
+use super::compare::Peaks;
 use super::{CostError, Dimension, Model, Tenant, compare};
 
 /// A number that could be another.
@@ -49,9 +49,12 @@ pub struct Sensitivity {
 /// Verdicts are looked for up to so many times the value, and as far below.
 const REACH: u64 = 100;
 const STEPS: i32 = 200;
+/// Of many tenants each step takes long, and what they want adds up to something smoother.
+const MANY: usize = 200;
+const STEPS_OF_MANY: i32 = 40;
 
 impl Knob {
-    fn read(self, model: &Model, tenants: &[Tenant]) -> u64 {
+    fn read(self, model: &Model, peaks: &Peaks) -> u64 {
         match self {
             Self::FlashPrice => model.flash.price.micros(),
             Self::ComputePrice => model.compute.price.micros(),
@@ -59,17 +62,16 @@ impl Knob {
             Self::Drop => u64::from(model.drop_ppb),
             // The most that all want together.
             Self::Demand(dimension) => {
-                let all = together(tenants).unwrap_or_default();
-                all.iter().map(|demand| demand.get(dimension)).max().unwrap_or(0)
+                let all = peaks.together.iter().map(|demand| demand.get(dimension));
+                all.max().unwrap_or(0)
             }
             Self::Server(dimension) => model.server.get(dimension).unwrap_or(0),
         }
     }
 
     /// The saving if the knob has `value` in place of `own`.
-    fn saving(self, model: &Model, tenants: &[Tenant], own: u64, value: u64) -> Option<f64> {
+    fn saving(self, model: &Model, peaks: &Peaks, own: u64, value: u64) -> Option<f64> {
         let mut model = model.clone();
-        let mut tenants = tenants.to_vec();
         match self {
             Self::FlashPrice => model.flash.price = Money::from_micros(value),
             Self::ComputePrice => model.compute.price = Money::from_micros(value),
@@ -78,14 +80,15 @@ impl Knob {
                 model.drop_ppb = u32::try_from(value).ok().filter(|ppb| *ppb < 1_000_000_000)?;
             }
             Self::Demand(dimension) => {
-                for demand in tenants.iter_mut().flat_map(|tenant| &mut tenant.series) {
+                let mut peaks = peaks.clone();
+                for demand in peaks.tenants.iter_mut().chain(&mut peaks.together) {
                     *demand = demand.times(dimension, value, own).ok()?;
                 }
+                return peaks.saving(&model).ok().filter(|saving| saving.is_finite());
             }
             Self::Server(dimension) => model.server = model.server.with(dimension, value),
         }
-        let saving = compare(&model, &tenants).ok()?.saving();
-        saving.is_finite().then_some(saving)
+        peaks.saving(&model).ok().filter(|saving| saving.is_finite())
     }
 }
 
@@ -100,32 +103,37 @@ pub fn sensitivity(model: &Model, tenants: &[Tenant]) -> Result<Vec<Sensitivity>
         .into_iter()
         .chain(Dimension::ALL.map(Knob::Demand))
         .chain(Dimension::ALL.map(Knob::Server));
+    let peaks = Peaks::of(tenants)?;
+    let steps = if tenants.len() > MANY { STEPS_OF_MANY } else { STEPS };
     let mut all = Vec::new();
     for knob in knobs {
-        let value = knob.read(model, tenants);
+        let value = knob.read(model, &peaks);
         if value == 0 {
             continue;
         }
-        let saving = |value| knob.saving(model, tenants, knob.read(model, tenants), value);
+        let own = value;
+        let saving = |value| knob.saving(model, &peaks, own, value);
         let tenth = value / 10;
         all.push(Sensitivity {
             knob,
             value,
             tenth_less: saving(value - tenth),
             tenth_more: value.checked_add(tenth).and_then(saving),
-            below: flip(value, -1, now, &saving),
-            above: flip(value, 1, now, &saving),
+            below: flip(value, -steps, now, &saving),
+            above: flip(value, steps, now, &saving),
         });
     }
     Ok(all)
 }
 
-/// The first change of sign from `own` on in one direction: by steps, then by halves.
-fn flip(own: u64, direction: i32, now: f64, saving: &dyn Fn(u64) -> Option<f64>) -> Option<Flip> {
+/// The first change of sign from `own` on: by so many steps, which are down if they are below 0,
+/// then by halves.
+fn flip(own: u64, steps: i32, now: f64, saving: &dyn Fn(u64) -> Option<f64>) -> Option<Flip> {
+    let direction = steps.signum();
     let is_other = |value: u64| Some((saving(value)? > 0.0) != (now > 0.0));
-    let step = (REACH as f64).powf(1.0 / f64::from(STEPS));
+    let step = (REACH as f64).powf(1.0 / f64::from(steps.abs()));
     let mut near = own;
-    for index in 1..=STEPS {
+    for index in 1..=steps.abs() {
         let far = own as f64 * step.powi(index * direction);
         // Above what can be, the cast stops at the end.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at the end")]
