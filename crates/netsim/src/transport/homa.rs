@@ -6,7 +6,8 @@
 //! levels for scheduled packets, those that lack least, and of each as much as fills a round
 //! trip; the one that lacks least has the highest of the levels in use, and those are the
 //! lowest. A sender sends of the message that has least left to be sent. What a receiver
-//! misses for the timeout it asks for again (RESEND).
+//! misses for the timeout it asks for again (RESEND): every gap, and at the highest level, as
+//! its authors' module for Linux does.
 //!
 //! Messages here have no reply that would acknowledge them: a receiver that has all says so, and
 //! a sender that hears nothing for the timeout sends its first packet again. The cutoffs are
@@ -43,6 +44,8 @@ const SEND: u8 = 2;
 
 /// Doublings of a sender's timeout.
 const BACKOFF_MAX: u32 = 6;
+/// The level of what is sent again; headers have it, too.
+const HIGHEST: u32 = 0;
 /// The lowest level.
 const LOWEST: u32 = 7;
 const _: () = assert!(LEVELS == LOWEST as usize + 1, "there is no lower level");
@@ -111,15 +114,19 @@ impl Homa {
         };
         let Some((_, flow)) = sender.sending.iter().filter_map(left).min() else { return };
         let Some(state) = flows.get_mut(flow) else { return };
-        let number = state.again.pop_front().unwrap_or_else(|| {
+        let again = state.again.pop_front();
+        let number = again.unwrap_or(state.next);
+        if again.is_none() {
             state.next += 1;
-            state.next - 1
-        });
+        }
         sender.is_busy = true;
         let &crate::Flow { dst, bytes, .. } = net.flow(flow);
         let data = Packet {
             number,
-            priority: state.levels[usize::from(number >= self.config.round_trip)],
+            priority: match again {
+                Some(_) => HIGHEST,
+                None => state.levels[usize::from(number >= self.config.round_trip)],
+            },
             bytes: net.frame.wire(bytes, number),
             ..Packet::control(net, flow, Kind::Data, dst)
         };
@@ -207,13 +214,14 @@ impl Homa {
             net.timer(due, MISSING, flow);
             return;
         }
-        let first = state.held.until();
-        let until = (first..state.given).find(|&number| state.held.has(number));
-        let until = until.unwrap_or(state.given);
-        if first < until {
-            let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let mut first = state.held.until();
+        while first < state.given {
+            let has = |&number: &u32| state.held.has(number);
+            let until = (first..state.given).find(has).unwrap_or(state.given);
             let resend = Packet::control(net, flow, Kind::Nack, src);
             net.send(dst, Packet { number: first, extra: until, ..resend });
+            first = (until..state.given).find(|number| !has(number)).unwrap_or(state.given);
         }
         state.came_at = net.now();
         net.timer(net.now() + timeout, MISSING, flow);

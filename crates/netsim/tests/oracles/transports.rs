@@ -164,6 +164,29 @@ fn a_permutation_runs_at_the_line_rate_where_links_are_alike() {
     }
 }
 
+/// A hundred senders, 3000 packets: in how many times of the receiver's link they are there.
+#[test]
+fn an_incast_drains() {
+    for Case { name, fabric, protocol, .. } in cases() {
+        let flows = netsim::traffic::incast(144, 0, 100, 30 * 1460).unwrap();
+        let outcome = simulate(&fabric, protocol, &flows).unwrap();
+        let line = time(gbps(40), 100 * 30 * 1500);
+        let took = outcome.records.iter().filter_map(|record| record.received).max().unwrap();
+        let times = took.as_ps() as f64 / line.as_ps() as f64;
+        let most = match protocol {
+            Protocol::PFabric(_) => 1.05,
+            Protocol::Phost(_) | Protocol::Ndp(_) => 1.02,
+            // Timeslots are 1.0625 packet times, after the requests.
+            Protocol::Fastpass(_) => 1.12,
+            // What overflows the pool waits for two timeouts of 2 ms.
+            Protocol::Homa(_) => 5.5,
+            // Two packets of each overflow the port: timeouts, again and again.
+            _ => 40.0,
+        };
+        assert!(times > 1.0 && times < most, "{name}: {times}");
+    }
+}
+
 #[test]
 fn whatever_is_lost_every_flow_finishes() {
     for Case { name, fabric, protocol, .. } in cases() {
