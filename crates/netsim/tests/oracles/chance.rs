@@ -6,7 +6,7 @@ use workload::Draw;
 
 use crate::support::{flow, gbps};
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 10_000;
 
 fn topology(draw: &mut Draw) -> Topology {
     let delay = |draw: &mut Draw| Duration::from_ns(draw.below(1_000));

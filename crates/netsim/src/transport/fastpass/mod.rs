@@ -15,7 +15,8 @@
 //!
 //! Left out: ways by edge colouring (a packet that finds none in its timeslot waits for another,
 //! so a full network is not filled), a second arbiter, requests for several flows in one packet,
-//! word of flows that have ended, which the arbiter knows at once.
+//! word of flows that have ended, which the arbiter knows at once, timeslots for requests and
+//! schedules: an arbiter of many hosts takes more of its own switch's links than is for headers.
 //!
 //! Alone a flow takes its way to the arbiter, the rest of an epoch, the lead of schedules, the
 //! rest of a timeslot, and then a timeslot for each packet.
