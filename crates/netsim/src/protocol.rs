@@ -61,7 +61,7 @@ const PHOST_DOWNGRADE: u64 = 3;
 
 /// Data packets that wait at a port of NDP's switches.
 pub const NDP_QUEUE_PACKETS: u32 = 8;
-/// Handley et al. 2017, §3.2: long against any round trip, as only what headers miss needs it.
+/// Handley et al. 2017, §3: long against any round trip, as only what headers miss needs it.
 const NDP_TIMEOUT: Duration = Duration::from_ms(1);
 
 /// Montazeri et al. 2018, §3.7: a few milliseconds.

@@ -32,7 +32,7 @@ pub enum Discipline {
     Turns,
 }
 
-/// Headers that are sent in a row while data waits (Handley et al. 2017, §3.1).
+/// Headers that are sent in a row while data waits (Handley et al. 2017, §3).
 const HEADERS_IN_A_ROW: u32 = 10;
 
 /// Levels of `Discipline::Levels`.

@@ -13,8 +13,8 @@ use workload::{Sizes, SizesName};
 const TABLE: &str = "\
 pfabric: end 1082947236 ps, sum 18601754181 ps, \
  501646 events, 52217 packets, 13 drops, slowdown 1.0701
-phost: end 1091395914 ps, sum 19621796584 ps, \
- 581451 events, 53365 packets, 35 drops, slowdown 1.0991
+phost: end 1096811702 ps, sum 19311266057 ps, \
+ 564078 events, 52052 packets, 0 drops, slowdown 1.0980
 fastpass: end 1134732550 ps, sum 21707942991 ps, \
  328934 events, 52052 packets, 0 drops, slowdown 2.9170
 ndp: end 1066876265 ps, sum 20440950530 ps, \

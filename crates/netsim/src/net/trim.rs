@@ -16,7 +16,7 @@ impl Net<'_> {
 
     /// `packet` came and there is no room: its payload goes, or that of the last one that waits.
     ///
-    /// Which of the two is by chance (Handley et al. 2017, §3.1), so that no flow in step with
+    /// Which of the two is by chance (Handley et al. 2017, §3), so that no flow in step with
     /// others always loses.
     #[cold]
     #[inline(never)]
@@ -60,7 +60,7 @@ impl Net<'_> {
         self.ports[index as usize].stats.trimmed_packets += 1;
     }
 
-    /// A header finds no room: it returns to its sender if it was data, and once (§3.2).
+    /// A header finds no room: it returns to its sender if it was data, and once.
     fn turn_back(&mut self, index: u32, packet: u32) {
         let held = self.packets.get_mut(packet);
         let Node::Switch(switch) = self.topology.links()[index as usize].from else {

@@ -1,12 +1,12 @@
 //! NDP: switches cut payloads off instead of dropping packets, and receivers pull.
 //!
-//! As in its paper (Handley et al., SIGCOMM 2017): a sender begins with a window at line rate
-//! and no handshake, and sends each packet over the next of a random permutation of all ways
-//! (§3.1). A receiver answers every packet at once, with an ACK, or a NACK if only the header
-//! came, and pulls another, one in the time of a packet for all its flows in turn (§3.2). Pulls
-//! are counted, so that a later one makes up for one that was lost; where one is due at once it
-//! goes with the answer. A header that found no room returns: if no answers are on their way its
-//! packet is sent again at once, or else with the next pull. What all this misses a timeout finds.
+//! As in its paper (Handley et al., SIGCOMM 2017, §3): a sender begins with a window at line rate
+//! and no handshake, and sends each packet over the next of a random permutation of all ways. A
+//! receiver answers every packet at once, with an ACK, or a NACK if only the header came, and
+//! pulls another, one in the time of a packet for all its flows in turn. Pulls are counted, so
+//! that a later one makes up for one that was lost; where one is due at once it goes with the
+//! answer. A header that found no room returns: if no answers are on their way its packet is sent
+//! again at once, or else with the next pull. What all this misses a timeout finds.
 //!
 //! A host's own queue sends of its flows in turn, as in its authors' simulator (htsim): else a
 //! short flow would wait for the windows of all that began before it.

@@ -4,14 +4,14 @@
 //! packets of each flow need no token. A receiver gives its next token to the flow that lacks
 //! least. A sender that can spend several spends that of its flow which lacks least; one that is
 //! not spent in 1.5 packet times expires. A flow of whose tokens as many have expired as fill a
-//! round trip is downgraded: for three round trips, or until a packet comes, it has tokens only if
-//! no other flow wants any.
+//! round trip is downgraded: it has no more for three round trips, or until a packet comes.
 //! A token whose packet has not come within the timeout is given again. Headers go first, then
 //! what was sent without a token, then the rest.
 //!
-//! Left out: ways to choose other than the flow that lacks least. The paper leaves open, and here
-//! it is so, that a receiver takes a token for expired that had no answer for a round trip and
-//! its 1.5 packet times, and that requests are repeated at doubled intervals.
+//! Settled here: a receiver takes a token for expired that had no answer for a round trip and its
+//! 1.5 packet times; requests are repeated at doubled intervals.
+//!
+//! Left out: ways to choose other than the flow that lacks least.
 //!
 //! Alone a flow takes its ideal time after its request, which leaves first, if packets without
 //! token last for a round trip.
@@ -196,24 +196,22 @@ impl Phost {
     /// A token for the flow that lacks least of those that may have one; or else when the first
     /// token that is out times out.
     fn choose(&mut self, now: Instant, host: u32) -> Result<Token, Instant> {
-        let mut best: Option<(bool, u32, u32)> = None;
-        let mut oldest: Option<Instant> = None;
+        let mut best: Option<(u32, u32)> = None;
+        let mut wake = now + self.config.timeout;
         for &flow in &self.hosts[host as usize].flows {
             let Some(state) = self.flows.get_mut(flow) else { continue };
             state.give_up(now, &self.config);
-            if let Some(given) = state.given.front() {
-                let at = given.at + self.config.timeout;
-                oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
-            }
-            let lacks = state.packets - state.held.count();
-            let rank = (state.downgraded > now, lacks, flow);
             let has_more = state.next < state.packets || !state.again.is_empty();
-            if has_more && best.is_none_or(|best| (rank.0, rank.1) < (best.0, best.1)) {
-                best = Some(rank);
+            let is_downgraded = state.downgraded > now;
+            let given = state.given.front().map(|given| given.at + self.config.timeout);
+            let until = (has_more && is_downgraded).then_some(state.downgraded);
+            wake = [given, until].into_iter().flatten().fold(wake, Instant::min);
+            let lacks = state.packets - state.held.count();
+            if has_more && !is_downgraded && best.is_none_or(|(least, _)| lacks < least) {
+                best = Some((lacks, flow));
             }
         }
-        let wake = oldest.unwrap_or(now + self.config.timeout);
-        let (_, _, flow) = best.ok_or(wake)?;
+        let (_, flow) = best.ok_or(wake)?;
         let state = self.flows.get_mut(flow).ok_or(wake)?;
         let number = state.again.pop_front().unwrap_or_else(|| {
             state.next += 1;

@@ -1,12 +1,12 @@
 //! Fastpass: an arbiter says when each packet leaves and which way it takes.
 //!
 //! As in its paper (Perry et al., SIGCOMM 2014): a sender asks the arbiter for timeslots, as many
-//! as it ever wanted for the flow, so that a later request makes up for one that was lost (§3).
-//! The arbiter gives the timeslots of an epoch at once: to flows with the fewest packets left
-//! first, until none can have another (§4), and with each a way (§5), so that every link has in
-//! every timeslot what it can carry. A timeslot is 1.0625 packet times: the rest is for headers,
-//! which go first and are few, as a receiver acknowledges an epoch's packets together. Whoever
-//! hears nothing asks again (§6).
+//! as it ever wanted for the flow, so that a later request makes up for one that was lost. The
+//! arbiter gives the timeslots of an epoch at once: to flows with the fewest packets left first,
+//! until none can have another, and with each a way, so that every link has in every timeslot
+//! what it can carry. A timeslot is 1.0625 packet times: the rest is for headers, which go first
+//! and are few, as a receiver acknowledges an epoch's packets together. Whoever hears nothing
+//! asks again.
 //!
 //! Clocks are the same everywhere and the arbiter takes no time to decide. It is a host that is
 //! reached over the network, and its timeslots begin late enough for every schedule of the epoch
