@@ -130,6 +130,7 @@ impl Duration {
 impl Add for Duration {
     type Output = Self;
 
+    #[inline]
     fn add(self, other: Self) -> Self {
         self.checked_add(other).expect("a sum of durations stays below 213 days")
     }
@@ -139,6 +140,7 @@ impl Add for Duration {
 impl Sub for Duration {
     type Output = Self;
 
+    #[inline]
     fn sub(self, other: Self) -> Self {
         self.checked_sub(other).expect("a duration is reduced by at most itself")
     }
@@ -247,6 +249,7 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
 
+    #[inline]
     fn add(self, duration: Duration) -> Self {
         self.checked_add(duration).expect("an instant stays within 213 days of its epoch")
     }
@@ -256,6 +259,7 @@ impl Add<Duration> for Instant {
 impl Sub for Instant {
     type Output = Duration;
 
+    #[inline]
     fn sub(self, earlier: Self) -> Duration {
         self.0
             .checked_sub(earlier.0)
