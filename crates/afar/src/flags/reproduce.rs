@@ -7,9 +7,10 @@ use measure::{Duration, Fraction};
 
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
-/// The drive of the paper is emulated, with as large a share of its throughput as this machine can
-/// serve. It is loaded in this process (local), and through a target on loopback ports that the
-/// command starts and ends itself: over NVMe/TCP and over iSCSI.
+/// Figures of Gao et al. are simulated, as afar sim does. For those of Guz et al. the drive of the
+/// paper is emulated, with as large a share of its throughput as this machine can serve. It is
+/// loaded in this process (local), and through a target on loopback ports that the command starts
+/// and ends itself: over NVMe/TCP and over iSCSI.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ReproduceFlags {
@@ -59,6 +60,8 @@ Example: afar reproduce guz-fig7 --quick";
 /// A figure of a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
+    /// Gao et al. 2016, Fig. 7: slowdown of flows between blades by transport
+    GaoFig7,
     /// Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes
     GuzFig2,
     /// Guz et al. 2017, Fig. 3: processors of the host in use at every mix of reads and writes

@@ -1,14 +1,16 @@
-//! `afar reproduce`: figures of papers, measured here beside what the papers print.
+//! `afar reproduce`: figures of papers, measured or simulated here beside what the papers print.
 //!
 //! ```text
 //! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, three ways) ─► guz::figN
-//!                            table, verdicts, picture, record ◄─ Report ◄── points ──┘
+//!                            table, verdicts, picture, record ◄─ Report ◄── points ──┤
+//! flags ─► sim::Settings ─► netsim on all processors ──────────────────► gao::figN ──┘
 //! ```
 //!
 //! A figure measures points and then computes everything else from them, so that tests can do the
 //! latter with points of their own.
 
 mod bed;
+mod gao;
 mod guz;
 mod klimovic;
 mod report;
@@ -30,6 +32,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::flags::{FigureName, ReproduceFlags};
 use crate::output::Output;
+use crate::sim::SimError;
 use crate::{host, terminal};
 
 use bed::Bed;
@@ -60,6 +63,8 @@ pub(crate) enum ReproduceError {
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
     #[error(transparent)]
+    Sim(#[from] SimError),
+    #[error(transparent)]
     System(#[from] sys::Error),
 }
 
@@ -88,10 +93,11 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let (picture, record) = (picture?, record?);
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     // Before any thread is started, so that none of them is interrupted.
-    let session = Session::new(name.clone(), flags.quiet)?;
+    let session = || Session::new(name.clone(), flags.quiet);
     let measured = match flags.figure {
-        FigureName::KlimovicFig3 => klimovic::fig3::run(session, flags),
-        _ => on_bed(session, flags),
+        FigureName::GaoFig7 => gao::fig7::run(flags),
+        FigureName::KlimovicFig3 => klimovic::fig3::run(session()?, flags),
+        _ => on_bed(session()?, flags),
     }?;
     let Some(measured) = measured else { return Ok(nothing(&name)) };
     let report = &measured.report;
@@ -136,8 +142,8 @@ fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, 
         FigureName::GuzFig7 => guz::fig7::run(&mut bed),
         FigureName::GuzFig8 => guz::fig8::run(&mut bed),
         FigureName::KlimovicSharing => klimovic::sharing::run(&mut bed),
-        // Has no drive.
-        FigureName::KlimovicFig3 => Ok(None),
+        // Have no drive.
+        FigureName::KlimovicFig3 | FigureName::GaoFig7 => Ok(None),
     }?;
     bed.session.end_line();
     Ok(report.map(|report| Measured {

@@ -7,13 +7,14 @@
 
 mod blades;
 mod blocks;
-mod figures;
+pub(crate) mod figures;
 pub(crate) mod knobs;
 mod list;
-mod picture;
-mod run;
-mod setting;
-mod setup;
+pub(crate) mod many;
+pub(crate) mod picture;
+pub(crate) mod run;
+pub(crate) mod setting;
+pub(crate) mod setup;
 mod sweep;
 mod table;
 mod told;
@@ -74,8 +75,8 @@ impl SimError {
     }
 }
 
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
+pub(crate) const SIGINT: i32 = 2;
+pub(crate) const SIGTERM: i32 = 15;
 
 /// Runs `afar sim`.
 ///

@@ -120,6 +120,12 @@ impl Settings {
         };
         KNOBS.iter().filter(matters).map(|knob| (knob.name, self.text(knob.name)))
     }
+
+    /// The same with another value of a knob.
+    pub(crate) fn with(mut self, name: &'static str, text: &str) -> Self {
+        self.given.insert(name, Setting { text: text.to_owned(), place: flag(name) });
+        self
+    }
 }
 
 fn flag(name: &str) -> String {

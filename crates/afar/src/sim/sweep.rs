@@ -5,26 +5,22 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 use sys::event::Signals;
 
 use super::figures::Figures;
+use super::run::{self, Looker};
 use super::setting::{Cell, Experiment};
 use super::setup::Setup;
-use super::{SIGINT, SIGTERM, SimError, picture, run, table};
+use super::{SIGINT, SIGTERM, SimError, many, picture, table};
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::flags::SimFlags;
 use crate::live::Line;
 use crate::output::Output;
 use crate::sweep::journal::{Header, Journal};
 use crate::{host, terminal};
-
-/// How often signals are looked for and the line is drawn.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// One run that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,7 +60,9 @@ pub(super) fn sweep(
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SimError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
-    let is_whole = run_all(cells, threads(flags), &mut journal, &signals, line)?;
+    let mut looker = Looker { signals: &signals, line };
+    let is_whole = run_all(cells, many::threads(flags.jobs), &mut journal, &mut looker)?;
+    drop(looker);
     let place = |row: &Row| cells.iter().position(|cell| cell.name() == row.cell);
     journal.rows.sort_by_key(|row| place(row));
     if !is_whole {
@@ -107,11 +105,6 @@ fn directory(flags: &SimFlags) -> PathBuf {
     flags.output.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("afar-sim"))
 }
 
-fn threads(flags: &SimFlags) -> usize {
-    let all = || std::thread::available_parallelism().map_or(1, usize::from);
-    flags.jobs.map_or_else(all, |jobs| jobs as usize)
-}
-
 fn header(experiment: &Experiment, cells: &[Cell]) -> Header {
     Header {
         schema: "afar.sim.sweep/1".to_owned(),
@@ -130,74 +123,15 @@ fn run_all(
     cells: &[Cell],
     threads: usize,
     journal: &mut Journal<Row>,
-    signals: &Signals,
-    mut line: Option<Line>,
-) -> Result<bool, Failure> {
+    looker: &mut Looker<'_>,
+) -> Result<bool, SimError> {
     let is_new = |cell: &&Cell| journal.rows.iter().all(|row| row.cell != cell.name());
     let left: Vec<&Cell> = cells.iter().filter(is_new).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let began_ns = sys::clock::monotonic_ns();
-    std::thread::scope(|scope| {
-        let (sender, receiver) = channel();
-        for _ in 0..threads.min(left.len()) {
-            let sender = sender.clone();
-            scope.spawn(|| work(&left, &next, &stop, sender));
-        }
-        drop(sender);
-        let mut done = 0;
-        loop {
-            match receiver.recv_timeout(LOOK) {
-                Ok(row) => {
-                    let added = row.map_err(Failure::from).and_then(|row| {
-                        journal.add(row).map_err(|error| SimError::from(error).into())
-                    });
-                    if added.is_err() {
-                        stop.store(true, Ordering::Relaxed);
-                    }
-                    added?;
-                    done += 1;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(done == left.len()),
-            }
-            if signals.next().is_some() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            if let Some(line) = &mut line {
-                let elapsed_s = (sys::clock::monotonic_ns() - began_ns) as f64 / 1e9;
-                line.draw(&progress(done, left.len(), elapsed_s));
-            }
-        }
-    })
-}
-
-fn progress(done: usize, all: usize, elapsed_s: f64) -> String {
-    let left = match done {
-        0 => "time left unknown".to_owned(),
-        _ => format!("{:.0} s left", elapsed_s / done as f64 * (all - done) as f64),
+    let work = |number: usize, stop: &AtomicBool| match one(left[number], stop) {
+        Err(SimError::Network(netsim::SimError::Stopped { .. })) => Ok(None),
+        row => row.map(Some),
     };
-    format!("afar sim  {done} of {all} runs  {left}")
-}
-
-/// Takes cells, one after another, until there are none or it is to stop.
-fn work(
-    cells: &[&Cell],
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-    sender: Sender<Result<Row, SimError>>,
-) {
-    while let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let row = match one(cell, stop) {
-            Err(SimError::Network(netsim::SimError::Stopped { .. })) => return,
-            row => row,
-        };
-        if sender.send(row).is_err() {
-            return;
-        }
-    }
+    many::run(left.len(), threads, looker, work, |_, row| Ok(journal.add(row)?))
 }
 
 fn one(cell: &Cell, stop: &AtomicBool) -> Result<Row, SimError> {

@@ -1,0 +1,114 @@
+//! Traffic of a disaggregated datacenter, and the figure that is about it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{answer, file, read, refused, scratch, text};
+
+/// Fetches of one page after another, a microsecond apart, with faults between that move nothing.
+fn record(name: &str, count: u64) -> String {
+    use records::{Fault, FaultKind, FaultWriter};
+
+    let fault = |page: u64| {
+        let kind = if page.is_multiple_of(2) { FaultKind::Fetch } else { FaultKind::FirstTouch };
+        Fault {
+            time_ns: page * 1000,
+            process_slot: 0,
+            page,
+            kind,
+            write: false,
+            thread: 1,
+            wait_ns: 0,
+            requested_ns: 0,
+            measured_ns: 0,
+        }
+    };
+    let path = scratch(name);
+    let sink = std::fs::File::create(&path).expect("a file under target");
+    let mut writer = FaultWriter::new(sink, &[]).expect("there is room");
+    writer.write(&(0..count).map(fault).collect::<Vec<_>>()).expect("there is room");
+    writer.finish().expect("there is room");
+    path.display().to_string()
+}
+
+#[test]
+fn what_programs_asked_of_memory_and_disks_becomes_flows_between_blades() {
+    let faults = record("faults.parquet", 400);
+    let blades = ["--traffic", "blades", "--faults", &faults, "--nodes", "4", "--csv", "-"];
+    let flows = |more: &[&str]| -> Vec<Vec<u64>> {
+        let rows = answer(&[&blades[..], more].concat());
+        let number = |cell: &str| cell.parse().expect("a number");
+        let row = |row: &str| row.split(',').take(4).map(number).collect();
+        rows.lines().skip(1).map(row).collect()
+    };
+    // Nine racks have room for one cluster of 12 blades each: 9 clusters, 4 nodes, 200 fetches.
+    let rack = flows(&[]);
+    assert_eq!(rack.len(), 9 * 4 * 200);
+    for flow in &rack {
+        let &[_, src, dst, bytes] = &flow[..] else { panic!("{flow:?}") };
+        assert_eq!((src / 16, bytes), (dst / 16, 4096), "{flow:?}");
+        assert!((4..8).contains(&(src % 16)) && dst % 16 < 4, "from memory to compute: {flow:?}");
+    }
+    // Pages are spread evenly over the memory blades.
+    let from = |host: u64| rack.iter().filter(|flow| flow[1] == host).count();
+    assert_eq!([4, 5, 6, 7].map(from), [200; 4]);
+    assert_eq!(rack[0][0], 0);
+    let apart = flows(&["--scale", "datacenter", "--clusters", "2", "--flows", "300"]);
+    assert_eq!(apart.len(), 300);
+    assert!(apart.iter().any(|flow| flow[1] / 16 != flow[2] / 16));
+    // Twice as fast is half as long.
+    let end = |flows: &[Vec<u64>]| flows.iter().map(|flow| flow[0]).max();
+    let fast = flows(&["--speed", "2"]);
+    let (slow, fast) = (end(&rack).expect("flows"), end(&fast).expect("flows"));
+    assert!(slow.abs_diff(2 * fast) < 4_000_000, "{slow} {fast}");
+    let batched = flows(&["--batch", "10us"]);
+    assert!(batched.len() < rack.len() / 2);
+    let bytes = |flows: &[Vec<u64>]| flows.iter().map(|flow| flow[3]).sum::<u64>();
+    assert_eq!(bytes(&batched), bytes(&rack));
+}
+
+#[test]
+fn disks_are_read_and_written_as_blkparse_has_it() {
+    let trace = "  0,0    0        1     0.000000000  4711  Q   R 8 + 8 [afar]\n\
+                 \u{20} 0,0    0        2     0.000083500  4711  C   R 8 + 8 [0]\n\
+                 \u{20} 0,0    0        3     0.000100000  4711  Q  WF 1000 + 24 [afar]\n\
+                 \u{20} 0,0    0        4     0.000200000  4711  Q  FF [afar]\n\
+                 CPU0 (trace):\n Reads Queued: 1, 4KiB\n";
+    let path = file("blocks.txt", trace);
+    let network = ["--topology", "single-switch", "--hosts", "3", "--nodes", "1"];
+    let blades = ["--traffic", "blades", "--csv", "-", "--blocks"];
+    let rows = answer(&[&network[..], &blades, &[&path]].concat());
+    let mut pairs: Vec<String> = rows
+        .lines()
+        .skip(1)
+        .map(|row| row.split(',').skip(1).take(3).collect::<Vec<_>>().join(","))
+        .collect();
+    pairs.sort();
+    assert_eq!(pairs, ["0,2,12288", "2,0,4096"]);
+    let wrong = file("wrong.txt", &trace.replace("8 + 8 [afar]", "x + 8 [afar]"));
+    refused(&[&network[..], &blades, &[&wrong]].concat(), "wrong.txt:1:1: a time, sector or count");
+    refused(&["--traffic", "blades"], "--traffic: blades need records");
+    refused(&["--faults", "x"], "--faults: it says nothing with traffic poisson");
+    let many = ["--nodes", "6", "--traffic", "blades", "--blocks", &path];
+    refused(&many, "--nodes: a cluster of 6 nodes has 18 blades");
+}
+
+/// The completion times that the paper fed back do not depend on this machine, nor does the rest.
+#[test]
+fn figure_7_of_gao_et_al() {
+    let directory = scratch("fig7");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
+    command.args(["reproduce", "gao-fig7", "--quick", "--json", "-", "-o"]).arg(&directory);
+    let output = command.output().expect("afar runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(record["points"].as_array().map(Vec::len), Some(32));
+    let verdicts = record["verdicts"].as_array().expect("a list");
+    let near = |verdict: &&Value| verdict["text"].as_str().unwrap_or("").contains("4 KiB take");
+    let near: Vec<&Value> = verdicts.iter().filter(near).collect();
+    assert_eq!(near.len(), 2);
+    assert!(near.iter().all(|verdict| verdict["holds"] == true), "{near:?}");
+    let picture = read(&directory.join("gao-fig7.svg"));
+    assert!(picture.contains("as published in 2016") && !picture.contains("NaN"));
+}
