@@ -10,6 +10,7 @@ use records::RecordError;
 use crate::attach::AttachError;
 use crate::bench::BenchError;
 use crate::calibrate::CalibrationError;
+use crate::closed_loop::LoopError;
 use crate::ctl::CtlError;
 use crate::discover::DiscoverError;
 use crate::experiment::UsageError;
@@ -61,6 +62,8 @@ pub(crate) enum Failure {
     Reproduce(#[from] ReproduceError),
     #[error(transparent)]
     Sim(#[from] SimError),
+    #[error(transparent)]
+    Loop(#[from] LoopError),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -118,9 +121,10 @@ impl Failure {
             Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
             Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Sim(error) if error.is_usage() => USAGE,
+            Self::Loop(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
-            Self::Sim(_) => FAILED,
+            Self::Sim(_) | Self::Loop(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

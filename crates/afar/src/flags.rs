@@ -5,6 +5,7 @@ mod bench;
 mod discover;
 mod initiator;
 mod load;
+mod loops;
 mod plan;
 mod reproduce;
 mod run;
@@ -24,6 +25,7 @@ pub(crate) use bench::{BenchFlags, Pattern};
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};
+pub(crate) use loops::LoopFlags;
 pub(crate) use plan::{
     AdmitFlags, CostFlags, FleetFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
 };
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     Bench(Box<BenchFlags>),
     Reproduce(ReproduceFlags),
     Sim(Box<SimFlags>),
+    Loop(LoopFlags),
     Plan(PlanFlags),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),

@@ -36,6 +36,7 @@ mod summary;
 
 mod attach;
 mod bench;
+mod closed_loop;
 mod discover;
 mod load;
 mod plan;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Command::Bench(flags) => ("bench", bench::bench(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Sim(flags) => ("sim", sim::sim(flags)),
+        Command::Loop(flags) => ("loop", closed_loop::closed_loop(flags)),
         Command::Plan(flags) => ("plan", plan::plan(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),

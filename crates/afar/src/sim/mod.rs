@@ -17,7 +17,7 @@ pub(crate) mod setting;
 pub(crate) mod setup;
 mod sweep;
 mod table;
-mod told;
+pub(crate) mod told;
 mod topology;
 mod transport;
 

@@ -121,6 +121,17 @@ impl Settings {
         KNOBS.iter().filter(matters).map(|knob| (knob.name, self.text(knob.name)))
     }
 
+    /// Sets the knob that a key of a file names.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn read(&mut self, key: &str, text: &str, place: String) -> Result<(), SimError> {
+        let name = known(key).map_err(|message| SimError::At { place: place.clone(), message })?;
+        let place = format!("{place}: {name}");
+        self.given.insert(name, Setting { text: text.to_owned(), place });
+        Ok(())
+    }
+
     /// The same with another value of a knob.
     pub(crate) fn with(mut self, name: &'static str, text: &str) -> Self {
         self.given.insert(name, Setting { text: text.to_owned(), place: flag(name) });
@@ -219,21 +230,13 @@ fn parse(
         wrong(error.span().map_or(0, |span| span.start), words.join(" "))
     })?;
     for (key, value) in document.get_ref() {
-        let knob = find(&key.get_ref().replace('_', "-")).ok_or_else(|| {
-            let key_name = key.get_ref();
-            let known = nearest(&key_name.replace('_', "-")).map(|name| name.replace('-', "_"));
-            let hint = known.map_or_else(
-                || "afar sim --list shows those there are".to_owned(),
-                |known| format!("did you mean \"{known}\"?"),
-            );
-            wrong(key.span().start, format!("there is no knob \"{key_name}\"; {hint}"))
-        })?;
+        let knob = known(key.get_ref()).map_err(|message| wrong(key.span().start, message))?;
         let one = |value: &Spanned<DeValue<'_>>| {
             let at = value.span().start;
             let plain = plain(value.get_ref()).ok_or_else(|| {
-                wrong(at, format!("{}: give a text, a number or a list of them", knob.name))
+                wrong(at, format!("{}: give a text, a number or a list of them", knob))
             })?;
-            let place = format!("{}: {}", toml_text::place(name, text, at), knob.name);
+            let place = format!("{}: {}", toml_text::place(name, text, at), knob);
             Ok(Setting { text: plain, place })
         };
         let values: Vec<Setting> = match value.get_ref() {
@@ -241,11 +244,23 @@ fn parse(
             _ => vec![one(value)?],
         };
         if values.is_empty() {
-            return Err(wrong(value.span().start, format!("{}: an empty list", knob.name)));
+            return Err(wrong(value.span().start, format!("{}: an empty list", knob)));
         }
-        axes.insert(knob.name, values);
+        axes.insert(knob, values);
     }
     Ok(())
+}
+
+/// The knob that a key means.
+fn known(key: &str) -> Result<&'static str, String> {
+    let name = key.replace('_', "-");
+    find(&name).map(|knob| knob.name).ok_or_else(|| {
+        let hint = nearest(&name).map_or_else(
+            || "afar sim --list shows those there are".to_owned(),
+            |near| format!("did you mean \"{}\"?", near.replace('-', "_")),
+        );
+        format!("there is no knob \"{key}\"; {hint}")
+    })
 }
 
 fn plain(value: &DeValue<'_>) -> Option<String> {

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 26] = [
+    let commands: [&[&str]; 27] = [
         &[],
         &["run"],
         &["serve"],
@@ -20,6 +20,7 @@ fn help_of_every_command() {
         &["plan", "latency"],
         &["plan", "place"],
         &["sim"],
+        &["loop"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -100,6 +101,7 @@ fn man_pages_for_every_command() {
             "afar-doctor.1",
             "afar-load-kv.1",
             "afar-load.1",
+            "afar-loop.1",
             "afar-plan-admit.1",
             "afar-plan-cost.1",
             "afar-plan-fleet.1",

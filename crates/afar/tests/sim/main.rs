@@ -1,6 +1,7 @@
 //! `afar sim`: what it prints and writes, and input that cannot be.
 
 mod blades;
+mod loops;
 mod sweeps;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,111 @@
+//! A file: a program, and the network that its traffic goes over.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::LoopError;
+use crate::plan::source::{Source, Value};
+use crate::sim::SimError;
+use crate::sim::setting::Settings;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    program: Program,
+    #[serde(default)]
+    network: std::collections::BTreeMap<toml::Spanned<String>, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    command: Vec<String>,
+    local: Value,
+    metric: Option<Value>,
+    repetitions: Option<Value>,
+    rounds: Option<Value>,
+    agree: Option<Value>,
+}
+
+/// See the module's description.
+#[derive(Debug, Clone)]
+pub(super) struct Experiment {
+    pub(super) command: Vec<String>,
+    pub(super) local: String,
+    /// Whose first group is the program's own time in seconds; else it is the wall time.
+    pub(super) metric: Option<regex::Regex>,
+    pub(super) repetitions: u32,
+    pub(super) rounds: u32,
+    /// How far two profiles may differ.
+    pub(super) agree: f64,
+    settings: Settings,
+}
+
+const MANY: u32 = 1000;
+
+impl Experiment {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The first thing in it that cannot be, with its place.
+    pub(super) fn read(path: &Path) -> Result<Self, LoopError> {
+        let source = Source::read(path).map_err(SimError::from)?;
+        let document: Document = source.parse().map_err(SimError::from)?;
+        let Program { command, local, metric, repetitions, rounds, agree } = document.program;
+        let wrong = |value: &Value, message: String| {
+            LoopError::from(SimError::from(source.wrong(&value.span(), message)))
+        };
+        if command.is_empty() {
+            return Err(wrong(&local, "command is empty; give a program".to_owned()));
+        }
+        let text = |value: &Value| value.get_ref().0.clone();
+        let _local: measure::LocalSize = source.value(&local).map_err(SimError::from)?;
+        let number = |value: &Option<Value>, default: u32| match value {
+            None => Ok(default),
+            Some(value) => {
+                let read = text(value).parse().ok().filter(|number| (1..=MANY).contains(number));
+                let message = || format!("\"{}\": give 1 to {MANY}", text(value));
+                read.ok_or_else(|| wrong(value, message()))
+            }
+        };
+        let agree = match &agree {
+            None => 0.05,
+            Some(value) => {
+                let share: measure::Fraction = source.value(value).map_err(SimError::from)?;
+                f64::from(share.ppm()) / 1e6
+            }
+        };
+        let pattern = |value: &Value| {
+            let regex = regex::Regex::new(&text(value)).ok();
+            let regex = regex.filter(|regex| regex.captures_len() == 2);
+            let message = "metric: give a regular expression with one group".to_owned();
+            regex.ok_or_else(|| wrong(value, message))
+        };
+        let mut settings = Settings::default().with("traffic", "blades");
+        for (key, value) in &document.network {
+            let place = crate::toml_text::place(&source.name, &source.text, key.span().start);
+            settings.read(key.get_ref(), &text(value), place)?;
+        }
+        settings.check()?;
+        Ok(Self {
+            command,
+            local: text(&local),
+            metric: metric.as_ref().map(pattern).transpose()?,
+            repetitions: number(&repetitions, 3)?,
+            rounds: number(&rounds, 8)?,
+            agree,
+            settings,
+        })
+    }
+
+    /// The network with the traffic of a record.
+    pub(super) fn network(&self, record: &Path) -> Settings {
+        self.settings.clone().with("faults", &record.display().to_string())
+    }
+
+    /// What was set of it.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}

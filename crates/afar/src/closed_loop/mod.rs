@@ -1,0 +1,254 @@
+//! `afar loop`: a program makes traffic, the network makes delays, the program runs under these.
+//!
+//! ```text
+//! run under no delay ─ record ─► sim ─► profile alone ─► run ─ record ─► sim ─► profile ─► run
+//!                                        (no queueing)                     until two of them agree
+//! ```
+//!
+//! What is reported is how much slower the program is than without delay: with the delays of a
+//! network that is idle, and with those of one that carries the program's own traffic.
+
+mod experiment;
+mod program;
+mod told;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use measure::{Bytes, DelayProfile, Duration};
+use sys::event::Signals;
+
+use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::flags::LoopFlags;
+use crate::live::Line;
+use crate::output::Output;
+use crate::sim::run::run_stranded;
+use crate::sim::setup::Setup;
+use crate::sim::{SIGINT, SIGTERM, SimError};
+use crate::terminal;
+
+use experiment::Experiment;
+use program::Programs;
+
+/// Why there is no loop.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoopError {
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    #[error("run the program: {0}")]
+    Program(String),
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl LoopError {
+    /// Whether the user can mend it in the file.
+    pub(crate) const fn is_usage(&self) -> bool {
+        match self {
+            Self::Sim(error) => error.is_usage(),
+            Self::Program(_) | Self::System(_) => false,
+        }
+    }
+}
+
+/// Nothing more is wanted, or something went wrong.
+#[derive(Debug)]
+enum Stopped {
+    Interrupted,
+    Error(LoopError),
+}
+
+impl<E: Into<LoopError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// What fetching a page takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct PageTimes {
+    mean_us: f64,
+    p50_us: f64,
+    p99_us: f64,
+}
+
+/// A time around the loop.
+#[derive(Debug, Clone, PartialEq)]
+struct Round {
+    /// What the program took, seconds; the middle one of its repetitions.
+    seconds: f64,
+    fetch_count: u64,
+    /// What its pages were given.
+    page: PageTimes,
+    /// What its traffic makes of that.
+    slowdown: f64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+struct Closed {
+    /// Without delay.
+    zero_s: f64,
+    /// The first is of an idle network.
+    rounds: Vec<Round>,
+    agreed: bool,
+}
+
+/// Runs `afar loop`.
+///
+/// # Errors
+/// When the file cannot be, the program fails, or a flow never finishes.
+pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
+    let experiment = Experiment::read(&flags.experiment)?;
+    let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
+    fs::create_dir_all(&directory).map_err(|source| Failure::output(&directory, source))?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let record = Output::open(&directory.join("loop.json"))?;
+    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(LoopError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut turning = Turning {
+        programs: Programs { experiment: &experiment, directory: &directory, signals: &signals },
+        line,
+    };
+    let closed = match turning.close() {
+        Ok(closed) => closed,
+        Err(Stopped::Interrupted) => {
+            terminal::say("afar loop: interrupted; there is no result\n");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        Err(Stopped::Error(error)) => return Err(error.into()),
+    };
+    turning.line = None;
+    let text = crate::plan::json_text(&told::record(&experiment, &closed));
+    record.write(&text)?;
+    let is_answered = flags.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(json) = json {
+        json.write(&text)?;
+    }
+    if !is_answered && !flags.quiet {
+        let shown = told::text(&experiment, &closed, &directory);
+        terminal::answer(&shown).map_err(Failure::Stdout)?;
+    }
+    Ok(if closed.agreed { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+struct Turning<'a> {
+    programs: Programs<'a>,
+    line: Option<Line>,
+}
+
+impl Turning<'_> {
+    fn close(&mut self) -> Result<Closed, Stopped> {
+        self.say("without delay");
+        let zero = self.programs.run(None, "zero")?;
+        let (mut profile, _) = self.simulate(&zero.record, "idle", true)?;
+        let mut closed = Closed { zero_s: zero.seconds, rounds: Vec::new(), agreed: false };
+        for round in 0..=self.programs.experiment.rounds {
+            let name = format!("round-{round}");
+            self.say(&format!("{name}: the program runs"));
+            let ran =
+                self.programs.run(Some(&self.path(&format!("{}.csv", last(round)))), &name)?;
+            self.say(&format!("{name}: its traffic is simulated"));
+            let (next, slowdown) = self.simulate(&ran.record, &name, false)?;
+            closed.rounds.push(Round {
+                seconds: ran.seconds,
+                fetch_count: ran.fetch_count,
+                page: PageTimes::of(&profile),
+                slowdown,
+            });
+            let agree = self.programs.experiment.agree;
+            let pages = (PageTimes::of(&profile), PageTimes::of(&next));
+            profile = next;
+            // The idle network agrees with the first simulation only if nothing ever waits.
+            if pages.0.agrees(&pages.1, agree) {
+                closed.agreed = true;
+                break;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Simulates recorded traffic, and keeps the times it gives; those alone in the network if
+    /// `idle`.
+    fn simulate(
+        &self,
+        record: &std::path::Path,
+        name: &str,
+        idle: bool,
+    ) -> Result<(DelayProfile, f64), Stopped> {
+        let settings = self.programs.experiment.network(record);
+        let setup = Setup::new(&settings)?;
+        let watched = run_stranded(&setup, &mut |_| self.programs.signals.next().is_none());
+        let outcome = match watched.and_then(|run| run.outcome.complete()) {
+            Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
+            outcome => outcome.map_err(SimError::from)?,
+        };
+        let Setup { fabric, flows, end, .. } = &setup;
+        let mut rows = crate::sim::figures::rows(fabric, flows, &outcome, *end);
+        let slowdown = rows.iter().map(|row| row.slowdown).sum::<f64>() / rows.len() as f64;
+        if idle {
+            rows.iter_mut().for_each(|row| row.completion_ps = row.ideal_ps);
+        }
+        let profile = crate::sim::told::profile(&rows)
+            .ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
+        let path = self.path(&format!("{name}.csv"));
+        fs::write(&path, profile.to_csv())
+            .map_err(|source| LoopError::from(SimError::Unreadable { path, source }))?;
+        Ok((profile, slowdown))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.programs.directory.join(name)
+    }
+
+    fn say(&mut self, what: &str) {
+        if let Some(line) = &mut self.line {
+            line.draw(&format!("afar loop  {what}"));
+        }
+    }
+}
+
+/// Whose times a round runs under.
+fn last(round: u32) -> String {
+    round.checked_sub(1).map_or_else(|| "idle".to_owned(), |before| format!("round-{before}"))
+}
+
+impl PageTimes {
+    fn of(profile: &DelayProfile) -> Self {
+        let us = |time: Duration| time.as_ns_f64() / 1e3;
+        let times = profile.table(Bytes::PAGE, 1000);
+        let sum: f64 = times.iter().map(|time| us(*time)).sum();
+        let at = |q| us(profile.quantile(Bytes::PAGE, q));
+        Self { mean_us: sum / times.len() as f64, p50_us: at(0.5), p99_us: at(0.99) }
+    }
+
+    /// Whether mean and 99th percentile differ by at most a share.
+    fn agrees(&self, other: &Self, share: f64) -> bool {
+        let near = |one: f64, other: f64| (one - other).abs() <= share * one.max(other);
+        near(self.mean_us, other.mean_us) && near(self.p99_us, other.p99_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_agree_by_mean_and_tail() {
+        let profile = |times: &[f64]| {
+            let text: String = times.iter().map(|time| format!("4096,{time}\n")).collect();
+            PageTimes::of(&text.parse().expect("it is a profile"))
+        };
+        let one = profile(&[1.0, 1.0, 4.0]);
+        assert!((one.mean_us - 2.0).abs() < 0.01 && one.p99_us == 4.0, "{one:?}");
+        assert!(one.agrees(&profile(&[1.0, 1.0, 4.1]), 0.05));
+        assert!(!one.agrees(&profile(&[1.0, 1.0, 5.0]), 0.05));
+        assert!(!one.agrees(&profile(&[2.0, 2.0, 4.0]), 0.05));
+    }
+
+    #[test]
+    fn a_round_runs_under_the_times_of_the_one_before() {
+        assert_eq!([last(0), last(1), last(2)], ["idle", "round-0", "round-1"]);
+    }
+}

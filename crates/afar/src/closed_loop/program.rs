@@ -1,0 +1,113 @@
+//! The program under `afar run`, as a process of its own.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use measure::Run;
+use sys::event::Signals;
+
+use super::experiment::Experiment;
+use super::{LoopError, Stopped};
+
+const LOOK: Duration = Duration::from_millis(20);
+const SIGKILL: i32 = 9;
+
+/// See the module's description.
+pub(super) struct Programs<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) directory: &'a Path,
+    pub(super) signals: &'a Signals,
+}
+
+/// What the program did.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// The middle one of its repetitions.
+    pub(super) seconds: f64,
+    pub(super) fetch_count: u64,
+    /// Its page faults in the last of them.
+    pub(super) record: PathBuf,
+}
+
+/// A process and its group, which end when this is dropped.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            let _gone = self.0.kill();
+        }
+        let _gone = sys::process::kill_group(self.0.id(), SIGKILL);
+        let _reaped = self.0.wait();
+    }
+}
+
+impl Programs<'_> {
+    /// Runs it as often as it is to be repeated; without a profile there is no delay.
+    pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
+        let record = self.directory.join(format!("{name}.parquet"));
+        let mut times = Vec::new();
+        let mut fetch_count = 0;
+        for _ in 0..self.experiment.repetitions {
+            let (seconds, count) = self.once(profile, &record)?;
+            times.push(seconds);
+            fetch_count = count;
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(Ran { seconds: times[times.len() / 2], fetch_count, record })
+    }
+
+    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, u64), Stopped> {
+        let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
+        let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+        let mut command = Command::new(&afar);
+        command.args(["run", "--quiet", "--allow-below-floor", "--local", &self.experiment.local]);
+        command.arg("--json").arg(&json).arg("--record").arg(record);
+        match profile {
+            Some(profile) => command.arg("--profile").arg(profile),
+            None => command.args(["--rtt", "0"]),
+        };
+        command.arg("--");
+        // Afar itself is this one, whatever is on PATH.
+        let words = &self.experiment.command;
+        let is_own = words[0] == "afar";
+        command.arg(if is_own { afar.as_os_str() } else { words[0].as_ref() }).args(&words[1..]);
+        let failed = |error: std::io::Error| LoopError::Program(error.to_string());
+        let file = || File::create(&out).and_then(|out| Ok((out.try_clone()?, out)));
+        let (output, errors) = file().map_err(failed)?;
+        command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
+        sys::process::die_with_caller(&mut command);
+        let mut started = Started(command.spawn().map_err(failed)?);
+        let status = loop {
+            if let Some(status) = started.0.try_wait().map_err(failed)? {
+                break status;
+            }
+            if self.signals.next().is_some() {
+                return Err(Stopped::Interrupted);
+            }
+            std::thread::sleep(LOOK);
+        };
+        let read = |path: &Path| {
+            String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
+        };
+        let printed = read(&out);
+        if !status.success() {
+            let last = printed.lines().last().unwrap_or("it printed nothing").to_owned();
+            return Err(LoopError::Program(format!("{status}: {last}")).into());
+        }
+        let ran = Run::from_json(&read(&json));
+        let ran: Run = ran.map_err(|error| LoopError::Program(error.to_string()))?;
+        let results = ran.results;
+        let own = self.experiment.metric.as_ref().map(|metric| {
+            let found = metric.captures_iter(&printed).last();
+            let found = found.and_then(|found| found.get(1)?.as_str().parse().ok());
+            let missing = || LoopError::Program("it printed nothing that metric finds".to_owned());
+            found.filter(|seconds: &f64| *seconds > 0.0).ok_or_else(missing)
+        });
+        let seconds = own.transpose()?.unwrap_or(results.elapsed_ns as f64 / 1e9);
+        Ok((seconds, results.faults.fetch_count))
+    }
+}

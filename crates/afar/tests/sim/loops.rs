@@ -1,0 +1,66 @@
+//! `afar loop`: a program under the delays that its own traffic makes.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::{file, read, scratch, text};
+
+fn closed(experiment: &str, output: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
+    command.args(["loop", experiment, "--json", "-", "-o"]).arg(scratch(output));
+    command.output().expect("the afar binary was built with this test")
+}
+
+const EXPERIMENT: &str = "[program]\ncommand = [\"afar\", \"workload\", \"sort\", \"--size\", \
+                          \"4MiB\"]\nlocal = \"25%\"\nrepetitions = 1\nagree = \"30%\"\n\
+                          [network]\nrate = \"40Gbps\"\nflows = 5000\n";
+
+#[test]
+fn delays_and_traffic_come_to_agree() {
+    let output = closed(&file("loop.toml", EXPERIMENT), "loop");
+    let said = text(&output.stderr);
+    if said.contains("exit status: 3") {
+        skip(&said);
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert_eq!(record["agreed"], true);
+    assert_eq!(record["network"]["traffic"], "blades");
+    let rounds = record["rounds"].as_array().expect("a list");
+    // By hand: a header and three packets with 4096 B at 40 Gb/s, (40 + 4216) B, and 2 x 200 ns.
+    assert_eq!(rounds[0]["page_p50_us"], 1.2512);
+    assert!(rounds.iter().all(|round| round["fetch_count"].as_u64() > Some(100)), "{record}");
+    let kept = read(&scratch("loop").join("loop.json"));
+    assert_eq!(kept.trim(), text(&output.stdout).trim());
+    let profile = read(&scratch("loop").join("round-0.csv"));
+    assert!(profile.starts_with("bytes,microseconds\n4096,"), "{profile}");
+}
+
+#[test]
+fn what_is_no_experiment_is_refused() {
+    let refused = |name: &str, text_of: &str, wanted: &str| {
+        let output = closed(&file(name, text_of), "refused");
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.starts_with("afar loop: ") && said.contains(wanted), "{said}");
+    };
+    let with = |from: &str, to: &str| EXPERIMENT.replace(from, to);
+    refused("knob.toml", &with("rate", "rat"), "knob.toml:7:1: there is no knob \"rat\"; did you");
+    refused("local.toml", &with("25%", "125%"), "local.toml:3:9: ");
+    refused("often.toml", &with("repetitions = 1", "repetitions = 0"), "often.toml:4:15: \"0\"");
+    refused("load.toml", &with("flows = 5000", "load = \"50%\""), "load: it says nothing with");
+    refused("none.toml", "[network]\n", "missing field `program`");
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
+fn skip(why: &str) {
+    let line = format!("SKIPPED sim::loops: {}", why.trim());
+    println!("{line}");
+    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
+        use std::io::Write;
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
+    }
+}
