@@ -1,24 +1,12 @@
 //! Transports by name, each with the ports it asks for.
 
 use measure::Bytes;
-use netsim::{
-    DCTCP_MARK_PACKETS, Discipline, Fabric, PFabricConfig, Protocol, Published, Switching,
-    TcpConfig,
-};
+use netsim::{Description, Fabric, Protocol, Published, Switching, Transport};
 use workload::Draw;
 
 use super::SimError;
 use super::setting::Settings;
 use super::topology::leaf_spine;
-
-/// A name, and what `--list` says of it.
-const NAMES: [(&str, &str); 5] = [
-    ("pfabric", "pFabric (Alizadeh et al., SIGCOMM 2013)"),
-    ("phost", "pHost (Gao et al., CoNEXT 2015); as-published-2016 only"),
-    ("fastpass", "Fastpass (Perry et al., SIGCOMM 2014); as-published-2016 only"),
-    ("dctcp", "DCTCP (RFC 8257)"),
-    ("tcp", "TCP (RFC 5681, 6298, 8985)"),
-];
 
 /// The variant with the rules of the simulator of 2016.
 pub(super) const PUBLISHED: &str = "as-published-2016";
@@ -26,8 +14,9 @@ pub(super) const PUBLISHED: &str = "as-published-2016";
 /// What `--list` says of transports.
 pub(super) fn list() -> String {
     let mut text = "Transports:\n".to_owned();
-    for (name, what) in NAMES {
-        text += &format!("  {name:<9} {what}\n");
+    for transport in Transport::ALL {
+        let Description { name, summary, paper, omits } = transport.describe();
+        text += &format!("  {name:<9} {summary} ({paper}; without {omits})\n");
     }
     text
 }
@@ -52,33 +41,19 @@ pub(super) fn fabric(
     if is_published(settings)? {
         return published(settings, switching);
     }
-    if !NAMES.iter().any(|(known, _)| *known == name) {
-        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+    let transport = Transport::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Transport::ALL.iter().map(|one| one.describe().name).collect();
         let message = format!("there is no transport \"{name}\"; give {}", names.join(", "));
-        return Err(settings.wrong("transport", message));
-    }
+        settings.wrong("transport", message)
+    })?;
     let topology = super::topology::topology(settings)?;
-    let made = |discipline, protocol: fn(&Fabric) -> Protocol| {
-        let mut fabric = Fabric::new(topology, switching, discipline);
+    let fabric = transport.fabric(topology, switching);
+    let mut fabric = fabric.map_err(|error| settings.wrong("transport", error))?;
+    if settings.is_given("buffer") {
         fabric.switch_port.buffer = buffer(settings)?;
-        let protocol = protocol(&fabric);
-        Ok((fabric, protocol))
-    };
-    match name {
-        "pfabric" => {
-            made(Discipline::Urgency, |fabric| Protocol::PFabric(PFabricConfig::for_fabric(fabric)))
-        }
-        "dctcp" => made(Discipline::Mark { packets: DCTCP_MARK_PACKETS }, |fabric| {
-            Protocol::Tcp(TcpConfig::for_fabric(fabric, true))
-        }),
-        "tcp" => {
-            made(Discipline::DropTail, |fabric| Protocol::Tcp(TcpConfig::for_fabric(fabric, false)))
-        }
-        _ => {
-            let message = format!("{name} is there as published only; add --variant {PUBLISHED}");
-            Err(settings.wrong("transport", message))
-        }
     }
+    let protocol = transport.protocol(&fabric);
+    Ok((fabric, protocol))
 }
 
 fn buffer(settings: &Settings) -> Result<Option<Bytes>, SimError> {

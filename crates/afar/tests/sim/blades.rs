@@ -103,7 +103,7 @@ fn figure_7_of_gao_et_al() {
     let output = command.output().expect("afar runs");
     assert!(output.status.success(), "{}", text(&output.stderr));
     let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!(record["points"].as_array().map(Vec::len), Some(32));
+    assert_eq!(record["points"].as_array().map(Vec::len), Some(40));
     let verdicts = record["verdicts"].as_array().expect("a list");
     let near = |verdict: &&Value| verdict["text"].as_str().unwrap_or("").contains("4 KiB take");
     let near: Vec<&Value> = verdicts.iter().filter(near).collect();

@@ -161,6 +161,10 @@ fn patterns_and_shapes() {
     assert_eq!(with(&["--traffic", "permutation"]), 16);
     assert_eq!(with(&["--traffic", "all-to-all"]), 240);
     assert_eq!(with(&["--traffic", "bursts", "--burst", "3", "--flows", "96"]), 96);
+    for transport in ["pfabric", "phost", "fastpass", "ndp", "homa", "dctcp", "tcp"] {
+        let record = json(&["--transport", transport, "--flows", "40", "--load", "0.2"]);
+        assert_eq!(record["figures"]["slowdown"]["count"], 40, "{transport}");
+    }
     for transport in ["pfabric", "phost", "fastpass", "dctcp", "tcp"] {
         let flags = ["--transport", transport, "--variant", "as-published-2016"];
         let record = json(&[&flags[..], &["--flows", "40", "--load", "0.2"]].concat());
