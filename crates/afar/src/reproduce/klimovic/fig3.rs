@@ -182,7 +182,8 @@ fn rows(points: &[Point]) -> String {
     let mut text = table(&rows);
     text += "Rungs of the paper are each on top of those above it, the others each on top of all\n\
              of the paper's. Between virtual interfaces the kernel copies what is sent without a\n\
-             copy all the same.\n";
+             copy all the same; and what is sent is received on the processor that sent it, so\n\
+             RPS, which spreads it over all, costs interrupts between them and spares no card's.\n";
     if !points.iter().any(|point| point.rung == Rung::Bbr) {
         text += "bbr is not among them: it is not in this kernel, or was not reached.\n";
     }
