@@ -161,6 +161,7 @@ fn of_run(error: &RunError) -> u8 {
         RunError::NotFound(_) => NOT_FOUND,
         RunError::NotExecutable(_) | RunError::NotStarted(..) => NOT_EXECUTABLE,
         RunError::Trap(_) | RunError::Swap(_) => ENVIRONMENT,
+        RunError::Killed(_, signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         _ => OURS,
     }
 }

@@ -1,13 +1,14 @@
 //! Starting, watching and steering processes.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::error::{During, check};
 use crate::seccomp::{Filter, Listener};
+use crate::socket::{Received, Socket};
 use crate::{Error, Result};
 
 /// A program that has been started under a filter.
@@ -25,15 +26,18 @@ pub enum SpawnError {
     /// The program itself: not found, not executable.
     #[error("{0}")]
     Program(#[source] std::io::Error),
+    /// A signal ended it before it was the program.
+    #[error("killed by signal {0} before it began")]
+    Killed(i32),
     /// Something that afar needs.
     #[error(transparent)]
     System(#[from] Error),
 }
 
-/// Starts `command` with `filter` installed. The program dies with the calling thread.
+/// Starts `command` with `filter` installed, once. The program dies with the calling thread.
 ///
 /// # Errors
-/// When the program cannot be run or the kernel refuses the filter.
+/// When the program cannot be run or is killed at once, or the kernel refuses the filter.
 #[expect(unsafe_code, reason = "code between fork and exec")]
 pub fn spawn(command: &mut Command, filter: Filter) -> std::result::Result<Spawned, SpawnError> {
     let (near, far) = rustix::net::socketpair(
@@ -43,22 +47,30 @@ pub fn spawn(command: &mut Command, filter: Filter) -> std::result::Result<Spawn
         None,
     )
     .during("create a socket pair")?;
-    let parent = std::process::id();
+    let (parent, number) = (std::process::id(), far.as_raw_fd());
     let before_exec = move || {
         die_with(parent)?;
         let listener = filter.install().map_err(|error| error.source)?;
-        pass(&far, listener.as_raw_fd())
+        pass(number, listener.as_raw_fd())
     };
     // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
     unsafe { command.pre_exec(before_exec) };
-    let child = command.spawn().map_err(SpawnError::Program)?;
-    let listener = receive(&near)?;
-    Ok(Spawned { pid: child.id(), listener: Listener::new(listener) })
+    let mut child = command.spawn().map_err(SpawnError::Program)?;
+    // So that the far end is closed when the child is gone: it may be killed before it has said
+    // anything, which spawn does not tell from its running the program.
+    drop(far);
+    match receive(&near)? {
+        Some(listener) => Ok(Spawned { pid: child.id(), listener: Listener::new(listener) }),
+        None => {
+            let status = child.wait().map_err(SpawnError::Program)?;
+            Err(SpawnError::Killed(status.signal().unwrap_or(0)))
+        }
+    }
 }
 
 // Sends a descriptor with nothing but stack memory, because the sender is between fork and exec.
 #[expect(unsafe_code, reason = "sendmsg without allocation")]
-fn pass(socket: &OwnedFd, fd: RawFd) -> std::io::Result<()> {
+fn pass(socket: RawFd, fd: RawFd) -> std::io::Result<()> {
     #[repr(C)]
     struct Control {
         header: libc::cmsghdr,
@@ -83,16 +95,24 @@ fn pass(socket: &OwnedFd, fd: RawFd) -> std::io::Result<()> {
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>();
     // SAFETY: the message points at locals that live through the call.
-    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
     if sent < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn receive(socket: &OwnedFd) -> Result<OwnedFd> {
+// `None` if the far end is closed.
+fn receive(socket: &OwnedFd) -> Result<Option<OwnedFd>> {
     let duplicate = rustix::io::fcntl_dupfd_cloexec(socket, 3).during("receive the filter")?;
+    let socket = Socket::from(duplicate);
     let mut byte = [0_u8; 1];
-    match crate::socket::Socket::from(duplicate).receive(&mut byte)? {
-        crate::socket::Received::Message(_, Some(fd)) => Ok(fd),
-        _ => Err(Error::new("receive the filter", rustix::io::Errno::PROTO)),
+    loop {
+        match socket.receive(&mut byte)? {
+            Received::Message(_, Some(fd)) => return Ok(Some(fd)),
+            Received::Closed => return Ok(None),
+            Received::Nothing => {}
+            Received::Message(_, None) => {
+                return Err(Error::new("receive the filter", rustix::io::Errno::PROTO));
+            }
+        }
     }
 }
 
@@ -301,4 +321,24 @@ fn to_pid(pid: u32) -> Result<Pid> {
         .ok()
         .and_then(Pid::from_raw)
         .ok_or_else(|| Error::new("find a process", rustix::io::Errno::SRCH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(unsafe_code, reason = "code between fork and exec")]
+    fn a_program_that_is_killed_before_it_begins_is_not_waited_for() {
+        let mut command = Command::new("true");
+        // SAFETY: one system call.
+        unsafe {
+            command.pre_exec(|| {
+                libc::raise(libc::SIGKILL);
+                Ok(())
+            });
+        }
+        let spawned = spawn(&mut command, Filter::new(&[]));
+        assert!(matches!(spawned, Err(SpawnError::Killed(libc::SIGKILL))), "{spawned:?}");
+    }
 }

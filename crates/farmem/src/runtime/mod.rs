@@ -63,6 +63,9 @@ pub enum RunError {
     /// It could not be started for another reason.
     #[error("run {0}: {1}")]
     NotStarted(String, #[source] io::Error),
+    /// A signal ended it before it began.
+    #[error("run {0}: killed by signal {1} before it began")]
+    Killed(String, i32),
     /// The BPF trap failed.
     #[error(transparent)]
     Trap(#[from] sys::bpf::BpfError),
@@ -88,6 +91,7 @@ impl RunError {
         let name = name.to_string_lossy().into_owned();
         match error {
             sys::process::SpawnError::System(error) => Self::System(error),
+            sys::process::SpawnError::Killed(signal) => Self::Killed(name, signal),
             sys::process::SpawnError::Program(source) => match source.kind() {
                 io::ErrorKind::ResourceBusy => Self::Nested(name),
                 io::ErrorKind::NotFound => Self::NotFound(name),
