@@ -178,6 +178,7 @@ impl Events {
     }
 
     /// Adds an event; `at` is not before the last event taken.
+    #[inline]
     pub(crate) fn add(&mut self, at: Instant, what: What) {
         let order = (u64::from(what.phase()) << 56) | self.sequence;
         self.sequence += 1;
@@ -229,6 +230,7 @@ impl Events {
         self.ready.pop().map(|node| node.what)
     }
 
+    #[inline]
     fn put(&mut self, mut node: Node, span: u64) {
         let place = slot(span);
         node.next = self.heads[place];
@@ -289,8 +291,14 @@ impl Events {
             index = next;
         }
         self.wheel_count -= self.ready.len();
-        if self.ready.len() > 1 {
-            self.ready.sort_unstable_by_key(|node| Reverse(node.key()));
+        match &mut self.ready[..] {
+            [] | [_] => {}
+            [one, other] => {
+                if one.key() < other.key() {
+                    std::mem::swap(one, other);
+                }
+            }
+            several => several.sort_unstable_by_key(|node| Reverse(node.key())),
         }
         self.span += 1;
         true
