@@ -15,6 +15,7 @@ pub mod residency;
 pub mod prefetch;
 
 pub mod engine;
+pub mod reuse;
 pub mod trace;
 
 pub mod runtime;

@@ -12,6 +12,7 @@ use measure::{Duration, Instant, Pages};
 use crate::engine::{Action, Counters, Engine, EngineConfig, Event, Latencies, ResolveKind};
 use crate::page::{PageIndex, PageMap};
 use crate::policy::PolicyKind;
+use crate::reuse::Recency;
 
 /// One access of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -196,20 +197,8 @@ fn next_accesses(trace: &[PageIndex]) -> Vec<usize> {
 /// LRU faults on exactly those accesses whose distance is greater than the number of frames.
 #[must_use]
 pub fn stack_distances(trace: &[PageIndex]) -> Vec<Option<usize>> {
-    let mut seen = PageMap::<usize>::default();
-    // Which positions are the last access to their page so far, for counting in ranges.
-    let mut latest = Fenwick::new(trace.len());
-    let mut distances = Vec::with_capacity(trace.len());
-    for (position, &page) in trace.iter().enumerate() {
-        let before = std::mem::replace(seen.slot(page), position + 1);
-        distances.push(before.checked_sub(1).map(|last| {
-            let distance = latest.prefix(position) - latest.prefix(last);
-            latest.add(last, -1);
-            distance
-        }));
-        latest.add(position, 1);
-    }
-    distances
+    let mut recency = Recency::new();
+    trace.iter().map(|page| recency.access(page.get().into())).collect()
 }
 
 /// Faults of LRU with `capacity` frames, from the [`stack_distances`] of a trace.
@@ -217,34 +206,4 @@ pub fn stack_distances(trace: &[PageIndex]) -> Vec<Option<usize>> {
 pub fn lru_fault_count(distances: &[Option<usize>], capacity: usize) -> u64 {
     let fits = |distance: &Option<usize>| distance.is_some_and(|distance| distance <= capacity);
     distances.iter().filter(|distance| !fits(distance)).count() as u64
-}
-
-/// Counts over a range of positions in logarithmic time (Fenwick 1994).
-struct Fenwick {
-    sums: Vec<usize>,
-}
-
-impl Fenwick {
-    fn new(len: usize) -> Self {
-        Self { sums: vec![0; len] }
-    }
-
-    fn add(&mut self, position: usize, change: isize) {
-        let mut at = position;
-        while let Some(sum) = self.sums.get_mut(at) {
-            *sum = sum.wrapping_add_signed(change);
-            at |= at + 1;
-        }
-    }
-
-    /// The sum over the positions before `end`.
-    fn prefix(&self, end: usize) -> usize {
-        let mut sum = 0;
-        let mut at = end;
-        while at > 0 {
-            sum += self.sums[at - 1];
-            at &= at - 1;
-        }
-        sum
-    }
 }

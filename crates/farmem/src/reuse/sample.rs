@@ -1,0 +1,40 @@
+use super::mixed;
+
+/// Which pages are sampled, with all of their accesses: those whose hash is below a threshold.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    threshold: u64,
+    salt: u64,
+}
+
+/// Hashes are below it: the precision a double keeps.
+const HASHES: u64 = 1 << 53;
+
+impl Sample {
+    /// A share of all pages; another seed samples others.
+    ///
+    /// # Panics
+    /// If the share is not above 0 and at most 1.
+    pub(super) fn new(rate: f64, seed: u64) -> Self {
+        assert!(rate > 0.0 && rate <= 1.0, "a share above 0, at most all");
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 2⁵³")]
+        let threshold = (rate * HASHES as f64) as u64;
+        Self { threshold: threshold.max(1), salt: mixed(seed) }
+    }
+
+    /// The hash of a page that is sampled.
+    pub(super) fn hash(&self, page: u64) -> Option<u64> {
+        let hash = mixed(page ^ self.salt) % HASHES;
+        (hash < self.threshold).then_some(hash)
+    }
+
+    /// The share of pages that is sampled.
+    pub(super) fn rate(&self) -> f64 {
+        self.threshold as f64 / HASHES as f64
+    }
+
+    /// Samples `highest` and hashes above it no longer.
+    pub(super) fn lower(&mut self, highest: u64) {
+        self.threshold = highest;
+    }
+}
