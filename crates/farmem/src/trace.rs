@@ -11,7 +11,7 @@ use measure::{Duration, Instant, Pages};
 
 use crate::engine::{Action, Counters, Engine, EngineConfig, Event, Latencies, ResolveKind};
 use crate::page::{PageIndex, PageMap};
-use crate::policy::PolicyKind;
+use crate::policy::{Policy, PolicyKind};
 use crate::reuse::Recency;
 
 /// One access of a trace.
@@ -133,28 +133,51 @@ impl<I: Iterator<Item = Access>> Thread<I> {
     }
 }
 
-/// Faults of a policy alone, without time: every access to a page that is not among the at most
-/// `capacity` local ones, first touches included. `capacity` is at least one.
+/// A policy alone, without time: at most so many local pages, given up when another has to come.
+#[derive(Debug)]
+pub struct Frames {
+    policy: Box<dyn Policy>,
+    capacity: usize,
+    faults: u64,
+}
+
+impl Frames {
+    /// No page is local. `capacity` is at least one.
+    #[must_use]
+    pub fn new(kind: PolicyKind, capacity: usize, seed: u64) -> Self {
+        Self { policy: kind.build(capacity, seed), capacity, faults: 0 }
+    }
+
+    /// Accesses `page`, which is local then.
+    pub fn access(&mut self, page: PageIndex) {
+        if self.policy.contains(page) {
+            self.policy.touch(page);
+            return;
+        }
+        self.faults += 1;
+        if self.policy.len() >= self.capacity {
+            self.policy.victim();
+        }
+        self.policy.insert(page);
+    }
+
+    /// Accesses to pages that were not local, first touches included.
+    #[must_use]
+    pub fn fault_count(&self) -> u64 {
+        self.faults
+    }
+}
+
+/// Faults of a policy alone on a trace; see [`Frames`].
 pub fn fault_count(
     kind: PolicyKind,
     capacity: usize,
     seed: u64,
     trace: impl IntoIterator<Item = PageIndex>,
 ) -> u64 {
-    let mut policy = kind.build(capacity, seed);
-    let mut faults = 0;
-    for page in trace {
-        if policy.contains(page) {
-            policy.touch(page);
-            continue;
-        }
-        faults += 1;
-        if policy.len() >= capacity {
-            policy.victim();
-        }
-        policy.insert(page);
-    }
-    faults
+    let mut frames = Frames::new(kind, capacity, seed);
+    trace.into_iter().for_each(|page| frames.access(page));
+    frames.fault_count()
 }
 
 /// Faults of the optimal policy, which gives up the page whose next access is farthest in the

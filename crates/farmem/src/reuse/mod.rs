@@ -1,19 +1,25 @@
-//! How often LRU misses with any number of frames, from one pass over a stream of pages.
+//! How often memories of any size miss, from one pass over a stream of pages.
 //!
 //! ```text
-//! pages ─┬──────────────────────► Recency ─► stack distances ──► Distances ─► Curve
-//!        └► Sample ─► Shards ─► Recency ─► scaled, corrected ──┘
+//! pages ─┬─► Recency ─► stack distances ─► Distances ─► Curve: LRU, any number of frames
+//!        └─► Sample ─┬─► Shards: the same, scaled and corrected
+//!                    └─► Mini: any policy, chosen numbers of frames
+//! accesses by page ─► Popularity ─► LRU, FIFO, CLOCK by formula, if accesses are independent
 //! ```
 //!
 //! A page is any number that names it, so that pages of several processes can be told apart.
 //! Nothing here iterates over a hash map before its entries are in order: same stream, same curve.
 
 mod curve;
+mod irm;
+mod mini;
 mod recency;
 mod sample;
 mod shards;
 
 pub use curve::{Curve, Distances};
+pub use irm::Popularity;
+pub use mini::{Mini, MiniConfig};
 pub use recency::Recency;
 pub use shards::{Shards, ShardsConfig};
 

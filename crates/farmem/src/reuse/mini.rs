@@ -1,0 +1,84 @@
+//! A policy's miss ratios by small models of its memory (Waldspurger et al., USENIX ATC'17).
+//!
+//! A sample of the pages at rate R meets memories of R times the frames: what is true of all pages
+//! is true of the sample, for any policy, also where no formula is known and where more frames miss
+//! more often. The correction is that of [`Shards`](super::Shards).
+
+use super::ByPage;
+use super::sample::Sample;
+use crate::page::PageIndex;
+use crate::policy::PolicyKind;
+use crate::trace::Frames;
+
+/// What is sampled and modelled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MiniConfig {
+    /// The share of pages: above 0, at most 1.
+    pub rate: f64,
+    /// The policy of every memory.
+    pub policy: PolicyKind,
+    /// The numbers of frames, each at least one, for which there is to be an answer.
+    pub frames: Vec<u64>,
+    /// Of the sample and of the policy.
+    pub seed: u64,
+}
+
+/// Memories of several sizes, seen through a sample of the stream.
+#[derive(Debug)]
+pub struct Mini {
+    config: MiniConfig,
+    sample: Sample,
+    // Sampled pages are numbered as they come, which keeps the tables of policies short.
+    numbers: ByPage<u32>,
+    memories: Vec<Frames>,
+    accesses: u64,
+}
+
+impl Mini {
+    /// Nothing accessed yet.
+    ///
+    /// # Panics
+    /// If the rate is not above 0 and at most 1.
+    #[must_use]
+    pub fn new(config: MiniConfig) -> Self {
+        let sample = Sample::new(config.rate, config.seed);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded")]
+        let scaled = |&frames: &u64| (frames as f64 * sample.rate()).round() as usize;
+        let memories = config.frames.iter().map(scaled);
+        let memories = memories.map(|n| Frames::new(config.policy, n.max(1), config.seed));
+        Self {
+            sample,
+            numbers: ByPage::default(),
+            memories: memories.collect(),
+            accesses: 0,
+            config,
+        }
+    }
+
+    /// Accesses `page`.
+    ///
+    /// # Panics
+    /// If the sample has more pages than an arena can have: half a tebibyte.
+    pub fn access(&mut self, page: u64) {
+        self.accesses += 1;
+        if self.sample.hash(page).is_none() {
+            return;
+        }
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let number = PageIndex::new(*self.numbers.entry(page).or_insert(next));
+        for memory in &mut self.memories {
+            memory.access(number);
+        }
+    }
+
+    /// Frames, as configured, and the share of accesses that miss with so many, first touches
+    /// included.
+    pub fn miss_ratios(&self) -> impl Iterator<Item = (u64, f64)> {
+        // Accesses that a sample of its share has.
+        let expected = self.accesses as f64 * self.sample.rate();
+        let ratio = move |memory: &Frames| {
+            if expected > 0.0 { (memory.fault_count() as f64 / expected).min(1.0) } else { 1.0 }
+        };
+        self.config.frames.iter().copied().zip(self.memories.iter().map(ratio))
+    }
+}
