@@ -7,6 +7,7 @@
 //! components of a path, load ─► RoundTrip ─► targets met
 //! latencies under load ─► Device ─► who may share it
 //! tenants, pool ─► Placement ─► check; Migration
+//! what a program fetches, network ─► slowdown, between what and what
 //! slowdowns by local memory, memory wanted over time ─► memory of servers and pools
 //! ```
 //!
@@ -25,3 +26,4 @@ pub mod latency;
 pub mod place;
 pub mod pool;
 pub mod queue;
+pub mod slowdown;

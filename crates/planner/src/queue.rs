@@ -86,6 +86,33 @@ pub fn closed_throughput(
     if free == 0 { 0.0 } else { done as f64 / (free as f64 / 1e12) }
 }
 
+/// What `clients` get per unit of time, by a closed form: each thinks for an exponentially
+/// distributed time, waits for its turn, and is served for the same time (Takács 1962, M/D/1 with
+/// finitely many customers).
+///
+/// A part of thinking that is constant, as a round trip is, goes with the rest: a third of it takes
+/// less than 1 % off what [`closed_throughput`] finds.
+#[must_use]
+pub fn closed_rate(clients: u32, think: f64, service: f64) -> f64 {
+    // So many served in a row are as good as without end.
+    const ENDLESS: f64 = 1e18;
+    if clients == 0 {
+        return 0.0;
+    }
+    let all = f64::from(clients);
+    // How many are served, on average, before the server is idle again.
+    let (mut served, mut term) = (1.0, 1.0);
+    for ahead in 1..clients {
+        let ahead = f64::from(ahead);
+        term *= (all - ahead) / ahead * (ahead * service / think).exp_m1();
+        served += term;
+        if term == 0.0 || served > ENDLESS {
+            break;
+        }
+    }
+    1.0 / (service + think / (all * served))
+}
+
 fn idle(load: f64) -> Result<f64, QueueError> {
     if load < 1.0 { Ok(1.0 - load) } else { Err(QueueError::Overload(load * 100.0)) }
 }
@@ -182,5 +209,31 @@ mod tests {
             assert!(found <= bound * 1.003, "{clients}: {found}");
         }
         assert_eq!(closed_throughput(0, think, latency, PAGE), 0.0);
+    }
+
+    /// By hand for two: while one is served the other comes with probability 1 − e^(−S/Z), so
+    /// e^(S/Z) are served in a row.
+    #[test]
+    fn closed_form_of_one_and_two_clients_is_exact() {
+        assert_eq!(closed_rate(0, 10.0, 1.0), 0.0);
+        assert!((closed_rate(1, 10.0, 2.5) - 0.08).abs() < 1e-15);
+        let in_row = 0.25_f64.exp();
+        let by_hand = in_row / (in_row * 2.5 + 10.0 / 2.0);
+        assert!((closed_rate(2, 10.0, 2.5) - by_hand).abs() < 1e-15);
+    }
+
+    /// Thinking 10 µs, a round trip of 5 µs and a page at 40 Gb/s, and far beyond what a link can
+    /// carry.
+    #[test]
+    fn closed_form_is_near_the_simulation() {
+        let expected = [(1, 0.0632), (4, 0.2527), (8, 0.4993), (16, 0.9598), (32, 1.2207)];
+        for (clients, throughput) in expected {
+            let found = closed_rate(clients, 15.0, 0.8192);
+            assert!((found / throughput - 1.0).abs() < 0.01, "{clients}: {found}");
+            assert!(found <= (f64::from(clients) / 15.8192).min(1.0 / 0.8192) + 1e-12);
+        }
+        for clients in [1000, u32::MAX] {
+            assert!((closed_rate(clients, 15.0, 0.8192) * 0.8192 - 1.0).abs() < 1e-9);
+        }
     }
 }
