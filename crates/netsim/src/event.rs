@@ -6,6 +6,10 @@
 //! - Nearly every event is less than a microsecond ahead and many are at the same instant. A
 //!   wheel of short spans holds those, in lists through one arena that stays in the first-level
 //!   cache; a span is sorted when its turn comes. A heap holds what is further ahead: timers.
+//! - Within a span one word is an event's place: the time since the span began, the phase, the
+//!   sequence. What the event does follows from the phase, so an event is two words. This holds
+//!   as long as a span begins only when something of it is taken at once: what is added then is
+//!   in that span or later. So nobody looks beyond a span while ports wait to be served.
 //! - The variant as-published-2016 has another rule, `Order::Heap`: events of one instant and
 //!   phase come in whatever order the heap of its simulator left them. Then every packet that is
 //!   queued, every end of a transmission and every start of a flow is an event, as it was there.
@@ -91,23 +95,62 @@ impl What {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Node {
-    at: u64,
-    /// Phase in the highest byte, sequence below.
-    order: u64,
-    what: What,
-    next: u32,
+/// Where in an event's place its phase is, above the sequence.
+const PHASE_SHIFT: u32 = 48;
+/// And the time since its span began, above the phase.
+const TIME_SHIFT: u32 = u64::BITS - SPAN_BITS;
+const PHASE_MASK: u64 = (1 << (TIME_SHIFT - PHASE_SHIFT)) - 1;
+
+/// An event of `Order::Sequence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    /// Before this one in its span are those whose place is lower.
+    place: u64,
+    /// The port, the flow or the host.
+    of: u32,
+    packet: u32,
 }
 
-impl Node {
-    const fn key(&self) -> (u64, u64) {
-        (self.at, self.order)
+impl Event {
+    #[inline]
+    const fn new(at: u64, sequence: u64, what: What) -> Self {
+        let (of, packet) = match what {
+            What::Start => (0, 0),
+            What::Queue { port, packet }
+            | What::Pass { port, packet }
+            | What::Arrive { port, packet } => (port, packet),
+            What::Serve { port } => (port, 0),
+            What::Timer(timer) => (timer.of, 0),
+        };
+        let phase = (what.phase() as u64) << PHASE_SHIFT;
+        Self { place: at << TIME_SHIFT | phase | sequence, of, packet }
     }
 
+    #[inline]
     const fn phase(&self) -> Phase {
-        self.what.phase()
+        #[expect(clippy::cast_possible_truncation, reason = "a phase is what was put in")]
+        let phase = (self.place >> PHASE_SHIFT & PHASE_MASK) as Phase;
+        phase
     }
+
+    #[inline]
+    const fn what(&self) -> What {
+        let Self { of, packet, .. } = *self;
+        match self.phase() {
+            START => What::Start,
+            QUEUE => What::Pass { port: of, packet },
+            ARRIVE => What::Arrive { port: of, packet },
+            SERVE => What::Serve { port: of },
+            phase => What::Timer(Timer { kind: phase - TIMER, tag: 0, of }),
+        }
+    }
+}
+
+/// An event in the list of its span.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    event: Event,
+    next: u32,
 }
 
 /// `Order::Heap` does not look at the sequence.
@@ -120,23 +163,11 @@ fn is_after(one: Published, other: Published) -> bool {
     }
 }
 
-impl Ord for Node {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
-    }
-}
-
-impl PartialOrd for Node {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// The events to come.
 #[derive(Debug)]
 pub(crate) struct Events {
     /// The events of the current span, the next one last.
-    ready: Vec<Node>,
+    ready: Vec<Event>,
     /// The first span that is not in `ready`.
     span: u64,
     arena: Vec<Node>,
@@ -146,7 +177,8 @@ pub(crate) struct Events {
     used: [u64; WORDS],
     /// Events in the wheel.
     wheel_count: usize,
-    far: BinaryHeap<Reverse<Node>>,
+    /// Spans and their events.
+    far: BinaryHeap<Reverse<(u64, Event)>>,
     sequence: u64,
     /// All events, if their order is the heap's.
     heap: Option<Heap<Published>>,
@@ -177,20 +209,20 @@ impl Events {
         }
     }
 
-    /// Adds an event; `at` is not before the last event taken.
+    /// Adds an event of `Order::Sequence`; `at` is not before the last event taken.
     #[inline]
     pub(crate) fn add(&mut self, at: Instant, what: What) {
-        let order = (u64::from(what.phase()) << 56) | self.sequence;
+        let event = Event::new(at.as_ps(), self.sequence, what);
         self.sequence += 1;
-        let node = Node { at: at.as_ps(), order, what, next: NONE };
-        let span = node.at >> SPAN_BITS;
+        let span = at.as_ps() >> SPAN_BITS;
         if span < self.span {
-            let place = self.ready.partition_point(|other| other.key() > node.key());
-            self.ready.insert(place, node);
+            debug_assert_eq!(span + 1, self.span, "a span is over when the next one begins");
+            let place = self.ready.partition_point(|other| other.place > event.place);
+            self.ready.insert(place, event);
         } else if span - self.span < SPANS as u64 {
-            self.put(node, span);
+            self.put(event, span);
         } else {
-            self.far.push(Reverse(node));
+            self.far.push(Reverse((span, event)));
         }
     }
 
@@ -206,16 +238,19 @@ impl Events {
         self.heap.as_ref().and_then(Heap::peek).map_or(0.0, |event| event.sum)
     }
 
-    /// The time and phase of the next event.
+    /// The time and phase of the next event, which must be taken before others are added; or, if
+    /// `is_near`, none unless it may be at the instant of the last one that was taken.
     #[inline]
-    pub(crate) fn peek(&mut self) -> Option<(Instant, Phase)> {
+    pub(crate) fn peek(&mut self, is_near: bool) -> Option<(Instant, Phase)> {
         if let Some(heap) = &self.heap {
             return heap.peek().map(|node| (Instant::from_ps(node.at), node.what.phase()));
         }
-        if self.ready.is_empty() && !self.turn() {
+        if self.ready.is_empty() && (is_near || !self.turn()) {
             return None;
         }
-        self.ready.last().map(|node| (Instant::from_ps(node.at), node.phase()))
+        let event = self.ready.last()?;
+        let at = (self.span - 1) << SPAN_BITS | event.place >> TIME_SHIFT;
+        Some((Instant::from_ps(at), event.phase()))
     }
 
     /// Takes the next event.
@@ -227,13 +262,13 @@ impl Events {
         if self.ready.is_empty() && !self.turn() {
             return None;
         }
-        self.ready.pop().map(|node| node.what)
+        self.ready.pop().map(|event| event.what())
     }
 
     #[inline]
-    fn put(&mut self, mut node: Node, span: u64) {
+    fn put(&mut self, event: Event, span: u64) {
         let place = slot(span);
-        node.next = self.heads[place];
+        let node = Node { event, next: self.heads[place] };
         let index = if self.free == NONE {
             self.arena.push(node);
             u32::try_from(self.arena.len() - 1).expect("fewer than 2³² events are ever ahead")
@@ -253,21 +288,20 @@ impl Events {
     #[cold]
     #[inline(never)]
     fn turn_far(&mut self) -> bool {
-        let Some(Reverse(first)) = self.far.peek() else { return false };
-        self.span = first.at >> SPAN_BITS;
+        let Some(&Reverse((span, _))) = self.far.peek() else { return false };
+        self.span = span;
         self.draw_in();
         true
     }
 
     /// Takes into the wheel what the heap has within reach.
     fn draw_in(&mut self) {
-        while let Some(Reverse(first)) = self.far.peek() {
-            let span = first.at >> SPAN_BITS;
+        while let Some(&Reverse((span, event))) = self.far.peek() {
             if span - self.span >= SPANS as u64 {
                 break;
             }
-            let Some(Reverse(node)) = self.far.pop() else { break };
-            self.put(node, span);
+            self.far.pop();
+            self.put(event, span);
         }
     }
 
@@ -286,7 +320,7 @@ impl Events {
         while index != NONE {
             let node = &mut self.arena[index as usize];
             let next = std::mem::replace(&mut node.next, self.free);
-            self.ready.push(*node);
+            self.ready.push(node.event);
             self.free = index;
             index = next;
         }
@@ -294,11 +328,11 @@ impl Events {
         match &mut self.ready[..] {
             [] | [_] => {}
             [one, other] => {
-                if one.key() < other.key() {
+                if one.place < other.place {
                     std::mem::swap(one, other);
                 }
             }
-            several => several.sort_unstable_by_key(|node| Reverse(node.key())),
+            several => several.sort_unstable_by_key(|event| Reverse(event.place)),
         }
         self.span += 1;
         true
@@ -373,7 +407,7 @@ mod tests {
                 if take {
                     model.sort_unstable();
                     let (at, _, number) = model.remove(0);
-                    prop_assert_eq!(events.peek(), Some((Instant::from_ps(at), TIMER)));
+                    prop_assert_eq!(events.peek(false), Some((Instant::from_ps(at), TIMER)));
                     prop_assert_eq!(events.take(), Some(timer(number)));
                     now = at;
                 }

@@ -1,5 +1,7 @@
 //! A port: a queue, and the link it sends on.
 
+use std::num::NonZeroU64;
+
 use measure::{BitsPerSec, Bytes, Duration, Instant};
 
 use crate::fabric::{Fabric, PortStats, Switching};
@@ -14,11 +16,11 @@ pub(crate) struct Port {
     pub(crate) to: Node,
     pub(crate) delay: Duration,
     /// Of one byte, where that is whole.
-    pub(crate) byte_ps: Option<u64>,
+    pub(crate) byte_ps: Option<NonZeroU64>,
     pub(crate) rate: BitsPerSec,
-    /// From the start of a packet to the moment when its receiver may hand it on; `None` if it
-    /// must have arrived whole.
-    pub(crate) header_time: Option<Duration>,
+    /// From the start of a packet to the moment when its receiver may hand it on; the longest of
+    /// all if it must have arrived whole.
+    pub(crate) header_time: Duration,
     pub(crate) free_at: Instant,
     /// The same as `Order::Heap` sums it up.
     pub(crate) free_sum: f64,
@@ -46,9 +48,9 @@ impl Port {
         Self {
             to: link.to,
             delay: link.delay,
-            byte_ps: BYTE_PS.is_multiple_of(rate).then(|| BYTE_PS / rate),
+            byte_ps: NonZeroU64::new(BYTE_PS / rate).filter(|_| BYTE_PS.is_multiple_of(rate)),
             rate: link.rate,
-            header_time: is_cut.then(|| link.rate.transfer_time(header)),
+            header_time: if is_cut { link.rate.transfer_time(header) } else { Duration::MAX },
             free_at: Instant::ZERO,
             free_sum: 0.0,
             is_called: false,
@@ -64,7 +66,7 @@ impl Port {
     #[inline]
     pub(crate) fn time(&self, bytes: u32) -> Duration {
         match self.byte_ps {
-            Some(ps) => Duration::from_ps(ps * u64::from(bytes)),
+            Some(ps) => Duration::from_ps(ps.get() * u64::from(bytes)),
             None => self.rate.transfer_time(Bytes::new(u64::from(bytes))),
         }
     }
@@ -73,6 +75,6 @@ impl Port {
     /// but for the link's delay.
     #[inline]
     pub(crate) fn ahead(&self, time: Duration) -> Duration {
-        self.header_time.map_or(time, |header| header.min(time))
+        self.header_time.min(time)
     }
 }

@@ -176,7 +176,7 @@ fn run<T: Ends>(
     net.start_next(starts.peek());
     let mut taken = 0_u64;
     while (net.ended_count as usize) < net.flows.len() {
-        let Some((at, phase)) = net.events.peek() else {
+        let Some((at, phase)) = net.events.peek(net.has_called()) else {
             if !net.has_called() {
                 break;
             }
