@@ -10,7 +10,8 @@ mod tcp;
 
 use crate::event::Timer;
 use crate::net::Net;
-use crate::packet::Packet;
+use crate::packet::{Kind, Packet};
+use crate::slots::Held;
 
 pub(crate) use datagrams::Datagrams;
 pub use fastpass::FastpassConfig;
@@ -38,4 +39,23 @@ pub(crate) trait Ends {
     fn timer(&mut self, net: &mut Net<'_>, timer: Timer);
     /// Nothing is left to happen though flows have not ended: says which are stranded, and why.
     fn silence(&mut self, _: &mut Net<'_>) {}
+}
+
+/// Data has come to a receiver that acknowledges every packet by itself and has `held` of
+/// `packets`.
+fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, packet: &Packet) {
+    if held.take(packet.number) {
+        net.new_data(held.count());
+        if held.count() == packets {
+            net.received(packet.flow);
+        }
+    }
+    let flow = net.flow(packet.flow);
+    let ack = Packet {
+        number: packet.number,
+        extra: held.until(),
+        is_marked: packet.is_marked,
+        ..Packet::control(net, packet.flow, Kind::Ack, flow.src)
+    };
+    net.send(flow.dst, ack);
 }

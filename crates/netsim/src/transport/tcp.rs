@@ -21,7 +21,7 @@ use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
+use crate::transport::{Ends, acknowledge};
 
 /// Settings of TCP and DCTCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,24 +151,6 @@ impl Tcp {
             state.is_armed = true;
             net.timer(state.due, 0, flow);
         }
-    }
-
-    fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
-        let Some(state) = self.flows.get_mut(packet.flow) else { return };
-        if state.held.take(packet.number) {
-            net.new_data(state.held.count());
-            if state.held.count() == state.packets {
-                net.received(packet.flow);
-            }
-        }
-        let flow = net.flow(packet.flow);
-        let ack = Packet {
-            number: packet.number,
-            extra: state.held.until(),
-            is_marked: packet.is_marked,
-            ..Packet::control(net, packet.flow, Kind::Ack, flow.src)
-        };
-        net.send(flow.dst, ack);
     }
 
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
@@ -309,7 +291,10 @@ impl Ends for Tcp {
 
     fn receive(&mut self, net: &mut Net<'_>, _: u32, packet: Packet) {
         match packet.kind {
-            Kind::Data => self.data(net, &packet),
+            Kind::Data => {
+                let Some(state) = self.flows.get_mut(packet.flow) else { return };
+                acknowledge(net, &mut state.held, state.packets, &packet);
+            }
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => {
                 let flow = net.flow(packet.flow);
