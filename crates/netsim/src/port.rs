@@ -26,6 +26,8 @@ pub(crate) struct Port {
     pub(crate) free_sum: f64,
     /// Whether it will be served without being asked.
     pub(crate) is_called: bool,
+    /// Whether its host's transport keeps something to be sent here.
+    pub(crate) is_awaited: bool,
     pub(crate) discipline: Discipline,
     pub(crate) queue: Queue,
     pub(crate) queued_bytes: u64,
@@ -54,6 +56,7 @@ impl Port {
             free_at: Instant::ZERO,
             free_sum: 0.0,
             is_called: false,
+            is_awaited: false,
             discipline: config.discipline,
             queue: Queue::new(config.discipline),
             queued_bytes: 0,

@@ -139,7 +139,7 @@ fn run_protocol(
     let window = |kind| Window::new(kind, count);
     match protocol {
         Protocol::Datagrams => run(net, Datagrams::new(count)),
-        Protocol::PFabric(config) => run(net, PFabric::new(config, count)),
+        Protocol::PFabric(config) => run(net, PFabric::new(config, count, hosts)),
         Protocol::Phost(config) => run(net, Phost::new(config, count, hosts)),
         Protocol::Homa(config) => run(net, Homa::new(config, count, hosts)),
         Protocol::Fastpass(config) => run(net, Fastpass::new(config, count, arbiter()?)),
@@ -180,11 +180,11 @@ fn run<T: Ends>(
             if !net.has_called() {
                 break;
             }
-            net.serve_called();
+            serve_called(&mut net, &mut transport);
             continue;
         };
         if net.must_serve(at, phase) {
-            net.serve_called();
+            serve_called(&mut net, &mut transport);
             continue;
         }
         net.look_until(at);
@@ -195,7 +195,7 @@ fn run<T: Ends>(
         }
         match net.events.take() {
             Some(What::Pass { port, packet }) => net.pass(port, packet),
-            Some(What::Serve { port }) => net.serve(port),
+            Some(What::Serve { port }) => serve(&mut net, &mut transport, port),
             Some(What::Arrive { port, packet }) => {
                 let (host, packet) = net.arrive(port, packet);
                 transport.receive(&mut net, host, packet);
@@ -223,6 +223,26 @@ fn run<T: Ends>(
         records: net.records,
     };
     Ok((outcome, queued_bytes))
+}
+
+/// Serves the ports that were called at this instant.
+#[inline]
+fn serve_called<T: Ends>(net: &mut Net<'_>, transport: &mut T) {
+    let mut next = 0;
+    while let Some(port) = net.called(next) {
+        serve(net, transport, port);
+        next += 1;
+    }
+    net.all_served();
+}
+
+/// Lets `port` send its next packet, which may still be with the transport.
+#[inline]
+fn serve<T: Ends>(net: &mut Net<'_>, transport: &mut T, port: u32) {
+    while net.is_awaited(port) {
+        transport.link_free(net, port);
+    }
+    net.serve(port);
 }
 
 /// Gives a run up in which nothing moves on, or that is stopped.

@@ -11,8 +11,8 @@ use netsim::{
 use workload::{Sizes, SizesName};
 
 const TABLE: &str = "\
-pfabric: end 1082947236 ps, sum 18601754181 ps, \
- 501646 events, 52217 packets, 13 drops, slowdown 1.0701
+pfabric: end 1078147236 ps, sum 18563151132 ps, \
+ 502687 events, 52133 packets, 13 drops, slowdown 1.0698
 phost: end 1096811702 ps, sum 19311266057 ps, \
  564078 events, 52052 packets, 0 drops, slowdown 1.0980
 fastpass: end 1134732550 ps, sum 21707942991 ps, \

@@ -8,6 +8,7 @@
 //! 3. A link carries one packet at a time. With cut-through a switch hands a packet on when its
 //!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
 
+mod call;
 mod published;
 mod sample;
 mod trim;
@@ -15,7 +16,7 @@ mod trim;
 use measure::{Duration, Instant};
 
 use crate::error::SimError;
-use crate::event::{Events, Order, SERVE, Timer, What};
+use crate::event::{Events, Order, Timer, What};
 use crate::fabric::{Balance, Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord, Frame};
 use crate::moment::seconds;
@@ -269,34 +270,12 @@ impl<'a> Net<'a> {
         }
     }
 
-    /// Serves the ports that were called at this instant.
-    #[inline]
-    pub(crate) fn serve_called(&mut self) {
-        let mut next = 0;
-        while let Some(&port) = self.called.get(next) {
-            self.serve(port);
-            next += 1;
-        }
-        self.called.clear();
-    }
-
     /// A flow moved on: its receiver has now `count` different packets.
     pub(crate) fn new_data(&mut self, count: u32) {
         self.progress_at = self.now;
         if let Some(marks) = &mut self.stale_marks {
             marks.grown(count);
         }
-    }
-
-    /// Whether a port was called at this instant and has not been served.
-    pub(crate) const fn has_called(&self) -> bool {
-        !self.called.is_empty()
-    }
-
-    /// Whether ports must be served before an event of `at` and `phase`.
-    #[inline]
-    pub(crate) fn must_serve(&self, at: Instant, phase: u8) -> bool {
-        !self.called.is_empty() && (at > self.now || phase >= SERVE)
     }
 
     /// A packet has reached the host at the far end of `port`'s link.
@@ -355,7 +334,7 @@ impl<'a> Net<'a> {
             self.transmit_published(index, packet);
             return;
         }
-        let is_waiting = !port.queue.is_empty();
+        let is_waiting = port.is_awaited || !port.queue.is_empty();
         self.transmit(index, packet, self.now);
         if is_waiting {
             let port = &mut self.ports[index as usize];
@@ -417,18 +396,7 @@ impl<'a> Net<'a> {
         }
         let port = &mut self.ports[index as usize];
         port.stats.queued_bytes_max = port.stats.queued_bytes_max.max(port.queued_bytes);
-        if !port.is_called {
-            port.is_called = true;
-            let serve = What::Serve { port: index };
-            if self.order == Order::Heap {
-                (port.free_at, port.free_sum) = (self.now, self.now_sum);
-                self.events.add_published(self.now, self.now_sum, serve);
-            } else if port.free_at <= self.now {
-                self.called.push(index);
-            } else {
-                self.events.add(port.free_at, serve);
-            }
-        }
+        self.call(index);
     }
 
     #[cold]

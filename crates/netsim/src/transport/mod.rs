@@ -35,6 +35,11 @@ pub(crate) trait Ends {
     fn start(&mut self, net: &mut Net<'_>, flow: u32);
     /// `packet` has reached `host`.
     fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet);
+    /// The link of `host` is free, which was awaited: sends one packet, if it still has one, and
+    /// leaves the link if that was all.
+    fn link_free(&mut self, net: &mut Net<'_>, host: u32) {
+        net.leave_link(host);
+    }
     /// A timer that this transport set goes off.
     fn timer(&mut self, net: &mut Net<'_>, timer: Timer);
     /// Nothing is left to happen though flows have not ended: says which are stranded, and why.

@@ -5,12 +5,16 @@
 //! by itself, a small fixed timeout is the only sign of loss and leads back to slow start, and
 //! after five timeouts in a row the sender probes with headers until one is answered.
 //!
-//! The host's own queue is ordered as a switch's, and drops nothing: what does not fit there is
-//! still in the sender's memory.
+//! A host is ordered as a switch's queue, but what waits there is flows and not packets: when its
+//! link is free it sends a packet of the flow that had least left when it came in line. So a
+//! packet that has not left is neither dropped nor takes part in a timeout.
 //!
 //! Left out: the window has a limit (§4 has none), a quarter above its start.
 //!
 //! Alone a flow takes its ideal time, if the window covers the round trip.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use measure::{Duration, Instant};
 
@@ -52,8 +56,11 @@ struct State {
     /// ACKs since the window last grew, past slow start.
     acks: u32,
     timeouts: u32,
+    /// When the timeout is due, while something is under way.
     due: Instant,
     is_armed: bool,
+    /// Whether it is in line at its host.
+    is_waiting: bool,
     // The receiver's.
     held: Held,
 }
@@ -63,38 +70,57 @@ struct State {
 pub(crate) struct PFabric {
     config: PFabricConfig,
     flows: Slots<State>,
+    /// By host: what flows had left that may send, and which they are.
+    lines: Vec<BinaryHeap<Reverse<(u32, u32)>>>,
 }
 
 impl PFabric {
-    pub(crate) fn new(config: PFabricConfig, flows: usize) -> Self {
-        Self { config, flows: Slots::new(flows) }
+    pub(crate) fn new(config: PFabricConfig, flows: usize, hosts: u32) -> Self {
+        Self { config, flows: Slots::new(flows), lines: vec![BinaryHeap::new(); hosts as usize] }
     }
 
-    fn send(&mut self, net: &mut Net<'_>, flow: u32) {
+    /// Puts `flow` in line at its host, if it may send.
+    fn line_up(&mut self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let &crate::Flow { src, dst, bytes, .. } = net.flow(flow);
-        while state.under_way < state.window {
-            let Some(number) = next_to_send(state) else { break };
-            state.under_way += 1;
-            let data = Packet {
-                number,
-                priority: state.packets - state.acked.count(),
-                bytes: net.frame.wire(bytes, number),
-                ..Packet::control(net, flow, Kind::Data, dst)
-            };
-            net.send(src, data);
+        if !state.is_waiting && state.may_send() {
+            state.is_waiting = true;
+            let src = net.flow(flow).src;
+            self.lines[src as usize].push(Reverse((state.left(), flow)));
+            net.await_link(src);
         }
     }
 
-    /// Lets the timeout begin anew.
-    fn arm(&mut self, net: &mut Net<'_>, flow: u32) {
-        let timeout = self.config.timeout;
-        let Some(state) = self.flows.get_mut(flow) else { return };
-        state.due = net.now() + timeout;
+    /// Sends a packet of `flow`, which was first in line at `host`; whether it had one.
+    fn send(&mut self, net: &mut Net<'_>, host: u32, flow: u32) -> bool {
+        // It may have ended meanwhile.
+        let Some(state) = self.flows.get_mut(flow) else { return false };
+        state.is_waiting = false;
+        if state.is_probing() {
+            return false;
+        }
+        let number = state.next_to_send();
+        if state.under_way == 0 || !state.is_armed {
+            state.due = net.now() + self.config.timeout;
+        }
         if !state.is_armed {
             state.is_armed = true;
             net.timer(state.due, 0, flow);
         }
+        let Some(number) = number else { return false };
+        state.under_way += 1;
+        let &crate::Flow { dst, bytes, .. } = net.flow(flow);
+        let data = Packet {
+            number,
+            priority: state.left(),
+            bytes: net.frame.wire(bytes, number),
+            ..Packet::control(net, flow, Kind::Data, dst)
+        };
+        net.send(host, data);
+        if state.may_send() {
+            state.is_waiting = true;
+            self.lines[host as usize].push(Reverse((state.left(), flow)));
+        }
+        true
     }
 
     fn ack(&mut self, net: &mut Net<'_>, packet: &Packet) {
@@ -113,10 +139,44 @@ impl PFabric {
         }
         if new > 0 {
             state.timeouts = 0;
+            state.due = net.now() + self.config.timeout;
             grow(state, self.config.window_max);
-            self.send(net, packet.flow);
-            self.arm(net, packet.flow);
+            self.line_up(net, packet.flow);
         }
+    }
+}
+
+impl State {
+    /// Packets that are not acknowledged.
+    fn left(&self) -> u32 {
+        self.packets - self.acked.count()
+    }
+
+    fn is_probing(&self) -> bool {
+        self.timeouts > PROBE_AFTER
+    }
+
+    /// Whether the window is open and there is something to send.
+    fn may_send(&mut self) -> bool {
+        self.under_way < self.window && (self.next < self.packets || self.has_again())
+    }
+
+    /// Whether something is to be sent again.
+    fn has_again(&mut self) -> bool {
+        while self.again < self.again_end && self.acked.has(self.again) {
+            self.again += 1;
+        }
+        self.again < self.again_end
+    }
+
+    /// What was lost first, then what was never sent.
+    fn next_to_send(&mut self) -> Option<u32> {
+        let next = if self.has_again() { &mut self.again } else { &mut self.next };
+        let number = *next;
+        (number < self.packets).then(|| {
+            *next += 1;
+            number
+        })
     }
 }
 
@@ -135,8 +195,18 @@ impl Ends for PFabric {
                 ..State::default()
             }
         });
-        self.send(net, flow);
-        self.arm(net, flow);
+        self.line_up(net, flow);
+    }
+
+    fn link_free(&mut self, net: &mut Net<'_>, host: u32) {
+        while let Some(Reverse((_, flow))) = self.lines[host as usize].pop() {
+            if self.send(net, host, flow) {
+                break;
+            }
+        }
+        if self.lines[host as usize].is_empty() {
+            net.leave_link(host);
+        }
     }
 
     fn receive(&mut self, net: &mut Net<'_>, _: u32, packet: Packet) {
@@ -153,8 +223,8 @@ impl Ends for PFabric {
             Kind::Grant => {
                 let Some(state) = self.flows.get_mut(packet.flow) else { return };
                 state.timeouts = 0;
-                self.send(net, packet.flow);
-                self.arm(net, packet.flow);
+                state.due = net.now() + self.config.timeout;
+                self.line_up(net, packet.flow);
             }
             // Its switches do not trim.
             Kind::Header | Kind::Nack | Kind::Returned => {}
@@ -165,6 +235,10 @@ impl Ends for PFabric {
         let flow = timer.of;
         let Some(state) = self.flows.get_mut(flow) else { return };
         state.is_armed = false;
+        // What waits at its host is not lost; the timeout begins when it leaves.
+        if state.is_waiting && !state.is_probing() && state.under_way == 0 {
+            return;
+        }
         if state.due > net.now() {
             state.is_armed = true;
             net.timer(state.due, 0, flow);
@@ -176,30 +250,16 @@ impl Ends for PFabric {
         state.under_way = 0;
         state.again = state.acked.until();
         state.again_end = state.next;
-        if state.timeouts > PROBE_AFTER {
+        if state.is_probing() {
+            state.due = net.now() + self.config.timeout;
+            state.is_armed = true;
+            net.timer(state.due, 0, flow);
             let &crate::Flow { src, dst, .. } = net.flow(flow);
             net.send(src, Packet::control(net, flow, Kind::Request, dst));
         } else {
-            self.send(net, flow);
-        }
-        self.arm(net, flow);
-    }
-}
-
-/// What was lost first, then what was never sent.
-fn next_to_send(state: &mut State) -> Option<u32> {
-    while state.again < state.again_end {
-        let number = state.again;
-        state.again += 1;
-        if !state.acked.has(number) {
-            return Some(number);
+            self.line_up(net, flow);
         }
     }
-    let number = state.next;
-    (number < state.packets).then(|| {
-        state.next += 1;
-        number
-    })
 }
 
 fn grow(state: &mut State, most: u32) {

@@ -164,6 +164,24 @@ fn a_permutation_runs_at_the_line_rate_where_links_are_alike() {
     }
 }
 
+/// Ten thousand flows at one sender. What waits there is not lost, however long: no packet is sent
+/// twice, the link is never idle, and events are those of packets and answers.
+#[test]
+fn what_waits_at_its_sender_does_not_time_out() {
+    let cases = cases().into_iter().filter(|case| matches!(case.protocol, Protocol::PFabric(_)));
+    for Case { fabric, protocol, .. } in cases {
+        let flows: Vec<_> = (0..10_000).map(|number| flow(0, 0, 1 + number % 143, 2920)).collect();
+        let outcome = simulate(&fabric, protocol, &flows).unwrap();
+        assert!(outcome.records.iter().all(|record| record.sent == 2));
+        let last = Ideal::new(&fabric).received(&flow(0, 0, 143, 1460));
+        let line = time(gbps(40), 20_000 * 1500);
+        let took = outcome.records.iter().filter_map(|record| record.received).max().unwrap();
+        let took = took.saturating_since(Instant::ZERO);
+        assert!(took >= line && took <= line + last, "{took} for {line}");
+        assert!(outcome.event_count < 12 * 20_000, "{} events", outcome.event_count);
+    }
+}
+
 /// A hundred senders, 3000 packets: in how many times of the receiver's link they are there.
 #[test]
 fn an_incast_drains() {
