@@ -18,7 +18,9 @@ pub enum Switching {
 /// Which of several ways as short as any a packet takes whose sender does not choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
-    /// Each packet the next one, round robin for each link that leads into a switch.
+    /// Each packet the next of all ways, round robin for each link that leads into the first
+    /// switch with a choice; data and headers in rounds of their own, as a header after each
+    /// packet would else leave every other way to data.
     Spray,
     /// The packets of a flow the same.
     Flow,

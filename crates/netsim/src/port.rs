@@ -32,8 +32,8 @@ pub(crate) struct Port {
     pub(crate) queue: Queue,
     pub(crate) queued_bytes: u64,
     pub(crate) buffer: u64,
-    /// Packets that came over this link and had several ways on.
-    pub(crate) sprayed: u32,
+    /// Packets that came over this link and had several ways on: headers, and data.
+    pub(crate) sprayed: [u32; 2],
     pub(crate) stats: PortStats,
 }
 
@@ -61,7 +61,7 @@ impl Port {
             queue: Queue::new(config.discipline),
             queued_bytes: 0,
             buffer: config.buffer.map_or(u64::MAX, Bytes::get),
-            sprayed: 0,
+            sprayed: [0; 2],
             stats: PortStats::default(),
         }
     }

@@ -11,20 +11,20 @@ use netsim::{
 use workload::{Sizes, SizesName};
 
 const TABLE: &str = "\
-pfabric: end 1078147236 ps, sum 18563151132 ps, \
- 502687 events, 52133 packets, 13 drops, slowdown 1.0698
-phost: end 1096811702 ps, sum 19311266057 ps, \
- 564078 events, 52052 packets, 0 drops, slowdown 1.0980
+pfabric: end 1078424448 ps, sum 18562847357 ps, \
+ 498533 events, 52134 packets, 13 drops, slowdown 1.0697
+phost: end 1097472127 ps, sum 19319312394 ps, \
+ 561999 events, 52052 packets, 0 drops, slowdown 1.0979
 fastpass: end 1134732550 ps, sum 21707942991 ps, \
- 328934 events, 52052 packets, 0 drops, slowdown 2.9170
+ 322343 events, 52052 packets, 0 drops, slowdown 2.9170
 ndp: end 1066876265 ps, sum 20440950530 ps, \
- 574355 events, 52052 packets, 0 drops, slowdown 1.2229
-homa: end 1070179672 ps, sum 18542924384 ps, \
- 500343 events, 52052 packets, 0 drops, slowdown 1.0676
-dctcp: end 1412227709 ps, sum 26191397263 ps, \
- 497525 events, 52052 packets, 13 drops, slowdown 3.3516
-tcp: end 1605433111 ps, sum 27326365662 ps, \
- 499259 events, 52052 packets, 468 drops, slowdown 3.5674
+ 574344 events, 52052 packets, 0 drops, slowdown 1.2229
+homa: end 1070431236 ps, sum 18540746768 ps, \
+ 501681 events, 52052 packets, 0 drops, slowdown 1.0664
+dctcp: end 1376483366 ps, sum 24300416876 ps, \
+ 494751 events, 52052 packets, 10 drops, slowdown 3.2616
+tcp: end 1602133111 ps, sum 30247896038 ps, \
+ 499985 events, 52052 packets, 422 drops, slowdown 3.6923
 2016 pfabric: end 1079380518 ps, sum 18604964494 ps, \
  1186077 events, 52126 packets, 23 drops, slowdown 1.0880
 2016 phost: end 1459766775 ps, sum 31848631807 ps, \

@@ -95,7 +95,8 @@ impl<'a> Net<'a> {
         let mut ports: Vec<Port> =
             fabric.topology.links().iter().map(|link| Port::new(fabric, link)).collect();
         for (index, port) in (0_u32..).zip(&mut ports) {
-            port.sprayed = fabric.spray_phase.get(index as usize).copied().unwrap_or(index);
+            let phase = fabric.spray_phase.get(index as usize).copied().unwrap_or(index);
+            port.sprayed = [phase; 2];
         }
         Ok(Self {
             flows,
@@ -310,9 +311,16 @@ impl<'a> Net<'a> {
             let way = held.way;
             self.packets.get_mut(packet).way = way / count;
             u32::from(way % count)
+        } else if self.balance == Balance::Spray && self.order == Order::Heap {
+            let turn = from.sprayed[0];
+            from.sprayed[0] = turn.wrapping_add(1);
+            turn % group.count
         } else if self.balance == Balance::Spray {
-            let turn = from.sprayed;
-            from.sprayed = turn.wrapping_add(1);
+            let turns = &mut from.sprayed[usize::from(held.kind == Kind::Data)];
+            let turn = *turns % WAYS;
+            *turns = turn + 1;
+            let rest = u16::try_from(turn / group.count).unwrap_or(ANY_WAY);
+            self.packets.get_mut(packet).way = rest;
             turn % group.count
         } else {
             hash(held.flow, held.dst, switch) % group.count
@@ -363,8 +371,8 @@ impl<'a> Net<'a> {
         // Nothing overtakes a header that is alone, so what happens when the link is free is
         // known now and needs no event. It does not count as queued meanwhile.
         let is_alone = !port.is_called && held.kind != Kind::Data;
-        if is_alone && port.free_at > self.now && self.order == Order::Sequence {
-            let start = port.free_at;
+        if is_alone && self.order == Order::Sequence {
+            let start = port.free_at.max(self.now);
             self.transmit(index, packet, start);
             return;
         }
@@ -435,6 +443,10 @@ impl<'a> Net<'a> {
         self.ports.iter().map(|port| port.stats).collect()
     }
 }
+
+/// Ways of sprayed packets before they begin again; a power of two, as most choices are.
+const WAYS: u32 = 1 << 15;
+const _: () = assert!(WAYS <= ANY_WAY as u32, "a sprayed packet has a way");
 
 /// Where the clock of `Order::Heap` begins.
 const EPOCH: Duration = Duration::from_ms(1_000);
