@@ -15,8 +15,8 @@ pfabric: end 1078424448 ps, sum 18562847357 ps, \
  498533 events, 52134 packets, 13 drops, slowdown 1.0697
 phost: end 1097472127 ps, sum 19319312394 ps, \
  561999 events, 52052 packets, 0 drops, slowdown 1.0979
-fastpass: end 1134732550 ps, sum 21707942991 ps, \
- 322343 events, 52052 packets, 0 drops, slowdown 2.9170
+fastpass: end 1135210675 ps, sum 21617598100 ps, \
+ 300732 events, 52052 packets, 0 drops, slowdown 2.9087
 ndp: end 1066876265 ps, sum 20440950530 ps, \
  574344 events, 52052 packets, 0 drops, slowdown 1.2229
 homa: end 1070431236 ps, sum 18540746768 ps, \

@@ -8,6 +8,10 @@
 //! and are few, as a receiver acknowledges an epoch's packets together. Whoever hears nothing
 //! asks again.
 //!
+//! Where links between switches are faster than those of hosts, as many packets share one in a
+//! timeslot, and would come there together if all left when it begins. So the arbiter also says
+//! at which part of the timeslot each leaves.
+//!
 //! Clocks are the same everywhere and the arbiter takes no time to decide. It is a host that is
 //! reached over the network, and its timeslots begin late enough for every schedule of the epoch
 //! to have come to its sender. Ways of different lengths are allowed for: what counts is when a
@@ -63,7 +67,7 @@ pub(crate) const SCHEDULE_BYTES: u32 = 4;
 /// A timeslot of a sender.
 #[derive(Debug, Clone, Copy)]
 struct Allocation {
-    slot: u64,
+    at: Instant,
     flow: u32,
     way: u16,
 }
@@ -196,8 +200,9 @@ impl Fastpass {
         let mut schedules: BTreeMap<u32, Vec<Allocation>> = BTreeMap::new();
         let slots = self.next_slot..self.next_slot + u64::from(epoch);
         self.next_slot = slots.end;
+        let beats = self.table.beats(&slots);
         for index in 0..self.demands.len() {
-            self.give(net, self.demands[index], slots.clone(), &mut schedules);
+            self.give(net, self.demands[index], beats.clone(), &mut schedules);
         }
         for (host, schedule) in schedules {
             let Some(first) = schedule.first() else { continue };
@@ -222,30 +227,35 @@ impl Fastpass {
         &mut self,
         net: &Net<'_>,
         flow: u32,
-        slots: std::ops::Range<u64>,
+        beats: std::ops::Range<u64>,
         schedules: &mut BTreeMap<u32, Vec<Allocation>>,
     ) {
+        let Self { table, flows, .. } = self;
         let &crate::Flow { src, dst, .. } = net.flow(flow);
-        let Some(state) = self.flows.get_mut(flow) else { return };
-        let count = u64::from(net.way_count(src, dst));
-        for slot in slots {
-            if state.wanted == state.given {
-                return;
-            }
-            if !self.table.is_free(src, slot) {
-                continue;
-            }
+        let Some(state) = flows.get_mut(flow) else { return };
+        let count = net.way_count(src, dst);
+        table.look_at(src, dst, count);
+        let count = u64::from(count);
+        let mut beat = beats.start;
+        while beat < beats.end && state.wanted > state.given {
             // Others begin with other ways, which are perhaps free then.
-            let first = slot + u64::from(src);
-            let way = (first..first + count).find_map(|way| {
-                let way = u16::try_from(way % count).ok()?;
-                self.table.take(net, (src, dst), slot, way).then_some(way)
-            });
-            if let Some(way) = way {
-                state.given += 1;
-                state.given_at = net.now();
-                schedules.entry(src).or_default().push(Allocation { slot, flow, way });
-            }
+            let first = beat / table.slot_beats() + u64::from(src);
+            let mut ways = (first..first + count).map(|way| way % count);
+            let way = match table.is_free(src, beat) {
+                true => ways.find_map(|way| {
+                    let way = u16::try_from(way).ok()?;
+                    table.take(net, beat, way).then_some(way)
+                }),
+                false => None,
+            };
+            let Some(way) = way else {
+                beat += 1;
+                continue;
+            };
+            state.given += 1;
+            state.given_at = net.now();
+            schedules.entry(src).or_default().push(Allocation { at: table.start(beat), flow, way });
+            beat += table.slot_beats();
         }
     }
 
@@ -258,14 +268,14 @@ impl Fastpass {
             state.heard += 1;
             state.heard_at = now;
             state.tries = 0;
-            if self.table.start(allocation.slot) < now {
+            if allocation.at < now {
                 // It came too late to be kept: another is asked for in its place.
                 state.asked += 1;
                 self.request(net, allocation.flow);
                 continue;
             }
             let slots = &mut self.hosts[host as usize].slots;
-            let place = slots.partition_point(|other| other.slot <= allocation.slot);
+            let place = slots.partition_point(|other| other.at <= allocation.at);
             slots.insert(place, allocation);
         }
         self.arm(net, host);
@@ -273,8 +283,7 @@ impl Fastpass {
 
     fn arm(&mut self, net: &mut Net<'_>, host: u32) {
         let sender = &mut self.hosts[host as usize];
-        let Some(next) = sender.slots.front() else { return };
-        let at = self.table.start(next.slot);
+        let Some(&Allocation { at, .. }) = sender.slots.front() else { return };
         if sender.due != Some(at) {
             sender.due = Some(at);
             net.timer(at, SLOT, host);
@@ -288,8 +297,8 @@ impl Fastpass {
             return;
         }
         sender.due = None;
-        while let Some(&Allocation { slot, flow, way }) = sender.slots.front() {
-            if self.table.start(slot) > net.now() {
+        while let Some(&Allocation { at, flow, way }) = sender.slots.front() {
+            if at > net.now() {
                 break;
             }
             sender.slots.pop_front();

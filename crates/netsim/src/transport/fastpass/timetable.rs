@@ -1,22 +1,25 @@
 //! Which packets come to a link when.
 //!
-//! A packet has a link of its way for the time of a timeslot, from when it comes there: packets
-//! that come later or earlier by less are so many as the link carries in a timeslot, and so none
-//! waits for another where that is one. Ways of different lengths come in the middle of each
-//! other's timeslots, so times are kept and not numbers of timeslots.
+//! Packets leave at beats: a timeslot has as many as the fastest link carries packets in it. A
+//! packet has a link of its way from when it comes there, for a timeslot, or on a faster link for
+//! its part of one. None comes to a link while another has it, so none waits for another: hosts
+//! whose packets share a fast link leave one after another. Ways of different lengths come in the
+//! middle of each other's timeslots, so times are kept and not numbers of timeslots.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use measure::{Duration, Instant};
 
 use crate::net::Net;
 
+/// The most beats in a timeslot; links that are faster yet are not filled.
+const BEATS_MAX: u64 = 16;
+
 /// What a link carries.
 #[derive(Debug, Clone)]
 struct Link {
-    /// Packets in a timeslot,
-    packets: usize,
-    /// or how long it has one that takes longer.
+    /// How long it has a packet.
     hold: Duration,
     /// When packets come, in order.
     times: VecDeque<Instant>,
@@ -26,47 +29,74 @@ struct Link {
 #[derive(Debug, Default)]
 pub(super) struct Timetable {
     slot: Duration,
+    /// In a timeslot.
+    beats: u64,
     links: Vec<Link>,
-    /// The way that is being looked at: links, and when a packet comes there.
-    way: Vec<(u32, Duration)>,
+    /// The ends of the ways that are being looked at, and of each that was its links, and when a
+    /// packet comes there.
+    ends: (u32, u32),
+    ways: Vec<Vec<(u32, Duration)>>,
 }
 
 impl Timetable {
     pub(super) fn new(net: &Net<'_>, slot: Duration) -> Self {
-        let link = |time: Duration| Link {
-            packets: usize::try_from(slot.as_ps() / time.as_ps()).unwrap_or(usize::MAX).max(1),
-            hold: slot.saturating_mul(time.as_ps().div_ceil(slot.as_ps())),
-            times: VecDeque::new(),
+        let packets = |time: Duration| (slot.as_ps() / time.as_ps()).max(1);
+        let link = |time: Duration| {
+            let slots = slot.saturating_mul(time.as_ps().div_ceil(slot.as_ps()));
+            Link { hold: Duration::from_ps(slots.as_ps() / packets(time)), times: VecDeque::new() }
         };
-        Self { slot, links: net.packet_times().map(link).collect(), way: Vec::new() }
+        Self {
+            slot,
+            beats: net.packet_times().map(packets).max().unwrap_or(1).min(BEATS_MAX),
+            links: net.packet_times().map(link).collect(),
+            ends: (0, 0),
+            ways: Vec::new(),
+        }
     }
 
-    /// When a timeslot begins.
-    pub(super) fn start(&self, slot: u64) -> Instant {
-        Instant::ZERO + self.slot.saturating_mul(slot)
+    /// The beats of timeslots.
+    pub(super) const fn beats(&self, slots: &Range<u64>) -> Range<u64> {
+        slots.start * self.beats..slots.end * self.beats
     }
 
-    /// Whether `host` can send a packet in `slot`.
-    pub(super) fn is_free(&self, host: u32, slot: u64) -> bool {
-        self.links[host as usize].has_room(self.start(slot))
+    /// Beats of a timeslot.
+    pub(super) const fn slot_beats(&self) -> u64 {
+        self.beats
     }
 
-    /// Takes in a packet from `src` to `dst` that leaves in `slot`, if the way has room for it.
-    pub(super) fn take(
-        &mut self,
-        net: &Net<'_>,
-        (src, dst): (u32, u32),
-        slot: u64,
-        way: u16,
-    ) -> bool {
-        let start = self.start(slot);
-        net.route(src, dst, way, &mut self.way);
-        let links = &self.links;
+    /// When a beat begins.
+    pub(super) fn start(&self, beat: u64) -> Instant {
+        let part = self.slot.as_ps() * (beat % self.beats) / self.beats;
+        Instant::ZERO + self.slot.saturating_mul(beat / self.beats) + Duration::from_ps(part)
+    }
+
+    /// Whether `host` can send a packet at a beat.
+    pub(super) fn is_free(&self, host: u32, beat: u64) -> bool {
+        self.links[host as usize].has_room(self.start(beat))
+    }
+
+    /// Looks at `count` ways from `src` to `dst` from now on.
+    pub(super) fn look_at(&mut self, src: u32, dst: u32, count: u16) {
+        self.ends = (src, dst);
+        self.ways.iter_mut().for_each(Vec::clear);
+        if self.ways.len() < usize::from(count) {
+            self.ways.resize(usize::from(count), Vec::new());
+        }
+    }
+
+    /// Takes in a packet that leaves at a beat, if the way has room for it.
+    pub(super) fn take(&mut self, net: &Net<'_>, beat: u64, way: u16) -> bool {
+        let start = self.start(beat);
+        let hops = &mut self.ways[usize::from(way)];
+        if hops.is_empty() {
+            net.route(self.ends.0, self.ends.1, way, hops);
+        }
+        let links = &mut self.links;
         let has_room =
-            self.way.iter().all(|&(link, after)| links[link as usize].has_room(start + after));
+            hops.iter().all(|&(link, after)| links[link as usize].has_room(start + after));
         if has_room {
-            for &(link, after) in &self.way {
-                self.links[link as usize].add(start + after, net.now());
+            for &(link, after) in hops.iter() {
+                links[link as usize].add(start + after, net.now());
             }
         }
         has_room
@@ -76,8 +106,7 @@ impl Timetable {
 impl Link {
     fn has_room(&self, at: Instant) -> bool {
         let first = self.times.partition_point(|&time| time + self.hold <= at);
-        let near = self.times.range(first..).take_while(|&&time| time < at + self.hold);
-        near.count() < self.packets
+        self.times.get(first).is_none_or(|&time| time >= at + self.hold)
     }
 
     /// Adds a packet, and forgets those that nothing can meet which comes after `now`.
