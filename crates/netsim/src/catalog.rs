@@ -63,7 +63,7 @@ impl Transport {
                 name: "pfabric",
                 summary: "switches send and drop by what flows have left; hosts start at line rate",
                 paper: "Alizadeh et al., SIGCOMM 2013",
-                omits: "windows without a limit",
+                omits: "limits on windows, as there",
             },
             Self::Phost => Description {
                 name: "phost",

@@ -39,9 +39,11 @@ pub const BUFFER: Bytes = Bytes::new(36_864);
 
 /// The window of pFabric in Gao et al. §4.
 const PFABRIC_WINDOW: u32 = 12;
-/// Packets in a queue from which DCTCP's switches mark: a third of a port's buffer. RFC 8257 §4
-/// wants more than a seventh of the round trip, which here is less than three packets.
-pub const DCTCP_MARK_PACKETS: u32 = 8;
+/// Packets in a queue from which DCTCP's switches mark: half of a port's buffer. RFC 8257 §4 wants
+/// more than a seventh of the round trip, which is ten packets of a link of 400 Gb/s between
+/// switches, and Alizadeh et al. 2010, §3.5 more than bursts: packets of sixteen senders that are
+/// sprayed over four links come together eight at a time now and then, and are no congestion.
+pub const DCTCP_MARK_PACKETS: u32 = 12;
 /// The window with which TCP starts in Gao et al. §4.
 const TCP_WINDOW: u32 = 2;
 /// Data centres set what RFC 6298 has in seconds by their round trips; these are a hundred of the
@@ -66,9 +68,6 @@ const NDP_TIMEOUT: Duration = Duration::from_ms(1);
 
 /// Montazeri et al. 2018, §3.7: a few milliseconds.
 const HOMA_TIMEOUT: Duration = Duration::from_ms(2);
-/// What a granted packet waits for beyond an idle round trip: the packet that its sender is
-/// sending, and the grants of the other direction on the links of both.
-const HOMA_WAITS: u32 = 2;
 /// Where a round trip takes long, the timeout is so many.
 const HOMA_ROUND_TRIPS: u64 = 20;
 /// Packets of an epoch in Gao et al. §4.
@@ -148,7 +147,7 @@ impl PFabricConfig {
     #[must_use]
     pub fn for_fabric(fabric: &Fabric) -> Self {
         let window = fabric.round_trip_packets().max(PFABRIC_WINDOW);
-        Self { window, window_max: window + window / 4, timeout: PFABRIC_TIMEOUT }
+        Self { window, timeout: PFABRIC_TIMEOUT }
     }
 }
 
@@ -199,10 +198,18 @@ impl FastpassConfig {
 
 impl HomaConfig {
     /// Homa for `fabric`, whose ports should be [`Discipline::Levels`].
+    ///
+    /// The round trip is that of a network in use: at each port, there and back, a packet waits
+    /// until the one that is being sent has left, half of one on average.
     #[must_use]
     pub fn for_fabric(fabric: &Fabric) -> Self {
+        let full = Bytes::new(u64::from(fabric.frame.full()));
+        let path = fabric.topology.path(0, fabric.topology.host_count() - 1);
+        let waits: Duration = path.iter().map(|link| link.rate.transfer_time(full)).sum();
+        let round_trip = (fabric.round_trip() + waits).as_ps();
+        let packets = round_trip.div_ceil(fabric.packet_time().as_ps());
         let timeout = fabric.round_trip().saturating_mul(HOMA_ROUND_TRIPS).max(HOMA_TIMEOUT);
-        Self { round_trip: fabric.round_trip_packets() + HOMA_WAITS, timeout }
+        Self { round_trip: u32::try_from(packets).unwrap_or(u32::MAX), timeout }
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Progress {
     pub ended_count: u32,
     /// Events so far.
     pub event_count: u64,
+    /// Data packets that reached their receivers, each counted once.
+    pub received_packets: u64,
 }
 
 /// Asked every million events whether to go on.
@@ -250,7 +252,13 @@ fn look(net: &Net<'_>, event_count: u64, watch: Watch<'_>) -> Result<(), SimErro
     if net.now().saturating_since(net.progress_at) > PATIENCE {
         return Err(SimError::Livelock { at: net.progress_at, for_long: PATIENCE });
     }
-    if !watch(&Progress { now: net.now(), ended_count: net.ended_count, event_count }) {
+    let progress = Progress {
+        now: net.now(),
+        ended_count: net.ended_count,
+        event_count,
+        received_packets: net.received_packets,
+    };
+    if !watch(&progress) {
         let total = u32::try_from(net.flows.len()).unwrap_or(u32::MAX);
         return Err(SimError::Stopped { ended: net.ended_count, total, at: net.now() });
     }

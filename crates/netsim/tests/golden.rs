@@ -11,18 +11,18 @@ use netsim::{
 use workload::{Sizes, SizesName};
 
 const TABLE: &str = "\
-pfabric: end 1078424448 ps, sum 18562847357 ps, \
- 498533 events, 52134 packets, 13 drops, slowdown 1.0697
+pfabric: end 1076333581 ps, sum 18879336178 ps, \
+ 506455 events, 52100 packets, 809 drops, slowdown 1.0741
 phost: end 1097472127 ps, sum 19319312394 ps, \
  561999 events, 52052 packets, 0 drops, slowdown 1.0979
 fastpass: end 1135210675 ps, sum 21617598100 ps, \
  300732 events, 52052 packets, 0 drops, slowdown 2.9087
 ndp: end 1066876265 ps, sum 20440950530 ps, \
  574344 events, 52052 packets, 0 drops, slowdown 1.2229
-homa: end 1070431236 ps, sum 18540746768 ps, \
- 501681 events, 52052 packets, 0 drops, slowdown 1.0664
-dctcp: end 1376483366 ps, sum 24300416876 ps, \
- 494751 events, 52052 packets, 10 drops, slowdown 3.2616
+homa: end 1070731236 ps, sum 18538259854 ps, \
+ 495990 events, 52052 packets, 0 drops, slowdown 1.0666
+dctcp: end 1407895709 ps, sum 27382566512 ps, \
+ 496693 events, 52052 packets, 55 drops, slowdown 3.5125
 tcp: end 1602133111 ps, sum 30247896038 ps, \
  499985 events, 52052 packets, 422 drops, slowdown 3.6923
 2016 pfabric: end 1079380518 ps, sum 18604964494 ps, \

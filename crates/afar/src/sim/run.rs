@@ -94,7 +94,12 @@ mod tests {
 
     #[test]
     fn the_line_says_what_is_left() {
-        let at = |ended_count| Progress { now: Instant::ZERO, ended_count, event_count: 8_000_000 };
+        let at = |ended_count| Progress {
+            now: Instant::ZERO,
+            ended_count,
+            event_count: 8_000_000,
+            received_packets: 0,
+        };
         assert_eq!(
             text(&at(25), 100, 2_000_000_000),
             "afar sim  25 %  25 of 100 flows  4.0 M events/s  6 s left"

@@ -72,6 +72,8 @@ pub(crate) struct Net<'a> {
     /// Flows that have finished or never will.
     pub(crate) ended_count: u32,
     pub(crate) delivered_packets: u64,
+    /// The same, repeated ones not counted.
+    pub(crate) received_packets: u64,
     /// When a flow last moved on.
     pub(crate) progress_at: Instant,
     pub(crate) samples: Option<Sampler>,
@@ -115,6 +117,7 @@ impl<'a> Net<'a> {
             ledger: Ledger::default(),
             ended_count: 0,
             delivered_packets: 0,
+            received_packets: 0,
             progress_at: Instant::ZERO,
             samples: None,
             #[cfg(test)]
@@ -274,6 +277,7 @@ impl<'a> Net<'a> {
     /// A flow moved on: its receiver has now `count` different packets.
     pub(crate) fn new_data(&mut self, count: u32) {
         self.progress_at = self.now;
+        self.received_packets += 1;
         if let Some(marks) = &mut self.stale_marks {
             marks.grown(count);
         }

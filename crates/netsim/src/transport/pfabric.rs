@@ -9,8 +9,6 @@
 //! link is free it sends a packet of the flow that had least left when it came in line. So a
 //! packet that has not left is neither dropped nor takes part in a timeout.
 //!
-//! Left out: the window has a limit (§4 has none), a quarter above its start.
-//!
 //! Alone a flow takes its ideal time, if the window covers the round trip.
 
 use std::cmp::Reverse;
@@ -29,8 +27,6 @@ use crate::transport::{Ends, acknowledge};
 pub struct PFabricConfig {
     /// Packets under way at the start of a flow.
     pub window: u32,
-    /// The most packets under way.
-    pub window_max: u32,
     /// How long nothing new may be acknowledged.
     pub timeout: Duration,
 }
@@ -140,7 +136,7 @@ impl PFabric {
         if new > 0 {
             state.timeouts = 0;
             state.due = net.now() + self.config.timeout;
-            grow(state, self.config.window_max);
+            grow(state);
             self.line_up(net, packet.flow);
         }
     }
@@ -262,7 +258,7 @@ impl Ends for PFabric {
     }
 }
 
-fn grow(state: &mut State, most: u32) {
+fn grow(state: &mut State) {
     if state.window < state.threshold {
         state.window += 1;
     } else {
@@ -272,5 +268,4 @@ fn grow(state: &mut State, most: u32) {
             state.window += 1;
         }
     }
-    state.window = state.window.min(most);
 }

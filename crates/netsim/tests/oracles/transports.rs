@@ -18,13 +18,9 @@ struct Case {
     /// What a flow that is alone takes beyond its ideal time: at most so many round trips, or
     /// exactly so many headers on its host's link.
     alone: Alone,
-    /// The least share of the line rate when every host sends to the one 37 further, and in a
-    /// random permutation. Headers of ACKs take 0.026.
-    ///
-    /// Sixteen senders' packets meet on four links to the spines. Where they leave evenly from
-    /// the start, each finds its place; clumps, as slow start leaves them, wait for one another
-    /// again and again, and a window of a round trip does not cover that: DCTCP's share is as
-    /// low with windows that are never cut. In a random permutation they meet on the way down.
+    /// The least share of the line rate when every host sends to the one 37 further, and in
+    /// random permutations. Headers of ACKs take 0.026. What is missing beyond that is the start:
+    /// requests, slow start.
     shares: [f64; 2],
 }
 
@@ -66,12 +62,12 @@ fn cases() -> Vec<Case> {
             // Its request leaves first.
             Transport::Phost => (Alone::Headers(1), [0.95, 0.95]),
             // A handshake, and windows of 2, 4 and 8, which is a round trip here.
-            Transport::Dctcp => (Alone::RoundTrips(4), [0.82, 0.87]),
+            Transport::Dctcp => (Alone::RoundTrips(4), [0.95, 0.95]),
             // Full networks are not filled: a packet that finds no way waits.
             Transport::Fastpass => (Alone::Headers(0), [0.9, 0.9]),
             Transport::Tcp => (Alone::RoundTrips(4), [0.8, 0.88]),
             Transport::Ndp => (Alone::Headers(0), [0.95, 0.95]),
-            _ => (Alone::Headers(0), [0.95, 0.91]),
+            _ => (Alone::Headers(0), [0.97, 0.97]),
         };
         let protocol = transport.protocol(&fabric);
         let alone = match protocol {
@@ -95,8 +91,8 @@ fn permutation(fabric: &Fabric, protocol: Protocol, flows: &[Flow]) -> f64 {
 }
 
 /// Every host sends to the one 37 further.
-fn shift() -> Vec<Flow> {
-    (0..144).map(|src| flow(1_000, src, (src + 37) % 144, 2000 * 1460)).collect()
+fn shift(hosts: u32) -> Vec<Flow> {
+    (0..hosts).map(|src| flow(1_000, src, (src + 37) % hosts, 2000 * 1460)).collect()
 }
 
 #[test]
@@ -136,31 +132,74 @@ fn alone_a_flow_takes_its_ideal_time() {
 #[test]
 fn a_permutation_keeps_links_busy() {
     for case in cases() {
-        let random = netsim::traffic::permutation(144, 2000 * 1460, 1).unwrap();
-        for (least, flows) in case.shares.into_iter().zip([shift(), random]) {
+        let [shifted, random] = case.shares;
+        let share = permutation(&case.fabric, case.protocol, &shift(144));
+        assert!(share >= shifted, "{}: {share} for {shifted}", case.name);
+        for seed in 1..5 {
+            let flows = netsim::traffic::permutation(144, 2000 * 1460, seed).unwrap();
             let share = permutation(&case.fabric, case.protocol, &flows);
-            assert!(share >= least, "{}: {share} for {least}", case.name);
+            assert!(share >= random, "{}, seed {seed}: {share} for {random}", case.name);
         }
     }
 }
 
-/// Full bisection by as many links as there are hosts: there sprayed packets do not meet.
+/// The same where full bisection is by as many links as there are hosts, and in a fat tree. Random:
+/// what leads down to a rack meets by chance, for the time of a packet of a host's link.
 #[test]
-fn a_permutation_runs_at_the_line_rate_where_links_are_alike() {
+fn a_permutation_keeps_links_busy_on_other_networks() {
     let delays = [10, 400, 400, 210].map(Duration::from_ns);
     let shape =
         LeafSpine { spines: 16, spine_rate: gbps(40), ..LeafSpine::paper(gbps(40), delays) };
+    let equal = Topology::leaf_spine(&shape).unwrap();
+    let tree = Topology::fat_tree(8, gbps(40), Duration::from_ns(200)).unwrap();
     for &transport in Transport::ALL {
-        let topology = Topology::leaf_spine(&shape).unwrap();
-        let fabric = transport.fabric(topology, Switching::CutThrough).unwrap();
-        let share = permutation(&fabric, transport.protocol(&fabric), &shift());
+        // Shifted and random, then the tree.
         let least = match transport {
-            // An ACK and a pull for each packet: 1500 of 1580 bytes are data.
-            Transport::Ndp => 0.94,
-            Transport::Fastpass => 0.92,
-            _ => 0.95,
+            Transport::Homa => [0.97, 0.97, 0.97],
+            // A round trip under way, as idle, does not cover what waits in a tree.
+            Transport::PFabric => [0.97, 0.97, 0.92],
+            Transport::Phost => [0.95, 0.95, 0.91],
+            // An ACK and a pull for each packet, if each comes with a pull still due: 1500 of
+            // 1580 bytes are data.
+            Transport::Ndp => [0.94, 0.95, 0.91],
+            Transport::Dctcp => [0.95, 0.95, 0.95],
+            // Full networks are not filled: a packet that finds no way waits.
+            Transport::Fastpass => [0.92, 0.9, 0.83],
+            _ => [0.9, 0.8, 0.8],
         };
-        assert!(share >= least, "{transport:?}: {share}");
+        let random = |hosts| netsim::traffic::permutation(hosts, 2000 * 1460, 1).unwrap();
+        let runs = [(&equal, shift(144)), (&equal, random(144)), (&tree, random(128))];
+        for (least, (topology, flows)) in least.into_iter().zip(runs) {
+            let fabric = transport.fabric(topology.clone(), Switching::CutThrough).unwrap();
+            let share = permutation(&fabric, transport.protocol(&fabric), &flows);
+            let hosts = flows.len();
+            assert!(share >= least, "{transport:?}, {hosts} hosts: {share} for {least}");
+        }
+    }
+}
+
+/// Throughput as it is commonly meant: of long flows, from a fifth of the run to four.
+#[test]
+fn a_permutation_runs_at_the_line_rate_in_the_long_run() {
+    for Case { name, fabric, protocol, .. } in cases() {
+        let least = match protocol {
+            Protocol::Fastpass(_) => 0.9,
+            Protocol::Tcp(config) if !config.has_marks => 0.9,
+            _ => 0.96,
+        };
+        let flows = netsim::traffic::permutation(144, 5000 * 1460, 2).unwrap();
+        let mut seen = Vec::new();
+        let mut note = |progress: &netsim::Progress| {
+            seen.push((progress.now, progress.received_packets));
+            true
+        };
+        let outcome = netsim::simulate_watched(&fabric, protocol, &flows, &mut note).unwrap();
+        let part = |fifths| Instant::from_ps(outcome.end.as_ps() / 5 * fifths);
+        seen.retain(|(now, _)| (part(1)..part(4)).contains(now));
+        let (&(first, had), &(last, has)) = (seen.first().unwrap(), seen.last().unwrap());
+        let packets = (last - first).as_ps() as f64 / time(gbps(40), 1500).as_ps() as f64;
+        let share = (has - had) as f64 / packets / 144.0;
+        assert!(share >= least && share < 0.98, "{name}: {share} for {least}");
     }
 }
 
