@@ -14,9 +14,9 @@ use crate::failure::Failure;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Spread, float};
 
-const GBPS: u64 = 40;
-const LOAD_PERCENT: u64 = 60;
-const SEED: u64 = 1;
+pub(crate) const GBPS: u64 = 40;
+pub(crate) const LOAD_PERCENT: u64 = 60;
+pub(crate) const SEED: u64 = 1;
 
 /// One simulation.
 #[derive(Debug, Clone, Copy)]
@@ -104,11 +104,21 @@ fn verdicts(pfabric: &[Sample]) -> Vec<Verdict> {
 
 /// Transports, each on the network of Gao et al. §4 with the queues it asks for.
 fn variants() -> Result<Vec<(&'static str, Fabric, Protocol)>, SimError> {
-    let shape = LeafSpine::paper(BitsPerSec::from_gbps(GBPS), [Duration::from_ns(200); 4]);
-    let topology = Topology::leaf_spine(&shape)?;
-    let variant = |transport: &Transport| {
-        let fabric = transport.fabric(topology.clone(), Switching::CutThrough)?;
-        Ok((transport.describe().name, fabric.clone(), transport.protocol(&fabric)))
+    let variant = |&transport: &Transport| {
+        let (fabric, protocol) = variant(transport)?;
+        Ok((transport.describe().name, fabric, protocol))
     };
     Transport::ALL.iter().map(variant).collect()
+}
+
+/// What the bounds are about.
+pub(crate) fn pfabric() -> Result<(Fabric, Protocol), SimError> {
+    variant(Transport::PFabric)
+}
+
+fn variant(transport: Transport) -> Result<(Fabric, Protocol), SimError> {
+    let shape = LeafSpine::paper(BitsPerSec::from_gbps(GBPS), [Duration::from_ns(200); 4]);
+    let fabric = transport.fabric(Topology::leaf_spine(&shape)?, Switching::CutThrough)?;
+    let protocol = transport.protocol(&fabric);
+    Ok((fabric, protocol))
 }

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Disks over the network against a bare echo, tgt, and the disk itself
     Flash(FlashFlags),
     /// How many packets of a simulated network a second of processor time moves
-    Fabric(CommonFlags),
+    Fabric(FabricFlags),
     /// Faults and time of each eviction policy, Redis and CPython at 25 % local
     Policies(CommonFlags),
     /// The swap engine: by how much a delay moves a swap-in
@@ -118,6 +118,16 @@ pub(crate) enum FlashPart {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct FabricFlags {
+    #[command(flatten)]
+    pub(crate) common: CommonFlags,
+
+    /// What an event costs in runs of 100,000 to 100,000,000 events instead
+    #[arg(long)]
+    pub(crate) curve: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct TouchFlags {
     /// Touched in turn
     #[arg(long)]
@@ -161,6 +171,8 @@ swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
 fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts
            bounds, pFabric: 1,000,000 data packets per second of processor time, 12 events
            for each and its ACK, 200 bytes kept of a flow
+           --curve  what an event costs in runs of 100,000 to 100,000,000 events
+                    bound: within 20 % of the mean
 load       throughput of afar load kv against redis-benchmark and memcaslap, same server
            bound: at least theirs
 flash      latency     4 KiB reads of afar serve one at a time against a bare echo

@@ -8,7 +8,7 @@
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
 //! load client is in the way, `flash` what a disk over the network costs, `fabric` how fast the
-//! simulated network is. `process`, `far`,
+//! simulated network is and `curve` that this is so for runs of any length. `process`, `far`,
 //! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
 //! keys; `stats`, `report` and `progress` tell it.
 //!
@@ -22,6 +22,7 @@
 //! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
 
 mod context;
+mod curve;
 mod delay;
 mod fabric;
 mod failure;
@@ -92,7 +93,10 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Flash(flags) => {
             benchmark(&flags.common, |context| flash::run(context, &flags.parts))
         }
-        Command::Fabric(flags) => benchmark(flags, fabric::run),
+        Command::Fabric(flags) => {
+            let run = if flags.curve { curve::run } else { fabric::run };
+            benchmark(&flags.common, run)
+        }
         Command::Policies(flags) => benchmark(flags, policies::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Touch(flags) => {
