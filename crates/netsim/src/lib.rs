@@ -38,19 +38,23 @@ mod catalog;
 mod protocol;
 mod sim;
 mod summary;
+mod trace;
 
 pub use catalog::{Description, Transport};
 pub use error::SimError;
 pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
 pub use flow::{Flow, FlowRecord, Frame};
 pub use ideal::Ideal;
-pub use net::Samples;
+pub use net::{PortInterval, PortSeries, Samples};
+pub use packet::Kind as PacketKind;
 pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
 pub use sim::{
-    Outcome, Progress, Watch, simulate, simulate_sampled, simulate_stranded, simulate_watched,
+    Observe, Observed, Outcome, Progress, Watch, simulate, simulate_observed, simulate_sampled,
+    simulate_stranded, simulate_watched,
 };
 pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};
+pub use trace::{Fate, Hop, Trace, TracedPacket};
 pub use transport::{FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};

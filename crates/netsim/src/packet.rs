@@ -4,7 +4,7 @@ use crate::net::Net;
 
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Payload of its flow.
     Data,
     /// The receiver's word on what it has.

@@ -6,9 +6,10 @@ use crate::error::SimError;
 use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats};
 use crate::flow::{Flow, FlowRecord};
-use crate::net::{Net, Sampler, Samples};
+use crate::net::{Keeper, Looker, Net, PortSeries, Sampler, Samples};
 use crate::protocol::Protocol;
 use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
+use crate::trace::{Trace, Tracer};
 use crate::transport::{Datagrams, Ends, Fastpass, Homa, Ndp, PFabric, Phost, Tcp};
 
 /// How long no flow may move on before a run is given up.
@@ -90,10 +91,11 @@ pub fn simulate_sampled(
     if samples.every.is_zero() {
         return Err(SimError::Unending);
     }
-    let mut net = Net::new(fabric, flows, order(protocol))?;
-    net.samples = Some(Sampler::new(samples));
+    let looker = Looker { sampler: Some(Sampler::new(samples)), ..Looker::default() };
+    let net = Net::new(fabric, flows, order(protocol))?.told_to(looker);
     let watched = Watched { net, watch: &mut |_| true };
-    let (outcome, queued_bytes) = run_protocol(watched, fabric, protocol)?;
+    let (outcome, looker) = run_protocol(watched, fabric, protocol)?;
+    let queued_bytes = looker.sampler.map_or_else(Vec::new, |sampler| sampler.queued_bytes);
     Ok((outcome.complete()?, queued_bytes))
 }
 
@@ -123,6 +125,58 @@ pub fn simulate_watched(
     run_protocol(Watched { net, watch }, fabric, protocol).map(|(outcome, _)| outcome)
 }
 
+/// What to keep of a run beside its outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Observe {
+    /// What each port does in intervals of this, or longer ones if there are many.
+    pub every: Option<Duration>,
+    /// What becomes of so many packets, the first ones.
+    pub packets: Option<u32>,
+}
+
+/// What was kept of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// If it was wanted.
+    pub ports: Option<PortSeries>,
+    /// If it was wanted.
+    pub trace: Option<Trace>,
+}
+
+/// As [`simulate_watched`], with more than the outcome.
+///
+/// # Errors
+/// As [`simulate_watched`], and if intervals are no time.
+pub fn simulate_observed(
+    fabric: &Fabric,
+    protocol: Protocol,
+    flows: &[Flow],
+    observe: Observe,
+    watch: Watch<'_>,
+) -> Result<Observed, SimError> {
+    if observe.every.is_some_and(Duration::is_zero) {
+        return Err(SimError::Unending);
+    }
+    let mut net = Net::new(fabric, flows, order(protocol))?;
+    if observe != Observe::default() {
+        let from = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+        let count = fabric.topology.links().len();
+        net = net.told_to(Looker {
+            sampler: None,
+            keeper: observe.every.map(|every| Keeper::new(from, every, count)),
+            tracer: observe.packets.map(Tracer::new),
+        });
+    }
+    let (outcome, looker) = run_protocol(Watched { net, watch }, fabric, protocol)?;
+    Ok(Observed {
+        outcome,
+        ports: looker.keeper.map(|keeper| keeper.series),
+        trace: looker.tracer.map(|tracer| tracer.trace),
+    })
+}
+
 const fn order(protocol: Protocol) -> Order {
     match protocol {
         Protocol::AsPublished2016(_) => Order::Heap,
@@ -134,7 +188,7 @@ fn run_protocol(
     net: Watched<'_, '_>,
     fabric: &Fabric,
     protocol: Protocol,
-) -> Result<(Outcome, Vec<u64>), SimError> {
+) -> Result<(Outcome, Looker), SimError> {
     let count = net.net.flows.len();
     let hosts = fabric.topology.host_count();
     let arbiter = || fabric.topology.arbiter().ok_or(SimError::NoArbiter);
@@ -163,10 +217,7 @@ struct Watched<'a, 'w> {
     watch: Watch<'w>,
 }
 
-fn run<T: Ends>(
-    watched: Watched<'_, '_>,
-    mut transport: T,
-) -> Result<(Outcome, Vec<u64>), SimError> {
+fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, Looker), SimError> {
     let Watched { mut net, watch } = watched;
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
@@ -189,13 +240,14 @@ fn run<T: Ends>(
             serve_called(&mut net, &mut transport);
             continue;
         }
-        net.look_until(at);
         net.set_now(at);
         taken += 1;
         if taken.is_multiple_of(LOOK_EVERY) {
             look(&net, taken, watch)?;
         }
-        match net.events.take() {
+        let what = net.events.take();
+        net.look(at, what);
+        match what {
             Some(What::Pass { port, packet }) => net.pass(port, packet),
             Some(What::Serve { port }) => serve(&mut net, &mut transport, port),
             Some(What::Arrive { port, packet }) => {
@@ -216,7 +268,7 @@ fn run<T: Ends>(
         net.check();
     }
     transport.silence(&mut net);
-    let queued_bytes = net.samples.take().map_or_else(Vec::new, |sampler| sampler.queued_bytes);
+    let looker = net.last_look();
     let outcome = Outcome {
         end: net.now(),
         event_count: taken,
@@ -224,7 +276,7 @@ fn run<T: Ends>(
         ports: net.port_stats(),
         records: net.records,
     };
-    Ok((outcome, queued_bytes))
+    Ok((outcome, looker))
 }
 
 /// Serves the ports that were called at this instant.

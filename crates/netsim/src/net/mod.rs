@@ -9,8 +9,10 @@
 //!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
 
 mod call;
+mod look;
 mod published;
 mod sample;
+mod series;
 mod trim;
 
 use measure::{Duration, Instant};
@@ -26,8 +28,11 @@ use crate::queue::Discipline;
 use crate::stale::StaleMarks;
 use crate::topology::{Node, Topology};
 
+pub(crate) use look::Looker;
 pub(crate) use sample::Sampler;
 pub use sample::Samples;
+pub(crate) use series::Keeper;
+pub use series::{PortInterval, PortSeries};
 
 /// Bytes by where they are; only debug builds look at them.
 #[derive(Debug, Default)]
@@ -76,7 +81,9 @@ pub(crate) struct Net<'a> {
     pub(crate) received_packets: u64,
     /// When a flow last moved on.
     pub(crate) progress_at: Instant,
-    pub(crate) samples: Option<Sampler>,
+    looker: Option<Box<Looker>>,
+    /// Whether sending is more than to wait at a port.
+    is_special: bool,
     #[cfg(test)]
     pub(crate) losses: Option<std::rc::Rc<std::cell::RefCell<Losses>>>,
 }
@@ -119,7 +126,8 @@ impl<'a> Net<'a> {
             delivered_packets: 0,
             received_packets: 0,
             progress_at: Instant::ZERO,
-            samples: None,
+            looker: None,
+            is_special: order == Order::Heap,
             #[cfg(test)]
             losses: None,
         })
@@ -184,10 +192,8 @@ impl<'a> Net<'a> {
         }
         self.ledger.sent += u64::from(packet.bytes);
         let index = self.packets.put(packet);
-        if self.order == Order::Heap {
-            self.ledger.flying += u64::from(packet.bytes);
-            let what = What::Queue { port: host, packet: index };
-            self.events.add_published(self.now, self.now_sum, what);
+        if self.is_special {
+            self.send_special(host, index);
         } else {
             self.enqueue(host, index);
         }
@@ -426,6 +432,7 @@ impl<'a> Net<'a> {
 
     /// Drops a packet that does not wait anywhere.
     fn discard(&mut self, index: u32, packet: u32) {
+        self.look_at_drop(index, packet);
         let victim = self.packets.take(packet);
         self.ports[index as usize].stats.dropped_packets += 1;
         self.free_mark(&victim);

@@ -2,7 +2,7 @@
 
 use measure::{Duration, Instant};
 
-use super::Net;
+use crate::port::Port;
 
 /// Which queue to look at, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +25,13 @@ impl Sampler {
     pub(crate) const fn new(samples: Samples) -> Self {
         Self { samples, next: Instant::ZERO, queued_bytes: Vec::new() }
     }
-}
 
-impl Net<'_> {
     /// Looks at the queue as it was until `at`, when something happens.
-    pub(crate) fn look_until(&mut self, at: Instant) {
-        let Some(sampler) = &mut self.samples else { return };
-        let queued_bytes = self.ports[sampler.samples.link as usize].queued_bytes;
-        while sampler.next < at {
-            sampler.queued_bytes.push(queued_bytes);
-            sampler.next = sampler.next + sampler.samples.every;
+    pub(super) fn look_until(&mut self, at: Instant, ports: &[Port]) {
+        let queued_bytes = ports[self.samples.link as usize].queued_bytes;
+        while self.next < at {
+            self.queued_bytes.push(queued_bytes);
+            self.next = self.next + self.samples.every;
         }
     }
 }

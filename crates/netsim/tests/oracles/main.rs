@@ -4,6 +4,7 @@ mod alone;
 mod chance;
 mod dctcp;
 mod fastpass;
+mod observed;
 mod papers;
 mod queueing;
 mod support;
