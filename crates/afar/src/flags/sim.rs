@@ -1,6 +1,6 @@
 //! Flags of `afar sim`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -27,8 +27,9 @@ pub(crate) struct SimFlags {
     #[command(flatten)]
     pub(crate) knobs: KnobFlags,
 
-    /// Directory for everything: result.json, flows.csv, flows.parquet; created if missing. Of
-    /// many runs table.csv, slowdown.svg and the runs [default: FILE with the ending .sim]
+    /// Directory for everything: result.json, flows.csv, flows.parquet, ports.csv, ports.parquet,
+    /// shares.csv, run.svg; created if missing. Of many runs table.csv, slowdown.svg and the runs
+    /// [default: FILE with the ending .sim]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
@@ -48,6 +49,36 @@ pub(crate) struct SimFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) delay_profile: Option<PathBuf>,
 
+    /// Write what each port did in each interval (knob every): queue at its end, deepest queue,
+    /// bytes sent, packets dropped; Parquet if the name ends so, else CSV; intervals in which
+    /// nothing was are left out
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ports: Option<PathBuf>,
+
+    /// Write quantiles of completion time and slowdown by size, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cdf: Option<PathBuf>,
+
+    /// Draw queues over time by port, drops over time, and distributions of slowdown and
+    /// completion time by size
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write packets as they leave and reach hosts for Wireshark (pcapng, the network's time to the
+    /// nanosecond); headers are made up from flows, as the comment of the file says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+
+    /// The most packets of --pcap, the first that are sent; one takes 250 bytes of memory and of
+    /// the file
+    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=PCAP_PACKETS_MAX))]
+    pub(crate) pcap_packets: u32,
+
+    /// Write a page to step through a small run packet by packet, for any browser, without network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) steps: Option<PathBuf>,
+
     /// Runs at once, where the file has lists [default: as many as there are processors]
     #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
@@ -55,6 +86,24 @@ pub(crate) struct SimFlags {
     /// No live line, no table; the files are written
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// 2.5 GB.
+const PCAP_PACKETS_MAX: i64 = 10_000_000;
+
+impl SimFlags {
+    /// What says nothing of many runs.
+    pub(crate) fn of_one_run(&self) -> [(Option<&Path>, &'static str); 7] {
+        [
+            (self.parquet.as_deref(), "--parquet"),
+            (self.delay_profile.as_deref(), "--delay-profile"),
+            (self.ports.as_deref(), "--ports"),
+            (self.cdf.as_deref(), "--cdf"),
+            (self.svg.as_deref(), "--svg"),
+            (self.pcap.as_deref(), "--pcap"),
+            (self.steps.as_deref(), "--steps"),
+        ]
+    }
 }
 
 const NOTES: &str = "\

@@ -71,11 +71,8 @@ impl Figures {
         let deepest = (0..links.len()).max_by_key(|index| {
             (outcome.ports[*index].queued_bytes_max, std::cmp::Reverse(*index))
         });
-        let name = |index: Option<usize>| {
-            index.map_or_else(String::new, |index| {
-                format!("{} to {}", node(links[index].from), node(links[index].to))
-            })
-        };
+        let name =
+            |index: Option<usize>| index.map_or_else(String::new, |index| link_name(fabric, index));
         let is_host = |index: usize| matches!(links[index].from, Node::Host(_));
         let dropped = |at_hosts: bool| {
             let ports = outcome.ports.iter().enumerate();
@@ -129,6 +126,12 @@ pub(crate) fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End)
         })
     };
     flows.iter().zip(&outcome.records).filter_map(row).collect()
+}
+
+/// How a link is called.
+pub(crate) fn link_name(fabric: &Fabric, index: usize) -> String {
+    let link = &fabric.topology.links()[index];
+    format!("{} to {}", node(link.from), node(link.to))
 }
 
 fn node(node: Node) -> String {

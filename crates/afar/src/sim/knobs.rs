@@ -69,7 +69,7 @@ impl Knob {
     }
 }
 
-pub(crate) const KNOBS: [Knob; 31] = [
+pub(crate) const KNOBS: [Knob; 32] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -208,6 +208,14 @@ pub(crate) const KNOBS: [Knob; 31] = [
     knob("speed", "FACTOR", Value("1"), "How much faster than recorded programs run", OWN)
         .of(BLADES),
     knob("seed", "NUMBER", Value("1"), "What everything that is drawn follows from", OWN),
+    knob(
+        "every",
+        "TIME",
+        Value("1us"),
+        "Intervals of --ports and --svg, in the network's time; of a run with more than there is \
+         memory for (2048, fewer with over 1024 ports) twice as long, or four times, and so on",
+        OWN,
+    ),
 ];
 
 /// The knob of a name.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! flags, FILE ─► Experiment ─► Settings ─► Setup ─► netsim ─► Figures ─► table, JSON, CSV, Parquet
+//!                          │                             └─► PortSeries ─► table, picture
 //!                          └─ many ─► sweep: threads, journal ─► table, CSV, picture
 //! ```
 
@@ -11,10 +12,16 @@ pub(crate) mod figures;
 pub(crate) mod knobs;
 mod list;
 pub(crate) mod many;
+mod outputs;
+mod panels;
+mod pcap;
 pub(crate) mod picture;
+mod ports;
 pub(crate) mod run;
 pub(crate) mod setting;
 pub(crate) mod setup;
+mod shares;
+mod steps;
 mod sweep;
 mod table;
 pub(crate) mod told;
@@ -22,22 +29,21 @@ mod topology;
 mod transport;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use measure::Instant;
+use measure::{Duration, Instant};
 use sys::event::Signals;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::flags::SimFlags;
 use crate::live::Line;
-use crate::output::Output;
 use crate::plan::PlanError;
 use crate::sweep::JournalError;
 use crate::terminal;
 
 use figures::{Figures, rows};
+use outputs::{Outputs, Results};
 use run::Looker;
 use setting::{Experiment, Settings};
 use setup::Setup;
@@ -95,19 +101,12 @@ pub(crate) fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     one(flags, &cells[0].settings)
 }
 
-/// Files of one run, opened before it.
-struct Outputs {
-    json: Vec<Output>,
-    csv: Vec<Output>,
-    profile: Option<Output>,
-    parquet: Vec<PathBuf>,
-    /// Whether something is written to standard output in place of the table.
-    is_answered: bool,
-}
-
 fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
-    let setup = Setup::new(settings)?;
+    let mut setup = Setup::new(settings)?;
+    let every = every(settings)?;
     let outputs = Outputs::open(flags)?;
+    setup.observe.every = outputs.want_ports().then_some(every);
+    setup.observe.packets = outputs.wanted_packets();
     let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SimError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let run = match (Looker { signals: &signals, line }).run(&setup) {
@@ -124,75 +123,30 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     };
     let Setup { fabric, flows, end, .. } = &setup;
     let figures = Figures::of(fabric, flows, &run.outcome, *end);
-    let record = crate::plan::json_text(&told::record(settings, &figures, run.cpu_ns));
+    let rows = rows(fabric, flows, &run.outcome, *end);
     let is_answered = outputs.is_answered;
-    outputs.write(&record, || rows(fabric, flows, &run.outcome, *end))?;
+    let title = told::title(settings, fabric.topology.host_count());
+    outputs.write(Results {
+        setup: &setup,
+        record: told::record(settings, &figures, run.cpu_ns),
+        title: title.clone(),
+        rows: &rows,
+        shares: &shares::of(&figures, &rows),
+        series: run.ports.as_ref(),
+        trace: run.trace.as_ref(),
+    })?;
     if !is_answered && !flags.quiet {
-        let title = told::title(settings, fabric.topology.host_count());
         terminal::answer(&told::text(&title, &figures, run.cpu_ns)).map_err(Failure::Stdout)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Outputs {
-    fn open(flags: &SimFlags) -> Result<Self, Failure> {
-        let mut json: Vec<PathBuf> = flags.json.iter().cloned().collect();
-        let mut csv: Vec<PathBuf> = flags.csv.iter().cloned().collect();
-        let mut parquet: Vec<PathBuf> = flags.parquet.iter().cloned().collect();
-        let profile = flags.delay_profile.as_deref();
-        let named = json.iter().chain(&csv).map(PathBuf::as_path).chain(profile);
-        let is_answered = named.into_iter().any(|path| path.as_os_str() == "-");
-        if let Some(directory) = &flags.output {
-            fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
-            json.push(directory.join("result.json"));
-            csv.push(directory.join("flows.csv"));
-            parquet.push(directory.join("flows.parquet"));
-        }
-        for path in &parquet {
-            // Written in one go later; that it can be is known now.
-            drop(Output::open(path)?);
-        }
-        let open = |paths: &[PathBuf]| paths.iter().map(|path| Output::open(path)).collect();
-        let opened: Result<Vec<Output>, Failure> = open(&json);
-        Ok(Self {
-            json: opened?,
-            csv: csv.iter().map(|path| Output::open(path)).collect::<Result<_, _>>()?,
-            profile: profile.map(Output::open).transpose()?,
-            parquet,
-            is_answered,
-        })
-    }
-
-    fn write(
-        self,
-        record: &str,
-        rows: impl FnOnce() -> Vec<records::FlowRow>,
-    ) -> Result<(), Failure> {
-        for output in self.json {
-            output.write(record)?;
-        }
-        if self.csv.is_empty() && self.parquet.is_empty() && self.profile.is_none() {
-            return Ok(());
-        }
-        let rows = rows();
-        if !self.csv.is_empty() {
-            let text = told::csv(&rows);
-            for output in self.csv {
-                output.write(&text)?;
-            }
-        }
-        for path in &self.parquet {
-            let unwritten = |source| Failure::Unwritten { path: path.clone(), source };
-            let file = fs::File::create(path).map_err(unwritten)?;
-            let notes = [("afar", env!("CARGO_PKG_VERSION"))];
-            let written = records::write_flows(file, &notes, &rows);
-            let written = written.map_err(|source| Failure::Record { path: path.clone(), source });
-            written?.flush().map_err(unwritten)?;
-        }
-        if let (Some(output), Some(profile)) = (self.profile, told::profile(&rows)) {
-            output.write(&profile.to_csv())?;
-        }
-        Ok(())
+/// How long intervals of ports are.
+fn every(settings: &Settings) -> Result<Duration, SimError> {
+    let every = crate::setting::delay(settings.text("every"));
+    match every.map_err(|error| settings.wrong("every", error))? {
+        Duration::ZERO => Err(settings.wrong("every", "intervals of no time; give 1us")),
+        every => Ok(every),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One simulation, with a line that tells how it goes, until it ends or Ctrl-C ends it.
 
-use netsim::{Outcome, Progress, simulate_watched};
+use netsim::{Observed, Outcome, PortSeries, Progress, Trace, simulate_observed};
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::event::Signals;
 
@@ -13,6 +13,9 @@ const PERIOD_NS: u64 = 500_000_000;
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
+    /// If they were asked for.
+    pub(crate) ports: Option<PortSeries>,
+    pub(crate) trace: Option<Trace>,
     pub(crate) cpu_ns: u64,
 }
 
@@ -51,8 +54,8 @@ impl Looker<'_> {
 /// # Errors
 /// If there is no result: flows that never finish are none.
 pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
-    let Run { outcome, cpu_ns } = run_stranded(setup, watch)?;
-    Ok(Run { outcome: outcome.complete()?, cpu_ns })
+    let run = run_stranded(setup, watch)?;
+    Ok(Run { outcome: run.outcome.complete()?, ..run })
 }
 
 /// As [`run`], but flows that never finish are left out of the result.
@@ -64,9 +67,10 @@ pub(crate) fn run_stranded(
     watch: netsim::Watch<'_>,
 ) -> Result<Run, netsim::SimError> {
     let before_ns = thread_ns();
-    let Setup { fabric, protocol, flows, .. } = setup;
-    let outcome = simulate_watched(fabric, *protocol, flows, watch)?;
-    Ok(Run { outcome, cpu_ns: thread_ns() - before_ns })
+    let Setup { fabric, protocol, flows, observe, .. } = setup;
+    let observed = simulate_observed(fabric, *protocol, flows, *observe, watch)?;
+    let Observed { outcome, ports, trace } = observed;
+    Ok(Run { outcome, ports, trace, cpu_ns: thread_ns() - before_ns })
 }
 
 fn text(progress: &Progress, flow_count: usize, elapsed_ns: u64) -> String {

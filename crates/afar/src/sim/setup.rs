@@ -4,7 +4,7 @@ use std::path::Path;
 
 use measure::{BitsPerSec, Bytes, Fraction};
 use netsim::traffic::{self, Poisson};
-use netsim::{Balance, End, Fabric, Flow, Protocol, Switching};
+use netsim::{Balance, End, Fabric, Flow, Observe, Protocol, Switching};
 use workload::{Sizes, SizesName};
 
 use super::SimError;
@@ -18,6 +18,8 @@ pub(crate) struct Setup {
     pub(crate) protocol: Protocol,
     pub(crate) flows: Vec<Flow>,
     pub(crate) end: End,
+    /// What is kept beside the outcome.
+    pub(crate) observe: Observe,
 }
 
 /// Flows of one run, if they are not in a list.
@@ -53,7 +55,7 @@ impl Setup {
                 flow.bytes = flow.bytes.div_ceil(payload).saturating_mul(payload);
             }
         }
-        Ok(Self { fabric, protocol, flows, end })
+        Ok(Self { fabric, protocol, flows, end, observe: Observe::default() })
     }
 }
 

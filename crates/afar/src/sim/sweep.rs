@@ -42,10 +42,8 @@ pub(super) fn sweep(
     experiment: &Experiment,
     cells: &[Cell],
 ) -> Result<ExitCode, Failure> {
-    for (given, name) in
-        [(flags.parquet.is_some(), "--parquet"), (flags.delay_profile.is_some(), "--delay-profile")]
-    {
-        if given {
+    for (path, name) in flags.of_one_run() {
+        if path.is_some() {
             let message = format!("it is for one run, and these are {}", cells.len());
             return Err(SimError::At { place: name.to_owned(), message }.into());
         }

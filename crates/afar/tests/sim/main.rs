@@ -2,6 +2,7 @@
 
 mod blades;
 mod loops;
+mod outputs;
 mod sweeps;
 
 use std::path::{Path, PathBuf};
