@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! record of faults, of block I/O ─► Transfer ─► node's own blade ─► cluster ─► hosts ─► Flow
+//!                                                   └─ distributions by pair ─┘
 //! ```
 //!
 //! A cluster of N nodes is N compute, N memory and N disk blades, each a host. Pages and sectors
@@ -22,6 +23,7 @@ use workload::Draw;
 
 use super::SimError;
 use super::blocks;
+use super::fitted::{self, Pair};
 use super::setting::Settings;
 
 const PAGE_BYTES: u64 = 4096;
@@ -55,36 +57,82 @@ pub(super) struct Transfer {
 /// # Errors
 /// If a record cannot be read, or clusters do not fit.
 pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
-    let records = records(settings)?;
-    let nodes = settings.number("nodes", 1, NODES_MAX)?;
-    let clusters = clusters(settings, fabric, nodes)?;
-    let batch: Duration = crate::setting::delay(settings.text("batch"))
-        .map_err(|error| settings.wrong("batch", error))?;
-    let speed = speed(settings)?;
-    let mut draw = Draw::new(settings.value("seed")?);
-    let mut flows = Vec::new();
-    for hosts in &clusters {
-        for node in 0..nodes {
-            let record = &records[node as usize % records.len()];
-            let length = record.last().map_or(0, |last| last.at_ps) + 1;
-            let shift = draw.below(length);
-            let blades = Blades { hosts, nodes, node };
-            let at = |at_ps: u64| (at_ps + shift) % length;
-            let mut moved: Vec<Flow> = record
-                .iter()
-                .map(|transfer| blades.flow(transfer, faster(at(transfer.at_ps), speed)))
-                .collect();
-            moved.sort_by_key(|flow| flow.start);
-            flows.append(&mut together(moved, batch));
-        }
-    }
+    let replay = Replay {
+        records: records(settings)?,
+        nodes: settings.number("nodes", 1, NODES_MAX)?,
+        batch: crate::setting::delay(settings.text("batch"))
+            .map_err(|error| settings.wrong("batch", error))?,
+        speed: speed(settings)?,
+    };
+    let clusters = clusters(settings, fabric, replay.nodes)?;
+    let count = settings.number("flows", 1, u32::MAX)? as usize;
+    let seed = settings.value("seed")?;
+    let words = [("recorded", false), ("fitted", true)];
+    let mut flows = match settings.choice("replay", &words)? {
+        true => fitted::flows(&replay.fit(), &clusters, count, seed),
+        false => replay.recorded(&clusters, seed),
+    };
     flows.sort_by_key(|flow| (flow.start, flow.src, flow.dst));
-    flows.truncate(settings.number("flows", 1, u32::MAX)? as usize);
+    flows.truncate(count);
     let first = flows.first().map_or(Instant::ZERO, |flow| flow.start);
     for flow in &mut flows {
         flow.start = Instant::ZERO.saturating_add(flow.start.saturating_since(first));
     }
     Ok(flows)
+}
+
+/// Records, and how nodes take them.
+struct Replay {
+    records: Vec<Vec<Transfer>>,
+    nodes: u32,
+    batch: Duration,
+    speed: f64,
+}
+
+impl Replay {
+    /// What every node of every cluster moved, each from somewhere else in its record on.
+    fn recorded(&self, clusters: &[Vec<u32>], seed: u64) -> Vec<Flow> {
+        let mut draw = Draw::new(seed);
+        let mut flows = Vec::new();
+        for hosts in clusters {
+            for node in 0..self.nodes {
+                let shift = draw.below(self.length_ps(node));
+                flows.append(&mut self.of_node(hosts, node, shift));
+            }
+        }
+        flows
+    }
+
+    /// Distributions of what the pairs of blades of one cluster moved.
+    fn fit(&self) -> Vec<Pair> {
+        let blades: Vec<u32> = (0..3 * self.nodes).collect();
+        let of = |node| {
+            let length = faster(self.length_ps(node), self.speed).saturating_since(Instant::ZERO);
+            // No two nodes have a pair of blades in common.
+            fitted::pairs(&self.of_node(&blades, node, 0), length)
+        };
+        (0..self.nodes).flat_map(of).collect()
+    }
+
+    fn record(&self, node: u32) -> &[Transfer] {
+        &self.records[node as usize % self.records.len()]
+    }
+
+    fn length_ps(&self, node: u32) -> u64 {
+        self.record(node).last().map_or(0, |last| last.at_ps) + 1
+    }
+
+    /// In order of time.
+    fn of_node(&self, hosts: &[u32], node: u32, shift: u64) -> Vec<Flow> {
+        let blades = Blades { hosts, nodes: self.nodes, node };
+        let length = self.length_ps(node);
+        let at = |at_ps: u64| (at_ps + shift) % length;
+        let flow =
+            |transfer: &Transfer| blades.flow(transfer, faster(at(transfer.at_ps), self.speed));
+        let mut moved: Vec<Flow> = self.record(node).iter().map(flow).collect();
+        moved.sort_by_key(|flow| flow.start);
+        together(moved, self.batch)
+    }
 }
 
 /// One node of a cluster, and the hosts its blades are: compute, memory, disk.

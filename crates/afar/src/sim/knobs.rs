@@ -69,7 +69,7 @@ impl Knob {
     }
 }
 
-pub(crate) const KNOBS: [Knob; 32] = [
+pub(crate) const KNOBS: [Knob; 33] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -194,6 +194,16 @@ pub(crate) const KNOBS: [Knob; 32] = [
         "NAME",
         Value("rack"),
         "Where a cluster's blades are: rack (at one switch) or datacenter (anywhere)",
+        GAO,
+    )
+    .of(BLADES),
+    knob(
+        "replay",
+        "HOW",
+        Value("recorded"),
+        "What blades send: recorded (each node the flows of its record, from somewhere in it on) \
+         or fitted (each pair of blades draws sizes and gaps of its own from the distributions of \
+         that pair in the record)",
         GAO,
     )
     .of(BLADES),

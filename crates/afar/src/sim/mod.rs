@@ -9,6 +9,7 @@
 mod blades;
 mod blocks;
 pub(crate) mod figures;
+mod fitted;
 pub(crate) mod knobs;
 mod list;
 pub(crate) mod many;

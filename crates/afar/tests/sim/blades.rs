@@ -68,6 +68,41 @@ fn what_programs_asked_of_memory_and_disks_becomes_flows_between_blades() {
     assert_eq!(bytes(&batched), bytes(&rack));
 }
 
+/// Fitted flows have the rate of the record and its sizes, in as many clusters as fit.
+#[test]
+fn fitted_traffic_is_like_the_record() {
+    let faults = record("fitted.parquet", 4000);
+    let blades = ["--traffic", "blades", "--faults", &faults, "--nodes", "4", "--batch", "3us"];
+    let network = ["--csv", "-", "--flows", "20000"];
+    let flows = |more: &[&str]| -> Vec<Vec<u64>> {
+        let rows = answer(&[&blades[..], &network, more].concat());
+        let number = |cell: &str| cell.parse().expect("a number");
+        let row = |row: &str| row.split(',').take(4).map(number).collect();
+        rows.lines().skip(1).map(row).collect()
+    };
+    let (recorded, fitted) = (flows(&[]), flows(&["--replay", "fitted"]));
+    let rate = |flows: &[Vec<u64>]| {
+        let last = flows.last().expect("flows")[0];
+        flows.len() as f64 / last as f64
+    };
+    assert!((rate(&fitted) / rate(&recorded) - 1.0).abs() < 0.05, "flows per time");
+    let share = |flows: &[Vec<u64>], bytes: u64| {
+        flows.iter().filter(|flow| flow[3] == bytes).count() as f64 / flows.len() as f64
+    };
+    for bytes in [4096, 8192] {
+        let (one, other) = (share(&recorded, bytes), share(&fitted, bytes));
+        assert!((one - other).abs() < 0.02, "{bytes}: {one}, fitted {other}");
+    }
+    assert!(fitted.iter().all(|flow| flow[1] / 16 == flow[2] / 16), "clusters are in racks");
+    let racks: std::collections::BTreeSet<u64> = fitted.iter().map(|flow| flow[1] / 16).collect();
+    assert_eq!(racks.len(), 9);
+    assert_eq!(fitted, flows(&["--replay", "fitted"]));
+    refused(
+        &["--traffic", "blades", "--faults", &faults, "--replay", "x"],
+        "--replay: there is no",
+    );
+}
+
 #[test]
 fn disks_are_read_and_written_as_blkparse_has_it() {
     let trace = "  0,0    0        1     0.000000000  4711  Q   R 8 + 8 [afar]\n\
