@@ -85,10 +85,7 @@ impl Outputs {
             shares: open(&shares)?,
             picture: open(&picture)?,
             profile: profile.map(Output::open).transpose()?,
-            capture: match flags.pcap.as_deref() {
-                Some(path) => Some((Output::open(path)?, path.display().to_string())),
-                None => None,
-            },
+            capture: capture(flags.pcap.as_deref())?,
             capture_max: flags.pcap_packets,
             steps: flags.steps.as_deref().map(Output::open).transpose()?,
             is_answered,
@@ -164,6 +161,16 @@ impl Outputs {
         }
         Ok(())
     }
+}
+
+/// A capture is not text.
+fn capture(path: Option<&Path>) -> Result<Option<(Output, String)>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    if path.as_os_str() == "-" {
+        let message = "a capture is not for standard output; name a file".to_owned();
+        return Err(SimError::At { place: "--pcap".to_owned(), message }.into());
+    }
+    Ok(Some((Output::open(path)?, path.display().to_string())))
 }
 
 impl Table {

@@ -203,6 +203,7 @@ fn what_is_too_much_or_says_nothing_is_refused() {
     let page = path("large.html");
     refused(&["--steps", &page], "--steps: ");
     refused(&["--steps", &page], "packets were sent, and a page shows at most 5000; give fewer");
+    refused(&["--pcap", "-"], "--pcap: a capture is not for standard output");
     refused(&["--every", "0"], "--every: intervals of no time");
     let many = file("many.toml", "load = [\"20%\", \"30%\"]\nflows = 10\n");
     for flag in ["--ports", "--cdf", "--svg", "--pcap", "--steps"] {
