@@ -99,6 +99,21 @@ impl Experiment {
         })
     }
 
+    /// A program of afar's own, that prints how long it took.
+    pub(super) fn of_workload(words: &[&str], local: &str, repetitions: u32) -> Self {
+        let command = ["afar", "workload"].iter().chain(words);
+        let metric = regex::Regex::new(": ([0-9.]+) s").ok();
+        Self {
+            command: command.map(|word| (*word).to_owned()).collect(),
+            local: local.to_owned(),
+            metric,
+            repetitions,
+            rounds: 1,
+            agree: 0.05,
+            settings: Settings::default(),
+        }
+    }
+
     /// The network with the traffic of a record.
     pub(super) fn network(&self, record: &Path) -> Settings {
         self.settings.clone().with("faults", &record.display().to_string())

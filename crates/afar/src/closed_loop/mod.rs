@@ -9,14 +9,16 @@
 //! network that is idle, and with those of one that carries the program's own traffic.
 
 mod experiment;
+mod fed;
 mod program;
 mod told;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use measure::{Bytes, DelayProfile, Duration};
+use records::FlowRow;
 use sys::event::Signals;
 
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -24,11 +26,15 @@ use crate::flags::LoopFlags;
 use crate::live::Line;
 use crate::output::Output;
 use crate::sim::run::run_stranded;
+use crate::sim::setting::Settings;
 use crate::sim::setup::Setup;
 use crate::sim::{SIGINT, SIGTERM, SimError};
 use crate::terminal;
 
 use experiment::Experiment;
+#[cfg(test)]
+pub(crate) use fed::Zero as FedZero;
+pub(crate) use fed::{Fed, Feeder, Round as FedRound};
 use program::Programs;
 
 /// Why there is no loop.
@@ -54,7 +60,7 @@ impl LoopError {
 
 /// Nothing more is wanted, or something went wrong.
 #[derive(Debug)]
-enum Stopped {
+pub(crate) enum Stopped {
     Interrupted,
     Error(LoopError),
 }
@@ -173,29 +179,13 @@ impl Turning<'_> {
     /// `idle`.
     fn simulate(
         &self,
-        record: &std::path::Path,
+        record: &Path,
         name: &str,
         idle: bool,
     ) -> Result<(DelayProfile, f64), Stopped> {
         let settings = self.programs.experiment.network(record);
-        let setup = Setup::new(&settings)?;
-        let watched = run_stranded(&setup, &mut |_| self.programs.signals.next().is_none());
-        let outcome = match watched.and_then(|run| run.outcome.complete()) {
-            Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
-            outcome => outcome.map_err(SimError::from)?,
-        };
-        let Setup { fabric, flows, end, .. } = &setup;
-        let mut rows = crate::sim::figures::rows(fabric, flows, &outcome, *end);
-        let slowdown = rows.iter().map(|row| row.slowdown).sum::<f64>() / rows.len() as f64;
-        if idle {
-            rows.iter_mut().for_each(|row| row.completion_ps = row.ideal_ps);
-        }
-        let profile = crate::sim::told::profile(&rows)
-            .ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
-        let path = self.path(&format!("{name}.csv"));
-        fs::write(&path, profile.to_csv())
-            .map_err(|source| LoopError::from(SimError::Unreadable { path, source }))?;
-        Ok((profile, slowdown))
+        let traffic = Traffic::simulate(&settings, self.programs.signals)?;
+        Ok((traffic.keep(&self.path(&format!("{name}.csv")), idle)?, traffic.slowdown()))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -206,6 +196,40 @@ impl Turning<'_> {
         if let Some(line) = &mut self.line {
             line.draw(&format!("afar loop  {what}"));
         }
+    }
+}
+
+/// What came of a program's traffic.
+pub(crate) struct Traffic(Vec<FlowRow>);
+
+impl Traffic {
+    /// Simulates it.
+    fn simulate(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
+        let setup = Setup::new(settings)?;
+        let watched = run_stranded(&setup, &mut |_| signals.next().is_none());
+        let outcome = match watched.and_then(|run| run.outcome.complete()) {
+            Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
+            outcome => outcome.map_err(SimError::from)?,
+        };
+        let Setup { fabric, flows, end, .. } = &setup;
+        Ok(Self(crate::sim::figures::rows(fabric, flows, &outcome, *end)))
+    }
+
+    fn slowdown(&self) -> f64 {
+        self.0.iter().map(|row| row.slowdown).sum::<f64>() / self.0.len() as f64
+    }
+
+    /// Keeps its times as a profile; those alone in the network if `idle`.
+    fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
+        let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
+        let profile = match idle {
+            true => crate::sim::told::profile(&self.0.iter().map(alone).collect::<Vec<_>>()),
+            false => crate::sim::told::profile(&self.0),
+        };
+        let profile = profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
+        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
+        fs::write(path, profile.to_csv()).map_err(unwritten)?;
+        Ok(profile)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use measure::Run;
+use measure::{Run, RunResults};
 use sys::event::Signals;
 
 use super::experiment::Experiment;
@@ -28,6 +28,8 @@ pub(super) struct Ran {
     /// The middle one of its repetitions.
     pub(super) seconds: f64,
     pub(super) fetch_count: u64,
+    /// Pages by wall time, of the last of them.
+    pub(super) fetch_per_sec: f64,
     /// Its page faults in the last of them.
     pub(super) record: PathBuf,
 }
@@ -50,17 +52,18 @@ impl Programs<'_> {
     pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
-        let mut fetch_count = 0;
+        let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
         for _ in 0..self.experiment.repetitions {
-            let (seconds, count) = self.once(profile, &record)?;
+            let (seconds, results) = self.once(profile, &record)?;
             times.push(seconds);
-            fetch_count = count;
+            fetch_count = results.faults.fetch_count;
+            fetch_per_sec = fetch_count as f64 * 1e9 / results.elapsed_ns.max(1) as f64;
         }
         times.sort_by(f64::total_cmp);
-        Ok(Ran { seconds: times[times.len() / 2], fetch_count, record })
+        Ok(Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record })
     }
 
-    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, u64), Stopped> {
+    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, RunResults), Stopped> {
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
         let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
         let mut command = Command::new(&afar);
@@ -108,6 +111,6 @@ impl Programs<'_> {
             found.filter(|seconds: &f64| *seconds > 0.0).ok_or_else(missing)
         });
         let seconds = own.transpose()?.unwrap_or(results.elapsed_ns as f64 / 1e9);
-        Ok((seconds, results.faults.fetch_count))
+        Ok((seconds, results))
     }
 }

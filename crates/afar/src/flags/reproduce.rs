@@ -7,7 +7,8 @@ use measure::{Duration, Fraction};
 
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
-/// Figures of Gao et al. are simulated, as afar sim does. For those of Guz et al. the drive of the
+/// Figures of Gao et al. are simulated, as afar sim does; for Fig. 8 programs run under what comes
+/// of that, as afar run does. For those of Guz et al. the drive of the
 /// paper is emulated, with as large a share of its throughput as this machine can serve. It is
 /// loaded in this process (local), and through a target on loopback ports that the command starts
 /// and ends itself: over NVMe/TCP and over iSCSI.
@@ -62,6 +63,9 @@ Example: afar reproduce guz-fig7 --quick";
 pub(crate) enum FigureName {
     /// Gao et al. 2016, Fig. 7: slowdown of flows between blades by transport
     GaoFig7,
+    /// Gao et al. 2016, Fig. 8: programs under the completion times of their own traffic, with and
+    /// without queueing
+    GaoFig8,
     /// Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes
     GuzFig2,
     /// Guz et al. 2017, Fig. 3: processors of the host in use at every mix of reads and writes

@@ -3,7 +3,7 @@
 //! ```text
 //! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, three ways) ─► guz::figN
 //!                            table, verdicts, picture, record ◄─ Report ◄── points ──┤
-//! flags ─► sim::Settings ─► netsim on all processors ──────────────────► gao::figN ──┘
+//! flags ─► sim::Settings ─► netsim on all processors, closed_loop ─────► gao::figN ──┘
 //! ```
 //!
 //! A figure measures points and then computes everything else from them, so that tests can do the
@@ -29,6 +29,7 @@ use flash::load::LoadError;
 use measure::Duration;
 use serde_json::{Value, json};
 
+use crate::closed_loop::LoopError;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::flags::{FigureName, ReproduceFlags};
 use crate::output::Output;
@@ -65,6 +66,8 @@ pub(crate) enum ReproduceError {
     #[error(transparent)]
     Sim(#[from] SimError),
     #[error(transparent)]
+    Loop(#[from] LoopError),
+    #[error(transparent)]
     System(#[from] sys::Error),
 }
 
@@ -96,6 +99,7 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let session = || Session::new(name.clone(), flags.quiet);
     let measured = match flags.figure {
         FigureName::GaoFig7 => gao::fig7::run(flags),
+        FigureName::GaoFig8 => gao::fig8::run(flags),
         FigureName::KlimovicFig3 => klimovic::fig3::run(session()?, flags),
         _ => on_bed(session()?, flags),
     }?;
@@ -143,7 +147,7 @@ fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, 
         FigureName::GuzFig8 => guz::fig8::run(&mut bed),
         FigureName::KlimovicSharing => klimovic::sharing::run(&mut bed),
         // Have no drive.
-        FigureName::KlimovicFig3 | FigureName::GaoFig7 => Ok(None),
+        FigureName::KlimovicFig3 | FigureName::GaoFig7 | FigureName::GaoFig8 => Ok(None),
     }?;
     bed.session.end_line();
     Ok(report.map(|report| Measured {

@@ -38,6 +38,43 @@ fn delays_and_traffic_come_to_agree() {
     assert!(profile.starts_with("bytes,microseconds\n4096,"), "{profile}");
 }
 
+/// What comes of it depends on this machine; that all of it is there does not.
+#[test]
+fn figure_8_of_gao_et_al() {
+    let directory = scratch("fig8");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
+    command.args(["reproduce", "gao-fig8", "--quick", "--json", "-", "-o"]).arg(&directory);
+    let output = command.output().expect("the afar binary was built with this test");
+    let said = text(&output.stderr);
+    if said.contains("exit status: 3") {
+        skip(&said);
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let points = record["points"].as_array().expect("a list");
+    assert_eq!((points.len(), record["verdicts"].as_array().map(Vec::len)), (16, Some(8)));
+    let us = |point: &Value| point["page_mean_us"].as_f64().expect("a time");
+    for point in points {
+        let alone = us(&point["idle"]);
+        // Three packets with 4096 B alone, at most two links of four times the rate in between.
+        let (low, high) = match (point["rate"].as_str(), point["scale"].as_str()) {
+            (Some("40Gbps"), Some("rack")) => (1.07, 1.08),
+            (Some("100Gbps"), Some("rack")) => (0.56, 0.57),
+            (Some("40Gbps"), _) => (1.07, 1.91),
+            _ => (0.56, 1.40),
+        };
+        assert!((low..=high).contains(&alone), "{point}");
+        let rounds = point["rounds"].as_array().expect("a list");
+        assert!(
+            !rounds.is_empty() && rounds.iter().all(|round| us(round) >= alone * 0.97),
+            "{point}"
+        );
+    }
+    let picture = read(&directory.join("gao-fig8.svg"));
+    assert!(picture.contains("100Gbps rack") && !picture.contains("NaN"));
+}
+
 #[test]
 fn what_is_no_experiment_is_refused() {
     let refused = |name: &str, text_of: &str, wanted: &str| {
