@@ -60,12 +60,14 @@ const NOTES: &str = r#"Example of a file:
   local = ["25%", "50%"]
   rtt = ["2us", "5us", "10us"]
 
-{port} is a free port and {dir} a directory of the run's own. Without load the command is the whole
-workload. Without metric it is the wall time, afar's own start left out; metric.pattern is a regular
-expression with one group. [matrix] may have engine, local, rtt, bandwidth, policy, prefetch, link
-and profile. [find] sets engine, local, rtt and bandwidth where --find holds them, and local_steps,
-rtt_steps and bandwidth_steps, from the most to the least generous. A run during which other guests
-of the machine took more than stolen_max (default "5%") of the processor time it wanted is repeated
-up to twice, and the least disturbed kept.
+{port} is a free port, {dir} a directory of the run's own and {afar} the path of this afar. Without
+load the command is the whole workload. Without metric it is the wall time, afar's own start left
+out; metric.pattern is a regular expression with one group; metric.further keeps numbers beside it,
+by pointers into JSON. allow_below_floor = true runs delays shorter than a fault here, too. [matrix]
+may have engine, local, rtt, bandwidth, policy, prefetch, link and profile. [find] sets engine,
+local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
+from the most to the least generous. A run during which other guests of the machine took more than
+stolen_max (default "5%") of the processor time it wanted is repeated up to twice, and the least
+disturbed kept.
 
 Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;

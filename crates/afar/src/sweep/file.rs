@@ -40,6 +40,9 @@ pub(crate) struct Sweep {
     /// A run that lost more of its processor time to other guests of the machine is repeated.
     #[serde(default = "five_percent")]
     stolen_max: String,
+    /// Whether to run cells whose delay is shorter than a fault on this machine.
+    #[serde(default)]
+    pub(crate) allow_below_floor: bool,
     pub(crate) workload: Workload,
     #[serde(default)]
     pub(crate) metric: Metric,
@@ -72,6 +75,9 @@ pub(crate) struct Metric {
     pub(crate) pattern: Option<String>,
     /// Pointer (RFC 6901) to the figure in JSON on standard output.
     pub(crate) json: Option<String>,
+    /// Pointers to what is kept beside the figure.
+    #[serde(default)]
+    pub(crate) further: Vec<String>,
     #[serde(default)]
     pub(crate) better: Better,
 }

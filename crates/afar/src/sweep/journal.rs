@@ -51,6 +51,9 @@ pub(crate) struct Row {
     pub(crate) cell: String,
     /// The figure; nothing if the run failed.
     pub(crate) value: Option<f64>,
+    /// What `metric.further` points to; nothing where it points to no number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) further: Vec<Option<f64>>,
     /// Why it failed.
     pub(crate) failure: Option<String>,
     pub(crate) started_unix_ns: u64,

@@ -85,7 +85,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
     trial::clear_scratch();
     let mut run = Sweeping {
-        trials: Trials { sweep: &sweep, afar, signals },
+        trials: Trials { sweep: &sweep, afar, signals: &signals },
         journal: open(&directory, &header)?,
         json: flags.json,
         line: if flags.quiet { None } else { Line::on_terminal() },

@@ -40,7 +40,7 @@ pub(crate) struct Trials<'a> {
     pub(crate) sweep: &'a Sweep,
     /// This program.
     pub(crate) afar: PathBuf,
-    pub(crate) signals: Signals,
+    pub(crate) signals: &'a Signals,
 }
 
 /// A private directory that goes away with the run.
@@ -102,7 +102,8 @@ impl Trials<'_> {
         let words = |words: &[String]| -> Vec<String> {
             let directory = scratch.0.display().to_string();
             let fill = |word: &String| {
-                word.replace("{dir}", &directory).replace("{port}", &port.to_string())
+                let word = word.replace("{dir}", &directory).replace("{port}", &port.to_string());
+                word.replace("{afar}", &self.afar.display().to_string())
             };
             words.iter().map(fill).collect()
         };
@@ -124,6 +125,7 @@ impl Trials<'_> {
             // Afar's own start is not the program's.
             let elapsed = facts(&record, row).unwrap_or(elapsed);
             good(status, &program)?;
+            row.further = further(&self.sweep.metric, &program);
             return figure(&self.sweep.metric, &program, elapsed);
         };
         let ready = [
@@ -137,6 +139,7 @@ impl Trials<'_> {
         let mut loader = start(&command(load), &scratch.0, "load")?;
         let (status, elapsed) = self.finish(&mut loader, begin, deadline)?;
         good(status, &loader)?;
+        row.further = further(&self.sweep.metric, &loader);
         let figure = figure(&self.sweep.metric, &loader, elapsed)?;
         let _gone = sys::process::kill(program.child.id(), SIGTERM);
         // A server that does not end is killed; its figure stands.
@@ -156,7 +159,8 @@ impl Trials<'_> {
         let afar = [self.afar.display().to_string(), "run".to_owned(), "--quiet".to_owned()];
         let seed = ["--seed".to_owned(), self.sweep.seed.to_string()];
         let json = ["--json".to_owned(), record.display().to_string()];
-        let flags = afar.into_iter().chain(seed).chain(json).chain(cell.flags());
+        let floor = self.sweep.allow_below_floor.then(|| "--allow-below-floor".to_owned());
+        let flags = afar.into_iter().chain(seed).chain(json).chain(floor).chain(cell.flags());
         flags.chain(["--".to_owned()]).chain(command).collect()
     }
 
@@ -308,13 +312,23 @@ fn figure(metric: &Metric, started: &Started, elapsed: Duration) -> Result<f64, 
         };
         search(&read(&started.out)).or_else(|| search(&read(&started.err)))
     } else if let Some(pointer) = &metric.json {
-        let value: Option<serde_json::Value> = serde_json::from_str(&read(&started.out)).ok();
-        value.and_then(|value| value.pointer(pointer)?.as_f64())
+        pointed(&read(&started.out), &[pointer])[0]
     } else {
         Some(elapsed.as_secs_f64())
     };
     let found = found.filter(|figure| figure.is_finite() && *figure > 0.0);
     found.ok_or_else(|| Trouble::Failed(format!("it printed no figure above 0: {}", said(started))))
+}
+
+fn further(metric: &Metric, started: &Started) -> Vec<Option<f64>> {
+    pointed(&read(&started.out), &metric.further)
+}
+
+// Numbers in JSON.
+fn pointed(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Option<f64>> {
+    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let number = |pointer: &str| value.as_ref()?.pointer(pointer)?.as_f64();
+    pointers.iter().map(|pointer| number(pointer.as_ref())).collect()
 }
 
 // What afar says of the run; answers how long the program ran.
@@ -342,6 +356,13 @@ mod tests {
         });
         let row = row.expect("nobody interrupts");
         (row.stolen, row.repeated_count, ran)
+    }
+
+    #[test]
+    fn numbers_are_found_where_pointers_say() {
+        let text = r#"{"a": {"b": 2.5}, "c": "3"}"#;
+        assert_eq!(pointed(text, &["/a/b", "/c", "/d"]), [Some(2.5), None, None]);
+        assert_eq!(pointed("a: 1", &["/a"]), [None]);
     }
 
     #[test]
