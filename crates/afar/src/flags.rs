@@ -145,6 +145,10 @@ pub(crate) struct ProbeFlags {
     #[arg(long)]
     pub(crate) write: bool,
 
+    /// Time the first touch of each page, which writes, and nothing else
+    #[arg(long, conflicts_with_all = ["touches", "tiers"])]
+    pub(crate) first: bool,
+
     /// Print every sample, too
     #[arg(long)]
     pub(crate) raw: bool,

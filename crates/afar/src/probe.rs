@@ -61,7 +61,9 @@ pub(crate) enum ProbeError {
 /// # Errors
 /// When there is no such tier or the answer cannot be written.
 pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
-    let json = if flags.tiers.is_empty() {
+    let json = if flags.first {
+        serde_json::to_string(&measure_first(flags))
+    } else if flags.tiers.is_empty() {
         serde_json::to_string(&measure(flags, &pages(flags)))
     } else {
         let groups: Vec<Vec<Page>> = flags.tiers.iter().map(|_| pages(flags)).collect();
@@ -94,33 +96,69 @@ fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     // Filled beforehand, so that storing a sample touches no new page.
     let mut samples = vec![1_u64; touches];
-    let (ticks_before, ns_before) = (cycles(), monotonic_ns());
-    let empty = empty_pairs();
+    let timer = Timer::start();
     touch(pages, flags.write, &mut samples);
-    let (ticks, ns) = (cycles() - ticks_before, monotonic_ns() - ns_before);
-    let to_ns = |sample: u64| {
-        let scaled = u128::from(sample) * u128::from(ns) / u128::from(ticks.max(1));
-        u64::try_from(scaled).unwrap_or(u64::MAX)
-    };
-    for sample in &mut samples {
-        *sample = to_ns(sample.saturating_sub(empty));
+    timer.probed(flags, samples)
+}
+
+const WORDS_PER_PAGE: usize = 512;
+
+fn measure_first(flags: &ProbeFlags) -> Probed {
+    let pages = usize::try_from(flags.pages).expect("an address space holds the pages");
+    // Zeroes that nobody has written: the kernel makes each page when it is touched.
+    let mut memory = vec![0_u64; pages * WORDS_PER_PAGE];
+    let mut samples = vec![1_u64; pages];
+    let timer = Timer::start();
+    for (sample, page) in samples.iter_mut().zip(memory.chunks_exact_mut(WORDS_PER_PAGE)) {
+        let before = cycles();
+        *black_box(&mut page[0]) = before;
+        *sample = cycles() - before;
     }
-    let mut sorted = samples.clone();
-    sorted.sort_unstable();
-    let quantile = |per_mille| quantile(&sorted, per_mille);
-    Probed {
-        page_count: flags.pages,
-        touch_count: flags.touches,
-        write: flags.write,
-        timer_ns: to_ns(empty),
-        min_ns: quantile(0),
-        p50_ns: quantile(500),
-        p90_ns: quantile(900),
-        p95_ns: quantile(950),
-        p99_ns: quantile(990),
-        p999_ns: quantile(999),
-        max_ns: quantile(1000),
-        samples_ns: if flags.raw { samples } else { Vec::new() },
+    black_box(&memory);
+    timer.probed(flags, samples)
+}
+
+/// From ticks of the counter to nanoseconds.
+struct Timer {
+    ticks: u64,
+    ns: u64,
+    /// Ticks that reading it takes.
+    empty: u64,
+}
+
+impl Timer {
+    fn start() -> Self {
+        let (ticks, ns) = (cycles(), monotonic_ns());
+        Self { ticks, ns, empty: empty_pairs() }
+    }
+
+    /// What samples in ticks say, when all have been taken.
+    fn probed(&self, flags: &ProbeFlags, mut samples: Vec<u64>) -> Probed {
+        let (ticks, ns) = (cycles() - self.ticks, monotonic_ns() - self.ns);
+        let to_ns = |sample: u64| {
+            let scaled = u128::from(sample) * u128::from(ns) / u128::from(ticks.max(1));
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        for sample in &mut samples {
+            *sample = to_ns(sample.saturating_sub(self.empty));
+        }
+        let mut sorted = samples.clone();
+        sorted.sort_unstable();
+        let quantile = |per_mille| quantile(&sorted, per_mille);
+        Probed {
+            page_count: flags.pages,
+            touch_count: samples.len() as u64,
+            write: flags.write || flags.first,
+            timer_ns: to_ns(self.empty),
+            min_ns: quantile(0),
+            p50_ns: quantile(500),
+            p90_ns: quantile(900),
+            p95_ns: quantile(950),
+            p99_ns: quantile(990),
+            p999_ns: quantile(999),
+            max_ns: quantile(1000),
+            samples_ns: if flags.raw { samples } else { Vec::new() },
+        }
     }
 }
 
@@ -158,7 +196,8 @@ mod tests {
     use super::*;
 
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
-        ProbeFlags { pages, touches, write: false, raw, tiers: Vec::new(), output: None }
+        let first = false;
+        ProbeFlags { pages, touches, write: false, first, raw, tiers: Vec::new(), output: None }
     }
 
     fn run(flags: &ProbeFlags) -> Probed {
@@ -183,6 +222,13 @@ mod tests {
         let json = serde_json::to_string(&run(&flags(1, 5, false))).unwrap();
         assert!(!json.contains("samples_ns"), "{json}");
         assert_eq!(serde_json::from_str::<Probed>(&json).unwrap().touch_count, 5);
+    }
+
+    #[test]
+    fn first_touches_are_as_many_as_pages() {
+        let probed = measure_first(&ProbeFlags { first: true, ..flags(300, 1, true) });
+        assert_eq!((probed.touch_count, probed.samples_ns.len()), (300, 300));
+        assert!(probed.write && probed.max_ns > 0);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Launch, open_scratch};
+use support::{Launch, open_scratch, usable};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 
@@ -176,6 +176,40 @@ fn a_drive_is_shared_by_writers_and_by_readers() {
     }
     assert_eq!(record["bed"]["channels"], 1, "{record}");
     assert!(directory.read("klimovic-sharing.svg").contains("<polyline"));
+}
+
+#[test]
+fn runs_of_programs_are_kept_and_not_made_twice() {
+    if !usable("bpf", "reproduce::programs") {
+        return;
+    }
+    let directory = Directory::new("programs");
+    let ended = directory.launch("dime-fig3", &["--json", "-"]).run().expect(0, "dime-fig3");
+    ended.leaves_nothing("dime-fig3");
+    let first = record(&ended.text());
+    assert_eq!(first["schema"], "afar.reproduce/1");
+    assert_eq!(first["interrupted"], false);
+    let points = first["points"].as_array().expect("a list");
+    assert_eq!(points.len(), 8, "{first}");
+    for point in points {
+        // A fault is held for as long as was asked; what it costs besides was measured before.
+        let (asked_ns, seen_ns) = (number(&point["asked_us"]) * 1e3, number(&point["p50_ns"]));
+        assert!(seen_ns > asked_ns * 0.5, "{point}");
+    }
+    let journal = "dime-fig3-quick.runs/touches/runs.jsonl";
+    let kept = directory.read(journal);
+    assert_eq!(kept.lines().count(), 24, "{kept}");
+    let picture = directory.read("dime-fig3.svg");
+    assert!(picture.starts_with("<svg") && picture.contains("DiME, mean"), "{picture}");
+
+    // Killed in the middle of the last line: that run is made again, and no other.
+    let cut = kept.len() - 10;
+    std::fs::write(directory.0.join(journal), &kept[..cut]).expect("there is room");
+    let ended = directory.launch("dime-fig3", &[]).run().expect(0, "dime-fig3");
+    assert!(ended.text().contains("23 of them were there"), "{}", ended.text());
+    let again = directory.read(journal);
+    let whole = kept[..cut].rfind('\n').map_or(0, |end| end + 1);
+    assert!(again.starts_with(&kept[..whole]) && again.lines().count() == 24, "{again}");
 }
 
 #[test]

@@ -7,11 +7,12 @@ use measure::{Duration, Fraction};
 
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
-/// Figures of Gao et al. are simulated, as afar sim does; for Fig. 8 programs run under what comes
-/// of that, as afar run does. For those of Guz et al. the drive of the
-/// paper is emulated, with as large a share of its throughput as this machine can serve. It is
-/// loaded in this process (local), and through a target on loopback ports that the command starts
-/// and ends itself: over NVMe/TCP and over iSCSI.
+/// Figures of DiME are runs of programs with far memory, as afar sweep makes them, and are kept in
+/// the directory of the pictures. Figures of Gao et al. are simulated, as afar sim does; for Fig. 8
+/// programs run under what comes of that, as afar run does. For those
+/// of Guz et al. the drive of the paper is emulated, with as large a share of its throughput as
+/// this machine can serve. It is loaded in this process (local), and through a target on loopback
+/// ports that the command starts and ends itself: over NVMe/TCP and over iSCSI.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ReproduceFlags {
@@ -51,7 +52,8 @@ pub(crate) struct ReproduceFlags {
 }
 
 const NOTES: &str = "\
-Ctrl-C ends it with what was measured until then.
+Ctrl-C ends it with what was measured until then. Runs of programs with far memory are kept: the
+same command goes on from there, and runs nothing a second time.
 
 Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it failed; 2 bad usage;
 130 interrupted.
@@ -61,6 +63,16 @@ Example: afar reproduce guz-fig7 --quick";
 /// A figure of a paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureName {
+    /// DiME (Buragohain et al. 2017), Fig. 3: delays that were asked for and delays that were seen
+    DimeFig3,
+    /// DiME, Table 1: what a fault takes with and without afar
+    DimeTable1,
+    /// DiME, Fig. 4: Redis and memcached over latency, bandwidth and local memory, and whether
+    /// faults explain it
+    DimeFig4,
+    /// DiME, Fig. 5: Redis beside memcached, with memory of its own and with memory that both
+    /// share; the latter needs root
+    DimeFig5,
     /// Gao et al. 2016, Fig. 7: slowdown of flows between blades by transport
     GaoFig7,
     /// Gao et al. 2016, Fig. 8: programs under the completion times of their own traffic, with and

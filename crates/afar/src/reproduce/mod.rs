@@ -3,19 +3,25 @@
 //! ```text
 //! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, three ways) ─► guz::figN
 //!                            table, verdicts, picture, record ◄─ Report ◄── points ──┤
-//! flags ─► sim::Settings ─► netsim on all processors, closed_loop ─────► gao::figN ──┘
+//! flags ─► sim::Settings ─► netsim on all processors ──────────────────► gao::figN ──┤
+//! flags ─► programs × cells ─► runs of afar, kept in journals ─────► ──────────── dime ──┘
 //! ```
 //!
 //! A figure measures points and then computes everything else from them, so that tests can do the
 //! latter with points of their own.
 
 mod bed;
+mod dime;
 mod gao;
 mod guz;
 mod klimovic;
+mod line;
+mod plot;
+mod programs;
 mod report;
 mod session;
 mod target;
+mod touches;
 mod way;
 
 use std::fs;
@@ -34,6 +40,7 @@ use crate::failure::{Failure, INTERRUPTED};
 use crate::flags::{FigureName, ReproduceFlags};
 use crate::output::Output;
 use crate::sim::SimError;
+use crate::sweep::JournalError;
 use crate::{host, terminal};
 
 use bed::Bed;
@@ -61,6 +68,10 @@ pub(crate) enum ReproduceError {
     Missing { program: &'static str, package: &'static str },
     #[error("make networks: {words}: {said}; it needs root in a machine that allows it, and veth")]
     Network { words: String, said: String },
+    #[error("nothing ran with far memory: {0}; afar doctor says what this machine lacks")]
+    NothingRan(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
     #[error(transparent)]
@@ -74,7 +85,7 @@ pub(crate) enum ReproduceError {
 impl ReproduceError {
     /// Whether it is about what was asked, not about this machine.
     pub(crate) const fn is_usage(&self) -> bool {
-        matches!(self, Self::BusyPoll(_))
+        matches!(self, Self::BusyPoll(_) | Self::Journal(_))
     }
 }
 
@@ -101,6 +112,10 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         FigureName::GaoFig7 => gao::fig7::run(flags),
         FigureName::GaoFig8 => gao::fig8::run(flags),
         FigureName::KlimovicFig3 => klimovic::fig3::run(session()?, flags),
+        FigureName::DimeFig3 => dime::fig3::run(flags),
+        FigureName::DimeTable1 => dime::table1::run(flags),
+        FigureName::DimeFig4 => dime::fig4::run(flags),
+        FigureName::DimeFig5 => dime::fig5::run(flags),
         _ => on_bed(session()?, flags),
     }?;
     let Some(measured) = measured else { return Ok(nothing(&name)) };
@@ -146,8 +161,8 @@ fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, 
         FigureName::GuzFig7 => guz::fig7::run(&mut bed),
         FigureName::GuzFig8 => guz::fig8::run(&mut bed),
         FigureName::KlimovicSharing => klimovic::sharing::run(&mut bed),
-        // Have no drive.
-        FigureName::KlimovicFig3 | FigureName::GaoFig7 | FigureName::GaoFig8 => Ok(None),
+        // The others have no drive.
+        _ => Ok(None),
     }?;
     bed.session.end_line();
     Ok(report.map(|report| Measured {

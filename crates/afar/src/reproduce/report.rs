@@ -29,6 +29,12 @@ impl Verdict {
         Self { holds, claim }
     }
 
+    /// With a likely reason where it is not so.
+    pub(super) fn because(holds: bool, claim: String, why: &str) -> Self {
+        let claim = if holds { claim } else { format!("{claim} (likely because {why})") };
+        Self { holds, claim }
+    }
+
     /// As a sentence.
     pub(super) fn text(&self) -> String {
         let judgement = if self.holds { "holds" } else { "does not hold here" };

@@ -192,6 +192,19 @@ impl Sweep {
         Ok((sweep, text))
     }
 
+    /// An experiment of this program's own.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub(crate) fn own(text: &str) -> Self {
+        match Self::parse(text) {
+            Ok(sweep) => sweep,
+            Err(Wrong::Syntax { message: why, .. } | Wrong::Value(why)) => {
+                unreachable!("{why}: {text}")
+            }
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, Wrong> {
         let sweep: Self = toml_text::parse(text)
             .map_err(|toml_text::Wrong { line, message }| Wrong::Syntax { line, message })?;

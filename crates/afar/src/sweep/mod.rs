@@ -5,14 +5,14 @@
 //!              find ─┘ ▲────────────────┘
 //! ```
 
-mod file;
+pub(crate) mod file;
 mod find;
 pub(crate) mod journal;
 mod json;
-mod matrix;
+pub(crate) mod matrix;
 mod stats;
 mod table;
-mod trial;
+pub(crate) mod trial;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::super::ReproduceError;
+use super::super::{ReproduceError, programs};
 use super::rungs::Rung;
 
 /// See the module's description. Dropping it ends it.
@@ -49,12 +49,7 @@ pub(super) fn check() -> Result<(), ReproduceError> {
     if sys::process::effective_user() != 0 {
         return Err(ReproduceError::NotRoot);
     }
-    let directories = std::env::var_os("PATH").unwrap_or_default();
-    let has = |program: &str| {
-        std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
-    };
-    let missing = PROGRAMS.into_iter().find(|(program, _)| !has(program));
-    missing.map_or(Ok(()), |(program, package)| Err(ReproduceError::Missing { program, package }))
+    programs::check(&PROGRAMS)
 }
 
 /// Whether the kernel has bbr as it is; loading a module would leave it behind.

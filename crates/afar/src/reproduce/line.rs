@@ -1,0 +1,77 @@
+//! Straight lines through points.
+
+/// By least squares.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Line {
+    pub(super) intercept: f64,
+    pub(super) slope: f64,
+}
+
+impl Line {
+    /// Through (x, y); level if there is only one x, `None` without a point.
+    pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
+        if points.is_empty() {
+            return None;
+        }
+        let (x, y) = centre(points);
+        let spread = sum(points, |point| (point.0 - x).powi(2));
+        let product = sum(points, |point| (point.0 - x) * (point.1 - y));
+        let slope = if spread > 0.0 { product / spread } else { 0.0 };
+        Some(Self { intercept: y - slope * x, slope })
+    }
+
+    /// The y of an x.
+    pub(super) fn at(&self, x: f64) -> f64 {
+        self.intercept + self.slope * x
+    }
+}
+
+/// The share of the variance of y that lines explain, each its own points: 1 less what is left over
+/// what there is. `None` where nothing varies.
+pub(super) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
+    let all: Vec<(f64, f64)> = groups.iter().flat_map(|(_, points)| points.clone()).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let (_, y) = centre(&all);
+    let there = sum(&all, |point| (point.1 - y).powi(2));
+    let left: f64 = groups
+        .iter()
+        .map(|(line, points)| sum(points, |point| (point.1 - line.at(point.0)).powi(2)))
+        .sum();
+    (there > 0.0).then(|| 1.0 - left / there)
+}
+
+fn sum(points: &[(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
+    points.iter().map(of).sum()
+}
+
+fn centre(points: &[(f64, f64)]) -> (f64, f64) {
+    let count = points.len() as f64;
+    (sum(points, |point| point.0) / count, sum(points, |point| point.1) / count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_found_exactly() {
+        let points: Vec<(f64, f64)> = [1.0, 2.0, 5.0].map(|x| (x, 20.0 + 3.0 * x)).to_vec();
+        let line = Line::fit(&points).expect("there are points");
+        assert!((line.slope - 3.0).abs() < 1e-12 && (line.intercept - 20.0).abs() < 1e-12);
+        let explained = explained(&[(line, points)]).expect("they vary");
+        assert!((explained - 1.0).abs() < 1e-12);
+        assert_eq!(Line::fit(&[(1.0, 4.0), (1.0, 6.0)]).expect("two").at(9.0), 5.0);
+        assert_eq!(Line::fit(&[]), None);
+    }
+
+    #[test]
+    fn what_is_left_is_not_explained() {
+        // 0, 0, 6 over 0, 1, 2: the line -1 + 3x leaves 1, 4 and 1 of 24.
+        let points = vec![(0.0, 0.0), (1.0, 0.0), (2.0, 6.0)];
+        let line = Line::fit(&points).expect("three");
+        assert!((explained(&[(line, points.clone())]).expect("they vary") - 0.75).abs() < 1e-12);
+        assert_eq!(explained(&[(line, vec![(1.0, 2.0); 3])]), None);
+    }
+}

@@ -1,0 +1,375 @@
+//! Programs with far memory, each in many cells: runs of `afar sweep` that several figures share.
+//!
+//! ```text
+//! programs × cells ─► blocks, shuffled ─► what the journals lack ─► trial ─► journal ─► Outcome
+//! ```
+//!
+//! Journals are kept beside the pictures. So a figure that was interrupted goes on, having lost the
+//! run under way, and a figure finds the runs that another has made.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use measure::Host;
+use serde_json::{Value, json};
+use sys::event::Signals;
+
+use super::ReproduceError;
+use super::report::median;
+use crate::flags::ReproduceFlags;
+use crate::live::Line;
+use crate::sim::{SIGINT, SIGTERM};
+use crate::sweep::file::Sweep;
+use crate::sweep::journal::{Header, Journal, Row};
+use crate::sweep::matrix::{self, Cell, Kind};
+use crate::sweep::trial::{self, Trials, Trouble};
+use crate::{host, terminal};
+
+/// Orders of blocks follow from it.
+const SEED: u64 = 1;
+/// With `--quick` no run begins later.
+const QUICK: Duration = Duration::from_secs(95);
+
+/// A program, and what a figure wants to know of it.
+#[derive(Debug, Clone)]
+pub(super) struct Program {
+    /// Of its journal, too.
+    pub(super) name: &'static str,
+    /// As a file of `afar sweep` has it, without repetitions or a matrix.
+    pub(super) experiment: String,
+    pub(super) cells: Vec<Cell>,
+}
+
+/// The runs of one program, of this command and of those before it.
+#[derive(Debug, Clone)]
+pub(super) struct Runs {
+    pub(super) name: &'static str,
+    pub(super) rows: Vec<Row>,
+}
+
+/// What came of all programs.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) runs: Vec<Runs>,
+    pub(super) is_interrupted: bool,
+    directory: PathBuf,
+    repetitions: u32,
+    /// Runs of this figure; of those that were there before; of those there was no time for.
+    all: usize,
+    before: usize,
+    left: usize,
+}
+
+/// A cell with far memory.
+pub(super) fn far(settings: &[(&'static str, &str)]) -> Cell {
+    let settings = settings.iter().map(|&(axis, value)| (axis, value.to_owned())).collect();
+    Cell { kind: Kind::Far, settings }
+}
+
+/// Runs what is not known yet of the programs of `set`, in so many blocks with `--quick`.
+///
+/// # Errors
+/// When results cannot be kept, or no program ran with far memory.
+pub(super) fn run(
+    flags: &ReproduceFlags,
+    (set, quick_blocks): (&str, u32),
+    programs: &[Program],
+) -> Result<Outcome, ReproduceError> {
+    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    trial::clear_scratch();
+    // Repeating disturbed runs takes time.
+    let (pace, repetitions, stolen_max) =
+        if flags.quick { ("quick", quick_blocks, "100%") } else { ("full", 3, "10%") };
+    let directory = flags.output.join(format!("{set}-{pace}.runs"));
+    let head = format!("repetitions = {repetitions}\nstolen_max = \"{stolen_max}\"\n");
+    let host = host::describe();
+    let open = programs.iter().map(|program| Opened::new(program, &head, &directory, &host));
+    let opened = open.collect::<Result<Vec<_>, _>>()?;
+    let mut running = Running {
+        opened,
+        signals,
+        repetitions,
+        deadline: flags.quick.then(|| Instant::now() + QUICK),
+        line: if flags.quiet { None } else { Line::on_terminal() },
+        quiet: flags.quiet,
+        left: 0,
+    };
+    let all = programs.iter().map(|program| program.cells.len()).sum::<usize>();
+    let all = all * repetitions as usize;
+    let before = all - running.missing();
+    let is_interrupted = !running.run()?;
+    let left = running.left;
+    running.line = None;
+    let runs: Vec<Runs> = running.opened.into_iter().map(Opened::close).collect();
+    if let Some(why) = nothing(&runs).filter(|_| !is_interrupted) {
+        return Err(ReproduceError::NothingRan(why));
+    }
+    Ok(Outcome { runs, is_interrupted, directory, repetitions, all, before, left })
+}
+
+/// Whether programs are on PATH.
+///
+/// # Errors
+/// The first that is not.
+pub(super) fn check(programs: &[(&'static str, &'static str)]) -> Result<(), ReproduceError> {
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let has = |program: &str| {
+        std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
+    };
+    let missing = programs.iter().find(|(program, _)| !has(program));
+    missing.map_or(Ok(()), |&(program, package)| Err(ReproduceError::Missing { program, package }))
+}
+
+fn header(sweep: &Sweep, experiment: String, host: Host) -> Header {
+    Header {
+        schema: "afar.sweep/1".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        started_unix_ns: sys::clock::unix_ns(),
+        seed: sweep.seed,
+        host,
+        experiment,
+        // Figures add theirs.
+        cells: Vec::new(),
+    }
+}
+
+// Why not a single run with far memory has a figure.
+fn nothing(runs: &[Runs]) -> Option<String> {
+    let far = |runs: &Runs| runs.rows.iter().any(|row| row.cell != "native" && row.value.is_some());
+    if runs.iter().any(far) {
+        return None;
+    }
+    let first = runs.iter().find_map(|runs| Some(format!("{}: {}", runs.name, runs.failure()?)));
+    Some(first.unwrap_or_else(|| "there was no time for any".to_owned()))
+}
+
+struct Opened<'a> {
+    program: &'a Program,
+    sweep: Sweep,
+    journal: Journal<Row>,
+}
+
+impl<'a> Opened<'a> {
+    fn new(
+        program: &'a Program,
+        head: &str,
+        directory: &Path,
+        host: &Host,
+    ) -> Result<Self, ReproduceError> {
+        let text = format!("{head}{}", program.experiment);
+        let sweep = Sweep::own(&text);
+        let header = header(&sweep, text, host.clone());
+        let journal = Journal::open(&directory.join(program.name), &header)?;
+        Ok(Self { program, sweep, journal })
+    }
+
+    fn close(self) -> Runs {
+        Runs { name: self.program.name, rows: self.journal.rows }
+    }
+}
+
+struct Running<'a> {
+    opened: Vec<Opened<'a>>,
+    signals: Signals,
+    repetitions: u32,
+    deadline: Option<Instant>,
+    line: Option<Line>,
+    quiet: bool,
+    left: usize,
+}
+
+impl Running<'_> {
+    fn missing(&self) -> usize {
+        let lacks = |opened: &Opened<'_>| {
+            let cells = opened.program.cells.iter();
+            let lacks = |cell: &Cell| {
+                let has = |block: &u32| opened.journal.has(*block, &cell.name());
+                (0..self.repetitions).filter(|block| !has(block)).count()
+            };
+            cells.map(lacks).sum::<usize>()
+        };
+        self.opened.iter().map(lacks).sum()
+    }
+
+    /// Whether it came to its end.
+    fn run(&mut self) -> Result<bool, ReproduceError> {
+        let cells = self.opened.iter().enumerate().flat_map(|(number, opened)| {
+            opened.program.cells.iter().map(move |cell| (number, cell.clone()))
+        });
+        let cells: Vec<(usize, Cell)> = cells.collect();
+        let all = self.missing();
+        let mut done = 0;
+        for block in 0..self.repetitions {
+            let mut order = matrix::order(cells.len(), SEED, block);
+            if self.deadline.is_some() {
+                // Without these the others say nothing.
+                order.sort_by_key(|&index| cells[index].1.kind != Kind::Native);
+            }
+            for index in order {
+                let (number, cell) = &cells[index];
+                if self.opened[*number].journal.has(block, &cell.name()) {
+                    continue;
+                }
+                if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                    self.left += 1;
+                    continue;
+                }
+                done += 1;
+                if !self.once(*number, cell, block, &format!("run {done} of {all}"))? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn once(
+        &mut self,
+        number: usize,
+        cell: &Cell,
+        block: u32,
+        which: &str,
+    ) -> Result<bool, ReproduceError> {
+        let opened = &mut self.opened[number];
+        let name = opened.program.name;
+        if let Some(line) = &mut self.line {
+            line.draw(&format!("afar  {which}  {name}  {}", cell.name()));
+        }
+        let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+        let trials = Trials { sweep: &opened.sweep, afar, signals: &self.signals };
+        match trials.run(cell, block) {
+            Ok(row) => {
+                if let Some(why) = row.failure.as_ref().filter(|_| !self.quiet) {
+                    terminal::say(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
+                }
+                opened.journal.add(row)?;
+                Ok(true)
+            }
+            Err(Trouble::Interrupted) => Ok(false),
+            Err(Trouble::Failed(why)) => unreachable!("a failure is a row: {why}"),
+        }
+    }
+}
+
+impl Runs {
+    fn of<'a>(&'a self, cell: &Cell) -> impl Iterator<Item = &'a Row> {
+        let name = cell.name();
+        self.rows.iter().filter(move |row| row.cell == name)
+    }
+
+    fn middle(&self, cell: &Cell, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.of(cell).filter_map(of).collect();
+        (!values.is_empty()).then(|| median(values))
+    }
+
+    /// The median of its figures.
+    pub(super) fn value(&self, cell: &Cell) -> Option<f64> {
+        self.middle(cell, |row| row.value)
+    }
+
+    /// The median of a number beside the figure.
+    pub(super) fn further(&self, cell: &Cell, index: usize) -> Option<f64> {
+        self.middle(cell, |row| row.further.get(index).copied().flatten())
+    }
+
+    /// The median of how many pages were fetched.
+    pub(super) fn fetches(&self, cell: &Cell) -> Option<f64> {
+        self.middle(cell, |row| row.fetch_count.map(|count| count as f64))
+    }
+
+    /// Why the first run without a figure has none.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.rows.iter().find_map(|row| row.failure.as_deref())
+    }
+}
+
+impl Outcome {
+    /// The runs of a program.
+    pub(super) fn of(&self, name: &str) -> Option<&Runs> {
+        self.runs.iter().find(|runs| runs.name == name)
+    }
+
+    /// Which runs there are, in a line or two.
+    pub(super) fn describe(&self) -> String {
+        let mut text = format!(
+            "{} runs of afar in {} blocks, kept in {}",
+            self.all - self.left,
+            self.repetitions,
+            self.directory.display()
+        );
+        if self.before > 0 {
+            text += &format!("\n{} of them were there; remove it to run them anew", self.before);
+        }
+        if self.left > 0 {
+            text += &format!(
+                "\n{} more did not fit into the time of --quick; the same command goes on",
+                self.left
+            );
+        }
+        for runs in &self.runs {
+            if let Some(why) = runs.failure() {
+                text += &format!("\n{}: some runs failed: {why}", runs.name);
+            }
+        }
+        text
+    }
+
+    /// The same for the record.
+    pub(super) fn record(&self) -> Value {
+        json!({
+            "repetitions": self.repetitions,
+            "runs": self.all - self.left,
+            "runs_before": self.before,
+            "runs_left": self.left,
+            "directory": self.directory.display().to_string(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(block: u32, cell: &Cell, value: f64) -> Row {
+        Row {
+            block,
+            cell: cell.name(),
+            value: Some(value),
+            further: vec![Some(value * 2.0), None],
+            fetch_count: Some(7),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn medians_are_over_blocks() {
+        let cell = far(&[("local", "25%"), ("rtt", "5us")]);
+        assert_eq!(cell.name(), "local=25% rtt=5us");
+        // The machine is twice as slow in the second block, and slower yet in the third.
+        let mut rows = Vec::new();
+        for (block, pace) in [(0, 1.0), (1, 2.0), (2, 5.0)] {
+            rows.push(ran(block, &Cell::NATIVE, pace));
+            rows.push(ran(block, &cell, 3.0 * pace));
+        }
+        let runs = Runs { name: "x", rows };
+        assert_eq!(runs.value(&cell), Some(6.0));
+        assert_eq!((runs.further(&cell, 0), runs.further(&cell, 1)), (Some(12.0), None));
+        assert_eq!(runs.fetches(&cell), Some(7.0));
+        assert_eq!(runs.value(&far(&[("local", "10%")])), None);
+    }
+
+    #[test]
+    fn runs_that_all_failed_are_an_error_with_the_first_reason() {
+        let failed = |cell: &str, value| Row {
+            cell: cell.to_owned(),
+            value,
+            failure: value.is_none().then(|| "no right".to_owned()),
+            ..Row::default()
+        };
+        let runs = |rows| [Runs { name: "redis", rows }];
+        let native_only = runs(vec![failed("native", Some(1.0)), failed("local=10%", None)]);
+        assert_eq!(nothing(&native_only).as_deref(), Some("redis: no right"));
+        assert_eq!(nothing(&runs(vec![failed("local=10%", Some(1.0))])), None);
+    }
+}
