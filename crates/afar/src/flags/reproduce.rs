@@ -7,12 +7,12 @@ use measure::{Duration, Fraction};
 
 /// Measure a figure of a paper on this machine, beside the paper's numbers
 ///
-/// Figures of DiME are runs of programs with far memory, as afar sweep makes them, and are kept in
-/// the directory of the pictures. Figures of Gao et al. are simulated, as afar sim does; for Fig. 8
-/// programs run under what comes of that, as afar run does. For those
-/// of Guz et al. the drive of the paper is emulated, with as large a share of its throughput as
-/// this machine can serve. It is loaded in this process (local), and through a target on loopback
-/// ports that the command starts and ends itself: over NVMe/TCP and over iSCSI.
+/// Figures of DiME, and those of Gao et al. before the seventh, are runs of programs with far
+/// memory, as afar sweep makes them; they are kept in the directory of the pictures, and figures
+/// that are made of the same runs share them. Later figures of Gao et al. are simulated, as afar
+/// sim does; for Fig. 8 programs run under what comes of that. For those of Guz et al. the drive of the paper is emulated, with as large a share of
+/// its throughput as this machine can serve. It is loaded in this process (local), and through a
+/// target on loopback ports that the command starts and ends itself: over NVMe/TCP and over iSCSI.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ReproduceFlags {
@@ -41,6 +41,11 @@ pub(crate) struct ReproduceFlags {
     /// paper's machines, which save no power, if nothing else runs here
     #[arg(long, value_name = "TIME", default_value = "0us")]
     pub(crate) busy_poll: Duration,
+
+    /// For figures of Gao et al.: a Python 3 that has the module duckdb, without which the SQL
+    /// workload is left out
+    #[arg(long, value_name = "PATH", default_value = "python3")]
+    pub(crate) python: PathBuf,
 
     /// How long each load runs
     #[arg(long, value_name = "TIME", hide = true)]
@@ -73,6 +78,22 @@ pub(crate) enum FigureName {
     /// DiME, Fig. 5: Redis beside memcached, with memory of its own and with memory that both
     /// share; the latter needs root
     DimeFig5,
+    /// Gao et al. 2016, Fig. 2: degradation of seven workloads by network, a quarter of the memory
+    /// local
+    GaoFig2,
+    /// Gao et al. 2016, Fig. 3: degradation by bandwidth
+    GaoFig3,
+    /// Gao et al. 2016, Fig. 4: degradation by latency
+    GaoFig4,
+    /// Gao et al. 2016, Fig. 5: degradation by local memory
+    GaoFig5,
+    /// Gao et al. 2016, Fig. 6(a): degradation against swap bandwidth
+    GaoFig6,
+    /// Gao et al. 2016, Table 3: local memory with which degradation is under 5 %
+    GaoTable3,
+    /// Gao et al. 2016, §5.1 and Table 5: what swapping a page in costs before any network
+    #[value(name = "gao-table5-swap-cost")]
+    GaoTable5SwapCost,
     /// Gao et al. 2016, Fig. 7: slowdown of flows between blades by transport
     GaoFig7,
     /// Gao et al. 2016, Fig. 8: programs under the completion times of their own traffic, with and

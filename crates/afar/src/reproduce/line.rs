@@ -42,6 +42,18 @@ pub(super) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
     (there > 0.0).then(|| 1.0 - left / there)
 }
 
+/// How well one value goes with another (Pearson), from -1 to 1; `None` where one does not vary.
+pub(super) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < 3 {
+        return None;
+    }
+    let (x, y) = centre(points);
+    let product = sum(points, |point| (point.0 - x) * (point.1 - y));
+    let spreads =
+        sum(points, |point| (point.0 - x).powi(2)) * sum(points, |point| (point.1 - y).powi(2));
+    (spreads > 0.0).then(|| product / spreads.sqrt())
+}
+
 fn sum(points: &[(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     points.iter().map(of).sum()
 }
@@ -72,6 +84,8 @@ mod tests {
         let points = vec![(0.0, 0.0), (1.0, 0.0), (2.0, 6.0)];
         let line = Line::fit(&points).expect("three");
         assert!((explained(&[(line, points.clone())]).expect("they vary") - 0.75).abs() < 1e-12);
+        assert!((correlation(&points).expect("they vary").powi(2) - 0.75).abs() < 1e-12);
         assert_eq!(explained(&[(line, vec![(1.0, 2.0); 3])]), None);
+        assert_eq!(correlation(&points[..2]), None);
     }
 }

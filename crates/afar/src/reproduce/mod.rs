@@ -4,7 +4,7 @@
 //! flags ─► Session (live line, Ctrl-C) ─► Bed (drive, scale, three ways) ─► guz::figN
 //!                            table, verdicts, picture, record ◄─ Report ◄── points ──┤
 //! flags ─► sim::Settings ─► netsim on all processors ──────────────────► gao::figN ──┤
-//! flags ─► programs × cells ─► runs of afar, kept in journals ─────► ──────────── dime ──┘
+//! flags ─► programs × cells ─► runs of afar, kept in journals ─────► dime, gao::figN ──┘
 //! ```
 //!
 //! A figure measures points and then computes everything else from them, so that tests can do the
@@ -116,6 +116,13 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         FigureName::DimeTable1 => dime::table1::run(flags),
         FigureName::DimeFig4 => dime::fig4::run(flags),
         FigureName::DimeFig5 => dime::fig5::run(flags),
+        FigureName::GaoFig2 => gao::degradation::run(flags, gao::Section::Fig2),
+        FigureName::GaoFig3 => gao::degradation::run(flags, gao::Section::Fig3),
+        FigureName::GaoFig4 => gao::degradation::run(flags, gao::Section::Fig4),
+        FigureName::GaoFig5 => gao::degradation::run(flags, gao::Section::Fig5),
+        FigureName::GaoFig6 => gao::fig6::run(flags),
+        FigureName::GaoTable3 => gao::table3::run(flags),
+        FigureName::GaoTable5SwapCost => gao::swap_cost::run(flags),
         _ => on_bed(session()?, flags),
     }?;
     let Some(measured) = measured else { return Ok(nothing(&name)) };

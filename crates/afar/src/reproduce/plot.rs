@@ -2,7 +2,9 @@
 
 use chart::{Anchor, GREY, Panel, Scale, Svg, Tick};
 
+/// Of a chart, and the width of one that has a row to itself.
 const CHART: (f64, f64) = (350.0, 250.0);
+const ALONE: f64 = 640.0;
 const LEFT: f64 = 78.0;
 const GAP: f64 = 44.0;
 const RIGHT: f64 = 18.0;
@@ -94,7 +96,8 @@ impl Axis {
 pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[String]) -> String {
     let columns = columns.clamp(1, charts.len().max(1));
     let rows = charts.len().div_ceil(columns);
-    let width = LEFT + CHART.0 * columns as f64 + GAP * (columns - 1) as f64 + RIGHT;
+    let wide = if columns == 1 { ALONE } else { CHART.0 };
+    let width = LEFT + wide * columns as f64 + GAP * (columns - 1) as f64 + RIGHT;
     let keys = keys(charts, width);
     let lines: Vec<String> = caption.iter().flat_map(|text| wrap(text, width)).collect();
     let top = 34.0 + LINE * keys.len() as f64;
@@ -111,9 +114,9 @@ pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[Str
     for (number, chart) in charts.iter().enumerate() {
         let (column, row) = (number % columns, number / columns);
         let panel = Panel {
-            left: LEFT + (CHART.0 + GAP) * column as f64,
+            left: LEFT + (wide + GAP) * column as f64,
             top: top + row_height * row as f64 + ABOVE,
-            width: CHART.0,
+            width: wide,
             height: CHART.1,
             x: chart.x.scale,
             y: chart.y.scale,

@@ -19,9 +19,10 @@ use super::report::median;
 use crate::flags::ReproduceFlags;
 use crate::live::Line;
 use crate::sim::{SIGINT, SIGTERM};
-use crate::sweep::file::Sweep;
+use crate::sweep::file::{Better, Sweep};
 use crate::sweep::journal::{Header, Journal, Row};
 use crate::sweep::matrix::{self, Cell, Kind};
+use crate::sweep::table::slowdown;
 use crate::sweep::trial::{self, Trials, Trouble};
 use crate::{host, terminal};
 
@@ -44,6 +45,7 @@ pub(super) struct Program {
 #[derive(Debug, Clone)]
 pub(super) struct Runs {
     pub(super) name: &'static str,
+    better: Better,
     pub(super) rows: Vec<Row>,
 }
 
@@ -165,7 +167,8 @@ impl<'a> Opened<'a> {
     }
 
     fn close(self) -> Runs {
-        Runs { name: self.program.name, rows: self.journal.rows }
+        let Self { program, sweep, journal } = self;
+        Runs { name: program.name, better: sweep.metric.better, rows: journal.rows }
     }
 }
 
@@ -278,6 +281,19 @@ impl Runs {
         self.middle(cell, |row| row.fetch_count.map(|count| count as f64))
     }
 
+    /// The median of how long runs took, their start included, in seconds.
+    pub(super) fn elapsed_s(&self, cell: &Cell) -> Option<f64> {
+        self.middle(cell, |row| Some(row.elapsed_ns as f64 / 1e9))
+    }
+
+    /// The median over blocks of the ratio to the native run of the block, above 1 if it is slower.
+    pub(super) fn slowdown(&self, cell: &Cell) -> Option<f64> {
+        self.middle(cell, |row| {
+            let native = self.of(&Cell::NATIVE).find(|native| native.block == row.block)?;
+            Some(slowdown(row.value?, native.value?, self.better))
+        })
+    }
+
     /// Why the first run without a figure has none.
     pub(super) fn failure(&self) -> Option<&str> {
         self.rows.iter().find_map(|row| row.failure.as_deref())
@@ -343,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_are_over_blocks() {
+    fn medians_are_over_blocks_and_slowdowns_block_by_block() {
         let cell = far(&[("local", "25%"), ("rtt", "5us")]);
         assert_eq!(cell.name(), "local=25% rtt=5us");
         // The machine is twice as slow in the second block, and slower yet in the third.
@@ -352,11 +368,13 @@ mod tests {
             rows.push(ran(block, &Cell::NATIVE, pace));
             rows.push(ran(block, &cell, 3.0 * pace));
         }
-        let runs = Runs { name: "x", rows };
-        assert_eq!(runs.value(&cell), Some(6.0));
+        let runs = Runs { name: "x", better: Better::Lower, rows };
+        assert_eq!((runs.value(&cell), runs.slowdown(&cell)), (Some(6.0), Some(3.0)));
         assert_eq!((runs.further(&cell, 0), runs.further(&cell, 1)), (Some(12.0), None));
         assert_eq!(runs.fetches(&cell), Some(7.0));
         assert_eq!(runs.value(&far(&[("local", "10%")])), None);
+        let turned = Runs { better: Better::Higher, ..runs };
+        assert_eq!(turned.slowdown(&cell), Some(1.0 / 3.0));
     }
 
     #[test]
@@ -367,7 +385,7 @@ mod tests {
             failure: value.is_none().then(|| "no right".to_owned()),
             ..Row::default()
         };
-        let runs = |rows| [Runs { name: "redis", rows }];
+        let runs = |rows| [Runs { name: "redis", better: Better::Higher, rows }];
         let native_only = runs(vec![failed("native", Some(1.0)), failed("local=10%", None)]);
         assert_eq!(nothing(&native_only).as_deref(), Some("redis: no right"));
         assert_eq!(nothing(&runs(vec![failed("local=10%", Some(1.0))])), None);

@@ -11,7 +11,7 @@ pub(crate) mod journal;
 mod json;
 pub(crate) mod matrix;
 mod stats;
-mod table;
+pub(crate) mod table;
 pub(crate) mod trial;
 
 use std::path::{Path, PathBuf};
