@@ -18,6 +18,8 @@ pub enum FaultKind {
     Prefetch,
     /// First touch of a page fetched ahead of use.
     Arrived,
+    /// The program gave the page back: no fault, and only in records of how pages are used.
+    Freed,
 }
 
 /// One page fault.
@@ -60,8 +62,8 @@ pub(crate) const SCHEMA: &str = "message fault {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::FirstTouch, Self::Fetch, Self::Soft, Self::Prefetch, Self::Arrived];
+    pub const ALL: [Self; 6] =
+        [Self::FirstTouch, Self::Fetch, Self::Soft, Self::Prefetch, Self::Arrived, Self::Freed];
 
     /// The text in the column `kind`.
     #[must_use]
@@ -72,6 +74,7 @@ impl FaultKind {
             Self::Soft => "soft",
             Self::Prefetch => "prefetch",
             Self::Arrived => "arrived",
+            Self::Freed => "freed",
         }
     }
 }
