@@ -4,6 +4,7 @@
 //! pages ─┬─► Recency ─► stack distances ─► Distances ─► Curve: LRU, any number of frames
 //!        └─► Sample ─┬─► Shards: the same, scaled and corrected
 //!                    └─► Mini: any policy, chosen numbers of frames
+//! running program ─► Sampler ─► Touches ─► Replay: fetches of any policy at any local size
 //! accesses by page ─► Popularity ─► LRU, FIFO, CLOCK by formula, if accesses are independent
 //! ```
 //!
@@ -14,14 +15,18 @@ mod curve;
 mod irm;
 mod mini;
 mod recency;
+mod replay;
 mod sample;
 mod shards;
+mod touches;
 
 pub use curve::{Curve, Distances};
 pub use irm::Popularity;
 pub use mini::{Mini, MiniConfig};
 pub use recency::Recency;
+pub use replay::{Memory, Replayed, replay};
 pub use shards::{Shards, ShardsConfig};
+pub use touches::{Due, Sampler, SamplerConfig, Touch, TouchKind, Touches};
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -37,4 +37,9 @@ impl Sample {
     pub(super) fn lower(&mut self, highest: u64) {
         self.threshold = highest;
     }
+
+    /// Samples half as many pages from now on, all of them sampled before.
+    pub(super) fn halve(&mut self) {
+        self.threshold = (self.threshold / 2).max(1);
+    }
 }

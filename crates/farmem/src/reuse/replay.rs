@@ -1,0 +1,413 @@
+//! What a program would have fetched with less local memory, from what was seen of a sample of its
+//! pages.
+//!
+//! The sample meets the engine's own residency and policy, with its probation, batches and the way
+//! it tells dirty pages from clean ones, but with the sample's share of the frames (Waldspurger et
+//! al., USENIX ATC'17): what is true of all pages is true of the sample. The share is that of the
+//! first touches that were sampled, which is known exactly, and not the share that was meant to be:
+//! the correction of SHARDS, for pages in place of accesses.
+
+use std::collections::BTreeMap;
+
+use measure::{Bytes, LocalSize, Pages};
+
+use super::touches::{Touch, TouchKind, Touches};
+use super::{ByPage, mixed};
+use crate::page::PageIndex;
+use crate::policy::PolicyKind;
+use crate::residency::{Admission, PageState, Residency, ResidencyConfig};
+
+/// Local memory, as a run would have it.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// In which order pages become remote.
+    pub policy: PolicyKind,
+    /// Local memory of each process.
+    pub local: LocalSize,
+    /// What a share is a share of; `None` for the memory in use at each moment.
+    pub of: Option<Bytes>,
+    /// The fewest pages a share may come to.
+    pub least: Pages,
+    /// Pages that are evicted at a time from a budget of so many.
+    pub batch: fn(u64) -> u64,
+    /// Processors that wait for fetches at a time.
+    pub processors: u32,
+    /// Of every random choice.
+    pub seed: u64,
+}
+
+/// What the whole program would have done, as far as the sample tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Replayed {
+    /// Touches of remote pages.
+    pub fetches: f64,
+    /// By how much those may differ from what all pages would have told: a standard deviation.
+    pub fetches_deviation: f64,
+    /// Fetches that waited one after another: all of them, unless threads fetch at the same time.
+    pub in_turn: f64,
+    /// Touches of pages on probation.
+    pub softs: f64,
+    /// Pages that became remote.
+    pub evictions: f64,
+    /// Of those, the dirty ones.
+    pub write_backs: f64,
+    /// Dirty pages that became remote while there were fetches they were in the way of.
+    pub contested: f64,
+    /// Touches that were seen, first ones aside.
+    pub touches: f64,
+    /// The most pages in use at once, all processes together.
+    pub pages_peak: f64,
+}
+
+/// The run is cut into so many pieces of the same length to see which threads fetch together.
+const SLICES: u64 = 200;
+/// Pages are dealt to so many groups to see how far the sample can be trusted.
+const GROUPS: usize = 16;
+
+/// Replays `touches`, whose first touches stand for `first_touches`, in `memory`.
+#[must_use]
+pub fn replay(touches: &Touches, first_touches: u64, memory: &Memory) -> Replayed {
+    let firsts = touches.events.iter().filter(|touch| touch.kind == TouchKind::First).count();
+    if firsts == 0 {
+        return Replayed::default();
+    }
+    let scale = (first_touches as f64 / firsts as f64).max(1.0);
+    let end_ns = touches.events.last().map_or(0, |touch| touch.time_ns) + 1;
+    let mut machine = Machine::new(*memory, scale);
+    let mut slice = 0;
+    for touch in &touches.events {
+        let own = u128::from(touch.time_ns) * u128::from(SLICES) / u128::from(end_ns);
+        if own != slice {
+            slice = own;
+            machine.end_slice();
+        }
+        machine.take(touch);
+    }
+    machine.end_slice();
+    machine.finish()
+}
+
+/// All processes.
+struct Machine {
+    memory: Memory,
+    scale: f64,
+    processes: BTreeMap<usize, Process>,
+    // Of the sample.
+    counts: Replayed,
+    groups: [f64; GROUPS],
+    by_thread: BTreeMap<u32, u64>,
+    // In this slice so far.
+    firsts: u64,
+    write_backs_before: f64,
+    live: u64,
+    live_peak: u64,
+}
+
+/// One process: its sampled pages, numbered as they come.
+struct Process {
+    residency: Residency,
+    numbers: ByPage<u32>,
+    pages: Vec<Page>,
+    live: u64,
+    target: u64,
+}
+
+/// What the engine knows of a page.
+#[derive(Debug, Clone, Copy, Default)]
+struct Page {
+    live: bool,
+    dirty: bool,
+    // As the engine has them: it counts as dirty when it comes back; a write brought it here.
+    untracked: bool,
+    write_fetched: bool,
+    group: usize,
+}
+
+impl Machine {
+    fn new(memory: Memory, scale: f64) -> Self {
+        Self {
+            memory,
+            scale,
+            processes: BTreeMap::new(),
+            counts: Replayed::default(),
+            groups: [0.0; GROUPS],
+            by_thread: BTreeMap::new(),
+            firsts: 0,
+            write_backs_before: 0.0,
+            live: 0,
+            live_peak: 0,
+        }
+    }
+
+    fn take(&mut self, touch: &Touch) {
+        let (memory, scale) = (&self.memory, self.scale);
+        let process = self.processes.entry(touch.slot).or_insert_with(|| Process::new(memory));
+        let number = process.number(touch.page);
+        let page = PageIndex::new(number);
+        if touch.kind == TouchKind::Freed {
+            process.residency.discard(page, Pages::new(1));
+            let was = std::mem::take(&mut process.pages[number as usize].live);
+            process.live -= u64::from(was);
+            self.live -= u64::from(was);
+            process.resize(memory, scale);
+            return;
+        }
+        let known = &mut process.pages[number as usize];
+        if touch.kind == TouchKind::First || !known.live {
+            let was = std::mem::replace(&mut known.live, true);
+            (known.dirty, known.untracked, known.write_fetched) = (true, false, false);
+            process.live += u64::from(!was);
+            self.live += u64::from(!was);
+            self.live_peak = self.live_peak.max(self.live);
+            self.firsts += 1;
+            process.residency.admit(page, Admission::FirstTouch);
+            process.resize(memory, scale);
+        } else {
+            self.counts.touches += 1.0;
+            match process.residency.state(page) {
+                PageState::Absent => {
+                    known.dirty = touch.write || known.untracked;
+                    (known.untracked, known.write_fetched) = (false, touch.write);
+                    let group = known.group;
+                    process.residency.admit(page, Admission::Fetch);
+                    self.counts.fetches += 1.0;
+                    self.groups[group] += 1.0;
+                    *self.by_thread.entry(touch.tid).or_default() += 1;
+                }
+                state => {
+                    known.dirty |= touch.write;
+                    if state == PageState::Probation {
+                        self.counts.softs += 1.0;
+                        process.residency.soft_fault(page);
+                    }
+                }
+            }
+        }
+        process.restore(&mut self.counts);
+    }
+
+    fn end_slice(&mut self) {
+        let all: u64 = self.by_thread.values().sum();
+        let most = self.by_thread.values().copied().max().unwrap_or(0);
+        let at_once = f64::from(self.memory.processors.max(1));
+        self.counts.in_turn += (most as f64).max(all as f64 / at_once);
+        self.by_thread.clear();
+        // Where new pages make room for themselves nobody waits for the link.
+        let write_backs = self.counts.write_backs - self.write_backs_before;
+        let fetched = all as f64 / (all + self.firsts).max(1) as f64;
+        self.counts.contested += write_backs * fetched;
+        self.write_backs_before = self.counts.write_backs;
+        self.firsts = 0;
+    }
+
+    fn finish(self) -> Replayed {
+        let (counts, scale) = (self.counts, self.scale);
+        let mean = counts.fetches / GROUPS as f64;
+        let squares: f64 = self.groups.iter().map(|group| (group - mean).powi(2)).sum();
+        // Of the whole sum; and a sample of everything is certain.
+        let variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - 1.0 / scale);
+        Replayed {
+            fetches: counts.fetches * scale,
+            fetches_deviation: variance.sqrt() * scale,
+            in_turn: counts.in_turn * scale,
+            softs: counts.softs * scale,
+            evictions: counts.evictions * scale,
+            write_backs: counts.write_backs * scale,
+            contested: counts.contested * scale,
+            touches: counts.touches * scale,
+            pages_peak: self.live_peak as f64 * scale,
+        }
+    }
+}
+
+impl Process {
+    fn new(memory: &Memory) -> Self {
+        let residency = Residency::new(ResidencyConfig {
+            policy: memory.policy,
+            budget: Pages::new(u64::from(u32::MAX)),
+            headroom: Pages::new(0),
+            probation: None,
+            seed: memory.seed,
+        });
+        let (numbers, pages) = (ByPage::default(), Vec::new());
+        Self { residency, numbers, pages, live: 0, target: u64::MAX }
+    }
+
+    fn number(&mut self, page: PageIndex) -> u32 {
+        let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(page.get().into()).or_insert(next);
+        if number == next {
+            let group = usize::try_from(mixed(page.get().into()) >> 32).unwrap_or(0) % GROUPS;
+            self.pages.push(Page { group, ..Page::default() });
+        }
+        number
+    }
+
+    /// The sample's share of the budget, which follows the memory in use.
+    fn resize(&mut self, memory: &Memory, scale: f64) {
+        let limit = match (memory.local, memory.of) {
+            (LocalSize::Bytes(bytes), _) => Pages::from_bytes_floor(bytes),
+            (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)),
+            (LocalSize::Fraction(measure::Fraction::ONE), None) => return,
+            (LocalSize::Fraction(share), None) => {
+                share.of_pages(Pages::new(rounded(self.live as f64 * scale))).max(memory.least)
+            }
+        };
+        let limit = limit.get().max(1);
+        // Between half a batch and a whole one is free or on its way out.
+        let free = (memory.batch)(limit) as f64 * 0.75;
+        self.target = rounded((limit as f64 - free) / scale).max(1);
+        let budget = Pages::new(rounded(limit as f64 / scale).max(1));
+        if self.residency.budget() != budget {
+            self.residency.set_budget(budget);
+        }
+    }
+
+    /// Makes room, as the engine does after a fault.
+    fn restore(&mut self, counts: &mut Replayed) {
+        let resident = self.residency.resident().get();
+        let mut victims = Vec::new();
+        let over = resident.saturating_sub(self.target);
+        if over == 0 {
+            return;
+        }
+        self.residency.evict_batch(&mut victims, Pages::new(over));
+        for victim in victims {
+            let page = &mut self.pages[victim.page.get() as usize];
+            counts.evictions += 1.0;
+            counts.write_backs += f64::from(u8::from(page.dirty));
+            // Write-protected again, unless a write had fetched it.
+            page.untracked = (page.dirty || page.untracked) && page.write_fetched;
+            page.dirty = false;
+        }
+        // As many as leave: the engine looks for pages to put on probation when it evicts, and for
+        // no more than a batch at a time.
+        self.residency.probe_batch(&mut Vec::new(), Pages::new(over));
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast stops")]
+fn rounded(number: f64) -> u64 {
+    number.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::Fraction;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trace::fault_count;
+
+    const FRAMES: Memory = Memory {
+        policy: PolicyKind::Fifo,
+        local: LocalSize::Fraction(Fraction::ONE),
+        of: None,
+        least: Pages::new(1),
+        batch: |_| 0,
+        processors: 2,
+        seed: 1,
+    };
+
+    fn memory(policy: PolicyKind, pages: u64) -> Memory {
+        Memory { policy, local: LocalSize::Bytes(Pages::new(pages).bytes()), ..FRAMES }
+    }
+
+    /// Everything a program did, one touch a microsecond; odd pages are written to.
+    fn touches(pages: impl IntoIterator<Item = u32>) -> Touches {
+        let mut seen = std::collections::BTreeSet::new();
+        let touch = |(at, page): (usize, u32)| Touch {
+            time_ns: at as u64 * 1000,
+            slot: 0,
+            page: PageIndex::new(page),
+            tid: 1,
+            kind: if seen.insert(page) { TouchKind::First } else { TouchKind::Again },
+            write: page % 2 == 1,
+        };
+        let events = pages.into_iter().enumerate().map(touch).collect();
+        Touches { rate: 1.0, events, ..Touches::default() }
+    }
+
+    #[test]
+    fn a_cycle_misses_always_or_never() {
+        let cycle = touches((0..10).flat_map(|_| 0..100));
+        for policy in PolicyKind::ALL {
+            let at = |pages| replay(&cycle, 100, &memory(policy, pages));
+            assert_eq!(at(100).fetches, 0.0, "{policy}");
+            let short = at(60);
+            if matches!(policy, PolicyKind::Fifo | PolicyKind::Lru) {
+                assert_eq!((short.fetches, short.touches), (900.0, 900.0), "{policy}");
+                assert_eq!(short.fetches_deviation, 0.0, "nothing was left out");
+            }
+            assert!(short.evictions >= short.fetches, "{policy}");
+        }
+    }
+
+    /// The sample is every fourth page, and stands for all.
+    #[test]
+    fn a_sample_counts_for_what_it_is_a_sample_of() {
+        let sample = touches((0..10).flat_map(|_| (0..100).map(|page| page * 4)));
+        let found = replay(&sample, 400, &memory(PolicyKind::Fifo, 200));
+        assert_eq!((found.fetches, found.pages_peak), (3600.0, 400.0));
+        assert_eq!(replay(&sample, 400, &memory(PolicyKind::Fifo, 400)).fetches, 0.0);
+    }
+
+    /// Pages are dirty from birth; then only those that were written to.
+    #[test]
+    fn clean_pages_are_not_written_back() {
+        let cycle = touches((0..10).flat_map(|_| 0..100));
+        let found = replay(&cycle, 100, &memory(PolicyKind::Fifo, 50));
+        assert_eq!(found.evictions, 950.0);
+        // All 100 once; of the 850 evictions after that, each second.
+        assert!((found.write_backs - 525.0).abs() <= 50.0, "{found:?}");
+        assert!(found.contested <= found.write_backs && found.contested > 400.0, "{found:?}");
+    }
+
+    #[test]
+    fn freed_pages_take_no_frames_and_are_new_again() {
+        let mut touches = touches((0..10).chain(0..10));
+        let freed = |touch: &Touch| Touch { kind: TouchKind::Freed, ..*touch };
+        let gone: Vec<Touch> = touches.events[..10].iter().map(freed).collect();
+        touches.events.splice(10..10, gone);
+        let found = replay(&touches, 10, &memory(PolicyKind::Fifo, 10));
+        assert_eq!((found.fetches, found.evictions, found.pages_peak), (0.0, 0.0, 10.0));
+    }
+
+    #[test]
+    fn a_share_follows_the_memory_in_use() {
+        let cycle = touches((0..10).flat_map(|_| 0..100));
+        let half = LocalSize::Fraction(Fraction::from_percent(50).expect("a share"));
+        let found = replay(&cycle, 100, &Memory { local: half, ..FRAMES });
+        assert_eq!(found.fetches, 900.0);
+        let of = Some(Pages::new(200).bytes());
+        assert_eq!(replay(&cycle, 100, &Memory { local: half, of, ..FRAMES }).fetches, 0.0);
+    }
+
+    #[test]
+    fn threads_that_fetch_together_wait_together() {
+        let mut cycle = touches((0..100).flat_map(|_| 0..100));
+        for touch in &mut cycle.events {
+            touch.tid = touch.page.get() % 2;
+        }
+        let found = replay(&cycle, 100, &memory(PolicyKind::Fifo, 60));
+        assert!((found.in_turn / found.fetches - 0.5).abs() < 0.05, "{found:?}");
+        let one = Memory { processors: 1, ..memory(PolicyKind::Fifo, 60) };
+        assert_eq!(replay(&cycle, 100, &one).in_turn, 9900.0);
+    }
+
+    proptest! {
+        /// With every page in the sample and nothing but the policy in between, this is the policy.
+        #[test]
+        fn fifo_of_everything_is_fifo(
+            pages in prop::collection::vec(0_u32..40, 1..600), frames in 1_u64..50,
+        ) {
+            let trace = touches(pages.iter().copied());
+            let firsts = trace.events.iter().filter(|t| t.kind == TouchKind::First).count() as u64;
+            let found = replay(&trace, firsts, &memory(PolicyKind::Fifo, frames));
+            let index = pages.iter().map(|&page| PageIndex::new(page));
+            let capacity = usize::try_from(frames).expect("few");
+            let wanted = fault_count(PolicyKind::Fifo, capacity, 1, index) - firsts;
+            prop_assert_eq!(found.fetches, wanted as f64);
+        }
+    }
+}

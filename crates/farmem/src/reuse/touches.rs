@@ -1,0 +1,373 @@
+//! How a running program uses a sample of its pages.
+//!
+//! ```text
+//! first touch ─► window (mapped, the last to be touched) ─► watched ─► touched again ─► window
+//! ```
+//!
+//! A page that is mapped can be touched unseen. So of the sampled pages (SHARDS: by hash) only the
+//! last few that were touched are mapped, and the others are watched: unmapped, so that the next
+//! touch is a fault. Touches of a page in the window are not seen: it is like a small memory in
+//! front of the one that is modelled, and what is read off the touches holds for memories larger
+//! than it.
+//!
+//! Three things are bounded. There are at most so many pages in the sample and touches in memory:
+//! beyond that half of the pages are forgotten with all they did. Touches are seen at a limited
+//! rate: beyond it the window grows, and half of the pages go, too, as long as many are left.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::sample::Sample;
+use crate::page::PageIndex;
+
+/// Bounds of a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SamplerConfig {
+    /// Pages in the sample at a time, at most.
+    pub pages_max: usize,
+    /// Fewer are not left behind to see fewer touches.
+    pub pages_min: usize,
+    /// Touches that are kept, at most.
+    pub touches_max: usize,
+    /// Touches that are seen in a second, about.
+    pub per_second: u64,
+    /// One in so many pages of the sample is in the window.
+    pub window: usize,
+    /// Another seed samples other pages.
+    pub seed: u64,
+}
+
+/// What happened to a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TouchKind {
+    /// It was touched for the first time.
+    First,
+    /// It was touched again after others had been.
+    Again,
+    /// The program gave it back.
+    Freed,
+}
+
+/// One event in the life of a sampled page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    /// Nanoseconds since the start of the run.
+    pub time_ns: u64,
+    /// Slot of the process.
+    pub slot: usize,
+    /// The page in its arena.
+    pub page: PageIndex,
+    /// The thread that touched it.
+    pub tid: u32,
+    /// What happened.
+    pub kind: TouchKind,
+    /// Whether it was written to, then or while it was mapped.
+    pub write: bool,
+}
+
+/// What was seen of a sample, in order of time.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Touches {
+    /// The share of pages in the sample.
+    pub rate: f64,
+    /// Pages that are mapped at a time, on average, as a share of the pages in use: with less local
+    /// memory than that, less is seen than would be fetched.
+    pub blind_share: f64,
+    /// Faults that the sample cost, of pages that are in it no longer, too.
+    pub soft_count: u64,
+    /// What happened.
+    pub events: Vec<Touch>,
+}
+
+/// A page that is to be watched from now on, and the number of its last touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// Slot of the process.
+    pub slot: usize,
+    /// The page.
+    pub page: PageIndex,
+    touch: usize,
+}
+
+/// Takes touches of a running program and says which pages are to be watched.
+#[derive(Debug)]
+pub struct Sampler {
+    config: SamplerConfig,
+    sample: Sample,
+    /// Pages in use, with their last touch.
+    live: BTreeMap<(usize, PageIndex), usize>,
+    window: VecDeque<Due>,
+    events: Vec<Touch>,
+    soft_count: u64,
+    // Pages that may be watched again now, and when that was reckoned.
+    allowance: f64,
+    reckoned_ns: u64,
+    halved_ns: u64,
+    // Sums over touches of the window's share, and their number.
+    window_shares: f64,
+    seen_count: u64,
+}
+
+/// At most so much time's worth of touches is seen at once, in seconds.
+const BURST: f64 = 0.02;
+/// Half of the pages go at most once in so many nanoseconds: it takes a while to tell.
+const PATIENCE_NS: u64 = 10_000_000;
+
+impl SamplerConfig {
+    /// Bounds that keep the cost to a few per cent of a program's time and a hundred megabytes. Of
+    /// memories that are smaller than a tenth little is said.
+    ///
+    /// The window decides what that costs: most touches are of pages that were touched shortly
+    /// before, and of those only the ones outside of it cost anything.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self {
+            pages_max: 4096,
+            pages_min: 256,
+            touches_max: 2_000_000,
+            per_second: 12_000,
+            window: 10,
+            seed,
+        }
+    }
+}
+
+impl Sampler {
+    /// Nothing was touched yet, and every page is in the sample.
+    #[must_use]
+    pub fn new(config: SamplerConfig) -> Self {
+        Self {
+            sample: Sample::new(1.0, config.seed),
+            live: BTreeMap::new(),
+            window: VecDeque::new(),
+            events: Vec::new(),
+            soft_count: 0,
+            allowance: 0.0,
+            reckoned_ns: 0,
+            halved_ns: 0,
+            window_shares: 0.0,
+            seen_count: 0,
+            config,
+        }
+    }
+
+    /// A page was touched, for the first time or while it was watched.
+    pub fn touched(&mut self, touch: Touch) {
+        let again = touch.kind == TouchKind::Again;
+        self.soft_count += u64::from(again);
+        if !self.samples(touch.slot, touch.page) {
+            return;
+        }
+        if again {
+            self.seen_count += 1;
+            self.window_shares += self.window.len() as f64 / self.live.len().max(1) as f64;
+        }
+        let number = self.events.len();
+        self.events.push(touch);
+        self.live.insert((touch.slot, touch.page), number);
+        self.window.push_back(Due { slot: touch.slot, page: touch.page, touch: number });
+        if self.live.len() > self.config.pages_max || number >= self.config.touches_max {
+            self.halve();
+        }
+    }
+
+    /// The program has given `count` pages back.
+    pub fn freed(&mut self, slot: usize, first: PageIndex, count: u64, time_ns: u64) {
+        let end = u64::from(first.get()).saturating_add(count);
+        let end = PageIndex::try_from(end).unwrap_or(PageIndex::MAX);
+        let gone: Vec<_> =
+            self.live.range((slot, first)..(slot, end)).map(|(&key, _)| key).collect();
+        for (slot, page) in gone {
+            self.live.remove(&(slot, page));
+            let kind = TouchKind::Freed;
+            self.events.push(Touch { time_ns, slot, page, tid: 0, kind, write: false });
+        }
+    }
+
+    /// Pages that have left the window and are to be watched, at most so many; each must be, and
+    /// what was seen of it told to [`written`](Self::written).
+    pub fn due(&mut self, now_ns: u64, most: usize) -> Vec<Due> {
+        let elapsed_ns = now_ns.saturating_sub(self.reckoned_ns);
+        self.reckoned_ns = now_ns;
+        let rate = self.config.per_second as f64;
+        self.allowance = (self.allowance + elapsed_ns as f64 * 1e-9 * rate).min(rate * BURST);
+        let mut due = Vec::new();
+        while self.window.len() > self.wanted() && due.len() < most {
+            let Some(&next) = self.window.front() else { break };
+            let last = self.live.get(&(next.slot, next.page)) == Some(&next.touch);
+            if last {
+                // What costs is the touch that is seen: not that of a page which is watched for the
+                // first time, for that happens once.
+                let first = self.events[next.touch].kind == TouchKind::First;
+                if !first && self.allowance < 1.0 {
+                    break;
+                }
+                self.allowance -= if first { 0.0 } else { 1.0 };
+                due.push(next);
+            }
+            self.window.pop_front();
+        }
+        let too_fast = self.window.len() > self.wanted() * 2 && self.allowance < 1.0;
+        let patient = now_ns.saturating_sub(self.halved_ns) >= PATIENCE_NS;
+        if too_fast && patient && self.live.len() >= 2 * self.config.pages_min {
+            self.halved_ns = now_ns;
+            self.halve();
+        }
+        due
+    }
+
+    /// The page was written to since its last touch, that one included.
+    pub fn written(&mut self, due: &Due) {
+        if let Some(touch) = self.events.get_mut(due.touch) {
+            touch.write |= (touch.slot, touch.page) == (due.slot, due.page);
+        }
+    }
+
+    /// What was seen.
+    #[must_use]
+    pub fn finish(self) -> Touches {
+        Touches {
+            rate: self.sample.rate(),
+            blind_share: match self.seen_count {
+                0 => self.wanted() as f64 / self.live.len().max(1) as f64,
+                count => self.window_shares / count as f64,
+            },
+            soft_count: self.soft_count,
+            events: self.events,
+        }
+    }
+
+    fn samples(&self, slot: usize, page: PageIndex) -> bool {
+        self.sample.hash(key(slot, page)).is_some()
+    }
+
+    fn wanted(&self) -> usize {
+        (self.live.len() / self.config.window).max(1)
+    }
+
+    /// Forgets half of the pages and whatever they did.
+    fn halve(&mut self) {
+        self.sample.halve();
+        let (sample, events) = (self.sample, &self.events);
+        let kept = |at: usize| sample.hash(key(events[at].slot, events[at].page)).is_some();
+        // What the number of a touch that stays becomes.
+        let mut number = 0;
+        let numbers: Vec<usize> = (0..events.len())
+            .map(|at| {
+                let own = number;
+                number += usize::from(kept(at));
+                own
+            })
+            .collect();
+        self.live.retain(|_, touch| kept(*touch));
+        self.window.retain(|due| kept(due.touch));
+        self.live.values_mut().for_each(|touch| *touch = numbers[*touch]);
+        self.window.iter_mut().for_each(|due| due.touch = numbers[due.touch]);
+        self.events.retain(|touch| sample.hash(key(touch.slot, touch.page)).is_some());
+    }
+}
+
+/// The number that names a page of any process.
+fn key(slot: usize, page: PageIndex) -> u64 {
+    (slot as u64) << 32 | u64::from(page.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: SamplerConfig = SamplerConfig {
+        pages_max: 100,
+        pages_min: 20,
+        touches_max: 10_000,
+        per_second: 1_000_000,
+        window: 10,
+        seed: 1,
+    };
+
+    fn touch(page: u32, kind: TouchKind, time_ns: u64) -> Touch {
+        Touch { time_ns, slot: 3, page: PageIndex::new(page), tid: 7, kind, write: false }
+    }
+
+    /// Touches `pages` in turn, `rounds` times, with everything watched that is due; answers how
+    /// many touches were seen.
+    fn cycle(sampler: &mut Sampler, pages: u32, rounds: u64) -> u64 {
+        let mut watched = vec![false; pages as usize];
+        let mut seen = 0;
+        for step in 0..rounds * u64::from(pages) {
+            let page = u32::try_from(step % u64::from(pages)).expect("small");
+            let first = step < u64::from(pages);
+            if first || std::mem::take(&mut watched[page as usize]) {
+                seen += u64::from(!first);
+                let kind = if first { TouchKind::First } else { TouchKind::Again };
+                sampler.touched(touch(page, kind, step * 1000));
+            }
+            for due in sampler.due(step * 1000, usize::MAX) {
+                watched[due.page.get() as usize] = true;
+            }
+        }
+        seen
+    }
+
+    #[test]
+    fn a_cycle_beyond_the_window_is_seen_whole() {
+        let mut sampler = Sampler::new(CONFIG);
+        assert_eq!(cycle(&mut sampler, 50, 4), 150);
+        let touches = sampler.finish();
+        assert_eq!((touches.rate, touches.events.len(), touches.soft_count), (1.0, 200, 150));
+        assert!((0.08..0.15).contains(&touches.blind_share), "{touches:?}");
+    }
+
+    #[test]
+    fn what_fits_the_window_is_not_seen() {
+        let mut sampler = Sampler::new(SamplerConfig { window: 1, ..CONFIG });
+        assert_eq!(cycle(&mut sampler, 50, 4), 0);
+    }
+
+    #[test]
+    fn a_sample_that_is_too_large_is_halved_with_its_past() {
+        let mut sampler = Sampler::new(CONFIG);
+        cycle(&mut sampler, 400, 3);
+        let touches = sampler.finish();
+        assert!(touches.rate < 0.3, "{}", touches.rate);
+        let firsts = touches.events.iter().filter(|touch| touch.kind == TouchKind::First).count();
+        assert!(firsts <= 100 && firsts as f64 / touches.rate > 200.0, "{firsts}");
+        // Every page that stayed has all of its touches.
+        assert_eq!(touches.events.len(), firsts * 3);
+    }
+
+    #[test]
+    fn beyond_the_rate_the_window_grows() {
+        let slow = SamplerConfig { per_second: 1000, pages_min: 100, ..CONFIG };
+        let mut sampler = Sampler::new(slow);
+        let seen = cycle(&mut sampler, 50, 1000);
+        // 50 ms at one touch a microsecond.
+        assert!((30..130).contains(&seen), "{seen}");
+        assert!(sampler.finish().blind_share > 0.5);
+    }
+
+    #[test]
+    fn freed_pages_are_told_once_and_not_watched() {
+        let mut sampler = Sampler::new(CONFIG);
+        cycle(&mut sampler, 20, 1);
+        sampler.freed(3, PageIndex::new(5), 100, 9);
+        sampler.freed(3, PageIndex::new(5), 100, 10);
+        sampler.freed(4, PageIndex::new(0), 100, 11);
+        assert!(sampler.due(1_000_000_000, usize::MAX).iter().all(|due| due.page.get() < 5));
+        let freed = sampler.finish().events.into_iter().filter(|t| t.kind == TouchKind::Freed);
+        let freed: Vec<u32> = freed.map(|touch| touch.page.get()).collect();
+        assert_eq!(freed, (5..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_write_belongs_to_the_touch_before_it() {
+        let mut sampler = Sampler::new(SamplerConfig { window: 50, ..CONFIG });
+        sampler.touched(touch(1, TouchKind::First, 0));
+        sampler.touched(touch(2, TouchKind::First, 1));
+        assert_eq!(sampler.due(2, 0), []);
+        let due = sampler.due(2, 5);
+        assert_eq!(due.len(), 1);
+        sampler.written(&due[0]);
+        let writes: Vec<bool> = sampler.finish().events.iter().map(|touch| touch.write).collect();
+        assert_eq!(writes, [true, false]);
+    }
+}
