@@ -140,6 +140,7 @@ fn config(
         probation: None,
         seed: 1,
         record: false,
+        watch: None,
         constant_ns,
         reference,
     }

@@ -151,6 +151,7 @@ impl Experiment {
             probation: None,
             seed: self.seed,
             record,
+            watch: None,
             constant_ns: cost.constant_ns,
             reference: cost.reference,
         }

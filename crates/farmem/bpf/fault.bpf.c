@@ -68,6 +68,8 @@ struct rest {
 #define PACE_WEIGHT 32
 // Fewer turns are not measured.
 #define PACE_TURNS_MIN 16
+// While a sample of pages is watched, the doorbell rings at one soft fault of so many.
+#define WATCHED_SOFT 16
 
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -144,7 +146,7 @@ static __always_inline struct event *log_place(struct control *control, __u32 *i
     }
     __u64 head = __sync_fetch_and_add(&control->event_head, 1);
     *index = head & (EVENTS_MAX - 1);
-    if ((head & (EVENTS_MAX / 4 - 1)) == 0)
+    if ((head & control->bell_mask) == 0)
         ring_doorbell(control);
     return bpf_map_lookup_elem(&afar_events, index);
 }
@@ -450,6 +452,10 @@ static __always_inline void soft(struct fault *f, __u32 old)
         entry->measured_ns = 0;
     }
     publish(entry, f->page, f->tid, TAG(f->slot, KIND_SOFT, flags));
+    struct control *control = f->control;
+    // A supervisor that is at work already looks again before it sleeps.
+    if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
+        ring_doorbell(control);
 }
 
 static __always_inline int handle(struct bpf_raw_tracepoint_args *context)

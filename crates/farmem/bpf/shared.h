@@ -66,7 +66,11 @@ struct control {
     __u64 lead_ns;
     // What `pace` was when the links' constants were measured; 0 if it was not.
     __u64 reference;
-    __u64 pad0[3];
+    // The doorbell rings at places of the log that have none of these bits.
+    __u64 bell_mask;
+    // Whether a sample of pages is watched: then it rings at every few soft faults, too.
+    __u64 watched;
+    __u64 pad0;
     __u64 event_head;
     __u64 event_lost;
     __u64 joined_count;
@@ -74,7 +78,8 @@ struct control {
     __u64 stock_empty;
     // How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond.
     __u64 pace;
-    __u64 pad1[2];
+    __u64 soft_count;
+    __u64 pad1;
     __u64 event_tail;
     __u64 stock_tail;
     // Processor the supervisor runs on, plus one; 0 while it sleeps.

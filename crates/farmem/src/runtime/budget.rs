@@ -263,7 +263,7 @@ impl Supervisor<'_> {
         evicted
     }
 
-    fn send_drop(&mut self, arena: &mut Arena, pages: Vec<PageIndex>, pending: Pending) {
+    pub(crate) fn send_drop(&mut self, arena: &mut Arena, pages: Vec<PageIndex>, pending: Pending) {
         let operands: Vec<u64> = runs(pages)
             .into_iter()
             .flat_map(|(first, count)| [arena.address(first), count * PAGE])
@@ -291,7 +291,8 @@ impl Supervisor<'_> {
             self.tables.each_word(arena.slot, first, count, |_page, cell| {
                 let tracked = |word: u32| {
                     let word = Word(word);
-                    (word.state() == State::Remote).then(|| word.with_untracked(false).0)
+                    let gone = matches!(word.state(), State::Remote | State::Probation);
+                    gone.then(|| word.with_untracked(false).0)
                 };
                 // A page that is back already was taken for dirty.
                 let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);

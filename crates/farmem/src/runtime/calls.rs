@@ -230,7 +230,9 @@ impl Supervisor<'_> {
                 continue;
             }
             let credits = arena.empty(&self.tables, at, stop - at);
+            let first = arena.page(at);
             self.credit(slot, &credits);
+            self.unwatch(slot, first, (stop - at) / PAGE);
             at = stop;
             if at < end {
                 self.drain_events();

@@ -6,6 +6,7 @@ use measure::{Bytes, Fraction, LinkConfig, LocalSize, Pages};
 
 use crate::policy::PolicyKind;
 use crate::prefetch::Prefetch;
+use crate::reuse::SamplerConfig;
 
 /// How page faults are noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,10 @@ pub struct RunConfig {
     pub seed: u64,
     /// Log the time of every fault and hand it to [`Observer::faults`](super::Observer::faults).
     pub record: bool,
+    /// Watch how a sample of pages is used and answer that as
+    /// [`Outcome::touches`](super::Outcome::touches); with [`record`](Self::record), whose events
+    /// it is made of and which the observer then does not see.
+    pub watch: Option<SamplerConfig>,
     /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay: what a
     /// fetch costs when none is requested, as measured before the run.
     pub constant_ns: u64,
@@ -106,13 +111,17 @@ impl RunConfig {
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
         match self.trap {
-            TrapKind::Bpf => {
-                // Enough for the faults of some 50 µs, in which the supervisor answers.
-                let least = (limit / 8).min(64);
-                (limit / 32).max(least).clamp(1, BATCH_MAX)
-            }
+            TrapKind::Bpf => bpf_batch(limit),
             // On demand, so that the budget is exact.
             TrapKind::Userfault => 0,
         }
     }
+}
+
+/// [`RunConfig::batch`] of the BPF trap.
+#[must_use]
+pub fn bpf_batch(limit: u64) -> u64 {
+    // Enough for the faults of some 50 µs, in which the supervisor answers.
+    let least = (limit / 8).min(64);
+    (limit / 32).max(least).clamp(1, BATCH_MAX)
 }

@@ -19,7 +19,9 @@ impl Supervisor<'_> {
         let mut recorded = Vec::new();
         while let Some(event) = self.tables.next_event() {
             self.note(&event);
-            if self.config.record {
+            if self.sampler.is_some() {
+                self.watched(&event);
+            } else if self.config.record {
                 recorded.push(event);
             }
         }

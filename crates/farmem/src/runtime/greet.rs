@@ -13,9 +13,10 @@ use super::RunError;
 use super::arena::{Arena, Birth, Pending};
 use super::config::TrapKind;
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::regions::Regions;
+use super::regions::{PAGE, Regions};
 use super::shared::{ARENA_BASE, ARENA_BYTES, ARENA_SHIFT, PROCS_MAX};
 use super::supervisor::Supervisor;
+use crate::page::PageIndex;
 use crate::prefetch::Prefetch;
 use crate::residency::{Residency, ResidencyConfig};
 
@@ -134,6 +135,7 @@ impl Supervisor<'_> {
             self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
         }
         self.waiting.forget(slot);
+        self.unwatch(slot, PageIndex::new(0), ARENA_BYTES / PAGE);
         self.tables.release_slot(slot);
         self.processes.retain(|_, process| *process != arena.tgid);
         let budget = arena.budget;

@@ -7,7 +7,7 @@
 //! What each file knows: `filter` which calls are asked about, `calls`, `moves` and `advice` what
 //! they mean, `regions` who owns which address, `arena` one process, `fork` two, `trap` and
 //! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
-//! reported, `budget` who has to leave, `supervisor` the loop.
+//! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop.
 
 use std::ffi::OsStr;
 use std::io;
@@ -37,9 +37,12 @@ mod supervisor;
 pub mod swap;
 mod trap;
 mod userfault_trap;
+mod watch;
 mod word;
 
-pub use config::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind};
+pub use config::{
+    BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, bpf_batch,
+};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
 pub use shared::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
 pub use supervisor::Supervisor;

@@ -165,10 +165,12 @@ impl Supervisor<'_> {
                 moved.push((page, word));
             }
         });
+        let mut now_at = Vec::new();
         for (page, word) in moved {
             let Some(page) = page.offset(distance) else {
                 continue;
             };
+            now_at.push(page);
             match self.tables.make_word(arena.slot, page) {
                 Some(cell) => cell.store(word.0, Ordering::Release),
                 None => {
@@ -179,5 +181,7 @@ impl Supervisor<'_> {
         for residency in &mut arena.tiers {
             residency.rename(first, target, Pages::new(count));
         }
+        self.unwatch(arena.slot, first, count);
+        self.rewatch(arena.slot, arena.tgid, &now_at);
     }
 }

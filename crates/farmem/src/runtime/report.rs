@@ -11,6 +11,7 @@ use sys::process::Change;
 use super::arena::Arena;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
+use crate::reuse::Touches;
 
 /// The state of a run at one moment.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +77,8 @@ pub struct Outcome {
     /// How long a turn of the trap's wait loop took lately, in 1024ths of a nanosecond; 0 if
     /// nothing was delayed. A measure of how fast the processor is.
     pub pace: u64,
+    /// How a sample of pages was used, if that was watched.
+    pub touches: Option<Touches>,
 }
 
 /// Counts and histograms of a run.
@@ -285,7 +288,7 @@ impl Totals {
             warnings: self.warnings,
             calibration: None,
         };
-        Outcome { change, results, pace }
+        Outcome { change, results, pace, touches: None }
     }
 
     fn counts(&self) -> FaultCounts {

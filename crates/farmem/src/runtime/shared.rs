@@ -189,6 +189,14 @@ impl Tables {
     pub(crate) fn pace(&self) -> &AtomicU64 {
         &self.control.words64()[13]
     }
+    /// The doorbell rings at places of the log that have none of these bits.
+    pub(crate) fn bell_mask(&self) -> &AtomicU64 {
+        &self.control.words64()[5]
+    }
+    /// Whether a sample of pages is watched.
+    pub(crate) fn watched(&self) -> &AtomicU64 {
+        &self.control.words64()[6]
+    }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
         &self.control.words64()[9]
     }

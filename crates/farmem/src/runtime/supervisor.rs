@@ -35,6 +35,7 @@ use super::signal::{self, SIGCONT, SIGKILL};
 use super::trap::{self, Trap};
 use super::{RunError, preload};
 use crate::page::PageIndex;
+use crate::reuse::Sampler;
 
 // Tokens of the poll set; those of arenas follow.
 const LISTENER: u64 = 0;
@@ -93,6 +94,8 @@ pub struct Supervisor<'a> {
     ended: OwnedFd,
     /// Where the next look for unseen pages begins: slot and offset.
     pub(crate) scanned: (usize, u64),
+    /// Of a run whose pages are watched.
+    pub(crate) sampler: Option<Sampler>,
 }
 
 impl<'a> Supervisor<'a> {
@@ -149,6 +152,7 @@ impl<'a> Supervisor<'a> {
             deserted: false,
             ended,
             scanned: (0, 0),
+            sampler: config.watch.map(Sampler::new),
             config,
             observer,
             poll,
@@ -195,6 +199,7 @@ impl<'a> Supervisor<'a> {
             }
             self.drain_events();
             self.restore_budgets();
+            self.watch_due();
             if self.waiting.any() {
                 // Frames may have come back without an eviction.
                 self.serve_waiting();
@@ -333,7 +338,8 @@ impl<'a> Supervisor<'a> {
         let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
         let pace = self.tables.pace().load(Ordering::Relaxed);
-        self.totals.finish(status, pace)
+        let touches = self.sampler.map(Sampler::finish);
+        Outcome { touches, ..self.totals.finish(status, pace) }
     }
 
     /// Waits for what the helper of the arena in `slot` has to say.

@@ -6,13 +6,16 @@ use measure::LinkConfig;
 use sys::bpf::{BpfError, Doorbell, Hash, Object, Setting};
 
 use super::config::{LEAD_NS, RunConfig, STALL_MAX_NS, TrapKind};
-use super::shared::{Sizes, Tables};
+use super::shared::{EVENTS_MAX, Sizes, Tables};
 use super::supervisor::Supervisor;
 use super::{Retune, RunError};
 
 // Aligned as the loader wants it.
 #[repr(C, align(8))]
 struct Aligned<T: ?Sized>(T);
+// Events at which the doorbell rings while a sample of pages is watched, so that what is touched
+// for the first time is soon watched.
+const WATCHED_BELL: u64 = 256;
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/fault.bpf.o")));
 
 /// An attached BPF object; dropping it detaches it.
@@ -53,6 +56,10 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
     tables.epoch_ns().store(sys::clock::monotonic_ns(), Ordering::Release);
     tables.stall_max_ns().store(STALL_MAX_NS, Ordering::Release);
     tables.recorded().store(u32::from(config.record), Ordering::Release);
+    let watched = config.watch.is_some();
+    tables.watched().store(u64::from(watched), Ordering::Release);
+    let bell = if watched { WATCHED_BELL } else { EVENTS_MAX as u64 / 4 };
+    tables.bell_mask().store(bell - 1, Ordering::Release);
     Ok(opened)
 }
 

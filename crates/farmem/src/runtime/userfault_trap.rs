@@ -316,7 +316,9 @@ impl Supervisor<'_> {
             measured_ns: short(measured),
         };
         self.note(&event);
-        if self.config.record {
+        if self.sampler.is_some() {
+            self.watched(&event);
+        } else if self.config.record {
             self.observer.faults(&[event]);
         }
     }

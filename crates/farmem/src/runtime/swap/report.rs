@@ -139,7 +139,7 @@ impl Totals {
             warnings: self.warnings,
             calibration: None,
         };
-        Outcome { change, results, pace: 0 }
+        Outcome { change, results, pace: 0, touches: None }
     }
 
     fn conclude(&mut self, group: &Group) {
