@@ -81,6 +81,29 @@ pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
     Ok(probed.p50_ns)
 }
 
+/// Measures what a fetch takes on average beyond a delay for which `calibration` was made:
+/// evictions interrupt the program, and what the processor had at hand is gone. In nanoseconds;
+/// without the longest hundredth, which other programs have made.
+///
+/// # Errors
+/// When the engine cannot run the probe.
+pub(crate) fn excess(
+    trap: TrapKind,
+    delay: Duration,
+    calibration: &Calibration,
+) -> Result<u64, CalibrationError> {
+    let ([probed], _pace) = probe(trap, [delay], calibration.constant_ns, calibration.reference)?;
+    Ok(mean_ns(&probed.samples_ns).saturating_sub(delay.as_ns()))
+}
+
+/// The mean of all samples but the longest hundredth.
+fn mean_ns(samples: &[u64]) -> u64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    sorted.truncate((sorted.len() * 99).div_ceil(100));
+    sorted.iter().sum::<u64>().checked_div(sorted.len() as u64).unwrap_or(0)
+}
+
 /// The median of `samples` over the delay.
 fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     let mut sorted = samples.to_vec();
@@ -189,5 +212,13 @@ mod tests {
         let delay = Duration::from_ns(100);
         assert_eq!(error_ns(&[90, 900, 107], delay), 7);
         assert_eq!(error_ns(&[90], delay), -10);
+    }
+
+    #[test]
+    fn mean_leaves_the_longest_hundredth_out() {
+        let mut samples = vec![10; 198];
+        samples.extend([1_000_000, 2_000_000]);
+        assert_eq!(mean_ns(&samples), 10);
+        assert_eq!((mean_ns(&[7, 9]), mean_ns(&[])), (8, 0));
     }
 }

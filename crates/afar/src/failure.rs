@@ -16,6 +16,7 @@ use crate::discover::DiscoverError;
 use crate::experiment::UsageError;
 use crate::load::LoadUsage;
 use crate::plan::PlanError;
+use crate::predict::PredictError;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
 use crate::reproduce::ReproduceError;
@@ -66,6 +67,8 @@ pub(crate) enum Failure {
     Loop(#[from] LoopError),
     #[error(transparent)]
     Plan(#[from] PlanError),
+    #[error(transparent)]
+    Predict(#[from] PredictError),
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error(transparent)]
@@ -122,9 +125,10 @@ impl Failure {
             Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Sim(error) if error.is_usage() => USAGE,
             Self::Loop(error) if error.is_usage() => USAGE,
+            Self::Predict(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
-            Self::Sim(_) | Self::Loop(_) => FAILED,
+            Self::Sim(_) | Self::Loop(_) | Self::Predict(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

@@ -7,6 +7,7 @@ mod initiator;
 mod load;
 mod loops;
 mod plan;
+mod predict;
 mod reproduce;
 mod run;
 mod serve;
@@ -29,6 +30,7 @@ pub(crate) use loops::LoopFlags;
 pub(crate) use plan::{
     AdmitFlags, CostFlags, FleetFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
 };
+pub(crate) use predict::PredictFlags;
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
@@ -62,6 +64,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceFlags),
     Sim(Box<SimFlags>),
     Loop(LoopFlags),
+    Predict(Box<PredictFlags>),
     Plan(PlanFlags),
     Workload(WorkloadFlags),
     Ctl(CtlFlags),

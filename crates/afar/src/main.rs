@@ -40,6 +40,7 @@ mod closed_loop;
 mod discover;
 mod load;
 mod plan;
+mod predict;
 mod reproduce;
 mod serve;
 mod sim;
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Sim(flags) => ("sim", sim::sim(flags)),
         Command::Loop(flags) => ("loop", closed_loop::closed_loop(flags)),
+        Command::Predict(flags) => ("predict", predict::predict(flags)),
         Command::Plan(flags) => ("plan", plan::plan(flags)),
         Command::Workload(flags) => ("workload", workload::workload(flags)),
         Command::Ctl(flags) => ("ctl", ctl::ctl(flags)),

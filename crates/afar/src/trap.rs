@@ -75,6 +75,18 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
     Ok(Choice { mechanism: Mechanism::Arena(TrapKind::Userfault), reason: Some(reason) })
 }
 
+/// The fastest trap of the arena that this machine has.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn any() -> Result<TrapKind, TrapError> {
+    if probe().is_ok() {
+        return Ok(TrapKind::Bpf);
+    }
+    userfaultfd().map_err(TrapError::Neither)?;
+    Ok(TrapKind::Userfault)
+}
+
 /// Whether this process may create a userfaultfd that handles faults of the kernel's accesses too.
 ///
 /// # Errors

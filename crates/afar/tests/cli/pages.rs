@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 27] = [
+    let commands: [&[&str]; 28] = [
         &[],
         &["run"],
         &["serve"],
@@ -21,6 +21,7 @@ fn help_of_every_command() {
         &["plan", "place"],
         &["sim"],
         &["loop"],
+        &["predict"],
         &["probe"],
         &["man"],
         &["completions"],
@@ -109,6 +110,7 @@ fn man_pages_for_every_command() {
             "afar-plan-place.1",
             "afar-plan-pool.1",
             "afar-plan.1",
+            "afar-predict.1",
             "afar-reproduce.1",
             "afar-run.1",
             "afar-serve.1",

@@ -1,0 +1,154 @@
+//! From what was seen to slowdowns.
+
+use farmem::PolicyKind;
+use farmem::reuse::{Memory, Replayed, replay};
+use farmem::runtime::{BPF_BUDGET_MIN, bpf_batch};
+use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages};
+use planner::slowdown::{Demand, Estimate, Network};
+
+use super::profile::{Facts, Profile};
+
+/// What is to be predicted.
+pub(super) struct Grid {
+    pub(super) local: Vec<LocalSize>,
+    pub(super) of: Option<Bytes>,
+    pub(super) rtt: Vec<Duration>,
+    pub(super) bandwidth: Vec<Option<BitsPerSec>>,
+    /// Of the slowdowns.
+    pub(super) policy: PolicyKind,
+    pub(super) link: LinkMode,
+}
+
+/// All of it.
+pub(super) struct Prediction {
+    pub(super) policy: PolicyKind,
+    /// Policies whose fetches are told.
+    pub(super) policies: Vec<PolicyKind>,
+    pub(super) sizes: Vec<Size>,
+}
+
+/// One amount of local memory.
+pub(super) struct Size {
+    pub(super) local: LocalSize,
+    /// In the order of [`Prediction::policies`].
+    pub(super) replayed: Vec<Replayed>,
+    /// Less was seen than would happen.
+    pub(super) is_blind: bool,
+    pub(super) points: Vec<Point>,
+}
+
+/// One network.
+pub(super) struct Point {
+    pub(super) rtt: Duration,
+    pub(super) bandwidth: Option<BitsPerSec>,
+    pub(super) slowdown: Estimate,
+}
+
+/// Policies that are told of, whichever the slowdown is for.
+const TOLD: [PolicyKind; 3] = [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Clock];
+/// Nine of ten samples of a normal distribution are within so many standard deviations.
+const NINE_OF_TEN: f64 = 1.645;
+/// By how much the costs of software may be off, as a share of themselves.
+const SOFTWARE_MARGIN: f64 = 0.5;
+/// Sizes within so many times what is blind are called so.
+const BLIND: f64 = 1.5;
+/// A page takes no time.
+const UNLIMITED: BitsPerSec = BitsPerSec::new(u64::MAX);
+
+/// Predicts every point of `grid`.
+pub(super) fn predict_all(profile: &Profile, grid: &Grid) -> Prediction {
+    let mut policies = TOLD.to_vec();
+    if !policies.contains(&grid.policy) {
+        policies.push(grid.policy);
+    }
+    let chosen = policies.iter().position(|&policy| policy == grid.policy).unwrap_or(0);
+    let size = |&local: &LocalSize| {
+        let replayed: Vec<Replayed> =
+            policies.iter().map(|&policy| replayed(profile, grid, policy, local)).collect();
+        let points = grid
+            .bandwidth
+            .iter()
+            .flat_map(|&bandwidth| grid.rtt.iter().map(move |&rtt| (rtt, bandwidth)));
+        let slowed = &replayed[chosen];
+        let points = points.map(|(rtt, bandwidth)| Point {
+            rtt,
+            bandwidth,
+            slowdown: slowdown(&profile.facts, slowed, grid.link, (rtt, bandwidth)),
+        });
+        let points = points.collect();
+        let is_blind = share(&profile.facts, grid.of, local) < profile.facts.blind_share * BLIND;
+        Size { local, replayed, is_blind, points }
+    };
+    Prediction { policy: grid.policy, sizes: grid.local.iter().map(size).collect(), policies }
+}
+
+fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize) -> Replayed {
+    let is_bpf = profile.facts.trap == "bpf";
+    let memory = Memory {
+        policy,
+        local,
+        of: grid.of,
+        least: if is_bpf { BPF_BUDGET_MIN } else { Pages::new(1) },
+        batch: if is_bpf { bpf_batch } else { |_| 0 },
+        processors: profile.facts.processors(),
+        seed: 1,
+    };
+    replay(&profile.touches, profile.facts.first_touch_count, &memory)
+}
+
+/// The share of the most memory in use that `local` is.
+fn share(facts: &Facts, of: Option<Bytes>, local: LocalSize) -> f64 {
+    let peak = Bytes::new(facts.managed_peak_bytes);
+    let bytes = local.of(of.unwrap_or(peak));
+    bytes.get() as f64 / peak.get().max(1) as f64
+}
+
+/// How many times as long the program takes.
+fn slowdown(
+    facts: &Facts,
+    replayed: &Replayed,
+    link: LinkMode,
+    (rtt, bandwidth): (Duration, Option<BitsPerSec>),
+) -> Estimate {
+    if replayed.fetches <= 0.0 {
+        let software_ns = replayed.softs * facts.soft_ns() as f64;
+        let slowdown = 1.0 + software_ns / facts.alone().as_ns_f64().max(1.0);
+        return Estimate { low: 1.0, value: slowdown, high: slowdown };
+    }
+    let fetches = replayed.fetches;
+    let margin = (NINE_OF_TEN * replayed.fetches_deviation / fetches).min(1.0);
+    let software_ns = facts.excess_ns as f64 + replayed.softs / fetches * facts.soft_ns() as f64;
+    let bandwidth = bandwidth.unwrap_or(UNLIMITED);
+    // Bytes that others wait for: with a link of its own each fetch waits for itself alone, and
+    // what is written back is in the way only where it shares the link.
+    let pages = match link {
+        LinkMode::Shared => fetches + replayed.contested,
+        LinkMode::FullDuplex => fetches,
+        LinkMode::PerFault => 0.0,
+    };
+    let mut network = Network::exact(rtt, bandwidth);
+    if link == LinkMode::PerFault {
+        network.rtt_ps = Estimate::exact(network.rtt_ps.value + network.page_ps());
+    }
+    let at = |threads: u32| {
+        let demand = Demand {
+            alone: facts.alone(),
+            batches: Estimate::within(fetches, margin),
+            pages: Estimate::within(pages, margin),
+            software_ps: Estimate::within(software_ns * 1e3, SOFTWARE_MARGIN),
+            threads,
+        };
+        demand.slowdown(&network)
+    };
+    between(at, fetches / replayed.in_turn.max(1.0))
+}
+
+/// For a number of threads that is no whole number: in between.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "few threads")]
+fn between(at: impl Fn(u32) -> Estimate, threads: f64) -> Estimate {
+    let threads = threads.max(1.0);
+    let (few, more) = (at(threads.floor() as u32), at(threads.ceil() as u32));
+    let part = threads.fract();
+    let mix = |of: fn(&Estimate) -> f64| of(&few) * (1.0 - part) + of(&more) * part;
+    Estimate { low: mix(|one| one.low), value: mix(|one| one.value), high: mix(|one| one.high) }
+}

@@ -1,0 +1,159 @@
+//! One run with all memory local, and what it says.
+
+use std::ffi::OsString;
+
+use farmem::reuse::{SamplerConfig, Touches};
+use farmem::runtime::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
+use farmem::{PolicyKind, Prefetch};
+use measure::{Duration, Fraction, Host, LinkConfig, LinkMode, LocalSize};
+use serde::{Deserialize, Serialize};
+use sys::process::Change;
+
+use super::PredictError;
+use crate::calibrate::{calibrate, excess};
+use crate::failure::Failure;
+use crate::flags::Engine;
+use crate::live::LiveLine;
+use crate::watch::Watch;
+use crate::{host, program, trap};
+
+/// How a program uses its memory.
+pub(super) struct Profile {
+    pub(super) facts: Facts,
+    pub(super) touches: Touches,
+}
+
+/// What is known besides the touches of the sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Facts {
+    pub(super) version: String,
+    pub(super) program: Vec<String>,
+    pub(super) started_unix_ns: u64,
+    pub(super) host: Host,
+    /// How faults were noticed.
+    pub(super) trap: String,
+    /// How long it took.
+    pub(super) elapsed_ns: u64,
+    /// The most memory it had under management.
+    pub(super) managed_peak_bytes: u64,
+    /// Pages that were touched for the first time, sampled or not.
+    pub(super) first_touch_count: u64,
+    /// The share of pages that was sampled.
+    pub(super) sampled_share: f64,
+    /// Less local memory than this share is not seen whole.
+    pub(super) blind_share: f64,
+    /// Faults that watching cost.
+    pub(super) soft_count: u64,
+    /// The shortest fetch.
+    pub(super) floor_ns: u64,
+    /// What a fetch costs on average beyond its delay: the page that it displaces is unmapped.
+    pub(super) excess_ns: u64,
+}
+
+/// Another seed samples other pages; nobody needs to.
+const SEED: u64 = 1;
+/// A delay of the kind that is asked about.
+const DELAY: Duration = Duration::from_us(5);
+
+impl Facts {
+    /// How long the program takes when nobody watches it.
+    pub(super) fn alone(&self) -> Duration {
+        let cost_ns = self.soft_count.saturating_mul(self.soft_ns());
+        // Watching has been most of a run only if the machine was at something else.
+        Duration::from_ns(self.elapsed_ns.saturating_sub(cost_ns).max(self.elapsed_ns / 2))
+    }
+
+    /// What it costs to unmap a page that stays and to have it back: as much as a fetch without a
+    /// delay.
+    pub(super) const fn soft_ns(&self) -> u64 {
+        self.floor_ns.saturating_add(self.excess_ns)
+    }
+
+    /// Processors that can wait for fetches at a time.
+    pub(super) fn processors(&self) -> u32 {
+        u32::try_from(self.host.cpu_count).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The program's name.
+    pub(super) fn name(&self) -> &str {
+        self.program.first().map_or("", String::as_str)
+    }
+}
+
+/// Runs `words` with all memory local and watches a sample of its pages.
+///
+/// # Errors
+/// When it cannot be run, or fails.
+pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure> {
+    if let Some(name) = words.first() {
+        program::check(name, Engine::Arena)?;
+    }
+    let kind = trap::any()?;
+    let calibration = calibrate(kind, DELAY)?;
+    let excess_ns = excess(kind, DELAY, &calibration)?;
+    let started_unix_ns = sys::clock::unix_ns();
+    let live = if quiet { None } else { LiveLine::on_terminal() };
+    let mut watch = Watch { live, ..Watch::default() };
+    let outcome = Supervisor::start(config(words, kind), &mut watch)?.run()?;
+    drop(watch);
+    let program: Vec<String> =
+        words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let name = program.first().cloned().unwrap_or_default();
+    let Outcome { change, results, touches, .. } = outcome;
+    let touches = touches.unwrap_or_default();
+    let end = match change {
+        Change::Exited(0) => None,
+        Change::Exited(status) => Some(format!("status {status}")),
+        Change::Killed(signal) => Some(format!("signal {signal}")),
+        Change::Stopped { .. } | Change::Continued => None,
+    };
+    if let Some(end) = end {
+        return Err(PredictError::Failed { program: name, end }.into());
+    }
+    if touches.events.is_empty() {
+        return Err(PredictError::Nothing { program: name }.into());
+    }
+    let facts = Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        program,
+        started_unix_ns,
+        host: host::describe(),
+        trap: kind.name().to_owned(),
+        elapsed_ns: results.elapsed_ns,
+        managed_peak_bytes: results.managed_peak_bytes,
+        first_touch_count: results.faults.first_touch_count,
+        sampled_share: touches.rate,
+        blind_share: touches.blind_share,
+        soft_count: touches.soft_count,
+        floor_ns: calibration.floor_ns,
+        excess_ns,
+    };
+    Ok(Profile { facts, touches })
+}
+
+fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
+    RunConfig {
+        program: words.to_vec(),
+        trap,
+        tiers: vec![Tier {
+            name: "far".to_owned(),
+            local: Some(LocalSize::Fraction(Fraction::ONE)),
+            link: LinkConfig {
+                mode: LinkMode::Shared,
+                rtt: Duration::ZERO,
+                bandwidth: None,
+                profile: None,
+            },
+        }],
+        of: None,
+        scope: BudgetScope::Process,
+        policy: PolicyKind::Fifo,
+        prefetch: Prefetch::None,
+        probation: None,
+        seed: SEED,
+        record: true,
+        watch: Some(SamplerConfig::new(SEED)),
+        constant_ns: 0,
+        reference: 0,
+    }
+}

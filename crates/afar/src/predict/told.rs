@@ -1,0 +1,145 @@
+//! A prediction for people and for programs.
+
+use farmem::PolicyKind;
+use farmem::reuse::Replayed;
+use measure::{BitsPerSec, Bytes, Duration};
+use planner::slowdown::Estimate;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::model::{Point, Prediction, Size};
+use super::profile::Facts;
+use crate::layout::{kilo, table};
+
+/// What `--json` writes.
+#[derive(Serialize)]
+struct Told<'a> {
+    schema: &'static str,
+    version: &'static str,
+    profile: &'a Facts,
+    alone_ns: u64,
+    policy: String,
+    curve: Vec<Value>,
+    points: Vec<Value>,
+}
+
+/// The tables.
+pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
+    let alone = facts.alone();
+    let mut text = format!(
+        "{}: {alone} with {} local; {:.1} % of the pages were watched, {} touches seen\n\n",
+        facts.program.join(" "),
+        Bytes::new(facts.managed_peak_bytes),
+        facts.sampled_share * 100.0,
+        facts.soft_count,
+    );
+    text += &fetches(facts, prediction);
+    let mut bandwidths: Vec<Option<BitsPerSec>> = Vec::new();
+    for point in prediction.sizes.iter().flat_map(|size| &size.points) {
+        if !bandwidths.contains(&point.bandwidth) {
+            bandwidths.push(point.bandwidth);
+        }
+    }
+    for bandwidth in bandwidths {
+        let link = bandwidth.map_or_else(|| "any bandwidth".to_owned(), |rate| rate.to_string());
+        text += &format!("\nslowdown with {} at {link}\n", prediction.policy);
+        text += &slowdowns(prediction, bandwidth);
+    }
+    if prediction.sizes.iter().any(|size| size.is_blind) {
+        text += "\n* so little memory that not all touches were seen: at least this\n";
+    }
+    text
+}
+
+/// How often pages are fetched.
+fn fetches(facts: &Facts, prediction: &Prediction) -> String {
+    let mut head = vec!["local".to_owned()];
+    head.extend(prediction.policies.iter().map(PolicyKind::to_string));
+    let mut rows = vec![head];
+    for size in &prediction.sizes {
+        let mut row = vec![name(size)];
+        row.extend(size.replayed.iter().map(|replayed| {
+            let rate = per_second(facts, replayed.fetches);
+            format!("{}/s {:>5.1} %", kilo(rate), miss_ratio(replayed) * 100.0)
+        }));
+        rows.push(row);
+    }
+    format!("fetches per second of the program alone, and as a share of touches\n{}", table(&rows))
+}
+
+fn slowdowns(prediction: &Prediction, bandwidth: Option<BitsPerSec>) -> String {
+    let of = |size: &Size| -> Vec<(Duration, Estimate)> {
+        let points = size.points.iter().filter(|point| point.bandwidth == bandwidth);
+        points.map(|point| (point.rtt, point.slowdown)).collect()
+    };
+    let mut head = vec!["local".to_owned()];
+    let first = prediction.sizes.first().map(of).unwrap_or_default();
+    head.extend(first.iter().map(|(rtt, _)| format!("rtt {rtt}")));
+    let mut rows = vec![head];
+    for size in &prediction.sizes {
+        let mut row = vec![name(size)];
+        row.extend(of(size).iter().map(|(_, estimate)| {
+            format!("{:.2} ({:.2} to {:.2})", estimate.value, estimate.low, estimate.high)
+        }));
+        rows.push(row);
+    }
+    table(&rows)
+}
+
+fn name(size: &Size) -> String {
+    format!("{}{}", size.local, if size.is_blind { "*" } else { "" })
+}
+
+/// Everything as JSON.
+pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
+    let mut curve = Vec::new();
+    let mut points = Vec::new();
+    for size in &prediction.sizes {
+        for (policy, replayed) in prediction.policies.iter().zip(&size.replayed) {
+            curve.push(json!({
+                "local": size.local.to_string(),
+                "policy": policy.to_string(),
+                "miss_ratio": miss_ratio(replayed),
+                "fetch_count": replayed.fetches,
+                "fetch_deviation": replayed.fetches_deviation,
+                "fetches_in_turn": replayed.in_turn,
+                "soft_count": replayed.softs,
+                "eviction_count": replayed.evictions,
+                "write_back_count": replayed.write_backs,
+                "seen_whole": !size.is_blind,
+            }));
+        }
+        points.extend(size.points.iter().map(|point| point_json(size, point)));
+    }
+    let told = Told {
+        schema: "afar.prediction/1",
+        version: env!("CARGO_PKG_VERSION"),
+        profile: facts,
+        alone_ns: facts.alone().as_ns(),
+        policy: prediction.policy.to_string(),
+        curve,
+        points,
+    };
+    serde_json::to_string_pretty(&told).expect("plain data has a JSON form") + "\n"
+}
+
+fn point_json(size: &Size, point: &Point) -> Value {
+    json!({
+        "local": size.local.to_string(),
+        "rtt_ns": point.rtt.as_ns(),
+        "bandwidth_bps": point.bandwidth.map(BitsPerSec::get),
+        "slowdown": point.slowdown.value,
+        "slowdown_low": point.slowdown.low,
+        "slowdown_high": point.slowdown.high,
+        "seen_whole": !size.is_blind,
+    })
+}
+
+/// Fetches as a share of the touches that were seen.
+pub(super) fn miss_ratio(replayed: &Replayed) -> f64 {
+    if replayed.touches > 0.0 { replayed.fetches / replayed.touches } else { 0.0 }
+}
+
+pub(super) fn per_second(facts: &Facts, count: f64) -> f64 {
+    count / (facts.alone().as_ns_f64() * 1e-9).max(1e-9)
+}

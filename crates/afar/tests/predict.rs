@@ -1,0 +1,116 @@
+//! Predictions for programs whose miss ratios are known in closed form, watched for real.
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Launch, installed, scratch, skip, usable};
+
+/// Pages that the programs touch.
+const PAGES: u64 = 4000;
+/// Touches after each page was touched once.
+const TOUCHES: u64 = 60_000;
+/// Of the interpreter besides, at most.
+const OTHERS: u64 = 3000;
+
+/// Watches a program in Python that touches the pages `next` says, one after another with work in
+/// between; answers what is predicted for local memories of so many pages.
+fn predicted(test: &str, next: &str, local: &[u64]) -> Option<Vec<Value>> {
+    if !usable("bpf", test) || !installed(&["python3"], test) {
+        return None;
+    }
+    let script = [
+        format!("memory = bytearray(4096 * {PAGES})"),
+        format!("for page in range({PAGES}): memory[page * 4096] = 1"),
+        "x = 1".to_owned(),
+        format!("for i in range({TOUCHES}):"),
+        "    x = (x * 6364136223846793005 + 1442695040888963407) % 2 ** 64".to_owned(),
+        format!("    memory[({next}) * 4096] ^= 1"),
+        "    sum(range(2000))".to_owned(),
+    ]
+    .join("\n");
+    let file = scratch("predict.reuse");
+    let afar = env!("CARGO_BIN_EXE_afar");
+    let record = file.to_str().expect("a plain path");
+    let words = ["predict", "--quiet", "--record", record, "--", "/usr/bin/python3", "-c", &script];
+    Launch::new([afar].iter().chain(&words)).run().expect(0, "watching");
+    let answer = ask(&file, local);
+    let curve = answer["curve"].as_array().expect("a curve").clone();
+    std::fs::remove_file(&file).expect("it was written");
+    let blind = curve.iter().any(|point| point["seen_whole"] != true);
+    if blind {
+        skip(test, "this machine is too slow to see what a sample of the pages does");
+        return None;
+    }
+    Some(curve)
+}
+
+fn ask(file: &Path, local: &[u64]) -> Value {
+    let local: Vec<String> = local.iter().map(|pages| format!("{}", pages * 4096)).collect();
+    let words = ["predict".to_owned(), file.display().to_string(), "--json".to_owned()];
+    let rest = ["-".to_owned(), "--local".to_owned(), local.join(",")];
+    let afar = [env!("CARGO_BIN_EXE_afar").to_owned()];
+    let words: Vec<String> = afar.into_iter().chain(words).chain(rest).collect();
+    let ended = Launch::new(words).run().expect(0, "predicting");
+    serde_json::from_slice(&ended.stdout).expect("JSON")
+}
+
+fn fetches(point: &Value) -> f64 {
+    point["fetch_count"].as_f64().expect("a number")
+}
+
+/// By 3/4 of a batch less than asked for is in use: the frames that are free or on their way out.
+fn in_use(pages: u64) -> f64 {
+    pages as f64 - (pages as f64 / 32.0).max((pages as f64 / 8.0).min(64.0)).min(120.0) * 0.75
+}
+
+/// A cycle: every touch misses as long as the pages do not fit, and none when they do.
+#[test]
+fn cycle_is_a_step_for_lru_fifo_and_clock() {
+    let local = [2000, 3000, PAGES + OTHERS];
+    let Some(curve) = predicted("predict::cycle", &format!("i % {PAGES}"), &local) else {
+        return;
+    };
+    assert_eq!(curve.len(), 9);
+    for (at, point) in curve.iter().enumerate() {
+        let share = fetches(point) / TOUCHES as f64;
+        let wanted = if at / 3 == 2 { 0.0 } else { 1.0 };
+        assert!((share - wanted).abs() < 0.07, "{wanted}, but {share}: {point}");
+    }
+}
+
+/// Uniformly random touches: FIFO misses with the share of pages that are not local.
+#[test]
+fn uniform_is_a_line_for_fifo() {
+    let local = [2000, 2700, 3400];
+    let next = format!("(x >> 33) % {PAGES}");
+    let Some(curve) = predicted("predict::uniform", &next, &local) else {
+        return;
+    };
+    let fifo = curve.iter().filter(|point| point["policy"] == "fifo");
+    for (point, pages) in fifo.zip(local) {
+        let share = fetches(point) / TOUCHES as f64;
+        let wanted = 1.0 - in_use(pages) / PAGES as f64;
+        assert!((share - wanted).abs() < 0.07, "{pages}: {wanted}, but {share}: {point}");
+    }
+}
+
+#[test]
+fn bad_input_is_one_sentence() {
+    let afar = env!("CARGO_BIN_EXE_afar");
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["predict"], 2, "PROGRAM"),
+        (&["predict", "/nowhere"], 2, "check the path"),
+        (&["predict", "/dev/null"], 2, "it may be cut short"),
+        (&["predict", "--local", "0%", "/dev/null"], 2, "give more"),
+        (&["predict", "--of", "1GiB", "--local", "1MiB", "/dev/null"], 2, "not a share"),
+        (&["predict", "--", "/no/such/program"], 127, "no such program"),
+    ];
+    for (words, status, wanted) in cases {
+        let ended = Launch::new([afar].iter().chain(words)).run();
+        assert_eq!(ended.status, status, "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(wanted), "{words:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    }
+}
