@@ -101,17 +101,31 @@ impl Context {
         &self,
         title: &str,
         variants: &[V],
+        run: impl FnMut(&V) -> Result<T, Failure>,
+    ) -> Result<Vec<Vec<T>>, Failure> {
+        self.alternate_for(self.rounds, title, variants, run)
+    }
+
+    /// The same for another number of rounds.
+    ///
+    /// # Errors
+    /// The first failure of a run.
+    pub(crate) fn alternate_for<V, T>(
+        &self,
+        rounds: usize,
+        title: &str,
+        variants: &[V],
         mut run: impl FnMut(&V) -> Result<T, Failure>,
     ) -> Result<Vec<Vec<T>>, Failure> {
         let mut results: Vec<Vec<T>> = variants.iter().map(|_| Vec::new()).collect();
-        for round in 0..self.rounds {
+        for round in 0..rounds {
             for step in 0..variants.len() {
                 let index = if round % 2 == 0 { step } else { variants.len() - 1 - step };
                 let (now, all) = (step + 1, variants.len());
                 self.progress.show(&format!(
                     "{title}: round {} of {}, run {now} of {all}",
                     round + 1,
-                    self.rounds
+                    rounds
                 ));
                 results[index].push(self.undisturbed(|| run(&variants[index]))?);
             }
@@ -124,8 +138,14 @@ impl Context {
         self.stolen.get()
     }
 
-    // The first run that the machine was left alone for, or the best of those tried.
-    fn undisturbed<T>(&self, mut run: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    /// The first run that the machine was left alone for, or the best of those tried.
+    ///
+    /// # Errors
+    /// The first failure of a run.
+    pub(crate) fn undisturbed<T>(
+        &self,
+        mut run: impl FnMut() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let mut best: Option<(f64, T)> = None;
         let mut said = self.stolen.get();
         for attempt in 0..ATTEMPTS {

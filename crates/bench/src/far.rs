@@ -21,6 +21,8 @@ pub(crate) enum Place {
     Native,
     /// Under `afar run` with these flags.
     Far(Vec<String>),
+    /// Under `afar predict --record` to this file.
+    Watched(PathBuf),
 }
 
 /// A program that has ended well.
@@ -49,9 +51,20 @@ impl Place {
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(&self, context: &Context, program: &[OsString]) -> Result<Placed, Failure> {
-        let Self::Far(flags) = self else {
-            let job = Job::start(context, program)?;
-            return Ok(Placed { job, record: None });
+        let flags = match self {
+            Self::Far(flags) => flags,
+            Self::Native => {
+                let job = Job::start(context, program)?;
+                return Ok(Placed { job, record: None });
+            }
+            Self::Watched(path) => {
+                let words = ["predict", "--quiet", "--record"].map(OsString::from);
+                let afar = [context.afar.clone().into()];
+                let mut command: Vec<OsString> = afar.into_iter().chain(words).collect();
+                command.extend([path.into(), "--".into()]);
+                command.extend_from_slice(program);
+                return Ok(Placed { job: Job::start(context, &command)?, record: None });
+            }
         };
         let record = context.fresh("json");
         let mut command: Vec<OsString> = vec![context.afar.clone().into()];

@@ -6,9 +6,10 @@
 //!
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
-//! that budgets do not leak, `policies` what the choice of a policy is worth, `load` whether the
-//! load client is in the way, `flash` what a disk over the network costs, `fabric` how fast the
-//! simulated network is and `curve` that this is so for runs of any length. `process`, `far`,
+//! that budgets do not leak, `policies` what the choice of a policy is worth, `predict` whether
+//! slowdowns that were told come true, `load` whether the load client is in the way, `flash` what a
+//! disk over the network costs, `fabric` how fast the simulated network is and `curve` that this is
+//! so for runs of any length. `process`, `far`,
 //! `server` and `store` run what is measured; `touch` and `python` are the programs, `random` the
 //! keys; `stats`, `report` and `progress` tell it.
 //!
@@ -35,6 +36,7 @@ mod load;
 mod overhead;
 mod picture;
 mod policies;
+mod predict;
 mod process;
 mod progress;
 mod python;
@@ -98,6 +100,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
             benchmark(&flags.common, run)
         }
         Command::Policies(flags) => benchmark(flags, policies::run),
+        Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Touch(flags) => {
             touch::touch(flags);

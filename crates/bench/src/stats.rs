@@ -26,6 +26,7 @@ pub(crate) struct Quantile {
 impl Quantile {
     pub(crate) const P5: Self = Self::percent(5);
     pub(crate) const P50: Self = Self::percent(50);
+    pub(crate) const P90: Self = Self::percent(90);
     pub(crate) const P95: Self = Self::percent(95);
     pub(crate) const P99: Self = Self::percent(99);
 

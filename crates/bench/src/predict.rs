@@ -1,0 +1,321 @@
+//! Slowdowns that `afar predict` tells from one run with all memory local, against measured ones.
+//!
+//! Each program is watched once, then run natively and over networks with local memories that
+//! nothing was fitted to. The control is a line over the bandwidth of swapping (Gao et al. 2016,
+//! Fig. 6), fitted to all other programs and given the bandwidth that was measured: what a run of
+//! the program itself tells it, which the prediction does without.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Instant;
+
+use measure::Run;
+use planner::slowdown::SwapLine;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::far::Place;
+use crate::process::{Job, LONG};
+use crate::random::Zipf;
+use crate::report::{Bound, Report, Table, Verdict};
+use crate::server::{Kind, Server};
+use crate::stats::{Quantile, Spread, float, quantile};
+use crate::store::{read, uniform};
+
+/// A program and how much it is given to do.
+#[derive(Debug, Clone, Copy)]
+enum Load {
+    /// `afar workload` with these words.
+    Job(&'static [&'static str]),
+    /// A server with so many keys, of which so many are asked for, by Zipf's law or uniformly.
+    Store { kind: Kind, keys: u64, operations: u64, is_zipf: bool },
+}
+
+/// A network and an amount of local memory.
+#[derive(Debug, Clone, Copy)]
+struct Far {
+    local: &'static str,
+    rtt: &'static str,
+    bandwidth: &'static str,
+}
+
+/// One program over one network.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    pair: usize,
+    far: Far,
+    measured: f64,
+    predicted: f64,
+    low: f64,
+    high: f64,
+    /// Of swapping, in gigabytes a second.
+    swap_gb_per_sec: f64,
+    fetches: f64,
+    fetches_predicted: f64,
+}
+
+/// Seconds from the start of a program to its end, and what afar says of it.
+type Timed = (f64, Option<Run>);
+
+const fn store(kind: Kind, keys: u64, operations: u64, is_zipf: bool) -> Load {
+    Load::Store { kind, keys, operations, is_zipf }
+}
+
+const PAIRS: [(&str, Load); 12] = [
+    ("wordcount 24 MiB", Load::Job(&["wordcount", "--size=24MiB", "--repeat=3"])),
+    ("wordcount 64 MiB", Load::Job(&["wordcount", "--size=64MiB"])),
+    ("sort 16 MiB", Load::Job(&["sort", "--size=16MiB", "--repeat=3"])),
+    ("sort 48 MiB", Load::Job(&["sort", "--size=48MiB"])),
+    ("als 16 MiB", Load::Job(&["als", "--size=16MiB", "--iterations=6"])),
+    ("als 32 MiB", Load::Job(&["als", "--size=32MiB", "--iterations=3"])),
+    ("pagerank 16 MiB", Load::Job(&["pagerank", "--size=16MiB", "--iterations=4"])),
+    ("pagerank 48 MiB", Load::Job(&["pagerank", "--size=48MiB", "--iterations=2"])),
+    ("redis 100k, zipf", store(Kind::QuietRedis, 100_000, 150_000, true)),
+    ("redis 200k, uniform", store(Kind::QuietRedis, 200_000, 100_000, false)),
+    ("memcached 100k, zipf", store(Kind::QuietMemcached, 100_000, 200_000, true)),
+    ("memcached 200k, uniform", store(Kind::QuietMemcached, 200_000, 150_000, false)),
+];
+const FAR: [Far; 4] = [
+    Far { local: "75%", rtt: "6us", bandwidth: "40Gbps" },
+    Far { local: "50%", rtt: "4us", bandwidth: "25Gbps" },
+    Far { local: "35%", rtt: "2us", bandwidth: "100Gbps" },
+    Far { local: "25%", rtt: "3us", bandwidth: "40Gbps" },
+];
+const ZIPF_EXPONENT: f64 = 0.99;
+/// Requests on their way at a time.
+const DEPTH: u64 = 50;
+const SEED: u64 = 1;
+/// Beyond, nobody would put the memory far away.
+const SLOWDOWN_MAX: f64 = 2.0;
+const MEDIAN_MAX: f64 = 0.05;
+const P90_MAX: f64 = 0.15;
+
+/// # Errors
+/// When a run fails.
+pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
+    let pairs = if context.quick { &PAIRS[..6] } else { &PAIRS[..] };
+    let points = if context.quick { &FAR[1..3] } else { &FAR[..] };
+    let mut found = Vec::new();
+    for (pair, &(name, load)) in pairs.iter().enumerate() {
+        found.extend(compare(context, (pair, name), load, points)?);
+    }
+    let control = control(&found);
+    let counted: Vec<usize> =
+        (0..found.len()).filter(|&at| found[at].measured <= SLOWDOWN_MAX).collect();
+    let sorted = |error: &dyn Fn(usize) -> f64| {
+        let mut errors: Vec<f64> = counted.iter().map(|&at| error(at)).collect();
+        errors.sort_by(f64::total_cmp);
+        errors
+    };
+    let ours = sorted(&|at| found[at].error().abs());
+    let theirs = sorted(&|at| (control[at] - found[at].measured).abs());
+    Ok(Report {
+        name: "predict",
+        settings: json!({
+            "pairs": pairs.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "slowdown_max": SLOWDOWN_MAX,
+            "zipf_exponent": ZIPF_EXPONENT,
+            "seed": SEED,
+        }),
+        results: found.iter().zip(&control).map(|(one, &control)| one.json(control)).collect(),
+        text: text(&found, &control, counted.len()),
+        verdicts: verdicts(&ours, &theirs),
+    })
+}
+
+/// Watches one program, has the points predicted, and measures them.
+fn compare(
+    context: &Context,
+    (pair, name): (usize, &'static str),
+    load: Load,
+    points: &[Far],
+) -> Result<Vec<Found>, Failure> {
+    let profile = context.fresh("reuse");
+    context.progress.show(&format!("{name}: watching it"));
+    context.undisturbed(|| execute(context, load, &Place::Watched(profile.clone())))?;
+    let mut places = vec![Place::Native];
+    places.extend(points.iter().map(Far::place));
+    let rounds = context.rounds.div_ceil(3);
+    let runs =
+        context.alternate_for(rounds, name, &places, |place| execute(context, load, place))?;
+    let median =
+        |of: &dyn Fn(&Timed) -> f64, runs: &[Timed]| Spread::of(runs.iter().map(of)).median;
+    let alone = median(&|run| run.0, &runs[0]);
+    let mut found = Vec::new();
+    for (far, runs) in points.iter().zip(&runs[1..]) {
+        let told = far.predicted(context, &profile)?;
+        let results = |run: &Timed| run.1.as_ref().map(|run| run.results.clone());
+        let swapped = |run: &Timed| {
+            let bytes = results(run).map_or(0, |r| r.fetched_bytes + r.written_back_bytes);
+            float(bytes) / 1e9 / run.0
+        };
+        let fetches = |run: &Timed| float(results(run).map_or(0, |r| r.faults.fetch_count));
+        found.push(Found {
+            pair,
+            far: *far,
+            measured: median(&|run| run.0, runs) / alone,
+            predicted: told.number("/points/0/slowdown")?,
+            low: told.number("/points/0/slowdown_low")?,
+            high: told.number("/points/0/slowdown_high")?,
+            swap_gb_per_sec: median(&swapped, runs),
+            fetches: median(&fetches, runs),
+            // The last of the policies that are told: clock.
+            fetches_predicted: told.number("/curve/2/fetch_count")?,
+        });
+    }
+    Ok(found)
+}
+
+/// Seconds from the start of the program to its end, and what afar says of it.
+fn execute(context: &Context, load: Load, place: &Place) -> Result<Timed, Failure> {
+    // Drawn before the program starts.
+    let zipf = |keys| Zipf::new(keys, ZIPF_EXPONENT, SEED);
+    let zipf = match load {
+        Load::Store { keys, is_zipf: true, .. } => Some(zipf(keys)),
+        _ => None,
+    };
+    let begin = Instant::now();
+    let run = match load {
+        Load::Job(words) => {
+            let mut program: Vec<OsString> = vec![context.afar.clone().into(), "workload".into()];
+            program.extend(words.iter().map(OsString::from));
+            place.execute(context, &program, LONG)?.run
+        }
+        Load::Store { kind, keys, operations, .. } => {
+            let mut server = Server::start(context, kind, place)?;
+            server.store.fill(keys)?;
+            let mut random = crate::random::SplitMix64::new(SEED);
+            let mut uniform = uniform(keys, SEED);
+            let next = || zipf.as_ref().map_or_else(&mut uniform, |zipf| zipf.draw(&mut random));
+            read(&mut *server.store, operations, DEPTH, next)?;
+            server.stop()?
+        }
+    };
+    let took = begin.elapsed().as_secs_f64();
+    // afar has measured itself before; that is not the program's time.
+    let own = run.as_ref().map(|run| float(run.results.elapsed_ns) / 1e9);
+    Ok((own.unwrap_or(took), run))
+}
+
+/// What the line over the bandwidth of all other programs says of each.
+fn control(found: &[Found]) -> Vec<f64> {
+    let of = |one: &Found| {
+        let others = found.iter().filter(|other| other.pair != one.pair);
+        let points: Vec<_> =
+            others.map(|other| (other.swap_gb_per_sec, other.measured - 1.0)).collect();
+        let line = SwapLine::new(&points);
+        1.0 + line.map_or(0.0, |line| line.degradation(one.swap_gb_per_sec))
+    };
+    found.iter().map(of).collect()
+}
+
+fn verdicts(ours: &[f64], theirs: &[f64]) -> Vec<Verdict> {
+    let at_most = |what: &str, value, limit| Verdict {
+        what: what.to_owned(),
+        value,
+        bound: Bound::AtMost(limit),
+        unit: "",
+    };
+    let of = |errors: &[f64], q| if errors.is_empty() { f64::NAN } else { quantile(errors, q) };
+    let (median, control) = (of(ours, Quantile::P50), of(theirs, Quantile::P50));
+    vec![
+        at_most("median absolute error of the slowdown", median, MEDIAN_MAX),
+        at_most("90th percentile of it", of(ours, Quantile::P90), P90_MAX),
+        at_most("median as a share of the control's", median / control, 1.0),
+        at_most(
+            "90th percentile as a share of the control's",
+            of(ours, Quantile::P90) / of(theirs, Quantile::P90),
+            1.0,
+        ),
+    ]
+}
+
+fn text(found: &[Found], control: &[f64], counted: usize) -> String {
+    let header = [
+        "program",
+        "local",
+        "rtt",
+        "link",
+        "measured",
+        "predicted",
+        "off by",
+        "fetches",
+        "control",
+    ];
+    let mut table = Table::new(&header);
+    for (one, control) in found.iter().zip(control) {
+        table.row(vec![
+            PAIRS[one.pair].0.to_owned(),
+            one.far.local.to_owned(),
+            one.far.rtt.to_owned(),
+            one.far.bandwidth.to_owned(),
+            format!("{:.3}", one.measured),
+            format!("{:.3} ({:.2}-{:.2})", one.predicted, one.low, one.high),
+            format!("{:+.3}", one.error()),
+            format!("{:+.1} %", (one.fetches_predicted / one.fetches.max(1.0) - 1.0) * 100.0),
+            format!("{control:.3}"),
+        ]);
+    }
+    let inside = found.iter().filter(|one| (one.low..=one.high).contains(&one.measured)).count();
+    format!(
+        "{}\n{counted} of {} slowdowns are at most {SLOWDOWN_MAX} and count; {inside} lie within \
+         their interval\nfetches: predicted against counted; control: a line over the bandwidth of \
+         swapping, through\nall other programs\n",
+        table.text(),
+        found.len()
+    )
+}
+
+/// What `afar predict --json` has said.
+struct Told(Value, String);
+
+impl Told {
+    fn number(&self, pointer: &'static str) -> Result<f64, Failure> {
+        let number = self.0.pointer(pointer).and_then(Value::as_f64);
+        let wanted = pointer;
+        number.ok_or_else(|| Failure::Unreadable {
+            program: "afar predict",
+            wanted,
+            said: self.1.clone(),
+        })
+    }
+}
+
+impl Far {
+    fn place(&self) -> Place {
+        Place::far(&["--local", self.local, "--rtt", self.rtt, "--bandwidth", self.bandwidth])
+    }
+
+    fn predicted(&self, context: &Context, profile: &Path) -> Result<Told, Failure> {
+        let words = ["--json", "-", "--local", self.local, "--rtt", self.rtt, "--bandwidth"];
+        let mut command: Vec<OsString> = vec![context.afar.clone().into(), "predict".into()];
+        command.push(profile.into());
+        command.extend(words.iter().chain(&[self.bandwidth]).map(OsString::from));
+        let said = Job::start(context, &command)?.finish(LONG)?;
+        Ok(Told(serde_json::from_str(&said).unwrap_or_default(), said))
+    }
+}
+
+impl Found {
+    fn error(&self) -> f64 {
+        self.predicted - self.measured
+    }
+
+    fn json(&self, control: f64) -> Value {
+        json!({
+            "program": PAIRS[self.pair].0,
+            "local": self.far.local,
+            "rtt": self.far.rtt,
+            "bandwidth": self.far.bandwidth,
+            "slowdown": self.measured,
+            "predicted": self.predicted,
+            "predicted_low": self.low,
+            "predicted_high": self.high,
+            "fetch_count": self.fetches,
+            "fetch_count_predicted": self.fetches_predicted,
+            "swap_gb_per_s": self.swap_gb_per_sec,
+            "control": control,
+        })
+    }
+}
