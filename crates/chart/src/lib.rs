@@ -1,7 +1,25 @@
-//! Pieces of a chart as SVG: scales, panels with axes, marks. Lengths are in the units of the
-//! drawing, from its upper left corner.
+//! Pieces of a chart as SVG: scales, panels with axes, marks; and whole charts made of them.
+//! Lengths are in the units of the drawing, from its upper left corner.
+//!
+//! ```text
+//! Plot, Heat, Bars ─► Svg (marks, and what a pointer is told where) ─► Drawing
+//! ```
+
+mod axis;
+mod bars;
+mod heat;
+mod number;
+mod plot;
+mod thin;
 
 use std::fmt::Write;
+
+pub use axis::{Axis, Kind};
+pub use bars::{Bar, Bars, BarsScale};
+pub use heat::{Cell, Heat};
+pub use number::{in_bytes, short};
+pub use plot::{Look, Plot, Point, Series};
+pub use thin::thin;
 
 /// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
 pub const BLUE: &str = "#0072B2";
@@ -77,6 +95,25 @@ pub struct Svg {
     body: String,
     width: f64,
     height: f64,
+    hints: Vec<Hint>,
+}
+
+/// A finished drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// The whole file.
+    pub svg: String,
+    /// What is said of its marks, in the order in which they are stepped through.
+    pub hints: Vec<Hint>,
+}
+
+/// What a rectangle of a drawing, or a point of it, stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hint {
+    /// Left, top, width and height; a point has no extent.
+    pub place: [f64; 4],
+    /// In words.
+    pub text: String,
 }
 
 /// Where a text stands relative to its point.
@@ -123,7 +160,7 @@ impl Svg {
     /// An empty drawing on white.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
-        Self { body: String::new(), width, height }
+        Self { body: String::new(), width, height, hints: Vec::new() }
     }
 
     /// Grid, ticks and titles of a panel; a title may be empty.
@@ -180,6 +217,17 @@ impl Svg {
         self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 
+    /// A pale shape with these corners.
+    pub fn shade(&mut self, corners: &[(f64, f64)], colour: &str) {
+        let corners: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let corners = corners.join(" ");
+        self.shape(
+            "polygon",
+            &[],
+            &format!("points=\"{corners}\" fill=\"{colour}\" fill-opacity=\"0.2\""),
+        );
+    }
+
     /// A dot; hollow ones stand apart without colour.
     pub fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
         let fill = if hollow { "#ffffff" } else { colour };
@@ -208,13 +256,31 @@ impl Svg {
         }
     }
 
+    /// A text on a shaded cell, whose colour no theme changes.
+    pub fn on_cell(&mut self, at: (f64, f64), text: &str) {
+        self.label(at, text, Anchor::Middle, &format!("class=\"on\" fill=\"{INK}\""));
+    }
+
+    /// What is said of a point.
+    pub fn hint(&mut self, at: (f64, f64), text: String) {
+        self.hints.push(Hint { place: [at.0, at.1, 0.0, 0.0], text });
+    }
+
+    /// What is said of a rectangle between two corners.
+    pub fn hint_area(&mut self, one: (f64, f64), other: (f64, f64), text: String) {
+        let (width, height) = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
+        let place = [one.0.min(other.0), one.1.min(other.1), width, height];
+        self.hints.push(Hint { place, text });
+    }
+
     fn label(&mut self, (x, y): (f64, f64), text: &str, anchor: Anchor, style: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let text = escape(text);
+        // One element a line, whatever is in a name.
+        let text = escape(text).replace('\n', " ");
         let _ = writeln!(
             self.body,
             r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" {style}>{text}</text>"#
@@ -238,11 +304,18 @@ impl Svg {
         let _ = writeln!(self.body, "<{name} {place}{style}/>");
     }
 
+    /// The same with what is said of its marks.
+    #[must_use]
+    pub fn finish_hinted(mut self, title: &str) -> Drawing {
+        let hints = std::mem::take(&mut self.hints);
+        Drawing { svg: self.finish(title), hints }
+    }
+
     /// The whole file; `title` is for those who cannot see it.
     #[must_use]
     pub fn finish(self, title: &str) -> String {
         let (width, height) = (self.width, self.height);
-        let title = escape(title);
+        let title = escape(title).replace('\n', " ");
         let body = self.body;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
@@ -254,8 +327,45 @@ impl Svg {
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// A text as it stands in a document, between tags or in an attribute.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // No document may have these.
+            '\u{0}'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}' => {
+                escaped.push('\u{fffd}');
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// As many letters of a name as there is room for.
+#[must_use]
+pub fn shortened(name: &str, letters: usize) -> String {
+    if name.chars().count() <= letters {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(letters.saturating_sub(1)).collect();
+    kept + "…"
+}
+
+/// From white to a colour, blue above 0 and orange below; 1 is the deepest.
+#[must_use]
+pub fn shade(value: f64) -> String {
+    let full = if value >= 0.0 { [0x00, 0x72, 0xB2] } else { [0xD5, 0x5E, 0x00] };
+    let depth = value.abs().min(1.0) * 0.75;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+    let mix = full.map(|part: u8| (255.0 + (f64::from(part) - 255.0) * depth).round() as u8);
+    format!("#{:02x}{:02x}{:02x}", mix[0], mix[1], mix[2])
 }
 
 #[cfg(test)]
@@ -292,5 +402,19 @@ mod tests {
         let mut svg = Svg::new(1.0, 1.0);
         svg.text((0.0, 0.0), "a<b>&c", Anchor::Start);
         assert!(svg.finish("t").contains(">a&lt;b&gt;&amp;c</text>"));
+        assert_eq!(escape("\"'\u{1}\u{0}é\n"), "&quot;&#39;\u{fffd}\u{fffd}é\n");
+    }
+
+    #[test]
+    fn names_are_cut_to_the_room_they_have() {
+        assert_eq!(shortened("pfabric", 7), "pfabric");
+        assert_eq!(shortened("fastpass", 7), "fastpa…");
+    }
+
+    #[test]
+    fn shades_go_from_white_to_the_colour_of_the_sign() {
+        assert_eq!(shade(0.0), "#ffffff");
+        assert_eq!(shade(1.0), "#4095c5");
+        assert_eq!(shade(-2.0), "#e08640");
     }
 }

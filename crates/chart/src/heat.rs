@@ -1,0 +1,187 @@
+//! Values over two axes of names, as shaded cells, with the edge between those within a bound and
+//! the others.
+
+use crate::{Anchor, Drawing, GREY, Panel, Scale, Svg, shade, shortened};
+
+/// A chart of cells.
+#[derive(Debug, Clone)]
+pub struct Heat {
+    /// For those who cannot see the picture.
+    pub title: String,
+    /// What columns and rows are.
+    pub axes: (String, String),
+    /// From left to right.
+    pub columns: Vec<String>,
+    /// From the top down, each with as many cells as there are columns.
+    pub rows: Vec<(String, Vec<Option<Cell>>)>,
+    /// What the edge is; none is drawn without.
+    pub edge: Option<String>,
+    /// What the palest and the deepest shade mean, with their depths.
+    pub key: Vec<(f64, String)>,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// From -1 to 1.
+    pub depth: f64,
+    /// In words.
+    pub text: String,
+    /// On which side of the edge it lies.
+    pub is_within: bool,
+}
+
+const WIDTH: f64 = 480.0;
+const LETTER: f64 = 7.2;
+const TOP: f64 = 58.0;
+/// Names of rows have at most so many letters.
+const NAME: usize = 20;
+/// Cells of more columns or rows than this have no text on them.
+const TEXT_MAX: usize = 12;
+/// A text is no wider than this many letters if it is to stand on a cell.
+const LETTERS_MAX: usize = 6;
+/// What two neighbours say of the edge between them, where both are known.
+type Sides<'c> = (Option<&'c Cell>, Option<&'c Cell>);
+
+impl Heat {
+    /// Draws it.
+    #[must_use]
+    pub fn draw(&self) -> Drawing {
+        let (columns, rows) = (self.columns.len().max(1), self.rows.len().max(1));
+        let widest = self.rows.iter().map(|(name, _)| name.chars().count().min(NAME));
+        let left = 44.0 + widest.max().unwrap_or(0) as f64 * LETTER;
+        let height = (rows as f64 * 30.0).clamp(90.0, 240.0);
+        let mut svg = Svg::new(WIDTH, TOP + height + 48.0);
+        let panel = Panel {
+            left,
+            top: TOP,
+            width: WIDTH - left - 14.0,
+            height,
+            x: Scale::Linear(0.0, columns as f64),
+            y: Scale::Linear(rows as f64, 0.0),
+        };
+        for (row, (name, cells)) in self.rows.iter().enumerate() {
+            for (column, cell) in cells.iter().enumerate() {
+                self.draw_cell(&mut svg, &panel, (row, column), cell.as_ref());
+            }
+            let (x, y) = panel.at(0.0, row as f64 + 0.5);
+            if row.is_multiple_of(every(rows, 12)) {
+                svg.text((x - 6.0, y + 4.0), &shortened(name, NAME), Anchor::End);
+            }
+        }
+        for (column, name) in self.columns.iter().enumerate() {
+            if column.is_multiple_of(every(columns, self.columns_named(panel.width))) {
+                let (x, y) = panel.at(column as f64 + 0.5, rows as f64);
+                svg.text((x, y + 17.0), &shortened(name, 12), Anchor::Middle);
+            }
+        }
+        if let Some(edge) = &self.edge {
+            self.draw_edge(&mut svg, &panel);
+            svg.line((16.0, 40.0), (36.0, 40.0), "#000000", "stroke-width=\"3\"");
+            svg.tinted((42.0, 44.0), edge, Anchor::Start, GREY);
+        }
+        svg.frame(&panel);
+        svg.axes(&panel, (&self.axes.0, &[]), (&self.axes.1, &[]));
+        let mut right = 16.0;
+        for (depth, name) in &self.key {
+            svg.bar((right - 1.0, 9.0), (right + 15.0, 25.0), GREY);
+            svg.bar((right, 10.0), (right + 14.0, 24.0), &shade(*depth));
+            svg.text((right + 20.0, 22.0), name, Anchor::Start);
+            right += 40.0 + name.chars().count() as f64 * LETTER;
+        }
+        svg.finish_hinted(&self.title)
+    }
+
+    fn draw_cell(&self, svg: &mut Svg, panel: &Panel, at: (usize, usize), cell: Option<&Cell>) {
+        let (row, column) = (at.0 as f64, at.1 as f64);
+        let corners = (panel.at(column, row), panel.at(column + 1.0, row + 1.0));
+        let Some(cell) = cell else { return };
+        // White is the page's own colour, which a theme may change.
+        let colour = shade(cell.depth).replace("#ffffff", "#fefefe");
+        svg.bar(corners.0, corners.1, &colour);
+        let is_roomy = self.columns.len() <= TEXT_MAX && self.rows.len() <= TEXT_MAX;
+        if is_roomy && cell.text.chars().count() <= LETTERS_MAX {
+            let (x, y) = panel.at(column + 0.5, row + 0.5);
+            svg.on_cell((x, y + 4.0), &cell.text);
+        }
+        let ((x, y), (name, column)) = (&self.axes, (&self.rows[at.0].0, &self.columns[at.1]));
+        svg.hint_area(corners.0, corners.1, format!("{y} {name}, {x} {column}: {}", cell.text));
+    }
+
+    // Every piece of grid line that has cells of both kinds beside it.
+    fn draw_edge(&self, svg: &mut Svg, panel: &Panel) {
+        let cell = |row: usize, column: usize| self.rows.get(row)?.1.get(column)?.as_ref();
+        let differs = |(one, other): Sides<'_>| {
+            one.zip(other).is_some_and(|(one, other)| one.is_within != other.is_within)
+        };
+        let mut piece = |from: (usize, usize), to: (usize, usize)| {
+            let at = |(row, column): (usize, usize)| panel.at(column as f64, row as f64);
+            let style = "stroke-width=\"3\" stroke-linecap=\"round\"";
+            svg.line(at(from), at(to), "#000000", style);
+        };
+        for row in 0..self.rows.len() {
+            for column in 0..self.columns.len() {
+                if differs((cell(row, column), cell(row, column + 1))) {
+                    piece((row, column + 1), (row + 1, column + 1));
+                }
+                if differs((cell(row, column), cell(row + 1, column))) {
+                    piece((row + 1, column), (row + 1, column + 1));
+                }
+            }
+        }
+    }
+
+    // As many as there is room for.
+    fn columns_named(&self, width: f64) -> usize {
+        let widest = self.columns.iter().map(|name| name.chars().count().min(12)).max();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
+        let most = (width / (widest.unwrap_or(1) as f64 * LETTER + 8.0)) as usize;
+        most.max(1)
+    }
+}
+
+// Of `count` names, `most` are shown.
+fn every(count: usize, most: usize) -> usize {
+    count.div_ceil(most).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heat(rows: &[&[Option<f64>]]) -> Heat {
+        let cell = |value: &Option<f64>| {
+            value.map(|value| Cell {
+                depth: value,
+                text: value.to_string(),
+                is_within: value < 0.5,
+            })
+        };
+        Heat {
+            title: "t".to_owned(),
+            axes: ("rtt".to_owned(), "local".to_owned()),
+            columns: (0..rows[0].len()).map(|at| format!("c{at}")).collect(),
+            rows: rows.iter().map(|row| ("r".to_owned(), row.iter().map(cell).collect())).collect(),
+            edge: Some("5 %".to_owned()),
+            key: vec![(0.0, "1x".to_owned()), (1.0, "2x".to_owned())],
+        }
+    }
+
+    #[test]
+    fn the_edge_runs_between_cells_of_both_kinds_only() {
+        let drawn =
+            heat(&[&[Some(0.1), Some(0.2)], &[Some(0.3), Some(0.9)], &[None, Some(0.8)]]).draw();
+        // Above and to the left of 0.9, and one in the key; none beside what is not known.
+        assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1);
+        assert_eq!(drawn.hints.len(), 5);
+        assert_eq!(drawn.hints[3].text, "local r, rtt c1: 0.9");
+    }
+
+    #[test]
+    fn many_cells_have_no_text() {
+        let row: Vec<Option<f64>> = (0..200).map(|at| Some(f64::from(at) / 200.0)).collect();
+        let drawn = heat(&[&row]).draw();
+        assert_eq!(drawn.svg.matches("class=\"on\"").count(), 0);
+        assert!(drawn.svg.matches("<text").count() < 24);
+    }
+}
