@@ -24,7 +24,7 @@ enum MayUse {
 use MayUse::{AllBelow, Only};
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 17] = [
+const ROWS: [Row; 18] = [
     row("tidy", 5, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 4, AllBelow, "measures what the product ships"),
     row("afar", 3, AllBelow, "the parts meet here and nowhere else"),
@@ -39,6 +39,7 @@ const ROWS: [Row; 17] = [
     row("proto", 1, Only(&["measure"]), "bytes to commands and back: no sockets, no clock"),
     row("records", 1, Only(&["measure"]), "bulk files; alone because its dependencies are costly"),
     row("measure", 0, Only(&[]), "quantities: no files, no clock, no threads"),
+    row("raster", 1, Only(&[]), "drawings to pixels; alone for its dependencies"),
     row("chart", 0, Only(&[]), "draws: values to text, no files"),
     row("farmem-preload", 0, Only(&[]), "loaded into the measured program: must stay tiny"),
     row("afar-place", 0, Only(&[]), "linked into the measured program: must stay tiny"),
