@@ -271,17 +271,25 @@ fn picture(problem: &Problem, placement: &Placement, change: Option<&Change>) ->
     })
 }
 
+/// What each server has of what, by the server.
+fn used<'a>(problem: &'a Problem, contents: &'a Contents) -> impl Iterator<Item = Value> + 'a {
+    contents.iter().map(|(server, (count, sums))| {
+        let used =
+            Dimension::ALL.map(|one| (one.name().to_owned(), json!(sums[one as usize] as f64)));
+        let used: serde_json::Map<String, Value> = used.into_iter().collect();
+        let rack = server % problem.pool.racks.max(1);
+        json!({"server": server, "rack": rack, "tenant_count": count, "used": used})
+    })
+}
+
 fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> String {
     let tenants = problem.tenants.iter().zip(&placement.places);
     let tenants = tenants.map(|(tenant, places)| json!({"name": tenant.name, "servers": places}));
-    let servers =
-        contents(problem, &placement.places).into_iter().map(|(server, (count, sums))| {
-            let used =
-                Dimension::ALL.map(|one| (one.name().to_owned(), json!(sums[one as usize] as f64)));
-            let used: serde_json::Map<String, Value> = used.into_iter().collect();
-            let rack = server % problem.pool.racks.max(1);
-            json!({"server": server, "rack": rack, "tenant_count": count, "used": used})
-        });
+    let limits = Dimension::ALL.into_iter().filter_map(|one| {
+        problem.pool.server.get(one).map(|limit| (one.name().to_owned(), json!(limit as f64)))
+    });
+    let limits: serde_json::Map<String, Value> = limits.collect();
+    let after = contents(problem, &placement.places);
     let moves = change.map(|change| {
         let moves = change.moves.iter().map(|one| {
             let tenant = &problem.tenants[one.tenant];
@@ -293,6 +301,7 @@ fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> 
             "bytes": change.bytes(problem).get(),
             "rate_bps": change.rate.get(),
             "server_count_before": change.before.len(),
+            "servers_before": used(problem, &change.before).collect::<Vec<_>>(),
             "server_count_freed": change.freed(placement),
             "benefit": change.benefit(problem, placement).map(|(benefit, _)| benefit),
             "cost": change.benefit(problem, placement).map(|(_, cost)| cost),
@@ -304,7 +313,8 @@ fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> 
         "server_count": placement.servers,
         "server_count_min": placement.bound,
         "is_best": placement.is_best,
-        "servers": servers.collect::<Vec<_>>(),
+        "server_limits": limits,
+        "servers": used(problem, &after).collect::<Vec<_>>(),
         "tenants": tenants.collect::<Vec<_>>(),
         "migration": moves,
     }))
