@@ -19,6 +19,7 @@ use crate::plan::PlanError;
 use crate::predict::PredictError;
 use crate::probe::ProbeError;
 use crate::program::ProgramError;
+use crate::report::ReportError;
 use crate::reproduce::ReproduceError;
 use crate::serve::ServeError;
 use crate::sim::SimError;
@@ -59,6 +60,8 @@ pub(crate) enum Failure {
     Attach(#[from] AttachError),
     #[error(transparent)]
     Bench(#[from] BenchError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
     #[error(transparent)]
     Reproduce(#[from] ReproduceError),
     #[error(transparent)]
@@ -122,6 +125,7 @@ impl Failure {
             Self::Bench(error) if error.is_usage() => USAGE,
             Self::Top(TopError::Interval(_)) => USAGE,
             Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
+            Self::Report(error) if error.is_usage() => USAGE,
             Self::Reproduce(error) if error.is_usage() => USAGE,
             Self::Sim(error) if error.is_usage() => USAGE,
             Self::Loop(error) if error.is_usage() => USAGE,
@@ -129,6 +133,7 @@ impl Failure {
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
             Self::Sim(_) | Self::Loop(_) | Self::Predict(_) => FAILED,
+            Self::Sim(_) | Self::Loop(_) | Self::Report(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

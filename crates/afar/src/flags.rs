@@ -8,6 +8,7 @@ mod load;
 mod loops;
 mod plan;
 mod predict;
+mod report;
 mod reproduce;
 mod run;
 mod serve;
@@ -31,6 +32,7 @@ pub(crate) use plan::{
     AdmitFlags, CostFlags, FleetFlags, LatencyFlags, PlaceFlags, PlanCommand, PlanFlags, PoolFlags,
 };
 pub(crate) use predict::PredictFlags;
+pub(crate) use report::ReportFlags;
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
 pub(crate) use serve::ServeFlags;
@@ -61,6 +63,7 @@ pub(crate) enum Command {
     Discover(DiscoverFlags),
     Attach(Box<AttachFlags>),
     Bench(Box<BenchFlags>),
+    Report(ReportFlags),
     Reproduce(ReproduceFlags),
     Sim(Box<SimFlags>),
     Loop(LoopFlags),

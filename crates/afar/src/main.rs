@@ -41,6 +41,7 @@ mod discover;
 mod load;
 mod plan;
 mod predict;
+mod report;
 mod reproduce;
 mod serve;
 mod sim;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
         Command::Discover(flags) => ("discover", discover::discover(flags)),
         Command::Attach(flags) => ("attach", attach::attach(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
+        Command::Report(flags) => ("report", report::report(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Sim(flags) => ("sim", sim::sim(flags)),
         Command::Loop(flags) => ("loop", closed_loop::closed_loop(flags)),

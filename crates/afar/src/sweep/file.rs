@@ -183,13 +183,20 @@ impl Sweep {
     pub(crate) fn read(path: &Path) -> Result<(Self, String), FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
-        let sweep = Self::parse(&text).map_err(|error| match error {
+        Ok((Self::of(&text, path)?, text))
+    }
+
+    /// The same with the text at hand; errors name the file that it is from.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub(crate) fn of(text: &str, path: &Path) -> Result<Self, FileError> {
+        Self::parse(text).map_err(|error| match error {
             Wrong::Syntax { line, message } => {
                 FileError::Syntax { path: path.to_owned(), line, message }
             }
             Wrong::Value(what) => FileError::Value { path: path.to_owned(), what },
-        })?;
-        Ok((sweep, text))
+        })
     }
 
     /// An experiment of this program's own.

@@ -131,6 +131,31 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
+/// What a directory holds, without changing it. A line that was being written when its sweep was
+/// killed is no run.
+///
+/// # Errors
+/// When it is not the directory of a sweep of this kind of runs.
+pub(crate) fn read<R: DeserializeOwned>(
+    directory: &Path,
+) -> Result<(Header, Vec<R>), JournalError> {
+    let text = |path: &Path| {
+        fs::read_to_string(path)
+            .map_err(|source| JournalError::File { path: path.to_owned(), source })
+    };
+    let head = directory.join("sweep.json");
+    let header = serde_json::from_str(&text(&head)?);
+    let header = header.map_err(|_| JournalError::Line { path: head, line: 1 })?;
+    let path = directory.join("runs.jsonl");
+    let text = text(&path)?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let rows = text[..whole].lines().enumerate().map(|(index, line)| {
+        let wrong = |_| JournalError::Line { path: path.clone(), line: index + 1 };
+        serde_json::from_str(line).map_err(wrong)
+    });
+    Ok((header, rows.collect::<Result<_, _>>()?))
+}
+
 impl Journal<Row> {
     /// Whether a cell has been run in a block.
     pub(crate) fn has(&self, block: u32, cell: &str) -> bool {

@@ -4,16 +4,21 @@ use serde_json::{Map, Value, json};
 
 use super::file::Sweep;
 use super::find::{Requirement, Step};
+use super::journal::Header;
 use super::matrix::Kind;
 use super::stats::Estimate;
 use super::table::Finding;
 
 /// Everything that the tables say, cell by cell.
-pub(crate) fn findings(findings: &[Finding]) -> String {
+pub(crate) fn findings(header: &Header, sweep: &Sweep, findings: &[Finding]) -> String {
     let cells: Vec<Value> = findings.iter().map(finding).collect();
     text(&json!({
         "schema": "afar.findings/1",
         "version": env!("CARGO_PKG_VERSION"),
+        "command": header.command,
+        "started_unix_ns": header.started_unix_ns,
+        "host": header.host,
+        "workload": sweep.workload.command,
         "cells": cells,
     }))
 }
@@ -42,12 +47,21 @@ fn finding(finding: &Finding) -> Value {
 }
 
 /// What a program needs to be slowed down by no more than `bound`, a ratio.
-pub(crate) fn requirements(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> String {
+pub(crate) fn requirements(
+    header: &Header,
+    sweep: &Sweep,
+    bound: f64,
+    requirements: &[Requirement],
+) -> String {
     let find = &sweep.find;
     let requirements: Vec<Value> = requirements.iter().map(requirement).collect();
     text(&json!({
         "schema": "afar.requirement/1",
         "version": env!("CARGO_PKG_VERSION"),
+        "command": header.command,
+        "started_unix_ns": header.started_unix_ns,
+        "host": header.host,
+        "workload": sweep.workload.command,
         "seed": sweep.seed,
         "slowdown_max": bound,
         "held": {

@@ -44,6 +44,22 @@ impl Cell {
         words.chain(settings).collect::<Vec<_>>().join(" ")
     }
 
+    /// The cell of a name; nothing if it is none.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let (kind, settings) = match name.split_once(' ').unwrap_or((name, "")) {
+            ("native", rest) => (Kind::Native, rest),
+            ("zero", rest) => (Kind::Zero, rest),
+            _ => (Kind::Far, name),
+        };
+        let words = settings.split(' ').filter(|word| !word.is_empty());
+        let settings = words.map(|word| {
+            let (key, value) = word.split_once('=')?;
+            let axis = AXES.into_iter().find(|axis| *axis == key)?;
+            Some((axis, value.to_owned()))
+        });
+        Some(Self { kind, settings: settings.collect::<Option<_>>()? })
+    }
+
     /// Its value of an axis; empty if it has none.
     pub(crate) fn value(&self, axis: &str) -> &str {
         let setting = self.settings.iter().find(|(name, _)| *name == axis);
@@ -155,6 +171,16 @@ mod tests {
             ]
         );
         assert_eq!(cells[2].flags(), ["--engine", "swap"]);
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        let settings = vec![("local", "25%".to_owned()), ("rtt", "1us".to_owned())];
+        let far = Cell { kind: Kind::Far, settings };
+        for cell in [Cell::NATIVE, Cell::zero(None), Cell::zero(Some("swap")), far] {
+            assert_eq!(Cell::named(&cell.name()), Some(cell));
+        }
+        assert_eq!(Cell::named("local=25% colour=red"), None);
     }
 
     #[test]

@@ -86,6 +86,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     trial::clear_scratch();
     let mut run = Sweeping {
         trials: Trials { sweep: &sweep, afar, signals: &signals },
+        header: &header,
         journal: open(&directory, &header)?,
         json: flags.json,
         line: if flags.quiet { None } else { Line::on_terminal() },
@@ -114,7 +115,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let shown = match answer {
         Some(text) => text,
         None if flags.csv => table::csv(&findings),
-        None if flags.json => json::findings(&findings),
+        None if flags.json => json::findings(&header, &sweep, &findings),
         None => table::text(&findings),
     };
     terminal::answer(&shown).map_err(Failure::Stdout)?;
@@ -123,6 +124,26 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     }
     let has_failed = rows.iter().any(|row| row.value.is_none());
     Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// What the runs in the directory of a sweep say, as `afar sweep --json` has it: every cell that
+/// has run, those that only --find has tried as well.
+///
+/// # Errors
+/// When the directory is not that of a sweep.
+pub(crate) fn findings_of(directory: &Path) -> Result<String, SweepError> {
+    let (header, rows) = journal::read::<Row>(directory)?;
+    let path = directory.join("sweep.json");
+    let sweep = Sweep::of(&header.experiment, &path)?;
+    let mut cells = matrix::cells(&sweep);
+    for row in &rows {
+        if let Some(cell) = Cell::named(&row.cell).filter(|cell| !cells.contains(cell)) {
+            cells.push(cell);
+        }
+    }
+    cells.retain(|cell| rows.iter().any(|row| row.cell == cell.name()));
+    let findings = table::findings(&cells, &rows, sweep.metric.better, sweep.seed);
+    Ok(json::findings(&header, &sweep, &findings))
 }
 
 fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
@@ -220,6 +241,7 @@ const CONFIRMING: u32 = 100_000;
 
 struct Sweeping<'a> {
     trials: Trials<'a>,
+    header: &'a Header,
     journal: Journal<Row>,
     /// Requirements are wanted as JSON.
     json: bool,
@@ -250,7 +272,7 @@ impl Sweeping<'_> {
             found.push(self.confirm((number, axis), edge, bound)?);
         }
         Ok(Some(if self.json {
-            json::requirements(sweep, bound, &found)
+            json::requirements(self.header, sweep, bound, &found)
         } else {
             find::text(sweep, bound, &found)
         }))

@@ -1,0 +1,222 @@
+//! `afar report`: what records say, as a page that works offline, pictures, JSON or text.
+//!
+//! ```text
+//! record ─► source (its schema) ─► one module for each kind ─► Section: answer, pictures, tables
+//!                                      compare ◄── two ──┘        └─► page │ SVG │ PNG │ JSON
+//! ```
+//!
+//! A section is computed from the record alone. Nothing here runs anything, and the page asks
+//! nothing of any host.
+
+mod compare;
+mod json;
+mod network;
+mod page;
+mod raster;
+mod section;
+mod setting;
+mod source;
+mod words;
+
+mod disk;
+mod faults;
+mod flows;
+mod kv;
+mod loops;
+mod need;
+mod plan;
+mod predicted;
+mod reproduced;
+mod requirement;
+mod run;
+mod sim;
+mod sweep;
+mod workload;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::failure::Failure;
+use crate::flags::ReportFlags;
+use crate::output::Output;
+use crate::{layout, terminal};
+
+use raster::Font;
+use section::{Picture, Section};
+
+pub(crate) use raster::RasterError;
+pub(crate) use source::SourceError;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("--bound {0}: give a share above 0, such as 5%")]
+    Bound(String),
+    #[error("--compare: {0} records were given; give two of the same kind")]
+    Count(usize),
+    #[error("--compare: {} is a {one} record and {} a {other} record; give two of the same kind",
+        paths[0].display(), paths[1].display())]
+    Kinds { paths: [PathBuf; 2], one: &'static str, other: &'static str },
+    #[error(transparent)]
+    Raster(#[from] RasterError),
+}
+
+impl ReportError {
+    /// Whether the user can mend it on the command line.
+    pub(crate) const fn is_usage(&self) -> bool {
+        !matches!(self, Self::Raster(_))
+    }
+}
+
+/// Everything that is told.
+#[derive(Debug)]
+struct Report {
+    title: String,
+    command: Vec<String>,
+    /// With the names of the files they were read from.
+    sections: Vec<(String, Section)>,
+}
+
+/// Runs `afar report`.
+///
+/// # Errors
+/// When a record cannot be read, or a file cannot be written.
+pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Failure> {
+    let bound = bound(&flags.bound)?;
+    let report = read(flags, bound)?;
+    let font = flags.png.is_some().then(Font::find).transpose().map_err(ReportError::from)?;
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
+    let (html, json) = (open(&flags.output)?, open(&flags.json)?);
+    if let Some(output) = html {
+        output.write(&page::html(&report))?;
+    }
+    if let Some(output) = json {
+        output.write(&json::text(&report))?;
+    }
+    if let Some(directory) = &flags.svg {
+        pictures(&report, directory, "svg", |svg| Ok(svg.as_bytes().to_vec()))?;
+    }
+    if let Some((directory, font)) = flags.png.as_ref().zip(font) {
+        pictures(&report, directory, "png", |svg| Ok(font.png(svg).map_err(ReportError::from)?))?;
+    }
+    let is_file =
+        [&flags.output, &flags.json, &flags.svg, &flags.png].iter().any(|path| path.is_some());
+    if !is_file {
+        terminal::answer(&text(&report)).map_err(Failure::Stdout)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bound(text: &str) -> Result<f64, ReportError> {
+    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
+    let share = share.filter(|share| share.is_finite() && *share > 0.0);
+    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| ReportError::Bound(text.to_owned()))
+}
+
+fn read(flags: &ReportFlags, bound: f64) -> Result<Report, ReportError> {
+    if flags.compare && flags.records.len() != 2 {
+        return Err(ReportError::Count(flags.records.len()));
+    }
+    let mut sections = Vec::new();
+    for path in &flags.records {
+        let section = source::read(path, bound)?;
+        sections.push((path.display().to_string(), section));
+    }
+    if flags.compare {
+        let [(one, first), (other, second)] = [&sections[0], &sections[1]];
+        if first.kind != second.kind {
+            let paths = [flags.records[0].clone(), flags.records[1].clone()];
+            return Err(ReportError::Kinds { paths, one: first.kind, other: second.kind });
+        }
+        let compared = compare::section([one, other], [first, second]);
+        sections.insert(0, (format!("{one} and {other}"), compared));
+    }
+    sections.extend(predicted::against(&sections));
+    for (_, section) in &mut sections {
+        tell_apart(&mut section.pictures);
+    }
+    let title = match (&flags.title, sections.as_slice()) {
+        (Some(title), _) => title.clone(),
+        (None, [(_, only)]) => only.title.clone(),
+        (None, [(_, first), ..]) if flags.compare => first.title.clone(),
+        (None, _) => format!("Report on {} records", sections.len()),
+    };
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    Ok(Report { title, command, sections })
+}
+
+/// No two pictures of a section have one name, and names are good for files.
+fn tell_apart(pictures: &mut [Picture]) {
+    let mut taken: Vec<String> = Vec::new();
+    for picture in pictures {
+        let is_good = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        let name: String =
+            picture.name.chars().map(|letter| if is_good(letter) { letter } else { '-' }).collect();
+        let mut unique = name.clone();
+        let mut number = 2;
+        while taken.contains(&unique) {
+            unique = format!("{name}-{number}");
+            number += 1;
+        }
+        taken.push(unique.clone());
+        picture.name = unique;
+    }
+}
+
+/// A file for each picture; those of several records have the record's number first.
+fn pictures(
+    report: &Report,
+    directory: &Path,
+    ending: &str,
+    encode: impl Fn(&str) -> Result<Vec<u8>, Failure>,
+) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
+    for (index, (_, section)) in (1..).zip(&report.sections) {
+        for picture in &section.pictures {
+            let name = match report.sections.len() {
+                1 => format!("{}.{ending}", picture.name),
+                _ => format!("{index}-{}.{ending}", picture.name),
+            };
+            let bytes = encode(&picture.chart.draw().svg)?;
+            Output::open(&directory.join(name))?.write_bytes(&bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// The answers alone.
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for (name, section) in &report.sections {
+        out += &format!("{} ({name})\n\n", section.title);
+        for sentence in &section.answer {
+            out += &format!("{sentence}\n");
+        }
+        for warning in &section.warnings {
+            out += &format!("note: {warning}\n");
+        }
+        if let Some(verdicts) = &section.verdicts {
+            let mut rows = vec![verdicts.columns.clone()];
+            rows.extend(verdicts.rows.iter().cloned());
+            out += &format!("\n{}", layout::table(&rows));
+        }
+        out.push('\n');
+    }
+    out + "afar report RECORD -o report.html has pictures of this\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_shares() {
+        assert_eq!(bound("5%").ok(), Some(1.05));
+        for wrong in ["5", "0%", "-1%", "x%", "%", "inf%"] {
+            assert!(bound(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What `afar predict` expects: how often pages are fetched with how much local memory, and how
+//! slow that makes the program over which network; beside measured slowdowns, if there are some.
+
+use chart::{Axis, Kind, Look, Plot, Point, Series};
+use measure::{Bytes, Host};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::section::{Chart, Figure, Picture, Section, Table};
+use super::setting;
+use super::source::Context;
+use super::sweep;
+use super::words::{command, exact, percent, time_ns};
+
+/// What such a section is called; see [`against`].
+pub(super) const KIND: &str = "prediction";
+
+/// `afar.prediction/1`.
+#[derive(Deserialize)]
+struct Record {
+    profile: Profile,
+    alone_ns: f64,
+    policy: String,
+    curve: Vec<Fetches>,
+    points: Vec<Slowdown>,
+}
+
+/// The run that it was made from.
+#[derive(Deserialize)]
+struct Profile {
+    program: Vec<String>,
+    host: Host,
+    managed_peak_bytes: u64,
+    sampled_share: f64,
+}
+
+#[derive(Deserialize)]
+struct Fetches {
+    local: String,
+    policy: String,
+    miss_ratio: f64,
+    fetch_count: f64,
+    seen_whole: bool,
+}
+
+#[derive(Deserialize)]
+struct Slowdown {
+    local: String,
+    rtt_ns: f64,
+    bandwidth_bps: Option<f64>,
+    slowdown: f64,
+    slowdown_low: f64,
+    slowdown_high: f64,
+}
+
+impl Slowdown {
+    // As a sweep would have found it.
+    fn found(&self) -> Value {
+        let bandwidth = match self.bandwidth_bps {
+            Some(rate) => format!("{}Gbps", exact(rate / 1e9)),
+            None => "none".to_owned(),
+        };
+        let rtt = format!("{}us", exact(self.rtt_ns / 1e3));
+        let Self { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = self;
+        json!({
+            "kind": "far",
+            "settings": {"local": self.local, "rtt": rtt, "bandwidth": bandwidth},
+            "slowdown": {"median": median, "low": low, "high": high, "count": 0},
+            "failed_count": 0, "first_failure": null, "fetch_count": null,
+            "budget_exceeded_count": 0,
+        })
+    }
+}
+
+/// Reads `afar.prediction/1`.
+pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
+    let record: Record = serde_json::from_value(value)?;
+    let Profile { program, host, managed_peak_bytes, sampled_share } = &record.profile;
+    let cells: Vec<Value> = record.points.iter().map(Slowdown::found).collect();
+    let findings = json!({"workload": program, "cells": cells});
+    let mut section = sweep::section(findings, context)?;
+    let name = sweep::program(program, &context.name);
+    section.title = format!("{name}: slowdown predicted from one run");
+    section.kind = KIND;
+    section.host = Some(host.clone());
+    if let Some(first) = section.answer.first_mut() {
+        *first = format!("Predicted, not measured: {first}");
+    }
+    section.answer.push(format!(
+        "It was made from one run with all of {} local, of whose pages {} were watched; alone the \
+         program takes {}.",
+        Bytes::new(*managed_peak_bytes),
+        percent(*sampled_share),
+        time_ns(record.alone_ns)
+    ));
+    if record.curve.iter().any(|point| !point.seen_whole) {
+        let what = "with the least local memory not every touch was seen: at least so many fetches";
+        section.warnings.push(what.to_owned());
+    }
+    section.facts = vec![
+        ("program".to_owned(), command(program)),
+        ("policy of the slowdowns".to_owned(), record.policy.clone()),
+    ];
+    section.pictures.extend(curve(&record.curve));
+    Ok(section)
+}
+
+fn curve(all: &[Fetches]) -> Option<Picture> {
+    let setting::AxisOf { axis: x, values } =
+        setting::axis_of("local", all.iter().map(|one| one.local.as_str()));
+    let mut table = Table::new(["local", "policy", "miss_ratio", "fetches", "seen_whole"]);
+    let mut series: Vec<Series> = Vec::new();
+    for one in all {
+        table.push([
+            one.local.clone(),
+            one.policy.clone(),
+            exact(one.miss_ratio),
+            exact(one.fetch_count.round()),
+            one.seen_whole.to_string(),
+        ]);
+        let place = values.iter().find(|(text, _)| *text == one.local);
+        let Some((_, x)) = place else { continue };
+        let point = Point { x: *x, y: one.miss_ratio * 100.0, interval: None };
+        match series.iter_mut().find(|series| series.name == one.policy) {
+            Some(series) => series.points.push(point),
+            None => {
+                let (name, points) = (one.policy.clone(), vec![point]);
+                series.push(Series { name, points, look: Look::Line });
+            }
+        }
+    }
+    for one in &mut series {
+        one.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    }
+    let title = "Miss ratio against local memory".to_owned();
+    (!series.is_empty()).then(|| Picture {
+        name: "miss-ratio".to_owned(),
+        title: title.clone(),
+        caption: "Fetches as a share of the touches of pages that were seen, by eviction policy."
+            .to_owned(),
+        chart: Chart::Plot(Plot {
+            title,
+            x,
+            y: Axis::new("fetches, % of touches", Kind::Linear).showing(&[0.0]),
+            series,
+            bounds: Vec::new(),
+            marks: Vec::new(),
+        }),
+        table,
+    })
+}
+
+/// What is predicted beside what was measured, where two sections speak of the same settings.
+pub(super) fn against(sections: &[(String, Section)]) -> Option<(String, Section)> {
+    let of = |kind: &str| sections.iter().find(|(_, section)| section.kind == kind);
+    let ((one, predicted), (other, measured)) = (of(KIND)?, of("sweep")?);
+    let pairs: Vec<(&Figure, &Figure)> = predicted
+        .figures
+        .iter()
+        .filter_map(|figure| {
+            let is_it = |other: &&Figure| other.name == figure.name;
+            Some((figure, measured.figures.iter().find(is_it)?))
+        })
+        .collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let mut errors: Vec<f64> =
+        pairs.iter().map(|(one, other)| (one.value - other.value).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let meet = |(one, other): &&(&Figure, &Figure)| {
+        let ends = one.interval.zip(other.interval);
+        ends.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+    };
+    let section = Section {
+        title: "Predicted against measured".to_owned(),
+        kind: "prediction and sweep",
+        answer: vec![
+            format!(
+                "Over {} settings that both have, the predicted slowdown is off by {} in the \
+                 median and by {} at most.",
+                pairs.len(),
+                exact(errors[errors.len() / 2]),
+                exact(errors[errors.len() - 1])
+            ),
+            format!("In {} of them the intervals of both meet.", pairs.iter().filter(meet).count()),
+        ],
+        pictures: vec![scatter(&pairs)],
+        ..Section::default()
+    };
+    Some((format!("{one} and {other}"), section))
+}
+
+fn scatter(pairs: &[(&Figure, &Figure)]) -> Picture {
+    let mut table = Table::new([
+        "setting",
+        "predicted",
+        "low",
+        "high",
+        "measured",
+        "measured low",
+        "measured high",
+        "error",
+    ]);
+    let mut points = Vec::new();
+    for (one, other) in pairs {
+        let ends = [one, other].map(|figure| {
+            figure.interval.map_or_else(Default::default, |(low, high)| [exact(low), exact(high)])
+        });
+        let [[low, high], [least, most]] = ends;
+        let (value, measured) = (exact(one.value), exact(other.value));
+        let error = exact(one.value - other.value);
+        table.push([one.name.clone(), value, low, high, measured, least, most, error]);
+        points.push(Point { x: one.value, y: other.value, interval: other.interval });
+    }
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let ends = |of: fn(f64, f64) -> f64| {
+        points.iter().flat_map(|point| [point.x, point.y]).reduce(of).unwrap_or(1.0)
+    };
+    let (low, high) = (ends(f64::min), ends(f64::max));
+    let equal = Series::new("as predicted", Look::Curve, vec![(low, low), (high, high)]);
+    let measured = Series { name: "measured".to_owned(), points, look: Look::Dots };
+    let title = "Slowdown, predicted against measured".to_owned();
+    Picture {
+        name: "predicted-measured".to_owned(),
+        title: title.clone(),
+        caption: "A dot for each setting, with the 95 % interval of what was measured.".to_owned(),
+        chart: Chart::Plot(Plot {
+            title,
+            x: Axis::new("predicted slowdown", Kind::Either),
+            y: Axis::new("measured slowdown", Kind::Either),
+            series: vec![measured, equal],
+            bounds: Vec::new(),
+            marks: Vec::new(),
+        }),
+        table,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prediction_is_told_as_a_sweep_is_and_held_against_one() {
+        let point = |rtt: f64, slowdown: f64| {
+            json!({"local": "25%", "rtt_ns": rtt, "bandwidth_bps": 4e10, "slowdown": slowdown,
+                "slowdown_low": slowdown - 0.01, "slowdown_high": slowdown + 0.01,
+                "seen_whole": true})
+        };
+        let fetches = json!({"local": "25%", "policy": "fifo", "miss_ratio": 0.1,
+            "fetch_count": 5.0, "seen_whole": false});
+        let record = json!({"schema": "afar.prediction/1", "policy": "fifo", "alone_ns": 1e9,
+            "profile": {"program": ["/bin/sort", "x"], "host": Host::default(),
+                "managed_peak_bytes": 1 << 30, "sampled_share": 0.01},
+            "curve": [fetches], "points": [point(3e3, 1.02), point(10e3, 1.2)]});
+        let context = Context { bound: 1.05, name: String::new() };
+        let predicted = section(record, &context).expect("it is one");
+        assert!(predicted.answer[0].starts_with(
+            "Predicted, not measured: sort stays within 5 % of its speed with 25 % of its \
+             memory local, on"
+        ));
+        assert_eq!((predicted.warnings.len(), predicted.pictures.len()), (1, 2));
+        let measured = Slowdown {
+            local: "25%".to_owned(),
+            rtt_ns: 3e3,
+            bandwidth_bps: Some(4e10),
+            slowdown: 1.04,
+            slowdown_low: 1.02,
+            slowdown_high: 1.06,
+        };
+        let mut cell = measured.found();
+        cell["settings"]["engine"] = json!("arena");
+        let sweep = sweep::section(json!({"cells": [cell]}), &context).expect("a sweep");
+        let sections = [("p".to_owned(), predicted), ("s".to_owned(), sweep)];
+        let (_, both) = against(&sections).expect("they have a setting in common");
+        assert!(both.answer[0].contains("off by 0.02 in the median"), "{:?}", both.answer);
+        assert!(both.answer[1].starts_with("In 1 of them"));
+        assert!(against(&sections[..1]).is_none());
+    }
+}

@@ -1,0 +1,113 @@
+//! What `afar reproduce` has measured beside a paper's numbers.
+
+use std::collections::BTreeMap;
+
+use measure::Host;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::section::{Section, Table};
+use super::source::Context;
+use super::words::exact;
+
+/// `afar.reproduce/1`.
+#[derive(Deserialize)]
+struct Record {
+    figure: String,
+    title: String,
+    command: Vec<String>,
+    host: Host,
+    points: Value,
+    verdicts: Vec<Verdict>,
+    interrupted: bool,
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    holds: bool,
+    text: String,
+}
+
+/// Reads `afar.reproduce/1`.
+pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
+    let record: Record = serde_json::from_value(value)?;
+    let answer = record.verdicts.iter().map(|verdict| {
+        let judgement = if verdict.holds { "Holds" } else { "Does not hold here" };
+        format!("{judgement}: {}", verdict.text)
+    });
+    let mut section = Section {
+        title: record.title,
+        kind: "reproduction",
+        answer: answer.collect(),
+        verdicts: Some(flat(&record.points)),
+        command: record.command,
+        host: Some(record.host),
+        ..Section::default()
+    };
+    let picture = format!("{}.svg, beside the record", record.figure);
+    section.facts.push(("picture".to_owned(), picture));
+    if record.interrupted {
+        section.warnings.push("it was ended before its time".to_owned());
+    }
+    Ok(section)
+}
+
+/// Objects as rows, with a column for each of their numbers and texts.
+pub(super) fn flat(points: &Value) -> Table {
+    let mut table = Table::default();
+    let mut rows: Vec<BTreeMap<String, String>> = Vec::new();
+    let all: Vec<&Value> = match points {
+        Value::Array(all) => all.iter().collect(),
+        other => vec![other],
+    };
+    for point in all {
+        let mut cells = Vec::new();
+        flatten("", point, &mut cells);
+        for (name, _) in &cells {
+            if !table.columns.contains(name) {
+                table.columns.push(name.clone());
+            }
+        }
+        rows.push(cells.into_iter().collect());
+    }
+    let cell =
+        |row: &BTreeMap<String, String>, name: &String| row.get(name).cloned().unwrap_or_default();
+    table.rows =
+        rows.iter().map(|row| table.columns.iter().map(|name| cell(row, name)).collect()).collect();
+    table
+}
+
+fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
+    let named = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, value)| flatten(&named(key), value, cells));
+        }
+        // Lists within a point have a length of their own.
+        Value::Array(values) => {
+            for (at, value) in values.iter().enumerate() {
+                flatten(&named(&at.to_string()), value, cells);
+            }
+        }
+        Value::Null => cells.push((name.to_owned(), String::new())),
+        Value::String(text) => cells.push((name.to_owned(), text.clone())),
+        other => {
+            let text = other.as_f64().map_or_else(|| other.to_string(), exact);
+            cells.push((name.to_owned(), text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_become_rows_whatever_fields_they_have() {
+        let table = flat(&json!([{"a": 1, "b": {"c": "x"}}, {"a": 2.5, "d": null}]));
+        assert_eq!(table.columns, ["a", "b.c", "d"]);
+        assert_eq!(table.rows, [["1", "x", ""], ["2.5", "", ""]]);
+    }
+}

@@ -1,0 +1,257 @@
+//! What `afar sweep --find` has found: the edge of each axis, as it was confirmed.
+
+use std::collections::BTreeMap;
+
+use chart::{Bar, Bars, BarsScale, short};
+use measure::Host;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::network::{self, Limits, Verdict};
+use super::section::{Chart, Figure, Picture, Section, Table};
+use super::setting;
+use super::source::Context;
+use super::sweep::{Estimate, program};
+use super::words::{exact, list, percent, slower};
+
+/// `afar.requirement/1`.
+#[derive(Deserialize)]
+struct Requirements {
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    workload: Vec<String>,
+    #[serde(default)]
+    host: Option<Host>,
+    slowdown_max: f64,
+    held: BTreeMap<String, String>,
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Deserialize)]
+struct Requirement {
+    axis: String,
+    last_good: Option<Side>,
+    first_bad: Option<Side>,
+    confirmed: bool,
+}
+
+#[derive(Deserialize)]
+struct Side {
+    value: String,
+    slowdown: Option<Estimate>,
+}
+
+/// Reads `afar.requirement/1`.
+pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
+    let record: Requirements = serde_json::from_value(value)?;
+    let program = program(&record.workload, &context.name);
+    let bound = record.slowdown_max;
+    let mut answer = vec![headline(&program, &record)];
+    answer.extend(record.requirements.iter().map(|one| sentence(one, &record, bound)));
+    let mut section = Section {
+        title: format!("{program}: what it needs"),
+        kind: "requirement",
+        answer,
+        verdicts: verdicts(&record),
+        pictures: vec![picture(&record, bound)],
+        facts: vec![("held meanwhile".to_owned(), held(&record, ""))],
+        command: record.command,
+        host: record.host,
+        ..Section::default()
+    };
+    for one in &record.requirements {
+        for (side, name) in [(&one.last_good, "last good"), (&one.first_bad, "first bad")] {
+            let Some((value, slowdown)) =
+                side.as_ref().and_then(|side| Some((&side.value, side.slowdown?)))
+            else {
+                continue;
+            };
+            let name = format!("slowdown, {} {value} ({name})", setting::name(&one.axis));
+            let interval = (slowdown.low, slowdown.high);
+            section.figures.push(Figure::new(name, "x", slowdown.median).within(interval));
+        }
+        if !one.confirmed {
+            let name = setting::name(&one.axis);
+            section
+                .warnings
+                .push(format!("the edge of {name} was not confirmed when it ran again"));
+        }
+    }
+    Ok(section)
+}
+
+fn held(record: &Requirements, but: &str) -> String {
+    let others = ["local", "rtt", "bandwidth", "engine"].into_iter().filter(|axis| *axis != but);
+    let words = others.filter_map(|axis| {
+        let value = record.held.get(axis)?;
+        Some(setting::words(axis, value))
+    });
+    list(&words.collect::<Vec<_>>())
+}
+
+fn headline(program: &str, record: &Requirements) -> String {
+    let needs: Vec<String> = record
+        .requirements
+        .iter()
+        .filter_map(|one| {
+            let value = &one.last_good.as_ref()?.value;
+            Some(match one.axis.as_str() {
+                "rtt" => format!("a {} or less", setting::words("rtt", value)),
+                "local" => format!("{} of its memory local or more", setting::local_words(value)),
+                axis => format!("{} or more", setting::words(axis, value)),
+            })
+        })
+        .collect();
+    let bound = percent(record.slowdown_max - 1.0);
+    if needs.is_empty() {
+        return format!(
+            "Nothing that was tried keeps {program} within {bound} of its speed: with {}, neither \
+             a faster network nor more local memory among the steps is enough by itself.",
+            held(record, "")
+        );
+    }
+    format!(
+        "{program} stays within {bound} of its speed with {}. Each of these was found by itself, \
+         with the others held at {}.",
+        list(&needs),
+        held(record, "")
+    )
+}
+
+fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
+    let name = setting::name(&one.axis);
+    let side = |side: &Side| {
+        let value = setting::words(&one.axis, &side.value);
+        match side.slowdown {
+            Some(Estimate { median, low, high, .. }) => {
+                let doubt = if low <= bound && bound < high { ", which may be either" } else { "" };
+                format!(
+                    "{value}: {} ({median:.3}, between {low:.3} and {high:.3}{doubt})",
+                    slower(median)
+                )
+            }
+            None => format!("{value}: it could not be run"),
+        }
+    };
+    let text = match (&one.last_good, &one.first_bad) {
+        (Some(good), Some(bad)) => {
+            format!(
+                "The last step that is good enough is {}; the next is not, {}",
+                side(good),
+                side(bad)
+            )
+        }
+        (Some(good), None) => format!("All steps are good enough, up to {}", side(good)),
+        (None, Some(bad)) => format!("No step is good enough; the most generous is {}", side(bad)),
+        (None, None) => "Nothing was tried".to_owned(),
+    };
+    let mut name: Vec<char> = name.chars().collect();
+    name.iter_mut().take(1).for_each(|first| *first = first.to_ascii_uppercase());
+    let name: String = name.into_iter().collect();
+    format!("{name}, with {}: {text}.", held(record, &one.axis))
+}
+
+fn verdicts(record: &Requirements) -> Option<Table> {
+    let found = record.requirements.iter().find(|one| one.axis == "rtt")?;
+    let side = |side: &Option<Side>, is_good: bool| {
+        let side = side.as_ref()?;
+        let Estimate { low, high, .. } = side.slowdown?;
+        let bound = record.slowdown_max;
+        let is_sure = found.confirmed && if is_good { high <= bound } else { low > bound };
+        Some((setting::rtt_ns(&side.value)?, Verdict { is_good, is_sure }))
+    };
+    let tried = [side(&found.last_good, true), side(&found.first_bad, false)];
+    let limits = Limits::of(tried.into_iter().flatten());
+    Some(network::table(&[(held(record, "rtt"), limits)]))
+}
+
+fn picture(record: &Requirements, bound: f64) -> Picture {
+    let mut bars = Vec::new();
+    let mut table =
+        Table::new(["axis", "value", "side", "slowdown", "low", "high", "runs", "confirmed"]);
+    for one in &record.requirements {
+        for (side, name) in [(&one.last_good, "last good"), (&one.first_bad, "first bad")] {
+            let Some(side) = side else { continue };
+            let of = |of: fn(Estimate) -> f64| {
+                side.slowdown.map_or_else(String::new, |one| exact(of(one)))
+            };
+            table.push([
+                one.axis.clone(),
+                side.value.clone(),
+                name.to_owned(),
+                of(|one| one.median),
+                of(|one| one.low),
+                of(|one| one.high),
+                of(|one| one.count as f64),
+                one.confirmed.to_string(),
+            ]);
+            let Some(slowdown) = side.slowdown else { continue };
+            bars.push(Bar {
+                name: format!("{} {}", setting::name(&one.axis), side.value),
+                parts: vec![slowdown.median],
+                interval: Some((slowdown.low, slowdown.high)),
+                text: format!("{:.3}, {name}", slowdown.median),
+            });
+        }
+    }
+    Picture {
+        name: "edges".to_owned(),
+        title: "Slowdown on both sides of each edge".to_owned(),
+        caption: format!(
+            "Median over blocks that were run to confirm the edge, with its 95 % interval; the \
+             bound is {}.",
+            short(bound)
+        ),
+        chart: Chart::Bars(Bars {
+            title: "Slowdown on both sides of each edge".to_owned(),
+            unit: "slowdown".to_owned(),
+            label: short,
+            parts: Vec::new(),
+            bars,
+            marks: vec![(bound, format!("{} slower", percent(bound - 1.0)))],
+            scale: BarsScale::Ratio,
+        }),
+        table,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_requirement_is_said_in_words_and_judges_networks() {
+        let side = |value: &str, median: f64| {
+            json!({"value": value, "slowdown": {"median": median, "low": median - 0.01,
+                "high": median + 0.01, "count": 5}})
+        };
+        let record = json!({"schema": "afar.requirement/1", "slowdown_max": 1.05,
+            "workload": ["redis-server"],
+            "held": {"engine": "arena", "local": "25%", "rtt": "5us", "bandwidth": "40Gbps"},
+            "requirements": [
+                {"axis": "rtt", "last_good": side("3us", 1.02), "first_bad": side("5us", 1.09),
+                    "confirmed": true},
+                {"axis": "local", "last_good": null, "first_bad": side("100%", 1.2),
+                    "confirmed": false}]});
+        let context = Context { bound: 1.5, name: String::new() };
+        let section = section(record, &context).expect("it is one");
+        assert!(section.answer[0].starts_with(
+            "redis-server stays within 5 % of its speed with a round trip 3 µs or less. Each"
+        ));
+        assert!(
+            section.answer[1]
+                .starts_with("Round trip, with 25 % of its memory local, 40 Gb/s and engine")
+        );
+        assert!(section.answer[2].contains("No step is good enough"));
+        assert_eq!(section.warnings.len(), 1);
+        let table = section.verdicts.expect("a round trip was found");
+        assert_eq!(
+            (table.rows[1][2].as_str(), table.rows[5][2].as_str()),
+            ("fast enough", "too slow")
+        );
+        assert_eq!(section.figures.len(), 3);
+    }
+}

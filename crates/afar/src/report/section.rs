@@ -1,0 +1,145 @@
+//! What a report is made of: for each record a section with what it comes to in words, pictures,
+//! and the table behind each of them.
+
+use chart::{Bars, Drawing, Heat, Plot};
+use measure::Host;
+
+/// Everything that is said of one record.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    /// What it is about.
+    pub(super) title: String,
+    /// The kind of record, in a word or two.
+    pub(super) kind: &'static str,
+    /// The command that made it, if the record says so.
+    pub(super) command: Vec<String>,
+    pub(super) host: Option<Host>,
+    /// Sentences, the most important one first.
+    pub(super) answer: Vec<String>,
+    /// What the answer is for each network, or whatever else it depends on.
+    pub(super) verdicts: Option<Table>,
+    /// What must be known before the figures are believed.
+    pub(super) warnings: Vec<String>,
+    /// What was asked for, by name.
+    pub(super) facts: Vec<(String, String)>,
+    pub(super) pictures: Vec<Picture>,
+    /// What another record of the kind can be compared by.
+    pub(super) figures: Vec<Figure>,
+}
+
+/// A picture and the numbers in it.
+#[derive(Debug)]
+pub(super) struct Picture {
+    /// The stem of its files, in letters, digits and dashes.
+    pub(super) name: String,
+    /// Under which conditions, not what to think of it.
+    pub(super) title: String,
+    /// How to read it.
+    pub(super) caption: String,
+    pub(super) chart: Chart,
+    pub(super) table: Table,
+}
+
+/// What is drawn.
+#[derive(Debug, Clone)]
+pub(super) enum Chart {
+    Plot(Plot),
+    Heat(Heat),
+    Bars(Bars),
+}
+
+/// Rows under names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Table {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+    /// How many rows there are, where not all of them are here.
+    pub(super) cut_from: Option<u64>,
+}
+
+/// A number that says how good something is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Figure {
+    pub(super) name: String,
+    pub(super) unit: &'static str,
+    pub(super) value: f64,
+    /// Where it may lie, if that is known.
+    pub(super) interval: Option<(f64, f64)>,
+    pub(super) better: Better,
+}
+
+/// Which of two is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Better {
+    Lower,
+    Higher,
+}
+
+impl Chart {
+    /// Draws it.
+    pub(super) fn draw(&self) -> Drawing {
+        match self {
+            Self::Plot(plot) => plot.draw(),
+            Self::Heat(heat) => heat.draw(),
+            Self::Bars(bars) => bars.draw(),
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn new<const N: usize>(columns: [&str; N]) -> Self {
+        Self { columns: columns.map(str::to_owned).to_vec(), ..Self::default() }
+    }
+
+    pub(super) fn push<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.to_vec());
+    }
+
+    /// As RFC 4180 has it, but with line ends of one character.
+    pub(super) fn csv(&self) -> String {
+        let mut text = String::new();
+        for row in std::iter::once(&self.columns).chain(&self.rows) {
+            let fields: Vec<String> = row.iter().map(|field| quote(field)).collect();
+            text += &fields.join(",");
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+impl Figure {
+    /// A figure without an interval.
+    pub(super) fn new(name: impl Into<String>, unit: &'static str, value: f64) -> Self {
+        Self { name: name.into(), unit, value, interval: None, better: Better::Lower }
+    }
+
+    pub(super) fn within(mut self, interval: (f64, f64)) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+
+    pub(super) fn higher(mut self) -> Self {
+        self.better = Better::Higher;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let mut table = Table::new(["a", "b,c"]);
+        table.push(["1".to_owned(), "say \"no\"".to_owned()]);
+        assert_eq!(table.csv(), "a,\"b,c\"\n1,\"say \"\"no\"\"\"\n");
+    }
+}

@@ -1,0 +1,411 @@
+//! What a sweep has found: slowdown against local memory, round trip and bandwidth.
+
+use std::collections::BTreeMap;
+
+use chart::{Axis, Cell, Heat, Kind, Look, Plot, Point, Series, short};
+use measure::Host;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::need;
+use super::section::{Chart, Figure, Picture, Section, Table};
+use super::setting::{self, AxisOf};
+use super::source::Context;
+use super::words::{exact, percent};
+
+/// `afar.findings/1`.
+#[derive(Deserialize)]
+struct Findings {
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    workload: Vec<String>,
+    #[serde(default)]
+    host: Option<Host>,
+    cells: Vec<Found>,
+}
+
+/// What came of one combination of settings.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Found {
+    kind: String,
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) slowdown: Option<Estimate>,
+    #[serde(default)]
+    outliers: Vec<Value>,
+    failed_count: u64,
+    first_failure: Option<String>,
+    fetch_count: Option<u64>,
+    budget_exceeded_count: u64,
+}
+
+/// A median with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+pub(super) struct Estimate {
+    pub(super) median: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) count: u64,
+}
+
+/// Lines of one picture; the table has all of them.
+const SERIES_MAX: usize = 7;
+/// Heat maps, one for each combination of what they do not show.
+const HEATS_MAX: usize = 6;
+
+impl Found {
+    pub(super) fn value(&self, axis: &str) -> &str {
+        self.settings.get(axis).map_or("", String::as_str)
+    }
+
+    /// Its settings but for some axes.
+    pub(super) fn rest(&self, without: &[&str]) -> String {
+        let first = ["local", "rtt", "bandwidth"];
+        let others = self.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
+        let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
+        let words = axes.filter_map(|axis| {
+            let value = self.settings.get(axis)?;
+            Some(match axis {
+                "local" => format!("{} local", setting::local_words(value)),
+                axis => setting::words(axis, value),
+            })
+        });
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Reads `afar.findings/1`.
+pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
+    let mut findings: Findings = serde_json::from_value(value)?;
+    leave_out_shared(&mut findings.cells);
+    let far: Vec<&Found> = findings.cells.iter().filter(|cell| cell.kind == "far").collect();
+    let zeros: Vec<&Found> = findings.cells.iter().filter(|cell| cell.kind == "zero").collect();
+    let program = program(&findings.workload, &context.name);
+    let told = need::told(&program, &far, &zeros, context.bound);
+    let mut section = Section {
+        title: format!("{program}: slowdown with far memory"),
+        kind: "sweep",
+        command: findings.command,
+        host: findings.host,
+        answer: told.sentences,
+        verdicts: told.verdicts,
+        warnings: warnings(&findings.cells),
+        ..Section::default()
+    };
+    if !findings.workload.is_empty() {
+        let command = super::words::command(&findings.workload);
+        section.facts.push(("program".to_owned(), command));
+    }
+    for axis in ["local", "rtt", "bandwidth"] {
+        section.pictures.extend(lines(&far, axis, context.bound));
+    }
+    for axes in [("rtt", "bandwidth"), ("rtt", "local"), ("bandwidth", "local")] {
+        section.pictures.extend(heats(&far, axes, context.bound));
+    }
+    if section.pictures.is_empty() && !far.is_empty() {
+        section.pictures.push(only(&far, context.bound));
+    }
+    for cell in far.iter().chain(&zeros) {
+        let Some(slowdown) = cell.slowdown else { continue };
+        let name = if cell.kind == "zero" { "afar by itself, all local" } else { "slowdown" };
+        let rest = cell.rest(&[]);
+        let name = if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") };
+        let figure = Figure::new(name, "x", slowdown.median);
+        section.figures.push(figure.within((slowdown.low, slowdown.high)));
+    }
+    Ok(section)
+}
+
+/// An engine or policy that all have tells nothing apart.
+fn leave_out_shared(cells: &mut [Found]) {
+    let axes: Vec<String> = cells.iter().flat_map(|cell| cell.settings.keys().cloned()).collect();
+    for axis in axes.iter().filter(|axis| !["local", "rtt", "bandwidth"].contains(&axis.as_str())) {
+        let mut values: Vec<&str> =
+            cells.iter().filter(|cell| cell.kind == "far").map(|cell| cell.value(axis)).collect();
+        values.dedup();
+        if values.len() == 1 {
+            cells.iter_mut().for_each(|cell| _ = cell.settings.remove(axis));
+        }
+    }
+}
+
+/// What is run, without its directory and flags.
+pub(super) fn program(words: &[String], file: &str) -> String {
+    let base = |word: &String| word.rsplit('/').next().unwrap_or_default().to_owned();
+    match words {
+        [] => format!("the program of {file}"),
+        [first, second, job, ..] if base(first) == "afar" && second == "workload" => {
+            format!("afar workload {job}")
+        }
+        [first, ..] => base(first),
+    }
+}
+
+fn runs(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "run" } else { "runs" })
+}
+
+fn warnings(cells: &[Found]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for cell in cells {
+        let rest = cell.rest(&[]);
+        let name = if rest.is_empty() { cell.kind.clone() } else { rest };
+        if let Some(why) = &cell.first_failure {
+            warnings.push(format!("{} failed ({name}): {why}", runs(cell.failed_count)));
+        }
+        if cell.budget_exceeded_count > 0 {
+            let count = runs(cell.budget_exceeded_count);
+            warnings.push(format!("the budget of local memory was exceeded in {count} ({name})"));
+        }
+        if !cell.outliers.is_empty() {
+            let count = runs(cell.outliers.len() as u64);
+            warnings.push(format!("outliers, which count all the same: {count} ({name})"));
+        }
+    }
+    warnings
+}
+
+fn table(cells: &[&Found], axes: &[&str]) -> Table {
+    let mut table =
+        Table { columns: axes.iter().map(|axis| (*axis).to_owned()).collect(), ..Table::default() };
+    let rest = ["other settings", "slowdown", "low", "high", "runs", "fetches", "failed"];
+    table.columns.extend(rest.map(str::to_owned));
+    for cell in cells {
+        let mut row: Vec<String> = axes.iter().map(|axis| cell.value(axis).to_owned()).collect();
+        row.push(cell.rest(axes));
+        let of =
+            |of: fn(Estimate) -> f64| cell.slowdown.map_or_else(String::new, |one| exact(of(one)));
+        row.extend([of(|one| one.median), of(|one| one.low), of(|one| one.high)]);
+        row.push(cell.slowdown.map_or(0, |slowdown| slowdown.count).to_string());
+        row.push(cell.fetch_count.map_or_else(String::new, |count| count.to_string()));
+        row.push(cell.failed_count.to_string());
+        table.rows.push(row);
+    }
+    table
+}
+
+fn caption(cells: &[&Found]) -> String {
+    let counts = cells.iter().filter_map(|cell| cell.slowdown).map(|slowdown| slowdown.count);
+    if counts.clone().all(|count| count == 0) {
+        return "Whiskers: the interval of the prediction.".to_owned();
+    }
+    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+    let runs = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    format!(
+        "Median of the ratios to the program without afar in the same block of runs; whiskers: \
+         95 % interval; n = {runs}."
+    )
+}
+
+fn lines(far: &[&Found], axis: &'static str, bound: f64) -> Option<Picture> {
+    let AxisOf { axis: x, values } =
+        setting::axis_of(axis, far.iter().map(|cell| cell.value(axis)));
+    if values.len() < 2 {
+        return None;
+    }
+    let mut series: Vec<Series> = Vec::new();
+    for cell in far {
+        let Some(slowdown) = cell.slowdown else { continue };
+        let Some((_, x)) = values.iter().find(|(text, _)| text == cell.value(axis)) else {
+            continue;
+        };
+        let interval = Some((slowdown.low, slowdown.high));
+        let point = Point { x: *x, y: slowdown.median, interval };
+        let name = cell.rest(&[axis]);
+        match series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name, points: vec![point], look: Look::Line }),
+        }
+    }
+    // One point is no line.
+    series.retain(|series| series.points.len() > 1);
+    for one in &mut series {
+        one.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    }
+    if series.is_empty() {
+        return None;
+    }
+    let left_out = series.len().saturating_sub(SERIES_MAX);
+    series.truncate(SERIES_MAX);
+    let title = format!("Slowdown against {}", setting::name(axis));
+    let mut caption = caption(far);
+    if left_out > 0 {
+        caption += &format!(" {left_out} further combinations are in the table only.");
+    }
+    Some(Picture {
+        name: format!("slowdown-{axis}"),
+        title: title.clone(),
+        caption,
+        chart: Chart::Plot(Plot {
+            title,
+            x,
+            y: Axis::new("slowdown", Kind::Either).showing(&[1.0]),
+            series,
+            bounds: vec![(bound, format!("{} slower", percent(bound - 1.0)))],
+            marks: Vec::new(),
+        }),
+        table: table(far, &[axis]),
+    })
+}
+
+fn heats(far: &[&Found], axes: (&'static str, &'static str), bound: f64) -> Vec<Picture> {
+    let values = |axis| setting::axis_of(axis, far.iter().map(|cell| cell.value(axis))).values;
+    let (columns, mut rows) = (values(axes.0), values(axes.1));
+    if columns.len() < 2 || rows.len() < 2 {
+        return Vec::new();
+    }
+    // The most at the top, as in a plot.
+    rows.reverse();
+    let mut groups: Vec<(String, Vec<&Found>)> = Vec::new();
+    for cell in far {
+        let rest = cell.rest(&[axes.0, axes.1]);
+        match groups.iter_mut().find(|group| group.0 == rest) {
+            Some(group) => group.1.push(cell),
+            None => groups.push((rest, vec![cell])),
+        }
+    }
+    // Cells scattered over a search are no map.
+    groups.retain(|(_, cells)| cells.len() * 2 > columns.len() * rows.len());
+    let groups = groups.into_iter().take(HEATS_MAX).enumerate();
+    groups.map(|group| heat(group, axes, (&columns, &rows), bound)).collect()
+}
+
+type Values = [(String, f64)];
+
+fn heat(
+    (index, (rest, cells)): (usize, (String, Vec<&Found>)),
+    axes: (&'static str, &'static str),
+    (columns, rows): (&Values, &Values),
+    bound: f64,
+) -> Picture {
+    let most = cells.iter().filter_map(|cell| cell.slowdown).map(|one| one.median);
+    let most = most.fold(2.0 * bound - 1.0, f64::max);
+    let cell = |row: &str, column: &str| {
+        let is_it = |cell: &&&Found| cell.value(axes.0) == column && cell.value(axes.1) == row;
+        let slowdown = cells.iter().find(is_it)?.slowdown?;
+        let depth = slowdown.median.max(1.0).ln() / most.ln();
+        let text = format!("{:.2}", slowdown.median);
+        Some(Cell { depth, text, is_within: slowdown.median <= bound })
+    };
+    let row = |(row, _): &(String, f64)| {
+        (row.clone(), columns.iter().map(|(column, _)| cell(row, column)).collect())
+    };
+    let given = if rest.is_empty() { String::new() } else { format!(" ({rest})") };
+    let names = (setting::name(axes.0), setting::name(axes.1));
+    let title = format!("Slowdown against {} and {}{given}", names.0, names.1);
+    Picture {
+        name: format!("slowdown-{}-{}-{}", axes.0, axes.1, index + 1),
+        title: title.clone(),
+        caption: format!(
+            "{} The thick line is the edge of what is at most {} slower.",
+            caption(&cells),
+            percent(bound - 1.0)
+        ),
+        chart: Chart::Heat(Heat {
+            title,
+            axes: (names.0.to_owned(), names.1.to_owned()),
+            columns: columns.iter().map(|(column, _)| column.clone()).collect(),
+            rows: rows.iter().map(row).collect(),
+            edge: Some(format!("edge of {} slower", percent(bound - 1.0))),
+            key: vec![(0.0, "as fast".to_owned()), (1.0, format!("{} times as slow", short(most)))],
+        }),
+        table: table(&cells, &[axes.0, axes.1]),
+    }
+}
+
+// Where no axis has two values.
+fn only(far: &[&Found], bound: f64) -> Picture {
+    let names = far.iter().map(|cell| cell.rest(&[]));
+    let points = far.iter().enumerate().filter_map(|(at, cell)| {
+        let slowdown = cell.slowdown?;
+        let interval = Some((slowdown.low, slowdown.high));
+        Some(Point { x: at as f64, y: slowdown.median, interval })
+    });
+    let series = Series { name: String::new(), points: points.collect(), look: Look::Dots };
+    Picture {
+        name: "slowdown".to_owned(),
+        title: "Slowdown".to_owned(),
+        caption: caption(far),
+        chart: Chart::Plot(Plot {
+            title: "Slowdown".to_owned(),
+            x: Axis::new("settings", Kind::Named(names.collect())),
+            y: Axis::new("slowdown", Kind::Either).showing(&[1.0]),
+            series: vec![series],
+            bounds: vec![(bound, format!("{} slower", percent(bound - 1.0)))],
+            marks: Vec::new(),
+        }),
+        table: table(far, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A program that fetches at every local memory below 75 %, at the price of the round trip.
+    pub(in crate::report) fn findings() -> Value {
+        let mut cells = vec![
+            json!({"kind": "native", "settings": {}, "slowdown": {"median": 1.0, "low": 1.0,
+                "high": 1.0, "count": 5}, "failed_count": 0, "fetch_count": null,
+                "budget_exceeded_count": 0}),
+            json!({"kind": "zero", "settings": {}, "slowdown": {"median": 1.01, "low": 1.0,
+                "high": 1.02, "count": 5}, "failed_count": 0, "fetch_count": 0,
+                "budget_exceeded_count": 0}),
+        ];
+        for (share, weight) in [("25%", 0.02), ("50%", 0.01), ("75%", 0.0)] {
+            for (rtt, us) in [("2us", 2.0), ("5us", 5.0), ("20us", 20.0)] {
+                for (bandwidth, factor) in [("10Gbps", 1.5), ("40Gbps", 1.0)] {
+                    let median = 1.0 + weight * us * factor;
+                    cells.push(json!({"kind": "far",
+                        "settings": {"local": share, "rtt": rtt, "bandwidth": bandwidth},
+                        "slowdown": {"median": median, "low": median - 0.003,
+                            "high": median + 0.003, "count": 5},
+                        "outliers": [], "failed_count": 0, "first_failure": null,
+                        "fetch_count": 7, "budget_exceeded_count": 0}));
+                }
+            }
+        }
+        json!({"schema": "afar.findings/1", "version": "0.1.0", "cells": cells,
+            "workload": ["/usr/bin/redis-server", "--port", "0"],
+            "command": ["afar", "sweep", "redis.toml"]})
+    }
+
+    #[test]
+    fn pictures_are_of_the_axes_that_have_several_values() {
+        let context = Context { bound: 1.05, name: "x".to_owned() };
+        let section = section(findings(), &context).expect("it is one");
+        let names: Vec<&str> = section.pictures.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "slowdown-local",
+                "slowdown-rtt",
+                "slowdown-bandwidth",
+                "slowdown-rtt-bandwidth-1",
+                "slowdown-rtt-bandwidth-2",
+                "slowdown-rtt-bandwidth-3",
+                "slowdown-rtt-local-1",
+                "slowdown-rtt-local-2",
+                "slowdown-bandwidth-local-1",
+                "slowdown-bandwidth-local-2",
+                "slowdown-bandwidth-local-3",
+            ]
+        );
+        assert_eq!(section.title, "redis-server: slowdown with far memory");
+        assert_eq!(section.pictures[0].table.rows.len(), 18);
+        assert_eq!(section.figures.len(), 19);
+        // With 25 % local, 2 µs at 40 Gb/s are within the bound and everything around is not.
+        let drawn = section.pictures[3].chart.draw();
+        assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1, "{}", drawn.svg);
+    }
+
+    #[test]
+    fn programs_are_called_as_people_call_them() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(program(&words("/usr/bin/redis-server --port 0"), ""), "redis-server");
+        assert_eq!(program(&words("afar workload sql --query 3a"), ""), "afar workload sql");
+        assert_eq!(program(&[], "x.json"), "the program of x.json");
+    }
+}

@@ -1,0 +1,245 @@
+//! `afar report`: every kind of record that afar writes becomes a page that asks nothing of any
+//! host, and what is no record is refused in one sentence.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+mod browser;
+mod made;
+mod markup;
+
+use made::{FAULTS, hostile, records};
+
+fn afar(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
+    command.args(words).output().expect("afar is built")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
+fn skip(test: &str, why: &str) {
+    let line = format!("SKIPPED {test}: {}", why.trim());
+    println!("{line}");
+    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
+        let log = fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
+    }
+}
+
+/// An empty directory of a test's own.
+fn scratch(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
+    let _none = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).expect("a directory under target");
+    path
+}
+
+fn page(words: &[&str], path: &Path) -> String {
+    let mut all = vec!["report"];
+    all.extend(words);
+    all.extend(["-o", text(path)]);
+    let output = afar(&all);
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
+    fs::read_to_string(path).expect("it was written")
+}
+
+#[test]
+fn every_kind_of_record_becomes_a_page() {
+    let directory = scratch("every");
+    let made = records(&directory);
+    let mut kinds = BTreeSet::new();
+    for record in &made {
+        let html = page(&[text(record)], &directory.join("page.html"));
+        markup::check(&html).unwrap_or_else(|why| panic!("{}: {why}", record.display()));
+        let kind = html.split("<p class=\"source\">").nth(1).expect("it has a section");
+        kinds.insert(kind.split(" record").next().unwrap_or_default().to_owned());
+        assert!(html.contains("class=\"lead\""), "{}: no answer", record.display());
+    }
+    // And all of them in one.
+    let paths: Vec<&str> = made.iter().map(|path| text(path)).collect();
+    let html = page(&paths, &directory.join("all.html"));
+    markup::check(&html).expect("a page of many");
+    assert!(kinds.len() >= 17, "{kinds:?}");
+    for wanted in ["NaN", "inf,", "undefined"] {
+        let drawings: String =
+            html.split("<svg").skip(1).map(|one| &one[..one.find("</svg").unwrap_or(0)]).collect();
+        assert!(!drawings.contains(wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn pictures_and_json_have_the_same_content() {
+    let directory = scratch("outputs");
+    let sweep = made::findings(&directory);
+    let (svg, png, json) = (directory.join("svg"), directory.join("png"), directory.join("r.json"));
+    let words = ["report", text(&sweep), "--svg", text(&svg), "--json", text(&json)];
+    let output = afar(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(output.stdout.is_empty());
+    let names = |directory: &Path| -> BTreeSet<String> {
+        let entries = fs::read_dir(directory).expect("it was made").filter_map(Result::ok);
+        let stem = |path: PathBuf| path.file_stem().expect("a file").to_string_lossy().into_owned();
+        entries.map(|entry| stem(entry.path())).collect()
+    };
+    let record: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&json).expect("it was written")).expect("JSON");
+    assert_eq!(record["schema"], "afar.report/1");
+    let pictures = record["sections"][0]["pictures"].as_array().expect("pictures");
+    let told: BTreeSet<String> =
+        pictures.iter().filter_map(|one| Some(one["name"].as_str()?.to_owned())).collect();
+    assert_eq!(names(&svg), told);
+    assert!(told.contains("slowdown-local"), "{told:?}");
+    let output = afar(&["report", text(&sweep), "--png", text(&png)]);
+    if stderr(&output).contains("no font") {
+        skip("pictures_and_json_have_the_same_content", &stderr(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(names(&png), told);
+    for entry in fs::read_dir(&png).expect("it was made").filter_map(Result::ok) {
+        let bytes = fs::read(entry.path()).expect("it was written");
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.len() > 5_000);
+    }
+}
+
+#[test]
+fn without_a_file_the_answer_is_printed() {
+    let directory = scratch("answer");
+    let output = afar(&["report", text(&made::findings(&directory))]);
+    let said = String::from_utf8(output.stdout).expect("text");
+    for wanted in [
+        "redis-server stays within 5 % of its speed with 25 % of its memory local, on a network \
+         with a round trip of at most 2 µs and at least 40 Gb/s; less local memory was not tried.",
+        "one rack, RDMA, network interface beside the processor",
+        "fast enough",
+        "too slow",
+    ] {
+        assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    }
+    let strict = afar(&["report", text(&made::findings(&directory)), "--bound", "0.5%"]);
+    let said = String::from_utf8(strict.stdout).expect("text");
+    assert!(said.contains("within 0.5 % of its speed with 75 % of its memory local"), "{said}");
+}
+
+#[test]
+fn a_prediction_stands_beside_what_was_measured() {
+    let directory = scratch("predicted");
+    let (sweep, prediction) = (made::findings(&directory), made::prediction(&directory));
+    let html = page(&[text(&prediction), text(&sweep)], &directory.join("both.html"));
+    markup::check(&html).expect("a page");
+    assert!(html.contains("Over 9 settings that both have"), "no comparison");
+    assert!(html.contains("id=\"r3-predicted-measured\""));
+}
+
+#[test]
+fn two_records_are_compared_figure_by_figure() {
+    let directory = scratch("compare");
+    let (one, other) = (made::load(&directory, "one", 1), made::load(&directory, "other", 2));
+    let html = page(&["--compare", text(&one), text(&other)], &directory.join("both.html"));
+    markup::check(&html).expect("a page");
+    assert!(html.contains("<td>2</td>") && html.contains("B is better"), "no ratio");
+    let same = page(&["--compare", text(&one), text(&one)], &directory.join("same.html"));
+    assert!(same.contains("no difference that the intervals show"));
+    let sweep = made::findings(&directory);
+    refused(&["--compare", text(&one), text(&sweep)], "is a load record and");
+    refused(&["--compare", text(&one)], "--compare: 1 records were given; give two");
+}
+
+fn refused(words: &[&str], wanted: &str) {
+    let mut all = vec!["report"];
+    all.extend(words);
+    let output = afar(&all);
+    assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.starts_with("afar report: ") && said.contains(wanted), "{wanted}: {said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn what_is_no_record_is_refused_in_one_sentence() {
+    let directory = scratch("refused");
+    let file = |name: &str, content: &[u8]| {
+        let path = directory.join(name);
+        fs::write(&path, content).expect("a file under target");
+        path
+    };
+    let cases = [
+        (file("empty", b""), "neither JSON nor Parquet"),
+        (file("cut.parquet", b"PAR1 and nothing"), "it may be cut short"),
+        (file("x.json", b"{\"schema\": \"afar.run/9\"}"), "has schema \"afar.run/9\""),
+        (file("y.json", b"{\"schema\": \"afar.run/1\"}"), "cannot be read as \"afar.run/1\""),
+        (file("z.json", b"{\"fio version\": \"3\"}"), "missing field `jobs`"),
+        (file("w.json", b"{}"), "has no \"schema\" field"),
+        (directory.join("nowhere"), "No such file"),
+        (directory.clone(), "a directory without sweep.json or result.json"),
+    ];
+    let target = directory.join("page.html");
+    for (path, wanted) in cases {
+        refused(&[text(&path), "-o", text(&target)], wanted);
+    }
+    assert!(!target.exists(), "nothing is half-written");
+    let sweep = made::findings(&directory);
+    refused(&[text(&sweep), "--bound", "5"], "--bound 5: give a share above 0, such as 5%");
+    refused(&[text(&sweep), "-o", "/no/such/directory/x"], "open /no/such/directory/x for writing");
+}
+
+#[test]
+fn hostile_names_stay_names() {
+    let directory = scratch("hostile");
+    for record in hostile(&directory) {
+        let html = page(
+            &[text(&record), "--title", "</title><script>alert(1)"],
+            &directory.join("h.html"),
+        );
+        markup::check(&html).unwrap_or_else(|why| panic!("{}: {why}", record.display()));
+        assert!(!html.contains("<script>alert") && !html.contains("<img"), "{}", record.display());
+        assert!(html.contains("&lt;script&gt;alert"), "{}", record.display());
+    }
+}
+
+#[test]
+fn a_hundred_thousand_faults_make_a_small_page() {
+    let directory = scratch("large");
+    let faults = made::faults(&directory, FAULTS);
+    let html = page(&[text(&faults)], &directory.join("page.html"));
+    markup::check(&html).expect("a page");
+    assert!(html.contains("200 of 100,000 rows are shown; the CSV has all of them."));
+    let rows = html.matches("%0A").count();
+    assert!(rows > FAULTS, "{rows} rows in all CSVs");
+    // What the browser draws does not grow with the faults.
+    let marks = html.matches("<rect").count() + html.matches("<circle").count();
+    assert!(marks < 8_000, "{marks}");
+}
+
+/// Looks at pages as people do; screenshots are left beside them.
+#[test]
+fn pages_open_in_a_browser_without_an_error_or_a_request() {
+    let Some(browser) = browser::find() else {
+        skip(
+            "pages_open_in_a_browser_without_an_error_or_a_request",
+            "no chromium on PATH; install it, e.g. scripts/install-deps test",
+        );
+        return;
+    };
+    let directory = scratch("browser");
+    let mut made = records(&directory);
+    made.extend(hostile(&directory));
+    let paths: Vec<&str> = made.iter().map(|path| text(path)).collect();
+    let all = directory.join("all.html");
+    page(&paths, &all);
+    let large = directory.join("large.html");
+    page(&[text(&made::faults(&directory, FAULTS))], &large);
+    for path in [&all, &large] {
+        browser::check(&browser, path);
+    }
+}
