@@ -103,9 +103,9 @@ fn bad_input_is_one_sentence() {
         (&["predict"], 2, "PROGRAM"),
         (&["predict", "/nowhere"], 2, "check the path"),
         (&["predict", "/dev/null"], 2, "it may be cut short"),
-        (&["predict", "--local", "0%", "/dev/null"], 2, "give more"),
+        (&["predict", "--local", "0%", "/dev/null"], 2, "more than zero"),
         (&["predict", "--of", "1GiB", "--local", "1MiB", "/dev/null"], 2, "not a share"),
-        (&["predict", "--", "/no/such/program"], 127, "no such program"),
+        (&["predict", "--", "/no/such/program"], 127, "not found"),
     ];
     for (words, status, wanted) in cases {
         let ended = Launch::new([afar].iter().chain(words)).run();
