@@ -132,8 +132,7 @@ impl Failure {
             Self::Predict(error) if error.is_usage() => USAGE,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
-            Self::Sim(_) | Self::Loop(_) | Self::Predict(_) => FAILED,
-            Self::Sim(_) | Self::Loop(_) | Self::Report(_) => FAILED,
+            Self::Sim(_) | Self::Loop(_) | Self::Predict(_) | Self::Report(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,
             Self::Workload(error) => match error {
                 WorkloadError::Missing { .. } => ENVIRONMENT,

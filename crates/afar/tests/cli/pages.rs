@@ -4,7 +4,7 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 28] = [
+    let commands: [&[&str]; 29] = [
         &[],
         &["run"],
         &["serve"],
