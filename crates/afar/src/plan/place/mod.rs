@@ -35,7 +35,8 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let (found, name) = match (&flags.experiment, flags.synthetic) {
-        (Some(path), _) => (file::read(path)?, path.display().to_string()),
+        // What is about nobody is about the whole file.
+        (Some(path), _) => (file::read(path)?, format!("{}:1:1", path.display())),
         (None, count) => {
             let tenants = fleet(count.unwrap_or(1) as usize, flags.seed);
             let pool = Pool { server: fleet_server(), racks: 1, ..Pool::default() };

@@ -37,7 +37,8 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;
-    let refused = |source| PlanError::Pool { place: experiment.name.clone(), source };
+    // All of these are about the whole file.
+    let refused = |source| PlanError::Pool { place: format!("{}:1:1", experiment.name), source };
     let sizing = size(&experiment.servers.loads, &experiment.terms).map_err(refused)?;
     let sizes = sizes(&experiment, &sizing).map_err(refused)?;
     write(Written {
