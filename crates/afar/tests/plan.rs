@@ -470,5 +470,5 @@ fn large_amounts_are_counted_or_refused() {
     refused(&["cost", "--set", "demand.capacity=99000000TB"], "99000000TB");
     let large = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 1000000\n\
                  memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";
-    refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml: the ");
+    refused(&["pool", &file("large-pool.toml", large)], "large-pool.toml:1:1: the ");
 }
