@@ -10,9 +10,10 @@ use measure::{Duration, Fraction};
 /// Figures of DiME, and those of Gao et al. before the seventh, are runs of programs with far
 /// memory, as afar sweep makes them; they are kept in the directory of the pictures, and figures
 /// that are made of the same runs share them. Later figures of Gao et al. are simulated, as afar
-/// sim does; for Fig. 8 programs run under what comes of that. For those of Guz et al. the drive of the paper is emulated, with as large a share of
-/// its throughput as this machine can serve. It is loaded in this process (local), and through a
-/// target on loopback ports that the command starts and ends itself: over NVMe/TCP and over iSCSI.
+/// sim does; for Fig. 8 programs run under what comes of that. For those of Guz et al. the drive
+/// of the paper is emulated, with as large a share of its throughput as this machine can serve. It
+/// is loaded in this process (local), and through a target on loopback ports that the command
+/// starts and ends itself: over NVMe/TCP and over iSCSI.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct ReproduceFlags {
