@@ -12,6 +12,10 @@ build:
 test *arguments:
     scripts/test {{arguments}}
 
+# The tests of placement by HiGHS, a build feature; compiles C++ for some minutes.
+test-highs:
+    cargo test --release --locked -p planner --features highs with_highs
+
 # What to run before every commit: format, lints, unit tests.
 quick: lint
     cargo test --workspace --locked --lib --bins

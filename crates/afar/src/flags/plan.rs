@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
-use measure::{BitsPerSec, Bytes};
+use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::setting::seed;
 
@@ -175,6 +175,12 @@ pub(crate) struct PlaceFlags {
     /// What would be with another tenant: name=x,capacity=1TB,iops=5k; may be given several times
     #[arg(long, value_name = "TENANT")]
     pub(crate) add_tenant: Vec<String>,
+
+    /// Have HiGHS look for fewer servers, or for the proof that there are none, for at most this
+    /// long: for some hundreds of tenants, in an afar built with --features highs [default: up to
+    /// 24 are proven anyway]
+    #[arg(long, value_name = "TIME", conflicts_with = "now")]
+    pub(crate) exact: Option<Duration>,
 
     /// Bytes that may move so that servers are free
     #[arg(long, value_name = "SIZE", default_value = "0", requires = "now")]

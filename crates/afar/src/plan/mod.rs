@@ -49,6 +49,12 @@ pub(crate) enum PlanError {
     Nobody,
     #[error("--lose-server {0}: nobody is on server {0}; give one of the file of --now")]
     NoServer(u32),
+    #[cfg(not(feature = "highs"))]
+    #[error(
+        "--exact needs HiGHS, without which this afar was built; build it with --features highs, \
+         or leave it out: up to 24 tenants are proven without"
+    )]
+    NoSolver,
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
     Set(String),
 }

@@ -15,6 +15,8 @@ mod check;
 mod exact;
 mod fleet;
 mod migrate;
+#[cfg(feature = "highs")]
+mod milp;
 mod pack;
 mod problem;
 mod unit;
@@ -23,6 +25,8 @@ pub use bound::lower_bound;
 pub use check::{Violation, check};
 pub use fleet::{fleet, fleet_server};
 pub use migrate::{Migration, Move, migrate};
+#[cfg(feature = "highs")]
+pub use pack::place_exactly;
 pub use pack::{Placement, first_fit, place};
 pub use problem::{Guest, PlaceError, Pool, Problem};
 

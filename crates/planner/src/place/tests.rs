@@ -250,3 +250,73 @@ proptest! {
         }
     }
 }
+
+#[cfg(feature = "highs")]
+mod with_highs {
+    use std::time::Duration;
+
+    use super::super::unit::Units;
+    use super::super::{milp, place_exactly};
+    use super::*;
+
+    // Replicas, racks, words, tails: everything that is a row.
+    fn random(draw: &mut Draw, count: usize) -> Problem {
+        let items: Vec<Vec<u64>> =
+            (0..count).map(|_| (0..3).map(|_| 15 + draw.below(45)).collect()).collect();
+        let items: Vec<&[u64]> = items.iter().map(Vec::as_slice).collect();
+        let mut problem = problem(100, &items);
+        problem.pool.racks = 1 + u32::try_from(draw.below(3)).expect("small");
+        problem.pool.tenants_max = Some(4);
+        for tenant in &mut problem.tenants {
+            tenant.bursty = draw.below(3) == 0;
+            tenant.tail = draw.below(3) == 0;
+            tenant.apart = (draw.below(4) == 0).then(|| "word".to_owned());
+            match draw.below(8) {
+                0 if problem.pool.racks > 1 => tenant.replicas = 2,
+                1 => tenant.rack = Some(0),
+                _ => {}
+            }
+        }
+        problem
+    }
+
+    // Time may end a proof; nothing may be wrong.
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn it_agrees_with_our_own_search_and_breaks_no_rule() {
+        let mut draw = Draw::new(5);
+        let mut proven = 0;
+        for round in 0..25 {
+            let count = 6 + usize::try_from(draw.below(6)).expect("small");
+            let problem = random(&mut draw, count);
+            let own = place(&problem).expect("everybody fits");
+            assert!(own.is_best, "{round}");
+            // Ours proves these already, so it is asked on its own.
+            let units = Units::of(&problem).expect("it is a problem");
+            let more = milp::search(&units, own.servers + 1, 1, LIMIT).expect("it is small");
+            assert!(more.bound <= own.servers, "{round}");
+            assert!(more.better.is_none_or(|found| found.used() == own.servers), "{round}");
+            let none = milp::search(&units, own.servers, 1, LIMIT).expect("it is small");
+            assert!(none.better.is_none() && none.bound <= own.servers, "{round}");
+            proven += u32::from(more.bound == own.servers && none.bound == own.servers);
+        }
+        assert!(proven > 12, "{proven} of 25 proven");
+    }
+
+    #[test]
+    fn it_finds_or_proves_what_our_own_search_does_not() {
+        let mut draw = Draw::new(11);
+        let (mut proven, mut fewer) = (0, 0);
+        for round in 0..6 {
+            let problem = random(&mut draw, 26);
+            let before = place(&problem).expect("everybody fits");
+            let exact = place_exactly(&problem, LIMIT).expect("everybody fits");
+            assert_eq!(check(&problem, &exact), [], "{round}");
+            assert!(exact.servers <= before.servers && exact.bound >= before.bound, "{round}");
+            proven += u32::from(exact.is_best && !before.is_best);
+            fewer += u32::from(exact.servers < before.servers);
+        }
+        assert!(proven + fewer > 0, "{proven} proven, {fewer} with fewer servers");
+    }
+}

@@ -6,9 +6,11 @@ mod tenant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use measure::{BitsPerSec, Bytes};
+use measure::{BitsPerSec, Bytes, Duration};
 use planner::cost::Dimension;
-use planner::place::{Migration, Placement, Pool, Problem, fleet, fleet_server, migrate};
+use planner::place::{
+    Migration, PlaceError, Placement, Pool, Problem, fleet, fleet_server, migrate,
+};
 use records::Column;
 use serde_json::{Value, json};
 
@@ -54,7 +56,7 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
         PlanError::Place { place, source }
     };
     let (placement, migration) = match &flags.now {
-        None => (planner::place::place(&problem).map_err(refused)?, None),
+        None => (placed(&problem, flags.exact)?.map_err(refused)?, None),
         Some(path) => {
             let (now, rate) = (file::now(path, &problem)?, flags.move_rate);
             let lost: BTreeSet<u32> = flags.lose_server.iter().copied().collect();
@@ -79,6 +81,30 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
         when(&flags.svg, || picture(&problem, &placement, change)),
     ];
     write(Written { table, files })
+}
+
+#[cfg(feature = "highs")]
+fn placed(
+    problem: &Problem,
+    exact: Option<Duration>,
+) -> Result<Result<Placement, PlaceError>, PlanError> {
+    Ok(match exact {
+        Some(time) => {
+            planner::place::place_exactly(problem, std::time::Duration::from_nanos(time.as_ns()))
+        }
+        None => planner::place::place(problem),
+    })
+}
+
+#[cfg(not(feature = "highs"))]
+fn placed(
+    problem: &Problem,
+    exact: Option<Duration>,
+) -> Result<Result<Placement, PlaceError>, PlanError> {
+    match exact {
+        Some(_) => Err(PlanError::NoSolver),
+        None => Ok(planner::place::place(problem)),
+    }
 }
 
 /// From one placement to another.
