@@ -40,7 +40,8 @@ ARRAY(afar_profile, struct profile, TIERS_MAX);
 ARRAY(afar_directory, struct directory, PROCS_MAX);
 ARRAY(afar_pages, struct leaf, 1);
 ARRAY(afar_stock, __u64, 1);
-ARRAY(afar_events, struct event, EVENTS_MAX);
+ARRAY(afar_tags, __u64, EVENTS_MAX);
+ARRAY(afar_timings, struct timing, EVENTS_MAX);
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -134,30 +135,37 @@ static __always_inline struct lane *lane_of(struct proc *proc, __u32 word)
     return bpf_map_lookup_elem(&afar_lanes, &index);
 }
 
-// A place in the log and its index; none if it is full.
-static __always_inline struct event *log_place(struct control *control, __u32 *index)
+// A place in the log; EVENTS_MAX if it is full.
+static __always_inline __u32 log_place(struct control *control)
 {
     // Each processor adds at most one event between this check and its increment, so the margin cannot overflow.
     if (ACCESS_ONCE(control->event_head) - ACCESS_ONCE(control->event_tail) >= EVENTS_MAX - EVENTS_MARGIN) {
         // The supervisor finds the page by walking the table.
         __sync_fetch_and_add(&control->event_lost, 1);
         ring_doorbell(control);
-        return 0;
+        return EVENTS_MAX;
     }
     __u64 head = __sync_fetch_and_add(&control->event_head, 1);
-    *index = head & (EVENTS_MAX - 1);
     if ((head & control->bell_mask) == 0)
         ring_doorbell(control);
-    return bpf_map_lookup_elem(&afar_events, index);
+    return head & (EVENTS_MAX - 1);
 }
 
-// Fills a place; the tag comes last, because the supervisor takes an entry for complete when it has one.
-static __always_inline void publish(struct event *entry, __u32 page, __u32 tid, __u32 tag)
+// Fills a place: with a tag the supervisor takes it for complete.
+static __always_inline void publish(__u32 place, __u64 tag)
 {
-    entry->page = page;
-    entry->tid = tid;
+    __u64 *word = bpf_map_lookup_elem(&afar_tags, &place);
     asm volatile("" ::: "memory");
-    ACCESS_ONCE(entry->tag) = tag;
+    if (word)
+        ACCESS_ONCE(*word) = tag;
+}
+
+static __always_inline void publish_timed(__u32 place, __u64 tag, const struct timing *timing)
+{
+    struct timing *entry = bpf_map_lookup_elem(&afar_timings, &place);
+    if (entry)
+        *entry = *timing;
+    publish(place, tag | FLAG_TIMED);
 }
 
 // Claims a frame; answers how long the fault had to wait for one, in nanoseconds.
@@ -235,15 +243,10 @@ static long prefetch_one(__u32 index, void *context)
     // 0 says that it has arrived.
     ticks += !ticks;
     ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ticks << READY_SHIFT;
-    __u32 place;
-    struct event *entry = log_place(p->control, &place);
-    if (entry) {
-        entry->time_ns = p->now_ns - p->control->epoch_ns;
-        entry->wait_ns = 0;
-        entry->requested_ns = ready_ns - now_ps / 1000;
-        entry->measured_ns = 0;
-        publish(entry, page, p->tid, TAG(p->slot, KIND_PREFETCH, FLAG_TIMED));
-    }
+    __u32 place = log_place(p->control);
+    struct timing timing = { .time_ns = p->now_ns - p->control->epoch_ns, .tid = p->tid,
+                             .requested_ns = ready_ns - now_ps / 1000 };
+    publish_timed(place, TAG(p->slot, KIND_PREFETCH, 0, page, p->tid), &timing);
     return 0;
 }
 
@@ -317,11 +320,11 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     struct control *control = f->control;
     __u32 tier = (old >> TIER_SHIFT) & (TIERS_MAX - 1);
     struct lane *lane = lane_of(f->proc, old);
-    struct link *link = bpf_map_lookup_elem(&afar_links, &tier);
-    if (!lane || !link)
-        return;
     // Without a delay the page is local at once; with one, others must wait for it.
     bool timed = control->timed;
+    struct link *link = timed ? bpf_map_lookup_elem(&afar_links, &tier) : 0;
+    if (!lane || (timed && !link))
+        return;
     __u32 local = local_word(old, f->write);
     __u32 next = timed ? (old & FLAGS_KEPT) | STATE_FETCHING : local;
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
@@ -336,7 +339,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u64 wait_ns = stalled;
     __u64 requested_ns = 0;
     __u64 measured_ns = 0;
-    if (timed) {
+    if (timed && link) {
         __u64 now = entered + stalled;
         __u64 now_ps = (now - control->epoch_ns) * 1000;
         __u64 sent_ps = reserve(link, now_ps, link->page_ps);
@@ -359,20 +362,17 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         measured_ns = (rest && passed < until ? until : passed) - entered;
         ACCESS_ONCE(*f->word) = local;
     }
-    __u32 place = EVENTS_MAX;
-    struct event *entry = log_place(control, &place);
+    __u32 place = log_place(control);
     if (timed && rest)
         rest_until(rest, f, until, place);
-    if (!entry)
+    __u64 tag = TAG(f->slot, KIND_FETCH, flags, f->page, f->tid);
+    if (!timed && !stalled) {
+        publish(place, tag);
         return;
-    if (timed || stalled) {
-        flags |= FLAG_TIMED;
-        entry->time_ns = timed ? entered - control->epoch_ns : 0;
-        entry->wait_ns = wait_ns;
-        entry->requested_ns = requested_ns;
-        entry->measured_ns = measured_ns;
     }
-    publish(entry, f->page, f->tid, TAG(f->slot, KIND_FETCH, flags));
+    struct timing timing = { .time_ns = timed ? entered - control->epoch_ns : 0, .tid = f->tid, .wait_ns = wait_ns,
+                             .requested_ns = requested_ns, .measured_ns = measured_ns };
+    publish_timed(place, tag, &timing);
 }
 
 static __always_inline void arrive(struct fault *f, __u32 old)
@@ -392,15 +392,23 @@ static __always_inline void arrive(struct fault *f, __u32 old)
         measured_ns = bpf_ktime_get_ns() - now;
     }
     ACCESS_ONCE(*f->word) = next;
-    __u32 place;
-    struct event *entry = log_place(f->control, &place);
-    if (!entry)
+    struct timing timing = { .time_ns = now - f->control->epoch_ns, .tid = f->tid, .requested_ns = requested_ns,
+                             .measured_ns = measured_ns };
+    __u32 flags = f->write ? FLAG_WRITE : 0;
+    publish_timed(log_place(f->control), TAG(f->slot, KIND_ARRIVED, flags, f->page, f->tid), &timing);
+}
+
+// Logs what is only timed if it had to wait or is recorded.
+static __always_inline void log_happened(struct fault *f, __u64 tag, __u32 stalled)
+{
+    struct control *control = f->control;
+    __u32 place = log_place(control);
+    if (!stalled && !control->recorded) {
+        publish(place, tag);
         return;
-    entry->time_ns = now - f->control->epoch_ns;
-    entry->wait_ns = 0;
-    entry->requested_ns = requested_ns;
-    entry->measured_ns = measured_ns;
-    publish(entry, f->page, f->tid, TAG(f->slot, KIND_ARRIVED, FLAG_TIMED | (f->write ? FLAG_WRITE : 0)));
+    }
+    struct timing timing = { .time_ns = bpf_ktime_get_ns() - control->epoch_ns, .tid = f->tid, .wait_ns = stalled };
+    publish_timed(place, tag, &timing);
 }
 
 static __always_inline void first_touch(struct fault *f, __u32 old)
@@ -420,18 +428,7 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
     __u32 flags = f->write ? FLAG_WRITE : 0;
     bool rang;
     __u32 stalled = claim_frame(control, lane, &flags, &rang);
-    __u32 place;
-    struct event *entry = log_place(control, &place);
-    if (!entry)
-        return;
-    if (stalled || control->recorded) {
-        flags |= FLAG_TIMED;
-        entry->time_ns = bpf_ktime_get_ns() - control->epoch_ns;
-        entry->wait_ns = stalled;
-        entry->requested_ns = 0;
-        entry->measured_ns = 0;
-    }
-    publish(entry, f->page, f->tid, TAG(f->slot, KIND_FIRST_TOUCH, flags));
+    log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid), stalled);
 }
 
 static __always_inline void soft(struct fault *f, __u32 old)
@@ -440,18 +437,7 @@ static __always_inline void soft(struct fault *f, __u32 old)
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    __u32 place;
-    struct event *entry = log_place(f->control, &place);
-    if (!entry)
-        return;
-    if (f->control->recorded) {
-        flags |= FLAG_TIMED;
-        entry->time_ns = bpf_ktime_get_ns() - f->control->epoch_ns;
-        entry->wait_ns = 0;
-        entry->requested_ns = 0;
-        entry->measured_ns = 0;
-    }
-    publish(entry, f->page, f->tid, TAG(f->slot, KIND_SOFT, flags));
+    log_happened(f, TAG(f->slot, KIND_SOFT, flags, f->page, f->tid), 0);
     struct control *control = f->control;
     // A supervisor that is at work already looks again before it sleeps.
     if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
@@ -495,6 +481,7 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
     f.word = state_word(control, slot, f.page);
     if (!f.word)
         return 0;
+    // Adding nothing brings the line here to be changed, in one go; the supervisor has changed it last.
     __u32 old = ACCESS_ONCE(*f.word);
     switch (old & STATE_MASK) {
     case STATE_LOCAL:
@@ -563,7 +550,7 @@ int afar_fault_done(struct bpf_perf_event_data *context)
         return 0;
     }
     // Late. If the log has been read already, it says that this fault was in time.
-    struct event *entry = bpf_map_lookup_elem(&afar_events, &rest->place);
+    struct timing *entry = bpf_map_lookup_elem(&afar_timings, &rest->place);
     if (entry && entry->tid == tid)
         entry->measured_ns = now - rest->entered_ns;
     return 0;

@@ -55,7 +55,14 @@
 #define FLAG_OVERDRAFT 4U
 // The times of the event are set; without it they are what an older event left.
 #define FLAG_TIMED 8U
-#define TAG(slot, kind, flags) ((slot) << 16 | (kind) << 8 | (flags))
+// What happened, in one word that is never 0: flags 0..3, kind 4..6, slot 7..13, page 14..38, thread 39..60.
+#define TAG_KIND_SHIFT 4
+#define TAG_SLOT_SHIFT 7
+#define TAG_PAGE_SHIFT 14
+#define TAG_TID_SHIFT 39
+#define TAG(slot, kind, flags, page, tid)                                                                        \
+    ((__u64)(flags) | (__u64)(kind) << TAG_KIND_SHIFT | (__u64)(slot) << TAG_SLOT_SHIFT |                          \
+     (__u64)(page) << TAG_PAGE_SHIFT | (__u64)(tid) << TAG_TID_SHIFT)
 
 struct control {
     __u64 epoch_ns;
@@ -71,24 +78,27 @@ struct control {
     // Whether a sample of pages is watched: then it rings at every few soft faults, too.
     __u64 watched;
     __u64 pad0;
+    // What the trap writes.
     __u64 event_head;
-    __u64 event_lost;
     __u64 joined_count;
     __u64 stock_head;
     __u64 stock_empty;
     // How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond.
     __u64 pace;
     __u64 soft_count;
-    __u64 pad1;
+    __u64 pad1[2];
+    // What the supervisor writes seldom and the trap reads at every fault.
     __u64 event_tail;
     __u64 stock_tail;
-    // Processor the supervisor runs on, plus one; 0 while it sleeps.
+    __u64 pad2[6];
+    // What both write at times. Processor the supervisor runs on, plus one; 0 while it sleeps.
     __u32 awake;
     // The doorbell was rung since it last slept: it is awake, or about to be.
     __u32 rung;
-    __u32 pad2[10];
+    __u64 event_lost;
+    __u64 pad3[6];
 };
-_Static_assert(sizeof(struct control) == 192, "struct control");
+_Static_assert(sizeof(struct control) == 256, "struct control");
 
 struct proc {
     __u32 tgid;
@@ -123,13 +133,12 @@ struct leaf {
     __u32 word[PAGES_PER_LEAF];
 };
 
-struct event {
+// When it happened and how long it took, of an event with FLAG_TIMED.
+struct timing {
     __u64 time_ns;
-    __u32 page;
     __u32 tid;
-    __u32 tag;
     __u32 wait_ns;
     __u32 requested_ns;
     __u32 measured_ns;
 };
-_Static_assert(sizeof(struct event) == 32, "struct event");
+_Static_assert(sizeof(struct timing) == 24, "struct timing");

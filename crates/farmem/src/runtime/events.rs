@@ -28,8 +28,8 @@ impl Supervisor<'_> {
         if !recorded.is_empty() {
             self.observer.faults(&recorded);
         }
-        let lost = self.tables.event_lost().swap(0, Ordering::AcqRel);
-        if lost > 0 {
+        if self.tables.event_lost().load(Ordering::Acquire) > 0 {
+            let lost = self.tables.event_lost().swap(0, Ordering::AcqRel);
             self.totals.lost_count += lost;
             for slot in 0..self.arenas.len() {
                 self.find_unlogged(slot);

@@ -28,10 +28,12 @@ pub(crate) const LEAF_PAGES: usize = 512;
 /// Leaves that cover one arena.
 pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
 
-const CONTROL_BYTES: usize = 192;
+const CONTROL_BYTES: usize = 256;
 const PROC_WORDS: usize = 8;
 const LANE_WORDS: usize = 8;
-const EVENT_WORDS: usize = 4;
+const TIMING_WORDS: usize = 3;
+/// The trap learns how far the log has been read at every so many events.
+const EVENTS_TOLD: u64 = 256;
 
 /// What the trap did about a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +78,40 @@ pub struct FaultEvent {
     pub measured_ns: u32,
 }
 
+/// What happened, in one word, as `TAG` of `bpf/shared.h`.
+#[derive(Debug, Clone, Copy)]
+struct Tag(u64);
+
+impl Tag {
+    /// `bits` bits from `shift` on: at most 25.
+    #[expect(clippy::cast_possible_truncation, reason = "masked")]
+    const fn field(self, shift: u32, bits: u32) -> u32 {
+        (self.0 >> shift) as u32 & ((1 << bits) - 1)
+    }
+
+    fn kind(self) -> FaultKind {
+        match self.field(4, 3) {
+            1 => FaultKind::FirstTouch,
+            2 => FaultKind::Fetch,
+            3 => FaultKind::Soft,
+            4 => FaultKind::Prefetch,
+            _ => FaultKind::Arrived,
+        }
+    }
+
+    const fn slot(self) -> usize {
+        self.field(7, 7) as usize
+    }
+
+    const fn page(self) -> PageIndex {
+        PageIndex::new(self.field(14, 25))
+    }
+
+    const fn tid(self) -> u32 {
+        self.field(39, 22)
+    }
+}
+
 /// Sizes that depend on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
@@ -103,13 +139,14 @@ pub(crate) struct Tables {
     directory: SharedView,
     pages: SharedView,
     stock: SharedView,
-    events: SharedView,
+    tags: SharedView,
+    timings: SharedView,
     stock_mask: u64,
     event_tail: u64,
 }
 
 /// Bytes of each table, in the order of the fields of [`Tables`], with its name in the BPF object.
-pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 9] {
+pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 10] {
     let leaves = sizes.leaves as usize;
     [
         ("afar_control", CONTROL_BYTES),
@@ -120,7 +157,8 @@ pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 9] {
         ("afar_directory", PROCS_MAX * SEGMENTS * 4),
         ("afar_pages", leaves * LEAF_PAGES * 4),
         ("afar_stock", leaves * 8),
-        ("afar_events", EVENTS_MAX * EVENT_WORDS * 8),
+        ("afar_tags", EVENTS_MAX * 8),
+        ("afar_timings", EVENTS_MAX * TIMING_WORDS * 8),
     ]
 }
 
@@ -151,7 +189,8 @@ impl Tables {
             directory: take()?,
             pages: take()?,
             stock: take()?,
-            events: take()?,
+            tags: take()?,
+            timings: take()?,
             stock_mask: u64::from(sizes.leaves) - 1,
             event_tail: 0,
         };
@@ -187,7 +226,7 @@ impl Tables {
     /// How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond; 0 if nothing
     /// was delayed.
     pub(crate) fn pace(&self) -> &AtomicU64 {
-        &self.control.words64()[13]
+        &self.control.words64()[12]
     }
     /// The doorbell rings at places of the log that have none of these bits.
     pub(crate) fn bell_mask(&self) -> &AtomicU64 {
@@ -198,13 +237,13 @@ impl Tables {
         &self.control.words64()[6]
     }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
-        &self.control.words64()[9]
+        &self.control.words64()[25]
     }
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
-        &self.control.words64()[10]
+        &self.control.words64()[9]
     }
     fn stock_head(&self) -> &AtomicU64 {
-        &self.control.words64()[11]
+        &self.control.words64()[10]
     }
     fn stock_tail(&self) -> &AtomicU64 {
         &self.control.words64()[17]
@@ -212,12 +251,12 @@ impl Tables {
 
     /// Processor the supervisor runs on, plus one; 0 while it sleeps.
     pub(crate) fn awake(&self) -> &AtomicU32 {
-        &self.control.words32()[36]
+        &self.control.words32()[48]
     }
 
     /// The doorbell was rung since the supervisor last slept.
     pub(crate) fn rung(&self) -> &AtomicU32 {
-        &self.control.words32()[37]
+        &self.control.words32()[49]
     }
 
     pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {
@@ -333,38 +372,34 @@ impl Tables {
     /// Takes the next event out of the log.
     pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
-        let halves = &self.events.words32()[place * EVENT_WORDS * 2..][..EVENT_WORDS * 2];
-        let tag = halves[4].load(Ordering::Acquire);
-        if tag == 0 {
+        let word = &self.tags.words64()[place];
+        let tag = Tag(word.load(Ordering::Acquire));
+        if tag.0 == 0 {
             return None;
         }
-        let timed = tag & 8 != 0;
-        let time = |at: usize| {
-            if timed { halves[at].load(Ordering::Relaxed) } else { 0 }
-        };
-        let stamp = &self.events.words64()[place * EVENT_WORDS];
+        let flag = |flag: u64| tag.0 & flag != 0;
+        let stamp = self.timings.words64()[place * TIMING_WORDS].load(Ordering::Relaxed);
+        let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
+        let time = |at: usize| if flag(8) { halves[at].load(Ordering::Relaxed) } else { 0 };
         let event = FaultEvent {
-            time_ns: if timed { stamp.load(Ordering::Relaxed) } else { 0 },
-            page: PageIndex::try_from(u64::from(halves[2].load(Ordering::Relaxed))).ok()?,
-            tid: halves[3].load(Ordering::Relaxed),
-            slot: (tag >> 16) as usize,
-            kind: match (tag >> 8) & 0xff {
-                1 => FaultKind::FirstTouch,
-                2 => FaultKind::Fetch,
-                3 => FaultKind::Soft,
-                4 => FaultKind::Prefetch,
-                _ => FaultKind::Arrived,
-            },
-            write: tag & 1 != 0,
-            stalled: tag & 2 != 0,
-            overdraft: tag & 4 != 0,
-            wait_ns: time(5),
-            requested_ns: time(6),
-            measured_ns: time(7),
+            time_ns: if flag(8) { stamp } else { 0 },
+            page: tag.page(),
+            tid: tag.tid(),
+            slot: tag.slot(),
+            kind: tag.kind(),
+            write: flag(1),
+            stalled: flag(2),
+            overdraft: flag(4),
+            wait_ns: time(3),
+            requested_ns: time(4),
+            measured_ns: time(5),
         };
-        halves[4].store(0, Ordering::Release);
+        word.store(0, Ordering::Release);
         self.event_tail += 1;
-        self.control.words64()[16].store(self.event_tail, Ordering::Release);
+        // The trap reads it at every fault, so it is not written at every event.
+        if self.event_tail.is_multiple_of(EVENTS_TOLD) {
+            self.control.words64()[16].store(self.event_tail, Ordering::Release);
+        }
         Some(event)
     }
 }
@@ -451,13 +486,11 @@ mod tests {
     }
 
     // As the trap does it.
-    fn log(tables: &Tables, head: u64, tag: u32, page: u32) {
+    fn log(tables: &Tables, head: u64, (slot, kind, flags): (u64, u64, u64), page: u32) {
         let place = usize::try_from(head).unwrap() & (EVENTS_MAX - 1);
-        let halves = &tables.events.words32()[place * EVENT_WORDS * 2..][..EVENT_WORDS * 2];
-        halves[2].store(page, Ordering::Relaxed);
-        halves[3].store(77, Ordering::Relaxed);
-        halves[5].store(5, Ordering::Relaxed);
-        halves[4].store(tag, Ordering::Release);
+        tables.timings.words32()[place * TIMING_WORDS * 2 + 3].store(5, Ordering::Relaxed);
+        let tag = flags | kind << 4 | slot << 7 | u64::from(page) << 14 | 77 << 39;
+        tables.tags.words64()[place].store(tag, Ordering::Release);
     }
 
     #[test]
@@ -465,7 +498,7 @@ mod tests {
         let mut tables = tables();
         for head in 0..EVENTS_MAX as u64 + 10 {
             assert_eq!(tables.next_event(), None);
-            log(&tables, head, 3 << 16 | 2 << 8 | 1, u32::try_from(head).unwrap());
+            log(&tables, head, (3, 2, 1), u32::try_from(head).unwrap());
             let event = tables.next_event().unwrap();
             assert_eq!((u64::from(event.page.get()), event.slot, event.tid), (head, 3, 77));
             assert_eq!((event.kind, event.write), (FaultKind::Fetch, true));
@@ -477,9 +510,9 @@ mod tests {
     #[test]
     fn next_event_waits_for_an_entry_without_a_tag() {
         let mut tables = tables();
-        log(&tables, 1, 1 << 8, 9);
+        log(&tables, 1, (0, 1, 0), 9);
         assert_eq!(tables.next_event(), None);
-        log(&tables, 0, 1 << 8 | 8, 8);
+        log(&tables, 0, (0, 1, 8), 8);
         assert_eq!(tables.next_event().map(|event| event.wait_ns), Some(5));
         assert_eq!(tables.next_event().map(|event| event.page.get()), Some(9));
     }
@@ -513,7 +546,7 @@ mod tests {
         let header = include_str!("../../bpf/shared.h");
         let sizes =
             [("control", CONTROL_BYTES), ("proc", PROC_WORDS * 8), ("lane", LANE_WORDS * 8)];
-        let events = [("event", EVENT_WORDS * 8)];
+        let events = [("timing", TIMING_WORDS * 8)];
         for (name, bytes) in sizes.into_iter().chain(events) {
             let line = format!("_Static_assert(sizeof(struct {name}) == {bytes}, ");
             assert!(header.contains(&line), "{line}");
