@@ -91,6 +91,13 @@ static __always_inline void ring_doorbell(struct control *control)
     bpf_ringbuf_output(&afar_doorbell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
 }
 
+// For a fault of `proc`: what is unmapped next is best unmapped here, where it was mapped.
+static __always_inline void ring_from(struct control *control, struct proc *proc)
+{
+    ACCESS_ONCE(proc->processor) = bpf_get_smp_processor_id() + 1;
+    ring_doorbell(control);
+}
+
 struct spin {
     __u64 until_ns;
     volatile __u32 *word;
@@ -175,12 +182,12 @@ static long spin_frame(__u32 index, void *context)
     return *spin->free >= 0 || bpf_ktime_get_ns() >= spin->until_ns;
 }
 
-static __always_inline __u32 claim_frame(struct control *control, struct lane *lane, __u32 *flags, bool *rang)
+static __always_inline __u32 claim_frame(struct control *control, struct proc *proc, struct lane *lane, __u32 *flags, bool *rang)
 {
     __s64 before = __sync_fetch_and_add(&lane->free, -1);
     *rang = before == lane->low;
     if (*rang)
-        ring_doorbell(control);
+        ring_from(control, proc);
     if (before > 0)
         return 0;
     __u64 start = bpf_ktime_get_ns();
@@ -335,7 +342,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u32 zero = 0;
     struct rest *rest = control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
     bool rang;
-    __u32 stalled = claim_frame(control, lane, &flags, &rang);
+    __u32 stalled = claim_frame(control, f->proc, lane, &flags, &rang);
     __u64 wait_ns = stalled;
     __u64 requested_ns = 0;
     __u64 measured_ns = 0;
@@ -427,7 +434,7 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
     bool rang;
-    __u32 stalled = claim_frame(control, lane, &flags, &rang);
+    __u32 stalled = claim_frame(control, f->proc, lane, &flags, &rang);
     log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid), stalled);
 }
 
@@ -441,7 +448,7 @@ static __always_inline void soft(struct fault *f, __u32 old)
     struct control *control = f->control;
     // A supervisor that is at work already looks again before it sleeps.
     if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
-        ring_doorbell(control);
+        ring_from(control, f->proc);
 }
 
 static __always_inline int handle(struct bpf_raw_tracepoint_args *context)

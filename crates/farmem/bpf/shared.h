@@ -108,7 +108,8 @@ struct proc {
     __u32 prefetch_stride;
     __u32 last_page;
     __s32 last_stride;
-    __u32 pad0;
+    // Processor of the last fault that rang the doorbell, plus one.
+    __u32 processor;
     __u64 first_touch_count;
     __u64 pad1[3];
 };

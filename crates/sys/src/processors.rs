@@ -1,6 +1,7 @@
 //! What became of the processors' time, from /proc/stat, and which of them a thread uses.
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::Result;
 use crate::error::During;
@@ -35,6 +36,43 @@ impl ProcessorTime {
         let wanted = self.busy.saturating_sub(earlier.busy) + stolen;
         if wanted == 0 { 0.0 } else { stolen as f64 / wanted as f64 }
     }
+}
+
+/// Processors that a thread may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Processors(CpuSet);
+
+impl Processors {
+    /// Those of the thread `tid`.
+    ///
+    /// # Errors
+    /// When there is no such thread.
+    pub fn of(tid: u32) -> Result<Self> {
+        let set = sched_getaffinity(thread(tid)).during("read a thread's processors")?;
+        Ok(Self(set))
+    }
+
+    /// The one processor `number`, if it is one of these.
+    #[must_use]
+    pub fn only(&self, number: usize) -> Option<Self> {
+        let mut set = CpuSet::new();
+        (number < CpuSet::MAX_CPU && self.0.is_set(number)).then(|| {
+            set.set(number);
+            Self(set)
+        })
+    }
+
+    /// Has the thread `tid` use these and no others.
+    ///
+    /// # Errors
+    /// When there is no such thread, or none of these processors.
+    pub fn give(&self, tid: u32) -> Result<()> {
+        sched_setaffinity(thread(tid), &self.0).during("choose a thread's processors")
+    }
+}
+
+fn thread(tid: u32) -> Option<Pid> {
+    Pid::from_raw(tid.cast_signed())
 }
 
 /// Keeps the calling thread on one processor.

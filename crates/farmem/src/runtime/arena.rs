@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use sys::memory::MemoryFile;
+use sys::processors::Processors;
 use sys::ptrace::Entry;
 use sys::socket::Socket;
 use sys::userfault::Userfault;
@@ -70,6 +71,9 @@ pub(crate) struct Arena {
     pub(crate) cleared: Vec<u64>,
     /// The helper's thread.
     pub(crate) helper: u32,
+    /// Processors that the helper may use, and the one it is kept on.
+    pub(crate) processors: Option<Processors>,
+    pub(crate) kept_on: Option<usize>,
     next_command: u64,
 }
 
@@ -110,6 +114,8 @@ impl Arena {
             leaving: Vec::new(),
             cleared: Vec::new(),
             helper: 0,
+            processors: None,
+            kept_on: None,
             next_command: 0,
         }
     }

@@ -20,6 +20,7 @@ use measure::{LocalSize, Pages};
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
+use super::nearby;
 use super::protocol::command;
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
@@ -229,6 +230,7 @@ impl Supervisor<'_> {
         arena.tiers[tier].probe_batch(&mut probes, Pages::new(wanted.max(8)));
         let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
         let (mut evicted, mut dirty) = (0, 0);
+        let mut flushed = Vec::new();
         for victim in victims {
             match self.make_remote(slot, victim.page) {
                 Some(before) => {
@@ -239,6 +241,9 @@ impl Supervisor<'_> {
                     }
                     if victim.mapped {
                         dropped.push(victim.page);
+                        if before.dirty() {
+                            flushed.push(victim.page);
+                        }
                     }
                 }
                 // Touched since: it stays, as the newest.
@@ -248,8 +253,11 @@ impl Supervisor<'_> {
             }
         }
         for page in probes {
-            if self.make_probation(slot, page) {
+            if let Some(before) = self.make_probation(slot, page) {
                 dropped.push(page);
+                if before.dirty() {
+                    flushed.push(page);
+                }
             }
         }
         self.totals.evicted(dirty, evicted - dirty);
@@ -258,6 +266,7 @@ impl Supervisor<'_> {
             self.tables.lane(arena.budget, tier).credit(evicted.cast_signed());
         }
         let pending = Pending::Drop { pages: evicted, tier, unprotected };
+        nearby::place(&mut arena, &self.tables, runs(flushed).len());
         self.send_drop(&mut arena, dropped, pending);
         self.arenas[slot] = Some(arena);
         evicted
@@ -314,18 +323,18 @@ impl Supervisor<'_> {
         Some(Word(before))
     }
 
-    fn make_probation(&self, slot: usize, page: PageIndex) -> bool {
+    fn make_probation(&self, slot: usize, page: PageIndex) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);
             (word.state() == State::Local).then(|| word.with_state(State::Probation).0)
         };
-        let cell = self.tables.word(slot, page);
-        cell.is_some_and(|c| c.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).is_ok())
+        let cell = self.tables.word(slot, page)?;
+        cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
     }
 }
 
 /// Neighbouring pages as ranges.
-fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
+pub(super) fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
     pages.sort_unstable();
     let mut runs: Vec<(PageIndex, u64)> = Vec::with_capacity(pages.len());
     for page in pages {

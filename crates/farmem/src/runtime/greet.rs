@@ -183,6 +183,7 @@ impl Supervisor<'_> {
         };
         arena.fault = fault;
         arena.helper = u32::try_from(helper).unwrap_or(0);
+        arena.processors = sys::processors::Processors::of(arena.helper).ok();
         arena.ready = true;
         if features == 0 {
             let pid = arena.tgid;

@@ -25,6 +25,7 @@ mod greet;
 mod link;
 mod margin;
 mod moves;
+mod nearby;
 mod preload;
 #[path = "../../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]

@@ -431,6 +431,10 @@ impl<'a> Proc<'a> {
     pub(crate) fn prefetch_stride(&self) -> &'a AtomicU32 {
         &self.halves[4]
     }
+    /// Processor of the last fault that rang the doorbell.
+    pub(crate) fn processor(&self) -> Option<usize> {
+        self.halves[7].load(Ordering::Relaxed).checked_sub(1).map(|number| number as usize)
+    }
     pub(crate) fn first_touch_count(&self) -> &'a AtomicU64 {
         &self.words[4]
     }

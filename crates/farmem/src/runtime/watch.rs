@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::arena::Pending;
+use super::nearby;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -108,6 +109,7 @@ impl Supervisor<'_> {
             unprotected.push(due.page);
         }
         if !dropped.is_empty() {
+            nearby::place(&mut arena, &self.tables, unprotected.len());
             let pending = Pending::Drop { pages: 0, tier: 0, unprotected };
             self.send_drop(&mut arena, dropped, pending);
         }
