@@ -98,6 +98,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_thread_is_kept_on_one_of_its_processors_and_let_go() {
+        // In a thread of its own, whose processors are nobody else's.
+        let thread = std::thread::spawn(|| {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            let all = Processors::of(tid).unwrap();
+            let number = (0..CpuSet::MAX_CPU).find(|&number| all.only(number).is_some()).unwrap();
+            all.only(number).unwrap().give(tid).unwrap();
+            let kept = Processors::of(tid).unwrap();
+            assert!(kept.only(number).is_some() && kept.only(number + 1).is_none());
+            all.give(tid).unwrap();
+            assert_eq!(Processors::of(tid).unwrap().0, all.0);
+            assert!(all.only(CpuSet::MAX_CPU).is_none());
+        });
+        thread.join().unwrap();
+    }
+
+    #[test]
     fn stolen_is_a_share_of_what_was_wanted() {
         let earlier = parse("cpu  10 1 5 1000 7 2 2 4 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n");
         assert_eq!(earlier, ProcessorTime { busy: 20, stolen: 4 });
