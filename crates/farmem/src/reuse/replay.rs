@@ -51,6 +51,8 @@ pub struct Replayed {
     pub evictions: f64,
     /// Of those, the dirty ones.
     pub write_backs: f64,
+    /// Times that pages became remote: as many at a time as the engine evicts together.
+    pub batches: f64,
     /// Dirty pages that became remote while there were fetches they were in the way of.
     pub contested: f64,
     /// Touches that were seen, first ones aside.
@@ -64,6 +66,10 @@ const SLICES: u64 = 200;
 /// Pages are dealt to so many groups to see how far the sample can be trusted.
 const GROUPS: usize = 16;
 
+/// A page is touched as soon as that can be seen if it is within so many times the number of
+/// touches that it stayed mapped for.
+const SOON: f64 = 1.2;
+
 /// Replays `touches`, whose first touches stand for `first_touches`, in `memory`.
 #[must_use]
 pub fn replay(touches: &Touches, first_touches: u64, memory: &Memory) -> Replayed {
@@ -75,16 +81,36 @@ pub fn replay(touches: &Touches, first_touches: u64, memory: &Memory) -> Replaye
     let end_ns = touches.events.last().map_or(0, |touch| touch.time_ns) + 1;
     let mut machine = Machine::new(*memory, scale);
     let mut slice = 0;
-    for touch in &touches.events {
+    let hot = hot(touches);
+    for (touch, &hot) in touches.events.iter().zip(&hot) {
         let own = u128::from(touch.time_ns) * u128::from(SLICES) / u128::from(end_ns);
         if own != slice {
             slice = own;
             machine.end_slice();
         }
-        machine.take(touch);
+        machine.take(touch, hot);
     }
     machine.end_slice();
     machine.finish()
+}
+
+/// Which touches begin a time in which their page is used again and again, until its next touch.
+///
+/// As long as a page is mapped its touches are not seen. If the next one comes as soon as it can be
+/// seen, there were others before.
+fn hot(touches: &Touches) -> Vec<bool> {
+    let mut hot = vec![false; touches.events.len()];
+    let mut last: BTreeMap<(usize, PageIndex), usize> = BTreeMap::new();
+    for (number, touch) in touches.events.iter().enumerate() {
+        let key = (touch.slot, touch.page);
+        if touch.kind == TouchKind::Freed {
+            last.remove(&key);
+        } else if let Some(before) = last.insert(key, number) {
+            let mapped = touches.blind_share * last.len() as f64;
+            hot[before] = ((number - before) as f64) <= mapped * SOON;
+        }
+    }
+    hot
 }
 
 /// All processes.
@@ -110,6 +136,8 @@ struct Process {
     pages: Vec<Page>,
     live: u64,
     target: u64,
+    // Pages that leave together.
+    together: u64,
 }
 
 /// What the engine knows of a page.
@@ -120,6 +148,8 @@ struct Page {
     // As the engine has them: it counts as dirty when it comes back; a write brought it here.
     untracked: bool,
     write_fetched: bool,
+    // Used all the time until its next touch.
+    hot: bool,
     group: usize,
 }
 
@@ -139,7 +169,7 @@ impl Machine {
         }
     }
 
-    fn take(&mut self, touch: &Touch) {
+    fn take(&mut self, touch: &Touch, hot: bool) {
         let (memory, scale) = (&self.memory, self.scale);
         let process = self.processes.entry(touch.slot).or_insert_with(|| Process::new(memory));
         let number = process.number(touch.page);
@@ -183,7 +213,13 @@ impl Machine {
                 }
             }
         }
-        process.restore(&mut self.counts);
+        process.pages[number as usize].hot = hot;
+        for group in process.restore(&mut self.counts) {
+            self.counts.touches += 1.0;
+            self.counts.fetches += 1.0;
+            self.groups[group] += 1.0;
+            *self.by_thread.entry(touch.tid).or_default() += 1;
+        }
     }
 
     fn end_slice(&mut self) {
@@ -212,6 +248,7 @@ impl Machine {
             in_turn: counts.in_turn * scale,
             softs: counts.softs * scale,
             evictions: counts.evictions * scale,
+            batches: counts.batches * scale,
             write_backs: counts.write_backs * scale,
             contested: counts.contested * scale,
             touches: counts.touches * scale,
@@ -230,7 +267,7 @@ impl Process {
             seed: memory.seed,
         });
         let (numbers, pages) = (ByPage::default(), Vec::new());
-        Self { residency, numbers, pages, live: 0, target: u64::MAX }
+        Self { residency, numbers, pages, live: 0, target: u64::MAX, together: 1 }
     }
 
     fn number(&mut self, page: PageIndex) -> u32 {
@@ -255,7 +292,9 @@ impl Process {
         };
         let limit = limit.get().max(1);
         // Between half a batch and a whole one is free or on its way out.
-        let free = (memory.batch)(limit) as f64 * 0.75;
+        let batch = (memory.batch)(limit);
+        let free = batch as f64 * 0.75;
+        self.together = batch.div_ceil(2).max(1);
         self.target = rounded((limit as f64 - free) / scale).max(1);
         let budget = Pages::new(rounded(limit as f64 / scale).max(1));
         if self.residency.budget() != budget {
@@ -264,14 +303,17 @@ impl Process {
     }
 
     /// Makes room, as the engine does after a fault.
-    fn restore(&mut self, counts: &mut Replayed) {
+    ///
+    /// What is used all the time comes back at once: answers the groups of those pages.
+    fn restore(&mut self, counts: &mut Replayed) -> Vec<usize> {
         let resident = self.residency.resident().get();
-        let mut victims = Vec::new();
+        let (mut victims, mut back) = (Vec::new(), Vec::new());
         let over = resident.saturating_sub(self.target);
         if over == 0 {
-            return;
+            return back;
         }
         self.residency.evict_batch(&mut victims, Pages::new(over));
+        counts.batches += victims.len() as f64 / self.together as f64;
         for victim in victims {
             let page = &mut self.pages[victim.page.get() as usize];
             counts.evictions += 1.0;
@@ -279,10 +321,23 @@ impl Process {
             // Write-protected again, unless a write had fetched it.
             page.untracked = (page.dirty || page.untracked) && page.write_fetched;
             page.dirty = false;
+            if page.hot {
+                page.dirty = page.untracked;
+                back.push(page.group);
+                self.residency.admit(victim.page, Admission::Fetch);
+            }
         }
         // As many as leave: the engine looks for pages to put on probation when it evicts, and for
         // no more than a batch at a time.
-        self.residency.probe_batch(&mut Vec::new(), Pages::new(over));
+        let mut probed = Vec::new();
+        self.residency.probe_batch(&mut probed, Pages::new(over));
+        for page in probed {
+            if self.pages[page.get() as usize].hot {
+                self.residency.soft_fault(page);
+                counts.softs += 1.0;
+            }
+        }
+        back
     }
 }
 
@@ -326,6 +381,32 @@ mod tests {
         };
         let events = pages.into_iter().enumerate().map(touch).collect();
         Touches { rate: 1.0, events, ..Touches::default() }
+    }
+
+    /// Page 0 at every tenth touch, between 99 others in turn.
+    fn one_hot() -> Touches {
+        let others = (0..3000).map(|at| if at % 10 == 0 { 0 } else { 1 + at * 7 % 99 });
+        Touches { blind_share: 0.1, ..touches((0..100).chain(others)) }
+    }
+
+    #[test]
+    fn pages_that_are_touched_as_soon_as_that_can_be_seen_are_used_all_the_time() {
+        let touches = one_hot();
+        for (number, hot) in hot(&touches).into_iter().enumerate().take(3000).skip(100) {
+            assert_eq!(hot, touches.events[number].page.get() == 0, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_used_all_the_time_is_noticed_on_probation() {
+        let hot = one_hot();
+        let cold = Touches { blind_share: 0.0, ..hot.clone() };
+        let at = |touches| replay(touches, 100, &memory(PolicyKind::Clock, 50));
+        assert!(at(&hot).softs > at(&cold).softs, "{:?} {:?}", at(&hot), at(&cold));
+        assert!(at(&hot).fetches <= at(&cold).fetches, "{:?} {:?}", at(&hot), at(&cold));
+        // FIFO asks nobody, and it comes back before its next touch that was seen.
+        let at = |touches| replay(touches, 100, &memory(PolicyKind::Fifo, 50)).fetches;
+        assert!((at(&hot) / at(&cold) - 1.0).abs() < 0.02, "{} {}", at(&hot), at(&cold));
     }
 
     #[test]

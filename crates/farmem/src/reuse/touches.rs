@@ -32,6 +32,9 @@ pub struct SamplerConfig {
     pub per_second: u64,
     /// One in so many pages of the sample is in the window.
     pub window: usize,
+    /// Pages leave the window so many at a time, or fewer if it is small: unmapping costs an
+    /// interrupt each time.
+    pub batch: usize,
     /// Another seed samples other pages.
     pub seed: u64,
 }
@@ -122,10 +125,11 @@ impl SamplerConfig {
     pub const fn new(seed: u64) -> Self {
         Self {
             pages_max: 4096,
-            pages_min: 256,
+            pages_min: 128,
             touches_max: 2_000_000,
             per_second: 12_000,
             window: 10,
+            batch: 16,
             seed,
         }
     }
@@ -191,6 +195,9 @@ impl Sampler {
         let rate = self.config.per_second as f64;
         self.allowance = (self.allowance + elapsed_ns as f64 * 1e-9 * rate).min(rate * BURST);
         let mut due = Vec::new();
+        if self.window.len() < self.wanted() + self.batch() {
+            return due;
+        }
         while self.window.len() > self.wanted() && due.len() < most {
             let Some(&next) = self.window.front() else { break };
             let last = self.live.get(&(next.slot, next.page)) == Some(&next.touch);
@@ -206,7 +213,8 @@ impl Sampler {
             }
             self.window.pop_front();
         }
-        let too_fast = self.window.len() > self.wanted() * 2 && self.allowance < 1.0;
+        let too_fast =
+            self.window.len() > self.wanted() * 3 / 2 + self.batch() && self.allowance < 1.0;
         let patient = now_ns.saturating_sub(self.halved_ns) >= PATIENCE_NS;
         if too_fast && patient && self.live.len() >= 2 * self.config.pages_min {
             self.halved_ns = now_ns;
@@ -238,6 +246,11 @@ impl Sampler {
 
     fn samples(&self, slot: usize, page: PageIndex) -> bool {
         self.sample.hash(key(slot, page)).is_some()
+    }
+
+    /// Of a small sample no more than are mapped anyway: else too much of it would be.
+    fn batch(&self) -> usize {
+        self.config.batch.min(self.wanted())
     }
 
     fn wanted(&self) -> usize {
@@ -281,6 +294,7 @@ mod tests {
         touches_max: 10_000,
         per_second: 1_000_000,
         window: 10,
+        batch: 1,
         seed: 1,
     };
 
@@ -315,6 +329,20 @@ mod tests {
         let touches = sampler.finish();
         assert_eq!((touches.rate, touches.events.len(), touches.soft_count), (1.0, 200, 150));
         assert!((0.08..0.15).contains(&touches.blind_share), "{touches:?}");
+    }
+
+    #[test]
+    fn pages_leave_the_window_together() {
+        let mut sampler = Sampler::new(SamplerConfig { batch: 8, ..CONFIG });
+        let mut sizes = std::collections::BTreeSet::new();
+        for page in 0..100 {
+            let now_ns = u64::from(page) * 1000;
+            sampler.touched(touch(page, TouchKind::First, now_ns));
+            sizes.insert(sampler.due(now_ns, usize::MAX).len());
+        }
+        // At first there are not as many.
+        assert_eq!((sizes.first(), sizes.last()), (Some(&0), Some(&8)));
+        assert!(sizes.contains(&1), "{sizes:?}");
     }
 
     #[test]
