@@ -14,7 +14,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use farmem::PolicyKind;
-use farmem::runtime::{BudgetScope, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
+use farmem::runtime::{
+    BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind,
+};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
@@ -81,29 +83,6 @@ pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
     Ok(probed.p50_ns)
 }
 
-/// Measures what a fetch takes on average beyond a delay for which `calibration` was made:
-/// evictions interrupt the program, and what the processor had at hand is gone. In nanoseconds;
-/// without the longest hundredth, which other programs have made.
-///
-/// # Errors
-/// When the engine cannot run the probe.
-pub(crate) fn excess(
-    trap: TrapKind,
-    delay: Duration,
-    calibration: &Calibration,
-) -> Result<u64, CalibrationError> {
-    let ([probed], _pace) = probe(trap, [delay], calibration.constant_ns, calibration.reference)?;
-    Ok(mean_ns(&probed.samples_ns).saturating_sub(delay.as_ns()))
-}
-
-/// The mean of all samples but the longest hundredth.
-fn mean_ns(samples: &[u64]) -> u64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable();
-    sorted.truncate((sorted.len() * 99).div_ceil(100));
-    sorted.iter().sum::<u64>().checked_div(sorted.len() as u64).unwrap_or(0)
-}
-
 /// The median of `samples` over the delay.
 fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     let mut sorted = samples.to_vec();
@@ -119,12 +98,28 @@ fn probe<const TIERS: usize>(
     constant_ns: u64,
     reference: u64,
 ) -> Result<([Probed; TIERS], u64), CalibrationError> {
+    let configure = |output: &OwnedFd| config(trap, &delays, (constant_ns, reference), output);
+    let (probed, outcome) = ask(configure)?;
+    let probed = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
+    Ok((probed, outcome.pace))
+}
+
+/// Runs the probe that is configured to write to the given descriptor; answers what it saw of each
+/// tier, and what the engine did.
+///
+/// # Errors
+/// When the engine cannot run it.
+pub(crate) fn ask(
+    configure: impl FnOnce(&OwnedFd) -> RunConfig,
+) -> Result<(Vec<Probed>, Outcome), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
+    let config = configure(&far);
     // In a thread of its own: the engine blocks signals in the thread it runs in and raises its
     // priority, and the program to come must inherit neither.
     let engine = std::thread::spawn(move || {
-        let config = config(trap, &delays, (constant_ns, reference), &far);
-        Supervisor::start(config, &mut Silent)?.run()
+        let ended = Supervisor::start(config, &mut Silent)?.run();
+        drop(far);
+        ended
     });
     // To the end, which comes when both the probe and the engine have closed their descriptor.
     let mut answer = String::new();
@@ -134,9 +129,8 @@ fn probe<const TIERS: usize>(
         Err(panic) => std::panic::resume_unwind(panic),
     };
     read.map_err(CalibrationError::Pipe)?;
-    let probed: Vec<Probed> = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
-    let probed = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
-    Ok((probed, outcome.pace))
+    let probed = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
+    Ok((probed, outcome))
 }
 
 /// A pipe whose writing end is inherited, so that the probe finds it by number.
@@ -152,10 +146,21 @@ fn config(
     (constant_ns, reference): (u64, u64),
     output: &OwnedFd,
 ) -> RunConfig {
+    let program = command(delays, output.as_raw_fd());
+    engine(trap, program, delays.iter().enumerate().map(tier).collect(), (constant_ns, reference))
+}
+
+/// How the engine runs a probe.
+pub(crate) fn engine(
+    trap: TrapKind,
+    program: Vec<OsString>,
+    tiers: Vec<Tier>,
+    (constant_ns, reference): (u64, u64),
+) -> RunConfig {
     RunConfig {
-        program: command(delays, output.as_raw_fd()),
+        program,
         trap,
-        tiers: delays.iter().enumerate().map(tier).collect(),
+        tiers,
         of: None,
         scope: BudgetScope::Process,
         policy: PolicyKind::Fifo,
@@ -186,9 +191,14 @@ fn command(delays: &[Duration], output: i32) -> Vec<OsString> {
 }
 
 fn tier((index, &delay): (usize, &Duration)) -> Tier {
+    far(index, Some(LOCAL), delay)
+}
+
+/// The tier of that index, with so much local memory: `None` for all.
+pub(crate) fn far(index: usize, local: Option<Pages>, delay: Duration) -> Tier {
     Tier {
         name: tier_name(index),
-        local: Some(LocalSize::Bytes(LOCAL.bytes())),
+        local: local.map(|pages| LocalSize::Bytes(pages.bytes())),
         link: LinkConfig {
             // Writing back what the probe has initialised must not hold up its fetches.
             mode: LinkMode::PerFault,
@@ -199,7 +209,7 @@ fn tier((index, &delay): (usize, &Duration)) -> Tier {
     }
 }
 
-fn tier_name(index: usize) -> String {
+pub(crate) fn tier_name(index: usize) -> String {
     format!("tier-{index}")
 }
 
@@ -212,13 +222,5 @@ mod tests {
         let delay = Duration::from_ns(100);
         assert_eq!(error_ns(&[90, 900, 107], delay), 7);
         assert_eq!(error_ns(&[90], delay), -10);
-    }
-
-    #[test]
-    fn mean_leaves_the_longest_hundredth_out() {
-        let mut samples = vec![10; 198];
-        samples.extend([1_000_000, 2_000_000]);
-        assert_eq!(mean_ns(&samples), 10);
-        assert_eq!((mean_ns(&[7, 9]), mean_ns(&[])), (8, 0));
     }
 }

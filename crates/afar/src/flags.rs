@@ -151,6 +151,16 @@ pub(crate) struct ProbeFlags {
     #[arg(long)]
     pub(crate) write: bool,
 
+    /// Read all of a page at each touch, and write to half of the pages, 16 neighbours at a time;
+    /// tiers in turn
+    #[arg(long, conflicts_with_all = ["write", "first"], requires = "tiers")]
+    pub(crate) whole: bool,
+
+    /// Read so many words here and there in 8 MiB of other memory before each touch, as a program
+    /// that computes does; part of the touch's time
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "whole")]
+    pub(crate) between: u64,
+
     /// Time the first touch of each page, which writes, and nothing else
     #[arg(long, conflicts_with_all = ["touches", "tiers"])]
     pub(crate) first: bool,

@@ -32,6 +32,7 @@ mod host;
 mod initiator;
 mod layout;
 mod output;
+mod software;
 mod summary;
 
 mod attach;

@@ -45,9 +45,9 @@ pub(crate) struct Probed {
     pub(crate) samples_ns: Vec<u64>,
 }
 
-/// One page, of which the first word is touched.
+/// One page, of which the first word is touched, or all.
 #[repr(align(4096))]
-struct Page(AtomicU64);
+struct Page([AtomicU64; WORDS_PER_PAGE]);
 
 /// Why a probe has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,11 @@ pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
                 return Err(ProbeError::NoTier(tier.clone()).into());
             }
         }
-        let probed: Vec<Probed> = groups.iter().map(|group| measure(flags, group)).collect();
+        let probed = if flags.whole {
+            measure_whole(flags, &groups)
+        } else {
+            groups.iter().map(|group| measure(flags, group)).collect()
+        };
         serde_json::to_string(&probed)
     };
     let json = json.expect("numbers have a JSON form") + "\n";
@@ -89,7 +93,8 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Pages that have been touched once.
 fn pages(flags: &ProbeFlags) -> Vec<Page> {
-    (0..flags.pages).map(|number| Page(AtomicU64::new(number))).collect()
+    let page = |number| Page(std::array::from_fn(|_word| AtomicU64::new(number)));
+    (0..flags.pages).map(page).collect()
 }
 
 fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
@@ -101,7 +106,21 @@ fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
     timer.probed(flags, samples)
 }
 
+/// Touches the groups in turn, so that what the machine does meanwhile it does to all of them.
+fn measure_whole(flags: &ProbeFlags, groups: &[Vec<Page>]) -> Vec<Probed> {
+    let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
+    let mut samples = vec![vec![1_u64; touches]; groups.len()];
+    let timer = Timer::start();
+    touch_whole(groups, flags.between, &mut samples);
+    samples.into_iter().map(|samples| timer.probed(flags, samples)).collect()
+}
+
 const WORDS_PER_PAGE: usize = 512;
+const WORDS_PER_LINE: usize = 8;
+/// Words of other memory: 2 to this power is what a draw chooses from.
+const OTHERS: u64 = 1 << 20;
+/// Neighbours of which all or none are written to.
+const BLOCK: usize = 16;
 
 fn measure_first(flags: &ProbeFlags) -> Probed {
     let pages = usize::try_from(flags.pages).expect("an address space holds the pages");
@@ -172,11 +191,38 @@ fn touch(pages: &[Page], write: bool, samples: &mut [u64]) {
     for (sample, page) in samples.iter_mut().zip(pages.iter().cycle()) {
         let before = cycles();
         if write {
-            page.0.store(before, Ordering::Relaxed);
+            page.0[0].store(before, Ordering::Relaxed);
         } else {
-            black_box(page.0.load(Ordering::Relaxed));
+            black_box(page.0[0].load(Ordering::Relaxed));
         }
         *sample = cycles() - before;
+    }
+}
+
+/// Reads pages of all groups in turn, writes to every other block of them, and stores how many
+/// ticks each page took, with `between` reads of other memory before.
+fn touch_whole(groups: &[Vec<Page>], between: u64, samples: &mut [Vec<u64>]) {
+    let others: Vec<u64> = (0..if between > 0 { OTHERS } else { 0 }).collect();
+    let mut state = 1_u64;
+    let mut before = cycles();
+    for touch in 0..samples.first().map_or(0, Vec::len) {
+        for (group, samples) in groups.iter().zip(&mut *samples) {
+            for _ in 0..between {
+                // Knuth's MMIX: each address is there before the one before it has been read.
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                black_box(others[(state >> 44) as usize]);
+            }
+            let number = touch % group.len();
+            let words = &group[number].0;
+            if number / BLOCK % 2 == 1 {
+                words[0].store(before, Ordering::Relaxed);
+            }
+            let line = |word: &AtomicU64| word.load(Ordering::Relaxed);
+            black_box(words.iter().step_by(WORDS_PER_LINE).map(line).fold(0, u64::wrapping_add));
+            let now = cycles();
+            samples[touch] = now - before;
+            before = now;
+        }
     }
 }
 
@@ -197,7 +243,9 @@ mod tests {
 
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
         let first = false;
-        ProbeFlags { pages, touches, write: false, first, raw, tiers: Vec::new(), output: None }
+        let (write, whole) = (false, false);
+        let (tiers, output) = (Vec::new(), None);
+        ProbeFlags { pages, touches, write, whole, between: 0, first, raw, tiers, output }
     }
 
     fn run(flags: &ProbeFlags) -> Probed {
@@ -222,6 +270,17 @@ mod tests {
         let json = serde_json::to_string(&run(&flags(1, 5, false))).unwrap();
         assert!(!json.contains("samples_ns"), "{json}");
         assert_eq!(serde_json::from_str::<Probed>(&json).unwrap().touch_count, 5);
+    }
+
+    #[test]
+    fn whole_pages_are_read_and_every_other_block_written() {
+        let flags = ProbeFlags { whole: true, between: 7, ..flags(40, 40, false) };
+        let groups = [pages(&flags), pages(&flags)];
+        let probed = measure_whole(&flags, &groups);
+        assert_eq!((probed.len(), probed[1].touch_count), (2, 40));
+        let first = |page: usize| groups[1][page].0[0].load(Ordering::Relaxed);
+        assert_eq!((first(3), first(15), first(32)), (3, 15, 32));
+        assert!(first(16) > 40 && first(31) > 40, "stamps of the counter");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
 use farmem::PolicyKind;
-use measure::{Bytes, Duration, LinkMode, LocalSize};
+use measure::{Bytes, Duration, LinkMode, LocalSize, ParseError};
 
 use crate::setting::{Bandwidth, delay};
 
@@ -36,6 +36,11 @@ pub(crate) struct PredictFlags {
     /// What a share is a share of, in place of the memory in use at each moment
     #[arg(long, value_name = "SIZE")]
     pub(crate) of: Option<Bytes>,
+
+    /// How long the program takes with all memory local, where that is known better than from the
+    /// run that was watched
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    pub(crate) alone: Option<Duration>,
 
     /// Round trips of an empty request [default: 1us,3us,5us,10us]
     #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = delay)]
@@ -90,4 +95,13 @@ fn policy() -> impl TypedValueParser<Value = PolicyKind> {
 fn link() -> impl TypedValueParser<Value = LinkMode> {
     PossibleValuesParser::new(["shared", "per-fault", "full-duplex"])
         .try_map(|name| name.parse::<LinkMode>())
+}
+
+/// Reads a time that is not 0.
+fn above_zero(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|error: ParseError| error.to_string())?;
+    if time == Duration::ZERO {
+        return Err("a program takes some time: more than 0".to_owned());
+    }
+    Ok(time)
 }

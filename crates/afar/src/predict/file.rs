@@ -10,7 +10,7 @@ use records::{Fault, FaultKind, FaultReader, FaultWriter, RecordError};
 use super::PredictError;
 use super::profile::{Facts, Profile};
 
-const SCHEMA: &str = "afar.reuse/1";
+const SCHEMA: &str = "afar.reuse/2";
 
 /// The file.
 ///

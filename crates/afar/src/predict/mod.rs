@@ -71,10 +71,11 @@ pub(crate) fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     let grid = grid(flags)?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let svg = flags.svg.as_deref().map(Output::open).transpose()?;
-    let profile = match &flags.file {
+    let mut profile = match &flags.file {
         Some(path) => file::read(path)?,
         None => watch(flags)?,
     };
+    profile.facts.known_ns = flags.alone.map(Duration::as_ns);
     let prediction = predict_all(&profile, &grid);
     if let Some(svg) = svg {
         svg.write(&picture::draw(&profile.facts, &prediction))?;

@@ -110,14 +110,16 @@ fn slowdown(
     link: LinkMode,
     (rtt, bandwidth): (Duration, Option<BitsPerSec>),
 ) -> Estimate {
+    let unmapping_ns = replayed.softs * facts.soft_ns(replayed.fetches + replayed.softs)
+        + replayed.batches * facts.software.batch_ns as f64;
     if replayed.fetches <= 0.0 {
-        let software_ns = replayed.softs * facts.soft_ns() as f64;
-        let slowdown = 1.0 + software_ns / facts.alone().as_ns_f64().max(1.0);
+        let slowdown = 1.0 + unmapping_ns / facts.alone().as_ns_f64().max(1.0);
         return Estimate { low: 1.0, value: slowdown, high: slowdown };
     }
     let fetches = replayed.fetches;
     let margin = (NINE_OF_TEN * replayed.fetches_deviation / fetches).min(1.0);
-    let software_ns = facts.excess_ns as f64 + replayed.softs / fetches * facts.soft_ns() as f64;
+    let work_ns = facts.alone().as_ns_f64() / replayed.in_turn.max(1.0);
+    let software_ns = facts.software.fetch_ns(work_ns) + unmapping_ns / fetches;
     let bandwidth = bandwidth.unwrap_or(UNLIMITED);
     // Bytes that others wait for: with a link of its own each fetch waits for itself alone, and
     // what is written back is in the way only where it shares the link.

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use sys::process::Change;
 
 use super::PredictError;
-use crate::calibrate::{calibrate, excess};
+use crate::calibrate::calibrate;
 use crate::failure::Failure;
 use crate::flags::Engine;
 use crate::live::LiveLine;
+use crate::software::Software;
 use crate::watch::Watch;
 use crate::{host, program, trap};
 
@@ -34,6 +35,9 @@ pub(super) struct Facts {
     pub(super) trap: String,
     /// How long it took.
     pub(super) elapsed_ns: u64,
+    /// How long it takes when nobody watches, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) known_ns: Option<u64>,
     /// The most memory it had under management.
     pub(super) managed_peak_bytes: u64,
     /// Pages that were touched for the first time, sampled or not.
@@ -46,8 +50,8 @@ pub(super) struct Facts {
     pub(super) soft_count: u64,
     /// The shortest fetch.
     pub(super) floor_ns: u64,
-    /// What a fetch costs on average beyond its delay: the page that it displaces is unmapped.
-    pub(super) excess_ns: u64,
+    /// What it takes beyond the delays.
+    pub(super) software: Software,
 }
 
 /// Another seed samples other pages; nobody needs to.
@@ -58,15 +62,19 @@ const DELAY: Duration = Duration::from_us(5);
 impl Facts {
     /// How long the program takes when nobody watches it.
     pub(super) fn alone(&self) -> Duration {
-        let cost_ns = self.soft_count.saturating_mul(self.soft_ns());
+        if let Some(known_ns) = self.known_ns {
+            return Duration::from_ns(known_ns);
+        }
+        let cost_ns = self.soft_count.saturating_mul(self.software.touch_ns);
         // Watching has been most of a run only if the machine was at something else.
         Duration::from_ns(self.elapsed_ns.saturating_sub(cost_ns).max(self.elapsed_ns / 2))
     }
 
-    /// What it costs to unmap a page that stays and to have it back: as much as a fetch without a
-    /// delay.
-    pub(super) const fn soft_ns(&self) -> u64 {
-        self.floor_ns.saturating_add(self.excess_ns)
+    /// What it costs to have a page back that was unmapped and stayed, when that happens so many
+    /// times in a run: as much as a fetch without a delay.
+    pub(super) fn soft_ns(&self, count: f64) -> f64 {
+        let work_ns = self.elapsed_ns as f64 / count.max(1.0);
+        self.floor_ns as f64 + self.software.fetch_ns(work_ns)
     }
 
     /// Processors that can wait for fetches at a time.
@@ -90,7 +98,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     }
     let kind = trap::any()?;
     let calibration = calibrate(kind, DELAY)?;
-    let excess_ns = excess(kind, DELAY, &calibration)?;
+    let software = Software::measure(kind, DELAY, &calibration)?;
     let started_unix_ns = sys::clock::unix_ns();
     let live = if quiet { None } else { LiveLine::on_terminal() };
     let mut watch = Watch { live, ..Watch::default() };
@@ -120,13 +128,14 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         host: host::describe(),
         trap: kind.name().to_owned(),
         elapsed_ns: results.elapsed_ns,
+        known_ns: None,
         managed_peak_bytes: results.managed_peak_bytes,
         first_touch_count: results.faults.first_touch_count,
         sampled_share: touches.rate,
         blind_share: touches.blind_share,
         soft_count: touches.soft_count,
         floor_ns: calibration.floor_ns,
-        excess_ns,
+        software,
     };
     Ok(Profile { facts, touches })
 }

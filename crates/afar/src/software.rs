@@ -1,0 +1,226 @@
+//! What far memory takes on this machine beyond the delays of its network.
+//!
+//! ```text
+//! probe that reads whole pages, local and far in turn ─► their mean times ─► the difference
+//!                                                       less the delay
+//! ```
+//!
+//! A calibrated delay ends when the page can be touched. That is not all: what handles a fault has
+//! been driven out of the caches by what the program did before, and drives that out in turn, so
+//! that a fetch costs more the longer the program computed since the last one; and evictions
+//! interrupt the program and take its TLB, once for all pages that leave together. So it is
+//! measured with more and less work in between, and with more and fewer pages that leave together.
+
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use farmem::reuse::SamplerConfig;
+use farmem::runtime::{RunConfig, Tier, TrapKind, bpf_batch};
+use measure::{Calibration, Duration, Pages};
+use serde::{Deserialize, Serialize};
+
+use crate::calibrate::{CalibrationError, ask, engine, far, tier_name};
+
+/// Nanoseconds beyond the delays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Software {
+    /// Of each fetch, by the time that the program computes between two: in ascending order.
+    pub(crate) fetch_ns: Vec<(u64, u64)>,
+    /// Of each batch of pages that are evicted together.
+    pub(crate) batch_ns: u64,
+    /// Of each touch that is seen of a page which is watched.
+    pub(crate) touch_ns: u64,
+}
+
+/// A probe of so many pages, of which so many are local, with so many reads between two of them.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    pages: Pages,
+    local: Pages,
+    between: u64,
+    touches: u64,
+}
+
+/// Few pages are evicted together; then many, with more and more work in between. Some 100 ms each.
+const CASES: [Case; 4] = [
+    Case { pages: Pages::new(2048), local: Pages::new(512), between: 2000, touches: 8192 },
+    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 0, touches: 12_288 },
+    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 2000, touches: 10_240 },
+    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 40_000, touches: 1280 },
+];
+/// All local, and long enough for some thousand touches to be seen.
+const WATCHED: Case =
+    Case { pages: Pages::new(16_384), local: Pages::new(0), between: 2000, touches: 49_152 };
+/// Each case is measured so often, and the median counts.
+const ROUNDS: usize = 5;
+
+impl Software {
+    /// Measures it for a delay for which `calibration` was made.
+    ///
+    /// # Errors
+    /// When the engine cannot run the probe.
+    pub(crate) fn measure(
+        trap: TrapKind,
+        delay: Duration,
+        calibration: &Calibration,
+    ) -> Result<Self, CalibrationError> {
+        let mut measured = [const { Vec::new() }; CASES.len()];
+        for _round in 0..ROUNDS {
+            for (case, measured) in CASES.iter().zip(&mut measured) {
+                let (near_ns, far_ns) = case.measure(trap, delay, calibration)?;
+                measured.push((far_ns.saturating_sub(near_ns + delay.as_ns()), near_ns));
+            }
+        }
+        let median = |mut measured: Vec<(u64, u64)>| {
+            measured.sort_unstable();
+            let (beyond_ns, near_ns) = measured[measured.len() / 2];
+            (near_ns, beyond_ns)
+        };
+        let [few, at_once, some, much] = measured.map(median);
+        let together = |case: usize| evicted(trap, CASES[case].local);
+        let software = Self::between((together(0), few.1), together(2), [at_once, some, much]);
+        let mut touch_ns = Vec::new();
+        for _round in 0..ROUNDS {
+            touch_ns.push(WATCHED.watch(trap)?);
+        }
+        touch_ns.sort_unstable();
+        Ok(Self { touch_ns: touch_ns[ROUNDS / 2], ..software })
+    }
+
+    /// What agrees with `few`, pages that were evicted together and the nanoseconds of a fetch, and
+    /// with the work between fetches and their nanoseconds when `many` were evicted together.
+    fn between(few: (u64, u64), many: u64, fetches: [(u64, u64); 3]) -> Self {
+        // ns = fetch + batch / evicted, with the same work in between.
+        let some_ns = fetches[1].1;
+        let batch_ns = match few.1.checked_sub(some_ns) {
+            Some(more_ns) if few.0 < many => more_ns * few.0 * many / (many - few.0),
+            _ => 0,
+        };
+        let batch_ns = batch_ns.min(some_ns * many);
+        let own = |(work_ns, ns): (u64, u64)| (work_ns, ns.saturating_sub(batch_ns / many));
+        let mut fetch_ns = fetches.map(own).to_vec();
+        fetch_ns.sort_unstable();
+        Self { fetch_ns, batch_ns, touch_ns: 0 }
+    }
+
+    /// What a fetch takes when the program computes for `work_ns` between two: by the logarithm of
+    /// that, and no less or more than was measured.
+    pub(crate) fn fetch_ns(&self, work_ns: f64) -> f64 {
+        let points = || self.fetch_ns.iter().map(|&(work, ns)| (work as f64, ns as f64));
+        let Some((_, first)) = points().next() else { return 0.0 };
+        let mut above = points().zip(points().skip(1)).filter(|(low, _)| work_ns > low.0);
+        above.next_back().map_or(first, |(low, high)| {
+            let part = (work_ns / low.0.max(1.0)).ln() / (high.0 / low.0.max(1.0)).ln();
+            low.1 + (high.1 - low.1) * part.clamp(0.0, 1.0)
+        })
+    }
+}
+
+/// Pages that are evicted together from so many local ones.
+pub(crate) fn evicted(trap: TrapKind, local: Pages) -> u64 {
+    match trap {
+        TrapKind::Bpf => bpf_batch(local.get()).div_ceil(2),
+        TrapKind::Userfault => 1,
+    }
+}
+
+impl Case {
+    /// The mean time of a page in nanoseconds, local and with a delay, in turn.
+    fn measure(
+        self,
+        trap: TrapKind,
+        delay: Duration,
+        calibration: &Calibration,
+    ) -> Result<(u64, u64), CalibrationError> {
+        let tiers = vec![near(), far(1, Some(self.local), delay)];
+        let known = (calibration.constant_ns, calibration.reference);
+        let configure =
+            |output: &OwnedFd| engine(trap, self.command(output.as_raw_fd(), 2), tiers, known);
+        let (probed, _outcome) = ask(configure)?;
+        match probed.as_slice() {
+            [near, far] if near.touch_count > 0 && far.touch_count > 0 => {
+                Ok((mean_ns(&near.samples_ns), mean_ns(&far.samples_ns)))
+            }
+            _ => Err(CalibrationError::Incomplete),
+        }
+    }
+
+    /// What each touch costs that is seen of a watched page, in nanoseconds.
+    fn watch(self, trap: TrapKind) -> Result<u64, CalibrationError> {
+        let run = |watch: Option<SamplerConfig>| {
+            let configure = |output: &OwnedFd| RunConfig {
+                record: watch.is_some(),
+                watch,
+                ..engine(trap, self.command(output.as_raw_fd(), 1), vec![near()], (0, 0))
+            };
+            ask(configure).map(|(_probed, outcome)| outcome)
+        };
+        let plain = run(None)?;
+        let watched = run(Some(SamplerConfig::new(1)))?;
+        let more_ns = watched.results.elapsed_ns.saturating_sub(plain.results.elapsed_ns);
+        let seen_count = watched.touches.map_or(0, |touches| touches.soft_count);
+        more_ns.checked_div(seen_count).ok_or(CalibrationError::Incomplete)
+    }
+
+    fn command(self, output: i32, tiers: usize) -> Vec<OsString> {
+        let names: Vec<String> = (0..tiers).map(tier_name).collect();
+        let words = [
+            "/proc/self/exe".to_owned(),
+            "probe".to_owned(),
+            "--raw".to_owned(),
+            "--whole".to_owned(),
+            format!("--pages={}", self.pages.get()),
+            format!("--touches={}", self.touches),
+            format!("--between={}", self.between),
+            format!("--tiers={}", names.join(",")),
+            format!("--output=/proc/self/fd/{output}"),
+        ];
+        words.map(OsString::from).to_vec()
+    }
+}
+
+/// A tier that is all local.
+fn near() -> Tier {
+    far(0, None, Duration::ZERO)
+}
+
+/// The mean of all samples but the longest thousandth, which other programs have made.
+fn mean_ns(samples: &[u64]) -> u64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    sorted.truncate((sorted.len() * 999).div_ceil(1000));
+    sorted.iter().sum::<u64>().checked_div(sorted.len() as u64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_tell_the_fetch_from_the_batch() {
+        let fetches = [(300, 1700), (8000, 2000), (100_000, 6000)];
+        let software = Software::between((32, 3000), 96, fetches);
+        assert_eq!(software.batch_ns, 48_000);
+        assert_eq!(software.fetch_ns, [(300, 1200), (8000, 1500), (100_000, 5500)]);
+        // Never more of it than there was, and none if there is no telling.
+        assert_eq!(Software::between((32, 20_000), 96, fetches).batch_ns, 2000 * 96);
+        assert_eq!(Software::between((32, 1900), 96, fetches).batch_ns, 0);
+        assert_eq!(Software::between((1, 9000), 1, fetches).batch_ns, 0);
+    }
+
+    #[test]
+    fn a_fetch_costs_more_after_more_work() {
+        let software = Software::between((1, 0), 1, [(100, 1000), (10_000, 2000), (100_000, 6000)]);
+        let of = |work_ns| software.fetch_ns(work_ns);
+        assert_eq!((of(0.0), of(100.0), of(1e4), of(1e5), of(1e9)), (1e3, 1e3, 2e3, 6e3, 6e3));
+        assert!((of(1000.0) - 1500.0).abs() < 1e-6, "half-way by the logarithm");
+    }
+
+    #[test]
+    fn mean_leaves_the_longest_thousandth_out() {
+        let mut samples = vec![10; 1998];
+        samples.extend([1_000_000, 2_000_000]);
+        assert_eq!(mean_ns(&samples), 10);
+        assert_eq!((mean_ns(&[7, 9]), mean_ns(&[])), (8, 0));
+    }
+}
