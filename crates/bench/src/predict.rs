@@ -1,9 +1,10 @@
 //! Slowdowns that `afar predict` tells from one run with all memory local, against measured ones.
 //!
-//! Each program is watched once, then run natively and over networks with local memories that
-//! nothing was fitted to. The control is a line over the bandwidth of swapping (Gao et al. 2016,
-//! Fig. 6), fitted to all other programs and given the bandwidth that was measured: what a run of
-//! the program itself tells it, which the prediction does without.
+//! Each program is watched once, then run with all memory local and over networks with local
+//! memories that nothing was fitted to. The prediction is told how long the program takes with all
+//! memory local. The control is a line over the bandwidth of swapping (Gao et al. 2016, Fig. 6),
+//! fitted to all other programs and given the bandwidth that was measured: what a run of the
+//! program itself tells it, which the prediction does without.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -63,24 +64,24 @@ const fn store(kind: Kind, keys: u64, operations: u64, is_zipf: bool) -> Load {
 }
 
 const PAIRS: [(&str, Load); 12] = [
-    ("wordcount 24 MiB", Load::Job(&["wordcount", "--size=24MiB", "--repeat=3"])),
     ("wordcount 64 MiB", Load::Job(&["wordcount", "--size=64MiB"])),
-    ("sort 16 MiB", Load::Job(&["sort", "--size=16MiB", "--repeat=3"])),
-    ("sort 48 MiB", Load::Job(&["sort", "--size=48MiB"])),
-    ("als 16 MiB", Load::Job(&["als", "--size=16MiB", "--iterations=6"])),
-    ("als 32 MiB", Load::Job(&["als", "--size=32MiB", "--iterations=3"])),
-    ("pagerank 16 MiB", Load::Job(&["pagerank", "--size=16MiB", "--iterations=4"])),
-    ("pagerank 48 MiB", Load::Job(&["pagerank", "--size=48MiB", "--iterations=2"])),
-    ("redis 100k, zipf", store(Kind::QuietRedis, 100_000, 150_000, true)),
-    ("redis 200k, uniform", store(Kind::QuietRedis, 200_000, 100_000, false)),
-    ("memcached 100k, zipf", store(Kind::QuietMemcached, 100_000, 200_000, true)),
-    ("memcached 200k, uniform", store(Kind::QuietMemcached, 200_000, 150_000, false)),
+    ("wordcount 128 MiB", Load::Job(&["wordcount", "--size=128MiB"])),
+    ("sort 64 MiB", Load::Job(&["sort", "--size=64MiB", "--repeat=3"])),
+    ("sort 128 MiB", Load::Job(&["sort", "--size=128MiB", "--repeat=2"])),
+    ("als 64 MiB", Load::Job(&["als", "--size=64MiB", "--iterations=4"])),
+    ("als 128 MiB", Load::Job(&["als", "--size=128MiB", "--iterations=2"])),
+    ("pagerank 64 MiB", Load::Job(&["pagerank", "--size=64MiB", "--iterations=6"])),
+    ("pagerank 128 MiB", Load::Job(&["pagerank", "--size=128MiB", "--iterations=4"])),
+    ("redis 200k, zipf", store(Kind::QuietRedis, 200_000, 300_000, true)),
+    ("redis 300k, uniform", store(Kind::QuietRedis, 300_000, 150_000, false)),
+    ("memcached 200k, zipf", store(Kind::QuietMemcached, 200_000, 300_000, true)),
+    ("memcached 300k, uniform", store(Kind::QuietMemcached, 300_000, 150_000, false)),
 ];
 const FAR: [Far; 4] = [
-    Far { local: "75%", rtt: "6us", bandwidth: "40Gbps" },
-    Far { local: "50%", rtt: "4us", bandwidth: "25Gbps" },
+    Far { local: "90%", rtt: "10us", bandwidth: "10Gbps" },
+    Far { local: "75%", rtt: "5us", bandwidth: "40Gbps" },
+    Far { local: "50%", rtt: "3us", bandwidth: "25Gbps" },
     Far { local: "35%", rtt: "2us", bandwidth: "100Gbps" },
-    Far { local: "25%", rtt: "3us", bandwidth: "40Gbps" },
 ];
 const ZIPF_EXPONENT: f64 = 0.99;
 /// Requests on their way at a time.
@@ -134,7 +135,7 @@ fn compare(
     let profile = context.fresh("reuse");
     context.progress.show(&format!("{name}: watching it"));
     context.undisturbed(|| execute(context, load, &Place::Watched(profile.clone())))?;
-    let mut places = vec![Place::Native];
+    let mut places = vec![Place::far(&["--local", "100%"])];
     places.extend(points.iter().map(Far::place));
     let rounds = context.rounds.div_ceil(3);
     let runs =
@@ -144,7 +145,7 @@ fn compare(
     let alone = median(&|run| run.0, &runs[0]);
     let mut found = Vec::new();
     for (far, runs) in points.iter().zip(&runs[1..]) {
-        let told = far.predicted(context, &profile)?;
+        let told = far.predicted(context, &profile, alone)?;
         let results = |run: &Timed| run.1.as_ref().map(|run| run.results.clone());
         let swapped = |run: &Timed| {
             let bytes = results(run).map_or(0, |r| r.fetched_bytes + r.written_back_bytes);
@@ -287,9 +288,10 @@ impl Far {
         Place::far(&["--local", self.local, "--rtt", self.rtt, "--bandwidth", self.bandwidth])
     }
 
-    fn predicted(&self, context: &Context, profile: &Path) -> Result<Told, Failure> {
+    fn predicted(&self, context: &Context, profile: &Path, alone: f64) -> Result<Told, Failure> {
         let words = ["--json", "-", "--local", self.local, "--rtt", self.rtt, "--bandwidth"];
         let mut command: Vec<OsString> = vec![context.afar.clone().into(), "predict".into()];
+        command.push(format!("--alone={:.3}ms", alone * 1e3).into());
         command.push(profile.into());
         command.extend(words.iter().chain(&[self.bandwidth]).map(OsString::from));
         let said = Job::start(context, &command)?.finish(LONG)?;

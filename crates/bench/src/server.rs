@@ -1,6 +1,7 @@
 //! A key-value server with or without far memory, from start to record.
 
 use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,10 @@ pub(crate) struct Server {
     socket: PathBuf,
     pub(crate) store: Box<dyn Store>,
 }
+
+/// A server that is told to stop is visited so often, as long as it answers.
+const KNOCKS: u32 = 500;
+const BETWEEN_KNOCKS: Duration = Duration::from_millis(2);
 
 impl Kind {
     fn program(self, context: &Context, socket: &Path) -> Result<Vec<OsString>, Failure> {
@@ -109,6 +114,13 @@ impl Server {
     /// When it does not end well.
     pub(crate) fn stop(mut self) -> Result<Option<Run>, Failure> {
         self.store.shut_down()?;
+        // memcached looks whether it is to stop when somebody comes, and else once a second.
+        for _knock in 0..KNOCKS {
+            if UnixStream::connect(&self.socket).is_err() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_KNOCKS);
+        }
         Ok(self.placed.finish(LONG)?.run)
     }
 }
