@@ -55,7 +55,8 @@ const WATCHED: Case =
 const ROUNDS: usize = 5;
 
 impl Software {
-    /// Measures it for a delay for which `calibration` was made.
+    /// Measures it for a delay for which `calibration` was made, and tells `progress` before each
+    /// part how many were done, of how many.
     ///
     /// # Errors
     /// When the engine cannot run the probe.
@@ -63,10 +64,14 @@ impl Software {
         trap: TrapKind,
         delay: Duration,
         calibration: &Calibration,
+        mut progress: impl FnMut(usize, usize),
     ) -> Result<Self, CalibrationError> {
+        let mut parts = 0..ROUNDS * (CASES.len() + 1);
+        let mut next = || progress(parts.next().unwrap_or(parts.end), parts.end);
         let mut measured = [const { Vec::new() }; CASES.len()];
         for _round in 0..ROUNDS {
             for (case, measured) in CASES.iter().zip(&mut measured) {
+                next();
                 let (near_ns, far_ns) = case.measure(trap, delay, calibration)?;
                 measured.push((far_ns.saturating_sub(near_ns + delay.as_ns()), near_ns));
             }
@@ -81,6 +86,7 @@ impl Software {
         let software = Self::between((together(0), few.1), together(2), [at_once, some, much]);
         let mut touch_ns = Vec::new();
         for _round in 0..ROUNDS {
+            next();
             touch_ns.push(WATCHED.watch(trap)?);
         }
         touch_ns.sort_unstable();

@@ -13,7 +13,7 @@ use super::PredictError;
 use crate::calibrate::calibrate;
 use crate::failure::Failure;
 use crate::flags::Engine;
-use crate::live::LiveLine;
+use crate::live::{Line, LiveLine};
 use crate::software::Software;
 use crate::watch::Watch;
 use crate::{host, program, trap};
@@ -98,7 +98,6 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     }
     let kind = trap::any()?;
     let calibration = calibrate(kind, DELAY)?;
-    let software = Software::measure(kind, DELAY, &calibration)?;
     let started_unix_ns = sys::clock::unix_ns();
     let live = if quiet { None } else { LiveLine::on_terminal() };
     let mut watch = Watch { live, ..Watch::default() };
@@ -121,6 +120,14 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     if touches.events.is_empty() {
         return Err(PredictError::Nothing { program: name }.into());
     }
+    // Only now, so that a program that says nothing says so at once.
+    let mut line = if quiet { None } else { Line::on_terminal() };
+    let software = Software::measure(kind, DELAY, &calibration, |done, all| {
+        if let Some(line) = &mut line {
+            line.draw(&format!("measuring what a fetch costs on this machine: {done} of {all}"));
+        }
+    })?;
+    drop(line);
     let facts = Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         program,
