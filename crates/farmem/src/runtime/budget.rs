@@ -334,7 +334,7 @@ impl Supervisor<'_> {
 }
 
 /// Neighbouring pages as ranges.
-pub(super) fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
+fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
     pages.sort_unstable();
     let mut runs: Vec<(PageIndex, u64)> = Vec::with_capacity(pages.len());
     for page in pages {

@@ -78,6 +78,12 @@ pub struct FaultEvent {
     pub measured_ns: u32,
 }
 
+/// Where the parts of a [`Tag`] begin.
+const TAG_KIND_SHIFT: u32 = 4;
+const TAG_SLOT_SHIFT: u32 = 7;
+const TAG_PAGE_SHIFT: u32 = 14;
+const TAG_TID_SHIFT: u32 = 39;
+
 /// What happened, in one word, as `TAG` of `bpf/shared.h`.
 #[derive(Debug, Clone, Copy)]
 struct Tag(u64);
@@ -90,7 +96,7 @@ impl Tag {
     }
 
     fn kind(self) -> FaultKind {
-        match self.field(4, 3) {
+        match self.field(TAG_KIND_SHIFT, 3) {
             1 => FaultKind::FirstTouch,
             2 => FaultKind::Fetch,
             3 => FaultKind::Soft,
@@ -100,15 +106,15 @@ impl Tag {
     }
 
     const fn slot(self) -> usize {
-        self.field(7, 7) as usize
+        self.field(TAG_SLOT_SHIFT, 7) as usize
     }
 
     const fn page(self) -> PageIndex {
-        PageIndex::new(self.field(14, 25))
+        PageIndex::new(self.field(TAG_PAGE_SHIFT, 25))
     }
 
     const fn tid(self) -> u32 {
-        self.field(39, 22)
+        self.field(TAG_TID_SHIFT, 22)
     }
 }
 
@@ -562,6 +568,10 @@ mod tests {
             format!("#define ARENA_BASE {ARENA_BASE:#x}ULL\n"),
             format!("#define ARENA_SHIFT {ARENA_SHIFT}\n"),
             format!("#define STATE_FOREIGN {}U\n", State::Foreign as u32),
+            format!("#define TAG_KIND_SHIFT {TAG_KIND_SHIFT}\n"),
+            format!("#define TAG_SLOT_SHIFT {TAG_SLOT_SHIFT}\n"),
+            format!("#define TAG_PAGE_SHIFT {TAG_PAGE_SHIFT}\n"),
+            format!("#define TAG_TID_SHIFT {TAG_TID_SHIFT}\n"),
         ];
         for constant in constants {
             assert!(header.contains(&constant), "{constant}");
