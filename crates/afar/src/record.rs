@@ -173,8 +173,6 @@ mod tests {
             tid: 99,
             kind: FaultKind::Fetch,
             write: true,
-            stalled: false,
-            overdraft: false,
             wait_ns: 5,
             requested_ns: 5000,
             measured_ns,

@@ -182,7 +182,7 @@ fn stalls(results: &RunResults) -> String {
         return "0".to_owned();
     }
     format!(
-        "{} (faults that waited for a free frame), {} in all, {} at most",
+        "{} (faults that found no free frame), {} of waiting in all, {} at most",
         count(stall.stall_count),
         Duration::from_ns(stall.stall_ns_total),
         Duration::from_ns(stall.stall_ns_max),
@@ -297,7 +297,7 @@ trap          bpf; shortest delay 900.0 ns, median error -12 ns
 faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
 joined a fetch under way 7, not seen 6
 traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
-stalls        1 (faults that waited for a free frame), 20.0 ns in all, 30.0 ns at most
+stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
 not managed   12.0 KiB stayed local (stacks, static data, ...)
               all of redis-server (process 77): statically linked
 warning       one processor was busy

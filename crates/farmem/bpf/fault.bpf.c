@@ -11,9 +11,9 @@
 //   resolves the fault as an ordinary minor fault of a shared memory file: the bytes never moved.
 // * One 32-bit word holds all that is known of a page. Every change of state is one compare-and-exchange, so two
 //   threads that meet on a page never both pay for it: the loser waits for the winner (STATE_FETCHING).
-// * A frame is claimed by decrementing a lane's `free` counter. Below zero means that the supervisor is late: the
-//   fault waits, but not for ever, because the thread that would free a frame needs this processor to answer its
-//   TLB shoot-down, and interrupts are off here. What goes through without a frame is logged as such.
+// * A frame is claimed by decrementing a lane's `free` counter. Below zero means that the supervisor is late. The
+//   fault cannot wait for a frame here, because the thread that would free one needs this processor to answer its
+//   TLB shoot-down, and interrupts are off. So it goes on, and rings for the thread that holds this processor.
 // * The log is a plain array with an atomic head, not a BPF ring buffer: it costs a third, and the supervisor wants
 //   batches. The ring buffer `doorbell` only wakes it.
 // * The kernel takes a few hundred nanoseconds to map the page, more or less as its caches are warm. So the wait ends
@@ -54,6 +54,13 @@ struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 4096);
 } afar_doorbell SEC(".maps");
+
+// Rings on the processor where a fault has found no frame, with the number of its lane.
+struct {
+    __uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+    __type(key, __u32);
+    __type(value, __u32);
+} afar_short SEC(".maps");
 
 // A fetch whose page is being mapped: how long its thread has yet to wait.
 struct rest {
@@ -99,9 +106,7 @@ static __always_inline void ring_from(struct control *control, struct proc *proc
 }
 
 struct spin {
-    __u64 until_ns;
     volatile __u32 *word;
-    volatile __s64 *free;
 };
 
 // The state word of a page, whose leaf is taken from the stock at the first touch of its 2 MiB segment.
@@ -136,10 +141,9 @@ static __always_inline __u32 *state_word(struct control *control, __u32 slot, __
     return words ? &words->word[page & (PAGES_PER_LEAF - 1)] : 0;
 }
 
-static __always_inline struct lane *lane_of(struct proc *proc, __u32 word)
+static __always_inline __u32 lane_number(struct proc *proc, __u32 word)
 {
-    __u32 index = proc->budget * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
-    return bpf_map_lookup_elem(&afar_lanes, &index);
+    return proc->budget * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
 }
 
 // A place in the log; EVENTS_MAX if it is full.
@@ -175,36 +179,35 @@ static __always_inline void publish_timed(__u32 place, __u64 tag, const struct t
     publish(place, tag | FLAG_TIMED);
 }
 
-// Claims a frame; answers how long the fault had to wait for one, in nanoseconds.
-static long spin_frame(__u32 index, void *context)
-{
-    struct spin *spin = context;
-    return *spin->free >= 0 || bpf_ktime_get_ns() >= spin->until_ns;
-}
+struct fault {
+    struct control *control;
+    struct proc *proc;
+    __u32 *word;
+    __u32 slot;
+    __u32 page;
+    __u32 tid;
+    bool write;
+    // 0 if nothing is timed.
+    __u64 entered_ns;
+    const void *address;
+    void *context;
+};
 
-static __always_inline __u32 claim_frame(struct control *control, struct proc *proc, struct lane *lane, __u32 *flags, bool *rang)
+// Claims a frame; answers whether the doorbell was rung. A fault without one goes on, and its processor is held
+// afterwards until there is one.
+static __always_inline bool claim_frame(struct fault *f, struct lane *lane, __u32 number)
 {
     __s64 before = __sync_fetch_and_add(&lane->free, -1);
-    *rang = before == lane->low;
-    if (*rang)
-        ring_from(control, proc);
+    bool rang = before == lane->low;
+    if (rang)
+        ring_from(f->control, f->proc);
     if (before > 0)
-        return 0;
-    __u64 start = bpf_ktime_get_ns();
-    // The wake-up of a doorbell takes effect when interrupts are next allowed. If one was rung before this fault and
-    // the program still runs here, the supervisor is at work elsewhere.
-    if (ACCESS_ONCE(control->rung) && ACCESS_ONCE(control->awake) != bpf_get_smp_processor_id() + 1) {
-        struct spin spin = { .until_ns = start + control->stall_max_ns, .free = &lane->free };
-        bpf_loop(1 << 16, spin_frame, &spin, 0);
-    }
-    __u64 waited = bpf_ktime_get_ns() - start;
-    *flags |= FLAG_STALL;
-    if (ACCESS_ONCE(lane->free) < 0)
-        *flags |= FLAG_OVERDRAFT;
+        return rang;
     __sync_fetch_and_add(&lane->stall_count, 1);
-    __sync_fetch_and_add(&lane->stall_ns, waited);
-    ring_doorbell(control);
-    return waited;
+    if (!ACCESS_ONCE(lane->unrelieved))
+        bpf_perf_event_output(f->context, &afar_short, BPF_F_CURRENT_CPU, &number, sizeof(number));
+    ring_doorbell(f->control);
+    return rang;
 }
 
 // Round trip, or a draw from the profile of completion times.
@@ -288,19 +291,6 @@ static __always_inline __u32 local_word(__u32 old, bool write)
     return write ? word | WORD_WRITE_FETCHED : word;
 }
 
-struct fault {
-    struct control *control;
-    struct proc *proc;
-    __u32 *word;
-    __u32 slot;
-    __u32 page;
-    __u32 tid;
-    bool write;
-    // 0 if nothing is timed.
-    __u64 entered_ns;
-    const void *address;
-};
-
 // Has the thread wait for the rest of its delay when its page is mapped.
 static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64 until_ns, __u32 place)
 {
@@ -326,7 +316,8 @@ static __always_inline void fetch(struct fault *f, __u32 old)
 {
     struct control *control = f->control;
     __u32 tier = (old >> TIER_SHIFT) & (TIERS_MAX - 1);
-    struct lane *lane = lane_of(f->proc, old);
+    __u32 number = lane_number(f->proc, old);
+    struct lane *lane = bpf_map_lookup_elem(&afar_lanes, &number);
     // Without a delay the page is local at once; with one, others must wait for it.
     bool timed = control->timed;
     struct link *link = timed ? bpf_map_lookup_elem(&afar_links, &tier) : 0;
@@ -341,21 +332,19 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u64 until = 0;
     __u32 zero = 0;
     struct rest *rest = control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
-    bool rang;
-    __u32 stalled = claim_frame(control, f->proc, lane, &flags, &rang);
-    __u64 wait_ns = stalled;
+    bool rang = claim_frame(f, lane, number);
+    __u64 wait_ns = 0;
     __u64 requested_ns = 0;
     __u64 measured_ns = 0;
     if (timed && link) {
-        __u64 now = entered + stalled;
-        __u64 now_ps = (now - control->epoch_ns) * 1000;
+        __u64 now_ps = (entered - control->epoch_ns) * 1000;
         __u64 sent_ps = reserve(link, now_ps, link->page_ps);
         __u64 ready_ps = sent_ps + latency_ps(link, tier);
         __u64 ready = control->epoch_ns + ready_ps / 1000;
-        wait_ns += (sent_ps - link->page_ps - now_ps) / 1000;
+        wait_ns = (sent_ps - link->page_ps - now_ps) / 1000;
         requested_ns = ready - entered;
         if (f->proc->prefetch_count) {
-            struct prefetch p = { .control = control, .proc = f->proc, .link = link, .lane = lane, .now_ns = now,
+            struct prefetch p = { .control = control, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
                                   .slot = f->slot, .page = f->page, .tid = f->tid };
             prefetch(&p);
         }
@@ -373,11 +362,11 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     if (timed && rest)
         rest_until(rest, f, until, place);
     __u64 tag = TAG(f->slot, KIND_FETCH, flags, f->page, f->tid);
-    if (!timed && !stalled) {
+    if (!timed) {
         publish(place, tag);
         return;
     }
-    struct timing timing = { .time_ns = timed ? entered - control->epoch_ns : 0, .tid = f->tid, .wait_ns = wait_ns,
+    struct timing timing = { .time_ns = entered - control->epoch_ns, .tid = f->tid, .wait_ns = wait_ns,
                              .requested_ns = requested_ns, .measured_ns = measured_ns };
     publish_timed(place, tag, &timing);
 }
@@ -405,22 +394,21 @@ static __always_inline void arrive(struct fault *f, __u32 old)
     publish_timed(log_place(f->control), TAG(f->slot, KIND_ARRIVED, flags, f->page, f->tid), &timing);
 }
 
-// Logs what is only timed if it had to wait or is recorded.
-static __always_inline void log_happened(struct fault *f, __u64 tag, __u32 stalled)
+// Logs what is only timed if it is recorded.
+static __always_inline void log_happened(struct fault *f, __u64 tag)
 {
     struct control *control = f->control;
     __u32 place = log_place(control);
-    if (!stalled && !control->recorded) {
+    if (!control->recorded) {
         publish(place, tag);
         return;
     }
-    struct timing timing = { .time_ns = bpf_ktime_get_ns() - control->epoch_ns, .tid = f->tid, .wait_ns = stalled };
+    struct timing timing = { .time_ns = bpf_ktime_get_ns() - control->epoch_ns, .tid = f->tid };
     publish_timed(place, tag, &timing);
 }
 
 static __always_inline void first_touch(struct fault *f, __u32 old)
 {
-    struct control *control = f->control;
     // A new page has no copy anywhere else: it is dirty from birth.
     __u32 next = (old & FLAGS_KEPT) | STATE_LOCAL | WORD_DIRTY;
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
@@ -429,13 +417,13 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
         __sync_fetch_and_add(&f->proc->first_touch_count, 1);
         return;
     }
-    struct lane *lane = lane_of(f->proc, old);
+    __u32 number = lane_number(f->proc, old);
+    struct lane *lane = bpf_map_lookup_elem(&afar_lanes, &number);
     if (!lane)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    bool rang;
-    __u32 stalled = claim_frame(control, f->proc, lane, &flags, &rang);
-    log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid), stalled);
+    claim_frame(f, lane, number);
+    log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid));
 }
 
 static __always_inline void soft(struct fault *f, __u32 old)
@@ -444,7 +432,7 @@ static __always_inline void soft(struct fault *f, __u32 old)
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    log_happened(f, TAG(f->slot, KIND_SOFT, flags, f->page, f->tid), 0);
+    log_happened(f, TAG(f->slot, KIND_SOFT, flags, f->page, f->tid));
     struct control *control = f->control;
     // A supervisor that is at work already looks again before it sleeps.
     if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
@@ -484,11 +472,11 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
         .write = context->args[2] & 2,
         .entered_ns = entered_ns,
         .address = (const void *)context->args[0],
+        .context = context,
     };
     f.word = state_word(control, slot, f.page);
     if (!f.word)
         return 0;
-    // Adding nothing brings the line here to be changed, in one go; the supervisor has changed it last.
     __u32 old = ACCESS_ONCE(*f.word);
     switch (old & STATE_MASK) {
     case STATE_LOCAL:

@@ -51,8 +51,6 @@
 #define KIND_PREFETCH 4U
 #define KIND_ARRIVED 5U
 #define FLAG_WRITE 1U
-#define FLAG_STALL 2U
-#define FLAG_OVERDRAFT 4U
 // The times of the event are set; without it they are what an older event left.
 #define FLAG_TIMED 8U
 // What happened, in one word that is never 0: flags 0..3, kind 4..6, slot 7..13, page 14..38, thread 39..60.
@@ -66,7 +64,6 @@
 
 struct control {
     __u64 epoch_ns;
-    __u64 stall_max_ns;
     __u32 timed;
     __u32 recorded;
     // How long before its time a fetched page is let go to be mapped; 0 if nobody waits for the rest afterwards.
@@ -77,7 +74,7 @@ struct control {
     __u64 bell_mask;
     // Whether a sample of pages is watched: then it rings at every few soft faults, too.
     __u64 watched;
-    __u64 pad0;
+    __u64 pad0[2];
     // What the trap writes.
     __u64 event_head;
     __u64 joined_count;
@@ -119,9 +116,13 @@ _Static_assert(sizeof(struct proc) == 64, "struct proc");
 struct lane {
     __s64 free;
     __s64 low;
+    // Faults that found no free frame, and how long processors were held for one: in all, and at most at a time.
     __u64 stall_count;
     __u64 stall_ns;
-    __u64 pad[4];
+    __u64 stall_max_ns;
+    // There is nothing to evict: nobody waits for a frame.
+    __u64 unrelieved;
+    __u64 pad[2];
 };
 _Static_assert(sizeof(struct lane) == 64, "struct lane");
 

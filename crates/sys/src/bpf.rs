@@ -1,9 +1,10 @@
 //! Loads a BPF object, sizes its maps, maps them into this process and attaches its programs to raw
 //! tracepoints.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{HashMap, Map, MapData, RingBuf};
+use aya::maps::perf::{PerfEvent as Message, PerfEventArrayBuffer};
+use aya::maps::{HashMap, Map, MapData, PerfEventArray, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::programs::{PerfEvent, RawTracePoint};
 use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
@@ -24,6 +25,9 @@ pub enum BpfError {
     /// A map could not be used.
     #[error("open a map of the page-fault trap: {0}")]
     Map(#[from] aya::maps::MapError),
+    /// A processor's bell could not be opened.
+    #[error("open a bell of the page-fault trap: {0}")]
+    Bell(#[from] aya::maps::perf::PerfBufferError),
     /// The machine's processors could not be counted.
     #[error("count the processors: {0}")]
     Processors(#[source] std::io::Error),
@@ -147,6 +151,49 @@ impl Object {
     pub fn take_doorbell(&mut self, name: &'static str) -> std::result::Result<Doorbell, BpfError> {
         let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
         Ok(Doorbell { ring: RingBuf::try_from(map)? })
+    }
+
+    /// Takes the bells of every processor that is online from the array `name`.
+    ///
+    /// # Errors
+    /// When there is no such array, or the caller may not count events of others.
+    pub fn take_bells(
+        &mut self,
+        name: &'static str,
+    ) -> std::result::Result<Vec<ProcessorBell>, BpfError> {
+        let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
+        let mut array = PerfEventArray::try_from(map)?;
+        let online = aya::util::online_cpus().map_err(|(_, error)| BpfError::Processors(error))?;
+        let open = |number| Ok(ProcessorBell { buffer: array.open(number, Some(1))?, number });
+        online.into_iter().map(open).collect()
+    }
+}
+
+/// A bell that only programs on one processor ring, each time with a number.
+pub struct ProcessorBell {
+    buffer: PerfEventArrayBuffer<MapData>,
+    number: u32,
+}
+
+impl ProcessorBell {
+    /// Takes all rings at once; the number of the last one, if there was one.
+    pub fn answer(&mut self) -> Option<u32> {
+        self.buffer.fold(None, |last, message| match message {
+            Message::Sample { head, .. } => head.first_chunk().map(|b| u32::from_ne_bytes(*b)),
+            Message::Lost { .. } => last,
+        })
+    }
+
+    /// The processor.
+    #[must_use]
+    pub const fn processor(&self) -> usize {
+        self.number as usize
+    }
+}
+
+impl AsFd for ProcessorBell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.buffer.as_fd()
     }
 }
 

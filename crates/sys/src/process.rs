@@ -284,6 +284,31 @@ pub fn make_urgent(tid: u32) -> Result<()> {
     check("raise a thread's priority", result).map(|_zero| ())
 }
 
+/// Has thread `tid` (0: the caller) run before all ordinary threads, whatever it has had, with
+/// `priority` (1 to 99) among those of that kind. [`make_urgent`] takes it back. Threads that it
+/// starts are ordinary.
+///
+/// # Errors
+/// Without `CAP_SYS_NICE`, or if the thread has ended.
+#[expect(unsafe_code, reason = "sched_setscheduler has no wrapper for a thread")]
+pub fn make_realtime(tid: u32, priority: u32) -> Result<()> {
+    let parameters =
+        libc::sched_param { sched_priority: libc::c_int::try_from(priority).unwrap_or(1) };
+    let thread = libc::pid_t::try_from(tid).unwrap_or(libc::pid_t::MAX);
+    // SAFETY: `parameters` is a local.
+    let result = unsafe {
+        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        libc::sched_setscheduler(thread, policy, &raw const parameters)
+    };
+    check("make a thread real-time", result.into()).map(|_zero| ())
+}
+
+/// The calling thread.
+#[must_use]
+pub fn thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
 /// Has the calling process lead a session of its own: what a terminal sends its foreground does not
 /// reach it.
 ///

@@ -162,11 +162,12 @@ fn page_map_scan() -> Check {
 /// Tried in a thread of its own, so that nothing else gets the priority.
 fn priority() -> Check {
     let name = "priority";
-    let tried = std::thread::spawn(|| sys::process::make_urgent(0)).join();
+    let both = || sys::process::make_urgent(0).and_then(|()| sys::process::make_realtime(0, 1));
+    let tried = std::thread::spawn(both).join();
     match tried {
         Ok(Ok(())) => Check::ok(name, "available"),
         Ok(Err(error)) => Check::no(name, error.to_string())
-            .needed_for("evictions that are never late on a busy machine")
+            .needed_for("budgets that are held on a busy machine")
             .fix("run afar as root: sudo afar run ..."),
         Err(panic) => std::panic::resume_unwind(panic),
     }

@@ -11,7 +11,8 @@
 //! fetch. Such a page counts as dirty until it is fetched by a read once.
 //!
 //! With the BPF trap a frame is given to the next fault when its old page is on the way out, at
-//! most one batch before it is gone: that batch is how far resident memory may exceed the budget.
+//! most one batch before it is gone: that batch is how far resident memory may exceed the budget. A
+//! fault that finds no frame goes through, and its processor is held (`super::throttle`).
 //! With the userfaultfd trap a frame is given when the page has gone.
 
 use std::sync::atomic::Ordering;
@@ -175,15 +176,16 @@ impl Supervisor<'_> {
                 return;
             }
             let fullest = self.members(budget).filter(|arena| arena.ready);
-            let Some(slot) =
-                fullest.max_by_key(|arena| arena.tiers[tier].resident()).map(|arena| arena.slot)
-            else {
-                return;
-            };
-            if self.evict(slot, tier, wanted.min(chunk)) == 0 {
-                if dropping == 0 {
-                    self.serve_without_frame(budget, tier);
-                }
+            let slot =
+                fullest.max_by_key(|arena| arena.tiers[tier].resident()).map(|arena| arena.slot);
+            let evicted = slot.map_or(0, |slot| self.evict(slot, tier, wanted.min(chunk)));
+            let none_left = evicted == 0 && dropping == 0;
+            self.tables.lane(budget, tier).set_unrelieved(none_left);
+            if none_left && slot.is_some() {
+                self.totals.unrelieved = true;
+                self.serve_without_frame(budget, tier);
+            }
+            if evicted == 0 {
                 return;
             }
         }
@@ -205,9 +207,9 @@ impl Supervisor<'_> {
     }
 
     // Resident pages never exceed the budget by more than a batch on its way out, and on each
-    // processor one fault that found no frame and whose thread runs again only after the
-    // supervisor. A budget that has just shrunk, because the program freed memory or was retuned,
-    // cannot be held at once: it is enough that the excess does not grow.
+    // processor one fault that found no frame, after which the processor is held. A budget that has
+    // just shrunk, because the program freed memory or was retuned, cannot be held at once: it is
+    // enough that the excess does not grow.
     fn check_promise(&mut self, budget: usize, tier: usize, resident: u64, limit: u64) {
         let processors = match self.config.trap {
             TrapKind::Bpf => self.processors,
@@ -282,6 +284,8 @@ impl Supervisor<'_> {
         } else if arena.command(command::DROP, &operands, pending).is_err() {
             // The process is ending or executing another program; its frames go with it.
             arena.ready = false;
+        } else if let Some(throttle) = &self.throttle {
+            throttle.helper_works(arena.slot, arena.helper);
         }
     }
 

@@ -89,9 +89,6 @@ pub struct RunConfig {
     pub reference: u64,
 }
 
-/// Longest time a fault waits for a frame inside the trap before it goes through without one, in
-/// nanoseconds.
-pub(crate) const STALL_MAX_NS: u64 = 200_000;
 /// How long before its time the BPF trap lets a fetched page be mapped, in nanoseconds: enough for
 /// the kernel to map it, with interruptions that have waited meanwhile. The thread waits for the
 /// rest afterwards, so that a delay does not depend on how long the kernel took; another thread

@@ -118,6 +118,7 @@ impl Supervisor<'_> {
             return;
         };
         self.poll.remove(&arena.socket);
+        self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
         if self.slots.get(&arena.tgid) == Some(&slot) {
             self.slots.remove(&arena.tgid);
         }
@@ -239,6 +240,11 @@ impl Supervisor<'_> {
         match pending {
             Some(Pending::Drop { pages, .. }) => {
                 arena.dropping = arena.dropping.saturating_sub(pages);
+                if arena.dropping == 0
+                    && let Some(throttle) = &self.throttle
+                {
+                    throttle.helper_rests(slot);
+                }
                 if let Some(pending) = pending {
                     self.gone(&arena, pending);
                 }

@@ -1,8 +1,8 @@
 //! Frames kept free beyond a batch, on a machine where evictions have come late.
 //!
-//! A supervisor that does not get a processor in time lets faults through without a frame. Where
-//! that has happened, so many more frames are kept free, and ever fewer while it does not happen
-//! again.
+//! A system call that copies much goes through without frames before its processor can be held, and
+//! so does everything where real-time priority is refused. Where that has happened, so many more
+//! frames are kept free, and ever fewer while it does not happen again.
 
 /// The margin of one budget: none until faults have been late for a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What a run tells: while it goes on, and at its end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use measure::{
     BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Histogram, LocalSize,
@@ -9,6 +10,7 @@ use measure::{
 use sys::process::Change;
 
 use super::arena::Arena;
+use super::lanes::Lane;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use crate::reuse::Touches;
@@ -98,7 +100,8 @@ pub(crate) struct Totals {
     pub(crate) stall_count: u64,
     pub(crate) stall_ns: u64,
     stall_max_ns: u64,
-    overdraft_count: u64,
+    /// There was nothing to evict when frames were short.
+    pub(crate) unrelieved: bool,
     dirty_count: u64,
     clean_count: u64,
     latencies: Latencies,
@@ -129,7 +132,7 @@ impl Totals {
             stall_count: 0,
             stall_ns: 0,
             stall_max_ns: 0,
-            overdraft_count: 0,
+            unrelieved: false,
             dirty_count: 0,
             clean_count: 0,
             latencies: Latencies::default(),
@@ -164,10 +167,14 @@ impl Totals {
                 }
             }
         }
-        if event.stalled {
-            self.stall_max_ns = self.stall_max_ns.max(u64::from(event.wait_ns));
-        }
-        self.overdraft_count += u64::from(event.overdraft);
+    }
+
+    /// Faults that found no frame in the trap, and how long processors were held for one.
+    pub(crate) fn held(&mut self, lane: &Lane<'_>) {
+        self.stall_count += lane.stall_count().load(Ordering::Relaxed);
+        self.stall_ns += lane.stall_ns().load(Ordering::Relaxed);
+        let longest = lane.stall_max_ns().load(Ordering::Relaxed);
+        self.stall_max_ns = self.stall_max_ns.max(longest);
     }
 
     /// A fault that waited for a frame in user space.
@@ -259,7 +266,12 @@ impl Totals {
         }
         if !self.budget.held {
             let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
-            self.warn(&format!("the budget was exceeded by up to {excess}: evictions came late"));
+            let why = if self.unrelieved {
+                "there was nothing to evict: is more memory locked than may be local?"
+            } else {
+                "evictions came late"
+            };
+            self.warn(&format!("the budget was exceeded by up to {excess}: {why}"));
         }
         let (exit_status, signal) = match change {
             Change::Exited(status) => (Some(status), None),
@@ -375,7 +387,7 @@ impl Supervisor<'_> {
         let populated: u64 = self.arenas.iter().flatten().flat_map(|arena| &arena.populated).sum();
         let direct = |arena: &Arena| {
             let count = self.tables.proc(arena.slot).first_touch_count();
-            count.load(std::sync::atomic::Ordering::Relaxed)
+            count.load(Ordering::Relaxed)
         };
         let direct: u64 = self.arenas.iter().flatten().map(direct).sum();
         self.totals.populated_peak = self.totals.populated_peak.max(populated + direct);

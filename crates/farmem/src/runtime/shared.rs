@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sys::memory::{MemoryFile, SharedView};
 
+use super::lanes::{LANE_WORDS, Lane, Lanes};
 use super::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES};
 use crate::page::PageIndex;
 
@@ -30,7 +31,6 @@ pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
 
 const CONTROL_BYTES: usize = 256;
 const PROC_WORDS: usize = 8;
-const LANE_WORDS: usize = 8;
 const TIMING_WORDS: usize = 3;
 /// The trap learns how far the log has been read at every so many events.
 const EVENTS_TOLD: u64 = 256;
@@ -66,11 +66,7 @@ pub struct FaultEvent {
     pub kind: FaultKind,
     /// The access was a write.
     pub write: bool,
-    /// The fault found no free frame.
-    pub stalled: bool,
-    /// It went through without one.
-    pub overdraft: bool,
-    /// Nanoseconds spent waiting for a frame and for the link.
+    /// Nanoseconds spent waiting for the link, and in user space for a frame.
     pub wait_ns: u32,
     /// Nanoseconds the fault should take.
     pub requested_ns: u32,
@@ -139,7 +135,7 @@ impl Sizes {
 pub(crate) struct Tables {
     control: SharedView,
     procs: SharedView,
-    lanes: SharedView,
+    lanes: Lanes,
     links: SharedView,
     profile: SharedView,
     directory: SharedView,
@@ -189,7 +185,7 @@ impl Tables {
         let tables = Self {
             control: take()?,
             procs: take()?,
-            lanes: take()?,
+            lanes: Lanes::of(take()?),
             links: take()?,
             profile: take()?,
             directory: take()?,
@@ -211,23 +207,20 @@ impl Tables {
     pub(crate) fn epoch_ns(&self) -> &AtomicU64 {
         &self.control.words64()[0]
     }
-    pub(crate) fn stall_max_ns(&self) -> &AtomicU64 {
-        &self.control.words64()[1]
-    }
     pub(crate) fn timed(&self) -> &AtomicU32 {
-        &self.control.words32()[4]
+        &self.control.words32()[2]
     }
     pub(crate) fn recorded(&self) -> &AtomicU32 {
-        &self.control.words32()[5]
+        &self.control.words32()[3]
     }
     /// How long before its time a fetched page is let go to be mapped; 0 if the whole wait comes
     /// before.
     pub(crate) fn lead_ns(&self) -> &AtomicU64 {
-        &self.control.words64()[3]
+        &self.control.words64()[2]
     }
     /// What [`Tables::pace`] was when the links' constants were measured; 0 if it was not.
     pub(crate) fn reference(&self) -> &AtomicU64 {
-        &self.control.words64()[4]
+        &self.control.words64()[3]
     }
     /// How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond; 0 if nothing
     /// was delayed.
@@ -236,11 +229,11 @@ impl Tables {
     }
     /// The doorbell rings at places of the log that have none of these bits.
     pub(crate) fn bell_mask(&self) -> &AtomicU64 {
-        &self.control.words64()[5]
+        &self.control.words64()[4]
     }
     /// Whether a sample of pages is watched.
     pub(crate) fn watched(&self) -> &AtomicU64 {
-        &self.control.words64()[6]
+        &self.control.words64()[5]
     }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
         &self.control.words64()[25]
@@ -272,8 +265,11 @@ impl Tables {
     }
 
     pub(crate) fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
-        let first = (budget * TIERS_MAX + tier) * LANE_WORDS;
-        Lane { words: &self.lanes.words64()[first..][..LANE_WORDS] }
+        self.lanes.lane(budget * TIERS_MAX + tier)
+    }
+
+    pub(crate) const fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
@@ -394,8 +390,6 @@ impl Tables {
             slot: tag.slot(),
             kind: tag.kind(),
             write: flag(1),
-            stalled: flag(2),
-            overdraft: flag(4),
             wait_ns: time(3),
             requested_ns: time(4),
             measured_ns: time(5),
@@ -452,40 +446,6 @@ impl<'a> Proc<'a> {
     }
 }
 
-/// The frames of one budget in one tier.
-pub(crate) struct Lane<'a> {
-    words: &'a [AtomicU64],
-}
-
-impl<'a> Lane<'a> {
-    /// Free frames; below zero while the supervisor is late.
-    pub(crate) fn free(&self) -> i64 {
-        self.words[0].load(Ordering::Acquire).cast_signed()
-    }
-
-    /// Adds frames (or takes them, if negative).
-    pub(crate) fn credit(&self, frames: i64) {
-        self.words[0].fetch_add(frames.cast_unsigned(), Ordering::AcqRel);
-    }
-
-    /// The doorbell rings when the free frames fall through this.
-    pub(crate) fn set_low(&self, low: i64) {
-        self.words[1].store(low.cast_unsigned(), Ordering::Release);
-    }
-
-    pub(crate) fn set_free(&self, free: i64) {
-        self.words[0].store(free.cast_unsigned(), Ordering::Release);
-    }
-
-    pub(crate) fn stall_count(&self) -> &'a AtomicU64 {
-        &self.words[2]
-    }
-
-    pub(crate) fn stall_ns(&self) -> &'a AtomicU64 {
-        &self.words[3]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::word::State;
@@ -513,7 +473,7 @@ mod tests {
             assert_eq!((u64::from(event.page.get()), event.slot, event.tid), (head, 3, 77));
             assert_eq!((event.kind, event.write), (FaultKind::Fetch, true));
             // Not timed: what an older entry left there is not shown.
-            assert_eq!((event.wait_ns, event.stalled), (0, false));
+            assert_eq!(event.wait_ns, 0);
         }
     }
 

@@ -20,7 +20,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sys::bpf::{Doorbell, Hash};
+use sys::bpf::{Doorbell, Hash, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
 use sys::process::Change;
 use sys::seccomp::Listener;
@@ -32,6 +32,7 @@ use super::margin::Margin;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::signal::{self, SIGCONT, SIGKILL};
+use super::throttle::Throttle;
 use super::trap::{self, Trap};
 use super::{RunError, preload};
 use crate::page::PageIndex;
@@ -56,6 +57,7 @@ pub struct Supervisor<'a> {
     pub(crate) tables: Tables,
     pub(crate) tgids: Option<Hash>,
     doorbell: Option<Doorbell>,
+    pub(crate) throttle: Option<Throttle>,
     pub(crate) trap: Option<Trap>,
     pub(crate) listener: Listener,
     pub(crate) poll: Poll,
@@ -132,6 +134,7 @@ impl<'a> Supervisor<'a> {
             margins: vec![vec![Margin::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
             child: spawned.pid,
+            throttle: None,
             tables: trap.tables,
             tgids: trap.tgids,
             doorbell: trap.doorbell,
@@ -160,16 +163,19 @@ impl<'a> Supervisor<'a> {
             signals,
             timer,
         };
-        supervisor.prepare();
+        supervisor.prepare(trap.bells);
         Ok(supervisor)
     }
 
-    fn prepare(&mut self) {
-        if self.config.trap == TrapKind::Bpf && sys::process::make_urgent(0).is_err() {
-            self.totals.warn(
-                "no priority over the program: evictions may come late; run as root or grant \
-                 CAP_SYS_NICE",
-            );
+    fn prepare(&mut self, bells: Vec<ProcessorBell>) {
+        if self.config.trap == TrapKind::Bpf {
+            self.throttle = Throttle::start(bells, self.tables.lanes()).ok();
+            if sys::process::make_urgent(0).is_err() || self.throttle.is_none() {
+                self.totals.warn(
+                    "no priority over the program: evictions may come late; run as root or grant \
+                     CAP_SYS_NICE",
+                );
+            }
         }
         self.write_links();
         let page = self.config.tiers[0].link.bandwidth;
@@ -190,6 +196,7 @@ impl<'a> Supervisor<'a> {
             let processor = u32::try_from(sys::process::processor()).unwrap_or(0);
             self.tables.awake().store(processor + 1, Ordering::Release);
             self.drain_events();
+            self.catch_up();
             for event in ready.clone() {
                 self.handle(event)?;
             }
@@ -211,6 +218,14 @@ impl<'a> Supervisor<'a> {
             {
                 return Ok(self.finish(status));
             }
+        }
+    }
+
+    // What could not wait, when it has waited too long.
+    fn catch_up(&mut self) {
+        if self.throttle.as_ref().is_some_and(Throttle::hurries_supervisor) {
+            self.restore_budgets();
+            self.throttle.as_ref().inspect(|throttle| throttle.supervisor_rests());
         }
     }
 
@@ -325,16 +340,11 @@ impl<'a> Supervisor<'a> {
         for slot in 0..PROCS_MAX {
             self.retire(slot);
         }
-        let (mut stalls, mut stalled_ns) = (0, 0);
         for budget in 0..PROCS_MAX {
             for tier in 0..self.config.tiers.len() {
-                let lane = self.tables.lane(budget, tier);
-                stalls += lane.stall_count().load(Ordering::Relaxed);
-                stalled_ns += lane.stall_ns().load(Ordering::Relaxed);
+                self.totals.held(&self.tables.lane(budget, tier));
             }
         }
-        self.totals.stall_count += stalls;
-        self.totals.stall_ns += stalled_ns;
         let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
         let pace = self.tables.pace().load(Ordering::Relaxed);

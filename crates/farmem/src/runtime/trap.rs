@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use measure::LinkConfig;
-use sys::bpf::{BpfError, Doorbell, Hash, Object, Setting};
+use sys::bpf::{BpfError, Doorbell, Hash, Object, ProcessorBell, Setting};
 
-use super::config::{LEAD_NS, RunConfig, STALL_MAX_NS, TrapKind};
+use super::config::{LEAD_NS, RunConfig, TrapKind};
 use super::shared::{EVENTS_MAX, Sizes, Tables};
 use super::supervisor::Supervisor;
 use super::{Retune, RunError};
@@ -40,6 +40,8 @@ pub(crate) struct Opened {
     pub(crate) tables: Tables,
     pub(crate) tgids: Option<Hash>,
     pub(crate) doorbell: Option<Doorbell>,
+    /// Rings where a fault finds no frame.
+    pub(crate) bells: Vec<ProcessorBell>,
     pub(crate) trap: Option<Trap>,
 }
 
@@ -48,13 +50,16 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
     let sizes = Sizes::for_memory(memory_bytes("MemTotal:"));
     let opened = match config.trap {
         TrapKind::Bpf => attach(sizes)?,
-        TrapKind::Userfault => {
-            Opened { tables: Tables::private(sizes)?, tgids: None, doorbell: None, trap: None }
-        }
+        TrapKind::Userfault => Opened {
+            tables: Tables::private(sizes)?,
+            tgids: None,
+            doorbell: None,
+            bells: Vec::new(),
+            trap: None,
+        },
     };
     let tables = &opened.tables;
     tables.epoch_ns().store(sys::clock::monotonic_ns(), Ordering::Release);
-    tables.stall_max_ns().store(STALL_MAX_NS, Ordering::Release);
     tables.recorded().store(u32::from(config.record), Ordering::Release);
     let watched = config.watch.is_some();
     tables.watched().store(u64::from(watched), Ordering::Release);
@@ -82,12 +87,14 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
     let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
     let tgids = object.take_hash("afar_tgids")?;
     let doorbell = object.take_doorbell("afar_doorbell")?;
+    let bells = object.take_bells("afar_short")?;
     object.attach("afar_fault_user", "page_fault_user")?;
     object.attach("afar_fault_kernel", "page_fault_kernel")?;
     Ok(Opened {
         tables,
         tgids: Some(tgids),
         doorbell: Some(doorbell),
+        bells,
         trap: Some(Trap { object, resting: None }),
     })
 }

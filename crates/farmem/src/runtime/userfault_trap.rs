@@ -309,8 +309,6 @@ impl Supervisor<'_> {
             tid: touch.tid,
             kind,
             write: touch.write,
-            stalled: false,
-            overdraft: false,
             wait_ns: short(wait),
             requested_ns: short(requested),
             measured_ns: short(measured),

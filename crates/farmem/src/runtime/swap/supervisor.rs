@@ -274,8 +274,6 @@ fn fault(event: &SwapEvent) -> Option<FaultEvent> {
         tid: event.tid,
         kind: FaultKind::Fetch,
         write: false,
-        stalled: false,
-        overdraft: false,
         wait_ns: event.wait_ns,
         requested_ns: event.requested_ns,
         measured_ns: event.total_ns.max(event.delayed_ns),

@@ -1,0 +1,50 @@
+//! Local memory is a promise: it is never exceeded by more than the batch on its way out, however
+//! many threads fault at once on a machine that has no processor to spare.
+
+mod support;
+
+use std::time::Duration;
+
+use measure::{PAGE_BYTES, Run};
+use support::{Launch, program, scratch, usable};
+
+#[test]
+fn budget_is_held_while_every_processor_faults() {
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    for (threads, rtt) in [("1", "0"), ("2", "0"), ("8", "0"), ("2", "5us"), ("8", "5us")] {
+        let what = format!("{threads} threads, {rtt}");
+        let Some(run) = storm(&["25%", "--rtt", rtt], &[threads, "32", "60000"], "held") else {
+            return;
+        };
+        let budget = &run.results.budget;
+        assert!(budget.held, "{what}: {budget:?}");
+        let excess = budget.peak_resident_bytes.saturating_sub(budget.budget_bytes);
+        assert!(excess <= processors * PAGE_BYTES, "{what}: {budget:?}");
+        assert!(run.results.warnings.is_empty(), "{what}: {:?}", run.results.warnings);
+    }
+}
+
+#[test]
+fn locked_memory_beyond_the_budget_is_said_and_nobody_waits_for_it() {
+    let Some(run) = storm(&["4MiB"], &["2", "16", "20000", "lock"], "locked") else { return };
+    assert!(!run.results.budget.held);
+    let said = |warning: &String| warning.contains("locked");
+    assert!(run.results.warnings.iter().any(said), "{:?}", run.results.warnings);
+}
+
+// None, loudly, when this machine does not let us.
+fn storm(flags: &[&str], arguments: &[&str], name: &str) -> Option<Run> {
+    if !usable("bpf", name) {
+        return None;
+    }
+    let record = scratch(&format!("{name}.json"));
+    let json = record.to_str().expect("paths here are text");
+    let words = [program("storm").into_os_string()].into_iter();
+    let launch = Launch::new(words.chain(arguments.iter().map(Into::into)));
+    let all = [&["--trap", "bpf", "--json", json, "--local"], flags].concat();
+    let ended = launch.under_afar(&all).limit(Duration::from_secs(120)).run().expect(0, name);
+    assert_eq!(ended.text(), "done\n");
+    ended.leaves_nothing(name);
+    let text = std::fs::read_to_string(&record).expect("afar writes its record");
+    Some(Run::from_json(&text).expect("a record is a record"))
+}

@@ -1,0 +1,73 @@
+//! Frames by budget and tier, in a table that the trap, the supervisor and the throttle share;
+//! `struct lane` of `bpf/shared.h` is the same in C.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sys::memory::SharedView;
+
+/// Words of one lane.
+pub(crate) const LANE_WORDS: usize = 8;
+
+/// The lanes of all budgets, by budget and tier.
+#[derive(Debug, Clone)]
+pub(crate) struct Lanes(Arc<SharedView>);
+
+impl Lanes {
+    pub(crate) fn of(view: SharedView) -> Self {
+        Self(Arc::new(view))
+    }
+
+    /// The lane with this number in the table.
+    pub(crate) fn lane(&self, number: usize) -> Lane<'_> {
+        Lane { words: &self.0.words64()[number * LANE_WORDS..][..LANE_WORDS] }
+    }
+}
+
+/// The frames of one budget in one tier.
+pub(crate) struct Lane<'a> {
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Lane<'a> {
+    /// Free frames; below zero while the supervisor is late.
+    pub(crate) fn free(&self) -> i64 {
+        self.words[0].load(Ordering::Acquire).cast_signed()
+    }
+
+    /// Whether faults have to wait for a frame.
+    pub(crate) fn is_short(&self) -> bool {
+        self.free() <= 0 && self.words[5].load(Ordering::Acquire) == 0
+    }
+
+    /// Adds frames (or takes them, if negative).
+    pub(crate) fn credit(&self, frames: i64) {
+        self.words[0].fetch_add(frames.cast_unsigned(), Ordering::AcqRel);
+    }
+
+    /// The doorbell rings when the free frames fall through this.
+    pub(crate) fn set_low(&self, low: i64) {
+        self.words[1].store(low.cast_unsigned(), Ordering::Release);
+    }
+
+    pub(crate) fn set_free(&self, free: i64) {
+        self.words[0].store(free.cast_unsigned(), Ordering::Release);
+    }
+
+    pub(crate) fn stall_count(&self) -> &'a AtomicU64 {
+        &self.words[2]
+    }
+
+    pub(crate) fn stall_ns(&self) -> &'a AtomicU64 {
+        &self.words[3]
+    }
+
+    pub(crate) fn stall_max_ns(&self) -> &'a AtomicU64 {
+        &self.words[4]
+    }
+
+    /// Sets whether there is nothing to evict: then nobody waits for a frame.
+    pub(crate) fn set_unrelieved(&self, unrelieved: bool) {
+        self.words[5].store(u64::from(unrelieved), Ordering::Release);
+    }
+}

@@ -1,0 +1,183 @@
+//! Holding a processor whose faults find no free frame, until there is one.
+//!
+//! ```text
+//! trap: no frame left -> bell of this processor -> hurry the supervisor and the helpers
+//!                                               -> hold the processor until there is a frame
+//! ```
+//!
+//! The trap itself cannot wait long: interrupts are off there, and a helper that drops pages needs
+//! this processor's answer to its TLB shoot-down. So there is a thread for each processor that has
+//! real-time priority and takes the processor, with interrupts on, as soon as the fault is over.
+//! The program stands still meanwhile, as it does whenever something more urgent runs.
+//!
+//! It also lends that priority to the supervisor and to helpers with work to do. The scheduler lets
+//! an ordinary thread that wakes go before the one that runs only if it has had less than its share
+//! up to now. A supervisor that has just worked has had more, however high its weight: with program
+//! threads on every processor it may wait for the next tick of the clock, for 4 ms.
+//!
+//! They cannot have that priority all the time. A thread that has it does not move to an idle
+//! processor when it wakes where the program runs, and waits for ever for an ordinary one on its
+//! own processor.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use sys::bpf::ProcessorBell;
+use sys::clock::monotonic_ns;
+use sys::event::{Poll, Waker};
+
+use super::lanes::Lanes;
+use super::shared::PROCS_MAX;
+
+const BELL: u64 = 0;
+const STOP: u64 = 1;
+// Real-time priorities: of a thread that holds a processor, and lent to those it waits for.
+const PRIORITY: u32 = 1;
+const PRIORITY_LENT: u32 = 2;
+/// Longest time a processor is held. The supervisor may need a program thread that cannot run.
+const HELD_MAX_NS: u64 = 10_000_000;
+/// How often those it waits for are hurried meanwhile.
+const HURRY_NS: u64 = 50_000;
+
+/// Somebody who may be late. No lock: its owner would be overtaken while it gives the priority
+/// back, and whoever then waits for the lock would wait for an ordinary thread.
+#[derive(Default)]
+struct Worker {
+    /// Its thread while it has something to do; 0 otherwise.
+    tid: AtomicU32,
+    /// It was perhaps lent the priority.
+    hurried: AtomicBool,
+}
+
+impl Worker {
+    /// Lends it the priority. It may be giving it back at this moment, so this is done again and
+    /// again while it is waited for.
+    fn hurry(&self) {
+        let tid = self.tid.load(Ordering::Acquire);
+        if tid != 0 && sys::process::make_realtime(tid, PRIORITY_LENT).is_ok() {
+            self.hurried.store(true, Ordering::Release);
+        }
+    }
+
+    fn calm(&self, tid: u32) {
+        if self.hurried.load(Ordering::Acquire) {
+            self.hurried.store(false, Ordering::Release);
+            // It may have ended.
+            let _gone = sys::process::make_urgent(tid);
+        }
+    }
+}
+
+struct Workers {
+    supervisor: Worker,
+    /// By slot.
+    helpers: Vec<Worker>,
+}
+
+/// The threads; they end when this is dropped.
+pub(crate) struct Throttle {
+    workers: Arc<Workers>,
+    stop: Waker,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Throttle {
+    /// Starts a thread for each of `bells`, which hurries the caller from now on.
+    ///
+    /// # Errors
+    /// Without the right to real-time priority.
+    pub(crate) fn start(bells: Vec<ProcessorBell>, lanes: &Lanes) -> Result<Self, sys::Error> {
+        let helpers = (0..PROCS_MAX).map(|_| Worker::default()).collect();
+        let workers = Arc::new(Workers { supervisor: Worker::default(), helpers });
+        workers.supervisor.tid.store(sys::process::thread(), Ordering::Release);
+        let mut throttle = Self { workers, stop: Waker::new()?, threads: Vec::new() };
+        let (tell, begun) = std::sync::mpsc::channel();
+        for bell in bells {
+            let (workers, stop) = (Arc::clone(&throttle.workers), throttle.stop.clone());
+            let (lanes, tell) = (lanes.clone(), tell.clone());
+            let builder = std::thread::Builder::new().name("afar-throttle".to_owned());
+            let thread = builder.spawn(move || match begin(&bell, &stop) {
+                Ok(poll) => {
+                    let _heard = tell.send(Ok(()));
+                    listen(bell, poll, &workers, &lanes);
+                }
+                Err(error) => {
+                    let _heard = tell.send(Err(error));
+                }
+            });
+            let thread = thread.map_err(|source| sys::Error::new("start a thread", source))?;
+            throttle.threads.push(thread);
+            begun.recv().unwrap_or(Ok(()))?;
+        }
+        Ok(throttle)
+    }
+
+    /// The helper of `slot` has something to do.
+    pub(crate) fn helper_works(&self, slot: usize, tid: u32) {
+        self.workers.helpers[slot].tid.store(tid, Ordering::Release);
+    }
+
+    /// The helper of `slot` has done what it had to do.
+    pub(crate) fn helper_rests(&self, slot: usize) {
+        let tid = self.workers.helpers[slot].tid.swap(0, Ordering::AcqRel);
+        self.workers.helpers[slot].calm(tid);
+    }
+
+    /// The supervisor has done what could not wait.
+    pub(crate) fn supervisor_rests(&self) {
+        self.workers.supervisor.calm(0);
+    }
+
+    /// Whether the supervisor was late.
+    pub(crate) fn hurries_supervisor(&self) -> bool {
+        self.workers.supervisor.hurried.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        self.stop.wake();
+        for thread in self.threads.drain(..) {
+            let _panicked = thread.join();
+        }
+    }
+}
+
+fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Poll, sys::Error> {
+    let poll = Poll::new()?;
+    poll.add(bell, BELL)?;
+    poll.add(stop.descriptor(), STOP)?;
+    sys::processors::pin(bell.processor())?;
+    sys::process::make_realtime(0, PRIORITY)?;
+    Ok(poll)
+}
+
+fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &Lanes) {
+    let mut ready = Vec::new();
+    while poll.wait(None, &mut ready).is_ok() {
+        if ready.iter().any(|event| event.token == STOP) {
+            return;
+        }
+        let Some(number) = bell.answer() else {
+            continue;
+        };
+        let lane = lanes.lane(number as usize);
+        if !lane.is_short() {
+            continue;
+        }
+        let begun = monotonic_ns();
+        let (mut now, mut hurry_at) = (begun, begun);
+        while lane.is_short() && now - begun < HELD_MAX_NS {
+            if now >= hurry_at {
+                workers.supervisor.hurry();
+                workers.helpers.iter().for_each(Worker::hurry);
+                hurry_at = now + HURRY_NS;
+            }
+            std::hint::spin_loop();
+            now = monotonic_ns();
+        }
+        lane.stall_ns().fetch_add(now - begun, Ordering::Relaxed);
+        lane.stall_max_ns().fetch_max(now - begun, Ordering::Relaxed);
+    }
+}
