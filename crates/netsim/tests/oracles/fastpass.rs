@@ -66,6 +66,19 @@ fn at_most_one_packet_waits_where_links_are_alike() {
     }
 }
 
+/// An arbiter whose 128 schedules share four links with the hosts at its switch. Not all to all, as
+/// below.
+#[test]
+fn schedules_have_room_beside_the_hosts_of_their_switch() {
+    let tree = Topology::fat_tree(8, gbps(40), Duration::from_ns(200)).unwrap();
+    for flows in patterns(tree.host_count()).into_iter().take(3) {
+        for switching in [Switching::CutThrough, Switching::StoreAndForward] {
+            let [to_hosts, to_switches] = queued_packets(&tree, switching, &flows);
+            assert!(to_hosts <= 1 && to_switches <= 1, "{to_hosts}, {to_switches}");
+        }
+    }
+}
+
 /// A link of four times the rate has four packets in a timeslot, which leave their hosts one after
 /// another. Not all to all: with a request and a schedule for every few packets headers would take
 /// more of the arbiter's rack than is theirs.

@@ -19,8 +19,10 @@
 //!
 //! Left out: ways by edge colouring (a packet that finds none in its timeslot waits for another,
 //! so a full network is not filled), a second arbiter, requests for several flows in one packet,
-//! word of flows that have ended, which the arbiter knows at once, timeslots for requests and
-//! schedules: an arbiter of many hosts takes more of its own switch's links than is for headers.
+//! word of flows that have ended, which the arbiter knows at once, timeslots for requests.
+//!
+//! Timeslots for schedules: where those of an epoch are more than what timeslots leave for headers
+//! on the links of the arbiter's switch, packets are kept off these links for as long.
 //!
 //! Alone a flow takes its way to the arbiter, the rest of an epoch, the lead of schedules, the
 //! rest of a timeslot, and then a timeslot for each packet.
@@ -201,6 +203,9 @@ impl Fastpass {
         let slots = self.next_slot..self.next_slot + u64::from(epoch);
         self.next_slot = slots.end;
         let beats = self.table.beats(&slots);
+        // Schedules of later epochs leave while these packets do.
+        let each = net.frame.header + SCHEDULE_BYTES * epoch;
+        self.table.keep(&slots, most * u64::from(each), net.frame.full());
         for index in 0..self.demands.len() {
             self.give(net, self.demands[index], beats.clone(), &mut schedules);
         }
@@ -371,6 +376,7 @@ impl State {
 impl Ends for Fastpass {
     fn begin(&mut self, net: &mut Net<'_>) {
         self.table = Timetable::new(net, self.config.slot);
+        self.table.look_from(net, self.arbiter, self.arbiter);
     }
 
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {

@@ -19,8 +19,9 @@ const BEATS_MAX: u64 = 16;
 /// What a link carries.
 #[derive(Debug, Clone)]
 struct Link {
-    /// How long it has a packet.
+    /// How long it has a packet, and how long the packet takes.
     hold: Duration,
+    packet: Duration,
     /// When packets come, in order.
     times: VecDeque<Instant>,
 }
@@ -36,6 +37,8 @@ pub(super) struct Timetable {
     /// packet comes there.
     ends: (u32, u32),
     ways: Vec<Vec<(u32, Duration)>>,
+    /// Links by which what the arbiter sends leaves its switch, and when a packet comes there.
+    leaving: Vec<(u32, Duration)>,
 }
 
 impl Timetable {
@@ -43,7 +46,8 @@ impl Timetable {
         let packets = |time: Duration| (slot.as_ps() / time.as_ps()).max(1);
         let link = |time: Duration| {
             let slots = slot.saturating_mul(time.as_ps().div_ceil(slot.as_ps()));
-            Link { hold: Duration::from_ps(slots.as_ps() / packets(time)), times: VecDeque::new() }
+            let hold = Duration::from_ps(slots.as_ps() / packets(time));
+            Link { hold, packet: time, times: VecDeque::new() }
         };
         Self {
             slot,
@@ -51,6 +55,44 @@ impl Timetable {
             links: net.packet_times().map(link).collect(),
             ends: (0, 0),
             ways: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+
+    /// Finds the links that the arbiter shares with the hosts at its switch.
+    pub(super) fn look_from(&mut self, net: &Net<'_>, arbiter: u32, hosts: u32) {
+        let farthest = (0..hosts).max_by_key(|&host| net.way_count(arbiter, host));
+        let Some(host) = farthest else { return };
+        let mut hops = Vec::new();
+        for way in 0..net.way_count(arbiter, host) {
+            net.route(arbiter, host, way, &mut hops);
+            // Its own, another switch's and the host's at least.
+            if hops.len() > 2 && !self.leaving.contains(&hops[1]) {
+                self.leaving.push(hops[1]);
+            }
+        }
+    }
+
+    /// Keeps links by which schedules leave free for as many packets as `bytes` of them, spread
+    /// over timeslots, are more than what timeslots leave for headers.
+    pub(super) fn keep(&mut self, slots: &Range<u64>, bytes: u64, full: u32) {
+        let count = self.leaving.len() as u64;
+        let beats = self.beats(slots);
+        for place in 0..self.leaving.len() {
+            let (number, after) = self.leaving[place];
+            let link = &self.links[number as usize];
+            let time = link.packet.as_ps() * bytes / count / u64::from(full);
+            let packets = self.slot.as_ps() * (slots.end - slots.start) / link.hold.as_ps();
+            let rest = (link.hold.as_ps() - link.packet.as_ps()) * packets;
+            // At most half of them: hosts are to send something, however slow the link is.
+            let kept = time.saturating_sub(rest).div_ceil(link.packet.as_ps()).min(packets / 2);
+            for part in 0..kept {
+                let at = self.start(beats.start + (beats.end - beats.start) * part / kept) + after;
+                let link = &mut self.links[number as usize];
+                if link.has_room(at) {
+                    link.add(at, Instant::ZERO);
+                }
+            }
         }
     }
 
