@@ -32,15 +32,11 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // Sizes of `afar_pages` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
 // the kernel gives every array element at least eight bytes.
-ARRAY(afar_control, struct control, 1);
-ARRAY(afar_procs, struct proc, PROCS_MAX);
-ARRAY(afar_lanes, struct lane, PROCS_MAX * TIERS_MAX);
+ARRAY(afar_shared, struct shared, 1);
 ARRAY(afar_links, struct link, TIERS_MAX);
 ARRAY(afar_profile, struct profile, TIERS_MAX);
-ARRAY(afar_directory, struct directory, PROCS_MAX);
 ARRAY(afar_pages, struct leaf, 1);
 ARRAY(afar_stock, __u64, 1);
-ARRAY(afar_tags, __u64, EVENTS_MAX);
 ARRAY(afar_timings, struct timing, EVENTS_MAX);
 
 struct {
@@ -110,11 +106,10 @@ struct spin {
 };
 
 // The state word of a page, whose leaf is taken from the stock at the first touch of its 2 MiB segment.
-static __always_inline __u32 *state_word(struct control *control, __u32 slot, __u32 page)
+static __always_inline __u32 *state_word(struct shared *shared, __u32 slot, __u32 page)
 {
-    struct directory *directory = bpf_map_lookup_elem(&afar_directory, &slot);
-    if (!directory)
-        return 0;
+    struct control *control = &shared->control;
+    struct directory *directory = &shared->directories[slot & (PROCS_MAX - 1)];
     __u32 *leaf = &directory->leaf[(page >> LEAF_SHIFT) & (SEGMENTS_PER_ARENA - 1)];
     __u32 number = ACCESS_ONCE(*leaf);
     if (number == LEAF_NONE) {
@@ -143,7 +138,7 @@ static __always_inline __u32 *state_word(struct control *control, __u32 slot, __
 
 static __always_inline __u32 lane_number(struct proc *proc, __u32 word)
 {
-    return proc->budget * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
+    return (proc->budget & (PROCS_MAX - 1)) * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
 }
 
 // A place in the log; EVENTS_MAX if it is full.
@@ -163,24 +158,23 @@ static __always_inline __u32 log_place(struct control *control)
 }
 
 // Fills a place: with a tag the supervisor takes it for complete.
-static __always_inline void publish(__u32 place, __u64 tag)
+static __always_inline void publish(struct shared *shared, __u32 place, __u64 tag)
 {
-    __u64 *word = bpf_map_lookup_elem(&afar_tags, &place);
     asm volatile("" ::: "memory");
-    if (word)
-        ACCESS_ONCE(*word) = tag;
+    if (place < EVENTS_MAX)
+        ACCESS_ONCE(shared->tags[place]) = tag;
 }
 
-static __always_inline void publish_timed(__u32 place, __u64 tag, const struct timing *timing)
+static __always_inline void publish_timed(struct shared *shared, __u32 place, __u64 tag, const struct timing *timing)
 {
     struct timing *entry = bpf_map_lookup_elem(&afar_timings, &place);
     if (entry)
         *entry = *timing;
-    publish(place, tag | FLAG_TIMED);
+    publish(shared, place, tag | FLAG_TIMED);
 }
 
 struct fault {
-    struct control *control;
+    struct shared *shared;
     struct proc *proc;
     __u32 *word;
     __u32 slot;
@@ -200,13 +194,13 @@ static __always_inline bool claim_frame(struct fault *f, struct lane *lane, __u3
     __s64 before = __sync_fetch_and_add(&lane->free, -1);
     bool rang = before == lane->low;
     if (rang)
-        ring_from(f->control, f->proc);
+        ring_from(&f->shared->control, f->proc);
     if (before > 0)
         return rang;
     __sync_fetch_and_add(&lane->stall_count, 1);
     if (!ACCESS_ONCE(lane->unrelieved))
         bpf_perf_event_output(f->context, &afar_short, BPF_F_CURRENT_CPU, &number, sizeof(number));
-    ring_doorbell(f->control);
+    ring_doorbell(&f->shared->control);
     return rang;
 }
 
@@ -217,7 +211,7 @@ static __always_inline __u64 latency_ps(struct link *link, __u32 tier)
 }
 
 struct prefetch {
-    struct control *control;
+    struct shared *shared;
     struct proc *proc;
     struct link *link;
     struct lane *lane;
@@ -234,7 +228,7 @@ static long prefetch_one(__u32 index, void *context)
     __s64 page = (__s64)p->page + (__s64)p->stride * (index + 1);
     if (page < 0 || page >= PAGES_PER_ARENA)
         return 1;
-    __u32 *word = state_word(p->control, p->slot, page);
+    __u32 *word = state_word(p->shared, p->slot, page);
     if (!word)
         return 1;
     __u32 old = ACCESS_ONCE(*word);
@@ -246,17 +240,17 @@ static long prefetch_one(__u32 index, void *context)
     if (__sync_val_compare_and_swap(word, old, (old & ~STATE_MASK) | STATE_FETCHING) != old)
         return 0;
     __sync_fetch_and_add(&p->lane->free, -1);
-    __u64 now_ps = (p->now_ns - p->control->epoch_ns) * 1000;
+    __u64 now_ps = (p->now_ns - p->shared->control.epoch_ns) * 1000;
     __u64 ready_ps = reserve(p->link, now_ps, p->link->page_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
     __u32 ticks = (__u32)(ready_ns >> READY_UNIT_SHIFT) & READY_MASK;
     // 0 says that it has arrived.
     ticks += !ticks;
     ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ticks << READY_SHIFT;
-    __u32 place = log_place(p->control);
-    struct timing timing = { .time_ns = p->now_ns - p->control->epoch_ns, .tid = p->tid,
+    __u32 place = log_place(&p->shared->control);
+    struct timing timing = { .time_ns = p->now_ns - p->shared->control.epoch_ns, .tid = p->tid,
                              .requested_ns = ready_ns - now_ps / 1000 };
-    publish_timed(place, TAG(p->slot, KIND_PREFETCH, 0, page, p->tid), &timing);
+    publish_timed(p->shared, place, TAG(p->slot, KIND_PREFETCH, 0, page, p->tid), &timing);
     return 0;
 }
 
@@ -314,14 +308,14 @@ static __always_inline __u64 constant_at(struct control *control, struct link *l
 
 static __always_inline void fetch(struct fault *f, __u32 old)
 {
-    struct control *control = f->control;
+    struct control *control = &f->shared->control;
     __u32 tier = (old >> TIER_SHIFT) & (TIERS_MAX - 1);
     __u32 number = lane_number(f->proc, old);
-    struct lane *lane = bpf_map_lookup_elem(&afar_lanes, &number);
+    struct lane *lane = &f->shared->lanes[number];
     // Without a delay the page is local at once; with one, others must wait for it.
     bool timed = control->timed;
     struct link *link = timed ? bpf_map_lookup_elem(&afar_links, &tier) : 0;
-    if (!lane || (timed && !link))
+    if (timed && !link)
         return;
     __u32 local = local_word(old, f->write);
     __u32 next = timed ? (old & FLAGS_KEPT) | STATE_FETCHING : local;
@@ -344,7 +338,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         wait_ns = (sent_ps - link->page_ps - now_ps) / 1000;
         requested_ns = ready - entered;
         if (f->proc->prefetch_count) {
-            struct prefetch p = { .control = control, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
+            struct prefetch p = { .shared = f->shared, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
                                   .slot = f->slot, .page = f->page, .tid = f->tid };
             prefetch(&p);
         }
@@ -363,19 +357,19 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         rest_until(rest, f, until, place);
     __u64 tag = TAG(f->slot, KIND_FETCH, flags, f->page, f->tid);
     if (!timed) {
-        publish(place, tag);
+        publish(f->shared, place, tag);
         return;
     }
     struct timing timing = { .time_ns = entered - control->epoch_ns, .tid = f->tid, .wait_ns = wait_ns,
                              .requested_ns = requested_ns, .measured_ns = measured_ns };
-    publish_timed(place, tag, &timing);
+    publish_timed(f->shared, place, tag, &timing);
 }
 
 static __always_inline void arrive(struct fault *f, __u32 old)
 {
     __u64 now = bpf_ktime_get_ns();
     __u32 ready = old >> READY_SHIFT;
-    __u32 ticks = (__u32)((now - f->control->epoch_ns) >> READY_UNIT_SHIFT) & READY_MASK;
+    __u32 ticks = (__u32)((now - f->shared->control.epoch_ns) >> READY_UNIT_SHIFT) & READY_MASK;
     __u32 ahead = (ready - ticks) & READY_MASK;
     __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
@@ -388,23 +382,23 @@ static __always_inline void arrive(struct fault *f, __u32 old)
         measured_ns = bpf_ktime_get_ns() - now;
     }
     ACCESS_ONCE(*f->word) = next;
-    struct timing timing = { .time_ns = now - f->control->epoch_ns, .tid = f->tid, .requested_ns = requested_ns,
+    struct timing timing = { .time_ns = now - f->shared->control.epoch_ns, .tid = f->tid, .requested_ns = requested_ns,
                              .measured_ns = measured_ns };
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    publish_timed(log_place(f->control), TAG(f->slot, KIND_ARRIVED, flags, f->page, f->tid), &timing);
+    publish_timed(f->shared, log_place(&f->shared->control), TAG(f->slot, KIND_ARRIVED, flags, f->page, f->tid), &timing);
 }
 
 // Logs what is only timed if it is recorded.
 static __always_inline void log_happened(struct fault *f, __u64 tag)
 {
-    struct control *control = f->control;
+    struct control *control = &f->shared->control;
     __u32 place = log_place(control);
     if (!control->recorded) {
-        publish(place, tag);
+        publish(f->shared, place, tag);
         return;
     }
     struct timing timing = { .time_ns = bpf_ktime_get_ns() - control->epoch_ns, .tid = f->tid };
-    publish_timed(place, tag, &timing);
+    publish_timed(f->shared, place, tag, &timing);
 }
 
 static __always_inline void first_touch(struct fault *f, __u32 old)
@@ -418,9 +412,7 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
         return;
     }
     __u32 number = lane_number(f->proc, old);
-    struct lane *lane = bpf_map_lookup_elem(&afar_lanes, &number);
-    if (!lane)
-        return;
+    struct lane *lane = &f->shared->lanes[number];
     __u32 flags = f->write ? FLAG_WRITE : 0;
     claim_frame(f, lane, number);
     log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid));
@@ -433,7 +425,7 @@ static __always_inline void soft(struct fault *f, __u32 old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
     log_happened(f, TAG(f->slot, KIND_SOFT, flags, f->page, f->tid));
-    struct control *control = f->control;
+    struct control *control = &f->shared->control;
     // A supervisor that is at work already looks again before it sleeps.
     if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
         ring_from(control, f->proc);
@@ -445,26 +437,27 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
     if (offset >= ARENA_SPAN)
         return 0;
     __u32 zero = 0;
-    struct control *control = bpf_map_lookup_elem(&afar_control, &zero);
-    if (!control)
+    struct shared *shared = bpf_map_lookup_elem(&afar_shared, &zero);
+    if (!shared)
         return 0;
+    struct control *control = &shared->control;
     __u64 entered_ns = control->timed ? bpf_ktime_get_ns() : 0;
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tgid = id >> 32;
     __u32 slot = offset >> ARENA_SHIFT;
-    struct proc *proc = bpf_map_lookup_elem(&afar_procs, &slot);
-    if (!proc || proc->tgid != tgid) {
+    struct proc *proc = &shared->procs[slot & (PROCS_MAX - 1)];
+    if (proc->tgid != tgid) {
         // A forked child keeps its parent's addresses under a slot of its own.
         __u32 *own = bpf_map_lookup_elem(&afar_tgids, &tgid);
         if (!own)
             return 0;
         slot = *own;
-        proc = bpf_map_lookup_elem(&afar_procs, &slot);
-        if (!proc || proc->tgid != tgid)
+        proc = &shared->procs[slot & (PROCS_MAX - 1)];
+        if (proc->tgid != tgid)
             return 0;
     }
     struct fault f = {
-        .control = control,
+        .shared = shared,
         .proc = proc,
         .slot = slot,
         .page = (offset & (ARENA_BYTES - 1)) >> 12,
@@ -474,7 +467,7 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
         .address = (const void *)context->args[0],
         .context = context,
     };
-    f.word = state_word(control, slot, f.page);
+    f.word = state_word(shared, slot, f.page);
     if (!f.word)
         return 0;
     __u32 old = ACCESS_ONCE(*f.word);
@@ -538,9 +531,9 @@ int afar_fault_done(struct bpf_perf_event_data *context)
         if (turns >= PACE_TURNS_MIN) {
             __u64 turn = waited * 1024 / turns;
             rest->pace = rest->pace ? rest->pace + turn - rest->pace / PACE_WEIGHT : turn * PACE_WEIGHT;
-            struct control *control = bpf_map_lookup_elem(&afar_control, &zero);
-            if (control)
-                ACCESS_ONCE(control->pace) = rest->pace / PACE_WEIGHT;
+            struct shared *shared = bpf_map_lookup_elem(&afar_shared, &zero);
+            if (shared)
+                ACCESS_ONCE(shared->control.pace) = rest->pace / PACE_WEIGHT;
         }
         return 0;
     }

@@ -135,6 +135,17 @@ struct leaf {
     __u32 word[PAGES_PER_LEAF];
 };
 
+// What a fault without a delay needs, in one place: every table of its own costs a look-up.
+struct shared {
+    struct control control;
+    struct proc procs[PROCS_MAX];
+    // By budget and tier.
+    struct lane lanes[PROCS_MAX * TIERS_MAX];
+    __u64 tags[EVENTS_MAX];
+    struct directory directories[PROCS_MAX];
+};
+_Static_assert(sizeof(struct shared) == 34152704, "struct shared");
+
 // When it happened and how long it took, of an event with FLAG_TIMED.
 struct timing {
     __u64 time_ns;

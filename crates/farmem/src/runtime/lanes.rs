@@ -11,16 +11,20 @@ pub(crate) const LANE_WORDS: usize = 8;
 
 /// The lanes of all budgets, by budget and tier.
 #[derive(Debug, Clone)]
-pub(crate) struct Lanes(Arc<SharedView>);
+pub(crate) struct Lanes {
+    view: Arc<SharedView>,
+    first: usize,
+}
 
 impl Lanes {
-    pub(crate) fn of(view: SharedView) -> Self {
-        Self(Arc::new(view))
+    /// Those that begin at word `first` of `view`.
+    pub(crate) const fn of(view: Arc<SharedView>, first: usize) -> Self {
+        Self { view, first }
     }
 
     /// The lane with this number in the table.
     pub(crate) fn lane(&self, number: usize) -> Lane<'_> {
-        Lane { words: &self.0.words64()[number * LANE_WORDS..][..LANE_WORDS] }
+        Lane::of(&self.view, self.first, number)
     }
 }
 
@@ -30,6 +34,11 @@ pub(crate) struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
+    /// The one with this number of those that begin at word `first` of `view`.
+    pub(crate) fn of(view: &'a SharedView, first: usize, number: usize) -> Self {
+        Self { words: &view.words64()[first + number * LANE_WORDS..][..LANE_WORDS] }
+    }
+
     /// Free frames; below zero while the supervisor is late.
     pub(crate) fn free(&self) -> i64 {
         self.words[0].load(Ordering::Acquire).cast_signed()

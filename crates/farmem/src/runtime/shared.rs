@@ -4,6 +4,7 @@
 //! Everything is atomic words in memory that the kernel side maps too. With the userfaultfd trap
 //! there is no kernel side, and the same tables lie in ordinary memory.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sys::memory::{MemoryFile, SharedView};
@@ -31,6 +32,12 @@ pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
 
 const CONTROL_BYTES: usize = 256;
 const PROC_WORDS: usize = 8;
+// Where the parts of `struct shared` begin, in words.
+const PROCS_AT: usize = CONTROL_BYTES / 8;
+const LANES_AT: usize = PROCS_AT + PROCS_MAX * PROC_WORDS;
+const TAGS_AT: usize = LANES_AT + PROCS_MAX * TIERS_MAX * LANE_WORDS;
+const DIRECTORIES_AT: usize = TAGS_AT + EVENTS_MAX;
+const SHARED_WORDS: usize = DIRECTORIES_AT + PROCS_MAX * SEGMENTS / 2;
 const TIMING_WORDS: usize = 3;
 /// The trap learns how far the log has been read at every so many events.
 const EVENTS_TOLD: u64 = 256;
@@ -133,33 +140,25 @@ impl Sizes {
 /// The tables. Field by field as in the C header.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    control: SharedView,
-    procs: SharedView,
-    lanes: Lanes,
+    shared: Arc<SharedView>,
     links: SharedView,
     profile: SharedView,
-    directory: SharedView,
     pages: SharedView,
     stock: SharedView,
-    tags: SharedView,
     timings: SharedView,
     stock_mask: u64,
     event_tail: u64,
 }
 
 /// Bytes of each table, in the order of the fields of [`Tables`], with its name in the BPF object.
-pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 10] {
+pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 6] {
     let leaves = sizes.leaves as usize;
     [
-        ("afar_control", CONTROL_BYTES),
-        ("afar_procs", PROCS_MAX * PROC_WORDS * 8),
-        ("afar_lanes", PROCS_MAX * TIERS_MAX * LANE_WORDS * 8),
+        ("afar_shared", SHARED_WORDS * 8),
         ("afar_links", TIERS_MAX * LINK_WORDS * 8),
         ("afar_profile", TIERS_MAX * PROFILE_ENTRIES * 4),
-        ("afar_directory", PROCS_MAX * SEGMENTS * 4),
         ("afar_pages", leaves * LEAF_PAGES * 4),
         ("afar_stock", leaves * 8),
-        ("afar_tags", EVENTS_MAX * 8),
         ("afar_timings", EVENTS_MAX * TIMING_WORDS * 8),
     ]
 }
@@ -183,15 +182,11 @@ impl Tables {
         // `layout` has one entry per field.
         let mut take = || next.next().expect("a view for each field");
         let tables = Self {
-            control: take()?,
-            procs: take()?,
-            lanes: Lanes::of(take()?),
+            shared: Arc::new(take()?),
             links: take()?,
             profile: take()?,
-            directory: take()?,
             pages: take()?,
             stock: take()?,
-            tags: take()?,
             timings: take()?,
             stock_mask: u64::from(sizes.leaves) - 1,
             event_tail: 0,
@@ -205,71 +200,72 @@ impl Tables {
     }
 
     pub(crate) fn epoch_ns(&self) -> &AtomicU64 {
-        &self.control.words64()[0]
+        &self.shared.words64()[0]
     }
     pub(crate) fn timed(&self) -> &AtomicU32 {
-        &self.control.words32()[2]
+        &self.shared.words32()[2]
     }
     pub(crate) fn recorded(&self) -> &AtomicU32 {
-        &self.control.words32()[3]
+        &self.shared.words32()[3]
     }
     /// How long before its time a fetched page is let go to be mapped; 0 if the whole wait comes
     /// before.
     pub(crate) fn lead_ns(&self) -> &AtomicU64 {
-        &self.control.words64()[2]
+        &self.shared.words64()[2]
     }
     /// What [`Tables::pace`] was when the links' constants were measured; 0 if it was not.
     pub(crate) fn reference(&self) -> &AtomicU64 {
-        &self.control.words64()[3]
+        &self.shared.words64()[3]
     }
     /// How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond; 0 if nothing
     /// was delayed.
     pub(crate) fn pace(&self) -> &AtomicU64 {
-        &self.control.words64()[12]
+        &self.shared.words64()[12]
     }
     /// The doorbell rings at places of the log that have none of these bits.
     pub(crate) fn bell_mask(&self) -> &AtomicU64 {
-        &self.control.words64()[4]
+        &self.shared.words64()[4]
     }
     /// Whether a sample of pages is watched.
     pub(crate) fn watched(&self) -> &AtomicU64 {
-        &self.control.words64()[5]
+        &self.shared.words64()[5]
     }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
-        &self.control.words64()[25]
+        &self.shared.words64()[25]
     }
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
-        &self.control.words64()[9]
+        &self.shared.words64()[9]
     }
     fn stock_head(&self) -> &AtomicU64 {
-        &self.control.words64()[10]
+        &self.shared.words64()[10]
     }
     fn stock_tail(&self) -> &AtomicU64 {
-        &self.control.words64()[17]
+        &self.shared.words64()[17]
     }
 
     /// Processor the supervisor runs on, plus one; 0 while it sleeps.
     pub(crate) fn awake(&self) -> &AtomicU32 {
-        &self.control.words32()[48]
+        &self.shared.words32()[48]
     }
 
     /// The doorbell was rung since the supervisor last slept.
     pub(crate) fn rung(&self) -> &AtomicU32 {
-        &self.control.words32()[49]
+        &self.shared.words32()[49]
     }
 
     pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {
-        let words = &self.procs.words64()[slot * PROC_WORDS..][..PROC_WORDS];
-        let halves = &self.procs.words32()[slot * PROC_WORDS * 2..][..PROC_WORDS * 2];
+        let first = PROCS_AT + slot * PROC_WORDS;
+        let words = &self.shared.words64()[first..][..PROC_WORDS];
+        let halves = &self.shared.words32()[first * 2..][..PROC_WORDS * 2];
         Proc { words, halves }
     }
 
     pub(crate) fn lane(&self, budget: usize, tier: usize) -> Lane<'_> {
-        self.lanes.lane(budget * TIERS_MAX + tier)
+        Lane::of(&self.shared, LANES_AT, budget * TIERS_MAX + tier)
     }
 
-    pub(crate) const fn lanes(&self) -> &Lanes {
-        &self.lanes
+    pub(crate) fn lanes(&self) -> Lanes {
+        Lanes::of(Arc::clone(&self.shared), LANES_AT)
     }
 
     pub(crate) fn link(&self, tier: usize) -> LinkTable<'_> {
@@ -280,9 +276,13 @@ impl Tables {
         &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
     }
 
+    fn directory(&self, slot: usize) -> &[AtomicU32] {
+        &self.shared.words32()[DIRECTORIES_AT * 2 + slot * SEGMENTS..][..SEGMENTS]
+    }
+
     /// The leaf of `segment` of the arena in `slot`, if it has one.
     pub(crate) fn leaf(&self, slot: usize, segment: usize) -> Option<&[AtomicU32]> {
-        let leaf = self.directory.words32()[slot * SEGMENTS + segment].load(Ordering::Acquire);
+        let leaf = self.directory(slot)[segment].load(Ordering::Acquire);
         if leaf == 0 || leaf == u32::MAX {
             return None;
         }
@@ -298,7 +298,7 @@ impl Tables {
     /// is empty.
     pub(crate) fn make_word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
         let (segment, index) = split(page);
-        let entry = &self.directory.words32()[slot * SEGMENTS + segment];
+        let entry = &self.directory(slot)[segment];
         if entry.compare_exchange(0, u32::MAX, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             let taken = self.stock_head().fetch_add(1, Ordering::AcqRel);
             if taken >= self.stock_tail().load(Ordering::Acquire) {
@@ -347,7 +347,7 @@ impl Tables {
 
     /// Gives the leaf of a segment that no mapping covers any more back to the stock.
     pub(crate) fn release_leaf(&self, slot: usize, segment: usize) {
-        let entry = &self.directory.words32()[slot * SEGMENTS + segment];
+        let entry = &self.directory(slot)[segment];
         if entry.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -374,7 +374,7 @@ impl Tables {
     /// Takes the next event out of the log.
     pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
-        let word = &self.tags.words64()[place];
+        let word = &self.shared.words64()[TAGS_AT + place];
         let tag = Tag(word.load(Ordering::Acquire));
         if tag.0 == 0 {
             return None;
@@ -398,7 +398,7 @@ impl Tables {
         self.event_tail += 1;
         // The trap reads it at every fault, so it is not written at every event.
         if self.event_tail.is_multiple_of(EVENTS_TOLD) {
-            self.control.words64()[16].store(self.event_tail, Ordering::Release);
+            self.shared.words64()[16].store(self.event_tail, Ordering::Release);
         }
         Some(event)
     }
@@ -460,7 +460,7 @@ mod tests {
         let place = usize::try_from(head).unwrap() & (EVENTS_MAX - 1);
         tables.timings.words32()[place * TIMING_WORDS * 2 + 3].store(5, Ordering::Relaxed);
         let tag = flags | kind << 4 | slot << 7 | u64::from(page) << 14 | 77 << 39;
-        tables.tags.words64()[place].store(tag, Ordering::Release);
+        tables.shared.words64()[TAGS_AT + place].store(tag, Ordering::Release);
     }
 
     #[test]
@@ -514,10 +514,14 @@ mod tests {
     #[test]
     fn layout_agrees_with_the_header() {
         let header = include_str!("../../bpf/shared.h");
-        let sizes =
-            [("control", CONTROL_BYTES), ("proc", PROC_WORDS * 8), ("lane", LANE_WORDS * 8)];
-        let events = [("timing", TIMING_WORDS * 8)];
-        for (name, bytes) in sizes.into_iter().chain(events) {
+        let sizes = [
+            ("control", CONTROL_BYTES),
+            ("proc", PROC_WORDS * 8),
+            ("lane", LANE_WORDS * 8),
+            ("shared", SHARED_WORDS * 8),
+            ("timing", TIMING_WORDS * 8),
+        ];
+        for (name, bytes) in sizes {
             let line = format!("_Static_assert(sizeof(struct {name}) == {bytes}, ");
             assert!(header.contains(&line), "{line}");
         }

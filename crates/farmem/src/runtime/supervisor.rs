@@ -169,7 +169,7 @@ impl<'a> Supervisor<'a> {
 
     fn prepare(&mut self, bells: Vec<ProcessorBell>) {
         if self.config.trap == TrapKind::Bpf {
-            self.throttle = Throttle::start(bells, self.tables.lanes()).ok();
+            self.throttle = Throttle::start(bells, &self.tables.lanes()).ok();
             if sys::process::make_urgent(0).is_err() || self.throttle.is_none() {
                 self.totals.warn(
                     "no priority over the program: evictions may come late; run as root or grant \
