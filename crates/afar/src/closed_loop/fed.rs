@@ -37,12 +37,32 @@ pub(crate) struct Zero {
     record: PathBuf,
 }
 
-/// One run of it.
+/// It under one network's delays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Round {
     pub(crate) seconds: f64,
+    pub(crate) slower: Slower,
     pub(crate) page_mean_us: f64,
     pub(crate) page_p99_us: f64,
+}
+
+/// How much slower than without delay, as a share, run by run beside one without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Slower {
+    /// In the middle run, or between the two in the middle.
+    pub(crate) median: f64,
+    /// Half of the way from the least to the most.
+    pub(crate) noise: f64,
+}
+
+impl Slower {
+    /// Of at least one run.
+    fn of(mut shares: Vec<f64>) -> Self {
+        shares.sort_by(f64::total_cmp);
+        let noise = (shares[shares.len() - 1] - shares[0]) / 2.0;
+        let median = f64::midpoint(shares[(shares.len() - 1) / 2], shares[shares.len() / 2]);
+        Self { median, noise }
+    }
 }
 
 impl<'a> Feeder<'a> {
@@ -62,7 +82,9 @@ impl<'a> Feeder<'a> {
     /// # Errors
     /// If it fails, or a signal came.
     pub(crate) fn zero(&self) -> Result<Zero, Stopped> {
-        let Ran { seconds, fetch_per_sec, record, .. } = self.run(None, "zero")?;
+        let Self { experiment, directory, signals } = self;
+        let programs = Programs { experiment, directory, signals };
+        let Ran { seconds, fetch_per_sec, record, .. } = programs.run(None, "zero")?;
         Ok(Zero { seconds, fetch_per_sec, record })
     }
 
@@ -84,16 +106,16 @@ impl<'a> Feeder<'a> {
         let path = |what: &str| self.directory.join(format!("{name}-{what}.csv"));
         let mut traffic = simulate(&zero.record)?;
         let idle = traffic.keep(&path("idle"), true)?;
-        let ran = self.run(Some(&path("idle")), &format!("{name}-idle"))?;
-        let idle = Round::of(ran.seconds, &PageTimes::of(&idle));
+        let times = PageTimes::of(&idle);
+        let (_ran, idle) = self.round(&path("idle"), &format!("{name}-idle"), &times)?;
         let zero = zero.clone();
         let mut fed = Fed { zero, idle, rounds: Vec::new(), agreed: false };
         let mut profile = traffic.keep(&path("round-1"), false)?;
         for round in 1..=round_max {
-            let ran =
-                self.run(Some(&path(&format!("round-{round}"))), &format!("{name}-{round}"))?;
             let pages = PageTimes::of(&profile);
-            fed.rounds.push(Round::of(ran.seconds, &pages));
+            let from = path(&format!("round-{round}"));
+            let (ran, done) = self.round(&from, &format!("{name}-{round}"), &pages)?;
+            fed.rounds.push(done);
             traffic = simulate(&ran.record)?;
             profile = traffic.keep(&path(&format!("round-{}", round + 1)), false)?;
             fed.agreed = pages.agrees(&PageTimes::of(&profile), self.experiment.agree);
@@ -104,16 +126,20 @@ impl<'a> Feeder<'a> {
         Ok(fed)
     }
 
-    fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
+    fn round(
+        &self,
+        profile: &Path,
+        name: &str,
+        pages: &PageTimes,
+    ) -> Result<(Ran, Round), Stopped> {
         let Self { experiment, directory, signals } = self;
-        Programs { experiment, directory, signals }.run(profile, name)
-    }
-}
-
-impl Fed {
-    /// How much slower than without delay.
-    pub(crate) fn slower(&self, round: &Round) -> f64 {
-        round.seconds / self.zero.seconds - 1.0
+        let programs = Programs { experiment, directory, signals };
+        let (ran, shares) = programs.compare(profile, name)?;
+        let PageTimes { mean_us, p99_us, .. } = *pages;
+        let slower = Slower::of(shares);
+        let round =
+            Round { seconds: ran.seconds, slower, page_mean_us: mean_us, page_p99_us: p99_us };
+        Ok((ran, round))
     }
 }
 
@@ -125,8 +151,15 @@ impl Zero {
     }
 }
 
-impl Round {
-    const fn of(seconds: f64, pages: &PageTimes) -> Self {
-        Self { seconds, page_mean_us: pages.mean_us, page_p99_us: pages.p99_us }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slower_is_that_of_the_middle_run_with_half_the_range() {
+        let slower = Slower::of(vec![0.3, 0.1, 0.2, 0.0, 0.5]);
+        assert_eq!(slower, Slower { median: 0.2, noise: 0.25 });
+        assert_eq!(Slower::of(vec![0.25, 0.75]), Slower { median: 0.5, noise: 0.25 });
+        assert_eq!(Slower::of(vec![0.1]).noise, 0.0);
     }
 }

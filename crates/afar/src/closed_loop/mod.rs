@@ -34,7 +34,7 @@ use crate::terminal;
 use experiment::Experiment;
 #[cfg(test)]
 pub(crate) use fed::Zero as FedZero;
-pub(crate) use fed::{Fed, Feeder, Round as FedRound};
+pub(crate) use fed::{Fed, Feeder, Round as FedRound, Slower};
 use program::Programs;
 
 /// Why there is no loop.

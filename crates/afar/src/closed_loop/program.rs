@@ -63,6 +63,27 @@ impl Programs<'_> {
         Ok(Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record })
     }
 
+    /// Runs it as often as it is to be repeated, each time without delay first; answers also by how
+    /// much it was slower each time, as a share. A machine that gets slower from one minute to the
+    /// next does so for both.
+    pub(super) fn compare(&self, profile: &Path, name: &str) -> Result<(Ran, Vec<f64>), Stopped> {
+        let [beside, record] = [format!("{name}-beside.parquet"), format!("{name}.parquet")]
+            .map(|name| self.directory.join(name));
+        let (mut times, mut slower) = (Vec::new(), Vec::new());
+        let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
+        for _ in 0..self.experiment.repetitions {
+            let (without, _results) = self.once(None, &beside)?;
+            let (seconds, results) = self.once(Some(profile), &record)?;
+            slower.push(seconds / without - 1.0);
+            times.push(seconds);
+            fetch_count = results.faults.fetch_count;
+            fetch_per_sec = fetch_count as f64 * 1e9 / results.elapsed_ns.max(1) as f64;
+        }
+        let _kept = std::fs::remove_file(&beside);
+        times.sort_by(f64::total_cmp);
+        Ok((Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record }, slower))
+    }
+
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, RunResults), Stopped> {
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
         let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));

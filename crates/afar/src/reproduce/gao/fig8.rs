@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sys::event::Signals;
 
-use crate::closed_loop::{Fed, FedRound, Feeder, Stopped};
+use crate::closed_loop::{Fed, FedRound, Feeder, Slower, Stopped};
 use crate::flags::ReproduceFlags;
 use crate::layout::{NONE, table};
 use crate::live::Line;
@@ -70,7 +70,7 @@ pub(in crate::reproduce) fn run(
     flags: &ReproduceFlags,
 ) -> Result<Option<Measured>, ReproduceError> {
     let (size, repetitions, rounds, flow_count) =
-        if flags.quick { (0, 1, 2, "20000") } else { (1, 3, 6, "100000") };
+        if flags.quick { (0, 2, 2, "20000") } else { (1, 5, 6, "100000") };
     let signals = Signals::receive(&[SIGINT, SIGTERM])?;
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let mut points: Vec<Point> = Vec::new();
@@ -101,7 +101,7 @@ pub(in crate::reproduce) fn run(
     let described = format!(
         "144 hosts in 9 racks, full bisection, pFabric, clusters of 5 nodes; {flow_count} flows \
          drawn from distributions of\nwhat each program fetched with {LOCAL} of its memory local; \
-         the middle of {REPEAT} times in each of {repetitions} runs"
+         the middle of {REPEAT} times in each of {repetitions} runs, each beside one without delay"
     );
     let bed = json!({"delay": DELAY, "local": LOCAL, "repeat": REPEAT, "runs": repetitions,
         "rounds_max": rounds, "flow_count": flow_count});
@@ -146,19 +146,23 @@ fn settings(network: &Network, flow_count: &str) -> Settings {
 }
 
 /// Degradations of one workload: by an idle network, with its traffic fed back once, and closed.
-fn degradations(fed: &Fed) -> Option<[f64; 3]> {
+fn degradations(fed: &Fed) -> Option<[Slower; 3]> {
     let (first, last) = (fed.rounds.first()?, fed.rounds.last()?);
-    Some([&fed.idle, first, last].map(|round| fed.slower(round)))
+    Some([&fed.idle, first, last].map(|round| round.slower))
 }
 
-/// The means over workloads in each network; nothing where one is missing.
-fn means(points: &[Point]) -> [Option<[f64; 3]>; 4] {
+/// The means over workloads in each network, with the noise of a mean of independent values;
+/// nothing where one is missing.
+fn means(points: &[Point]) -> [Option<[Slower; 3]>; 4] {
     std::array::from_fn(|network| {
-        let all: Option<Vec<[f64; 3]>> =
+        let all: Option<Vec<[Slower; 3]>> =
             points.iter().map(|point| degradations(point.fed[network].as_ref()?)).collect();
         let all = all.filter(|all| all.len() == WORKLOADS.len())?;
-        let mean = |of: usize| all.iter().map(|one| one[of]).sum::<f64>() / all.len() as f64;
-        Some([mean(0), mean(1), mean(2)])
+        let count = all.len() as f64;
+        Some(std::array::from_fn(|of| Slower {
+            median: all.iter().map(|one| one[of].median).sum::<f64>() / count,
+            noise: all.iter().map(|one| one[of].noise.powi(2)).sum::<f64>().sqrt() / count,
+        }))
     })
 }
 
@@ -191,7 +195,7 @@ fn report(points: &[Point]) -> Report {
     }
     for (network, mean) in NETWORKS.iter().zip(&means) {
         let mut row = ["mean", network.rate, network.scale, ""].map(str::to_owned).to_vec();
-        let shown = mean.map_or_else(|| [NONE; 3].map(str::to_owned), |mean| mean.map(percent));
+        let shown = mean.map_or_else(|| [NONE; 3].map(str::to_owned), |mean| mean.map(share));
         row.extend(shown);
         rows.push(row);
     }
@@ -251,9 +255,9 @@ fn cells(fed: Option<&Fed>) -> [String; 9] {
     let us = |us: f64| format!("{us:.2}");
     [
         format!("{:.3}", fed.zero.seconds),
-        percent(idle),
-        percent(once),
-        percent(closed),
+        share(idle),
+        share(once),
+        share(closed),
         us(fed.idle.page_mean_us),
         us(fed.idle.page_p99_us),
         us(last.page_mean_us),
@@ -266,7 +270,20 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn verdicts(means: &[Option<[f64; 3]>; 4]) -> Vec<Verdict> {
+fn share(of: Slower) -> String {
+    format!("{:.1} ± {:.1} %", of.median * 100.0, of.noise * 100.0)
+}
+
+/// What to say of a comparison that the noise decides.
+const fn hidden(one: Slower, other: Slower) -> &'static str {
+    if (one.median - other.median).abs() < one.noise + other.noise {
+        " (less apart than the runs of one program are)"
+    } else {
+        ""
+    }
+}
+
+fn verdicts(means: &[Option<[Slower; 3]>; 4]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for (network, mean) in NETWORKS.iter().zip(means) {
         verdicts.extend(mean.map(|[_, once, closed]| near(network, once, closed)));
@@ -275,55 +292,58 @@ fn verdicts(means: &[Option<[f64; 3]>; 4]) -> Vec<Verdict> {
         if let (Some(far), Some(rack)) = (means[place], means[place + 1]) {
             let claim = format!(
                 "at {rate} clusters in racks are slower by {} on average, across the datacenter by \
-                 {}; in the paper racks contain it",
-                percent(rack[2]),
-                percent(far[2])
+                 {}{}; in the paper racks contain it",
+                share(rack[2]),
+                share(far[2]),
+                hidden(rack[2], far[2])
             );
-            verdicts.push(Verdict::new(rack[2] < far[2], claim));
+            verdicts.push(Verdict::new(rack[2].median < far[2].median, claim));
         }
     }
     if let (Some(slow), Some(fast)) = (means[0], means[2]) {
         let claim = format!(
-            "across the datacenter programs are slower by {} at 40 Gb/s and by {} at 100 Gb/s; the \
-             paper concludes that 100 Gb/s are required",
-            percent(slow[2]),
-            percent(fast[2])
+            "across the datacenter programs are slower by {} at 40 Gb/s and by {} at 100 Gb/s{}; \
+             the paper concludes that 100 Gb/s are required",
+            share(slow[2]),
+            share(fast[2]),
+            hidden(slow[2], fast[2])
         );
-        verdicts.push(Verdict::new(fast[2] < slow[2], claim));
-        let times = slow[1] / slow[0];
+        verdicts.push(Verdict::new(fast[2].median < slow[2].median, claim));
+        let times = slow[1].median / slow[0].median;
         let claim = format!(
             "at 40 Gb/s across the datacenter queueing makes degradation {times:.1} times that of \
              an idle network; the paper has {:.0} to {:.0}",
             TIMES.0, TIMES.1
         );
         // A program that is faster under delay says that this machine was busy, nothing more.
-        let holds = slow[0] > 0.0 && (TIMES.0..=TIMES.1).contains(&times);
+        let holds = slow[0].median > 0.0 && (TIMES.0..=TIMES.1).contains(&times);
         verdicts.push(Verdict::new(holds, claim));
     }
     verdicts
 }
 
 /// Whether it is as the paper has it, to half as much and twice as much.
-fn near(network: &Network, once: f64, closed: f64) -> Verdict {
+fn near(network: &Network, once: Slower, closed: Slower) -> Verdict {
     let Network { rate, scale, paper: (low, high) } = *network;
     let paper = match low == high {
         true => percent(low),
         false => format!("{} to {}", percent(low), percent(high)),
     };
-    let holds = (low / 2.0..=high * 2.0).contains(&once);
+    let holds = (low / 2.0..=high * 2.0).contains(&once.median);
     let claim = format!(
         "at {rate}, {scale}: slower by {} with traffic fed back once ({} closed); the paper has \
          {paper} (criterion: within a factor of 2 of that)",
-        percent(once),
-        percent(closed)
+        share(once),
+        share(closed)
     );
     Verdict::new(holds, claim)
 }
 
 fn record(points: &[Point]) -> Value {
-    let round = |fed: &Fed, round: &FedRound| {
-        json!({"seconds": round.seconds, "degradation": fed.slower(round),
-            "page_mean_us": round.page_mean_us, "page_p99_us": round.page_p99_us})
+    let round = |round: &FedRound| {
+        json!({"seconds": round.seconds, "degradation": round.slower.median,
+            "noise": round.slower.noise, "page_mean_us": round.page_mean_us,
+            "page_p99_us": round.page_p99_us})
     };
     let one = |workload: &str, network: &Network, fed: &Option<Fed>| {
         json!({
@@ -332,9 +352,9 @@ fn record(points: &[Point]) -> Value {
             "scale": network.scale,
             "zero_seconds": fed.as_ref().map(|fed| fed.zero.seconds),
             "fetch_per_sec": fed.as_ref().map(|fed| fed.zero.fetch_per_sec),
-            "idle": fed.as_ref().map(|fed| round(fed, &fed.idle)),
+            "idle": fed.as_ref().map(|fed| round(&fed.idle)),
             "rounds": fed.as_ref().map(|fed| {
-                fed.rounds.iter().map(|one| round(fed, one)).collect::<Vec<_>>()
+                fed.rounds.iter().map(round).collect::<Vec<_>>()
             }),
             "agreed": fed.as_ref().map(|fed| fed.agreed),
         })
@@ -351,10 +371,10 @@ fn picture(title: &str, points: &[Point]) -> String {
     svg.text((70.0, 24.0), title, Anchor::Start);
     let key = [("idle network", GREEN), ("fed back once", BLUE), ("closed", ORANGE)];
     svg.key((70.0, 48.0), &key);
-    let note = "lines: the paper's averages with queueing";
+    let note = "dashed: the paper's averages with queueing; thin: half of what runs differ by";
     svg.tinted((70.0, 70.0), note, Anchor::Start, GREY);
     let most = points.iter().flat_map(|point| &point.fed).flatten().filter_map(degradations);
-    let most = most.flatten().fold(0.15, f64::max);
+    let most = most.flatten().map(|of| of.median + of.noise).fold(0.15, f64::max);
     let (high, ticks) = axis(most * 100.0, |value| format!("{value} %"));
     let count = WORKLOADS.len() as f64;
     let x = Scale::Linear(0.0, (count + 1.0) * NETWORKS.len() as f64);
@@ -382,10 +402,13 @@ fn picture(title: &str, points: &[Point]) -> String {
         }
         for (program, point) in points.iter().enumerate() {
             let Some(shares) = point.fed[place].as_ref().and_then(degradations) else { continue };
-            for (bar, (share, (_, colour))) in shares.into_iter().zip(key).enumerate() {
+            for (bar, (of, (_, colour))) in shares.into_iter().zip(key).enumerate() {
                 let from = start + program as f64 + 0.1 + bar as f64 * 0.27;
-                let top = (share * 100.0).clamp(0.0, high);
-                svg.bar(panel.at(from, 0.0), panel.at(from + 0.24, top), colour);
+                let at = |share: f64| (share * 100.0).clamp(0.0, high);
+                svg.bar(panel.at(from, 0.0), panel.at(from + 0.24, at(of.median)), colour);
+                let ends = [of.median - of.noise, of.median + of.noise]
+                    .map(|share| panel.at(from + 0.12, at(share)));
+                svg.line(ends[0], ends[1], GREY, "stroke-width=\"1\"");
             }
         }
     }
@@ -399,7 +422,12 @@ mod tests {
     use crate::closed_loop::FedZero;
 
     fn point(workload: &'static str, seconds: [f64; 3]) -> Point {
-        let round = |seconds| FedRound { seconds, page_mean_us: 2.0, page_p99_us: 3.0 };
+        let round = |seconds| FedRound {
+            seconds,
+            slower: Slower { median: seconds - 1.0, noise: 0.02 },
+            page_mean_us: 2.0,
+            page_p99_us: 3.0,
+        };
         let [idle, once, closed] = seconds.map(round);
         let zero = FedZero::of(1.0, 9e4);
         let fed = Fed { zero, idle, rounds: vec![once, closed], agreed: true };
@@ -412,27 +440,30 @@ mod tests {
             WORKLOADS.iter().map(|(name, _)| point(name, [1.05, 1.14, 1.1])).collect();
         points[0] = point("wordcount", [1.13, 1.14, 1.1]);
         let [idle, once, closed] = means(&points)[0].expect("all of them");
-        assert!((idle - 0.07).abs() < 1e-9 && (once - 0.14).abs() < 1e-9, "{idle} {once}");
-        assert!((closed - 0.1).abs() < 1e-9);
+        let near = |of: Slower, share: f64| (of.median - share).abs() < 1e-9;
+        assert!(near(idle, 0.07) && near(once, 0.14) && near(closed, 0.1), "{idle:?} {once:?}");
+        assert!((idle.noise - 0.01).abs() < 1e-9, "{idle:?}");
         points[3].fed[0] = None;
         assert_eq!(means(&points)[0], None);
         assert!(means(&points)[1].is_some());
         let report = report(&points);
-        assert!(report.table.contains("14.0 %") && report.table.contains(NONE));
+        assert!(report.table.contains("14.0 ± 2.0 %") && report.table.contains(NONE));
         assert!(!report.picture.contains("NaN"));
     }
 
     #[test]
     fn verdicts_hold_for_the_papers_numbers_and_not_for_others() {
         let holds = |means: [[f64; 3]; 4]| -> Vec<bool> {
-            verdicts(&means.map(Some)).iter().map(|verdict| verdict.holds).collect()
+            let means = means.map(|all| Some(all.map(|median| Slower { median, noise: 0.01 })));
+            verdicts(&means).iter().map(|verdict| verdict.holds).collect()
         };
         let paper =
             [[0.06, 0.14, 0.14], [0.05, 0.11, 0.11], [0.02, 0.05, 0.05], [0.01, 0.02, 0.02]];
         assert_eq!(holds(paper), [true; 8]);
         let other = [[0.14, 0.3, 0.1], [0.05, 0.01, 0.2], [0.02, 0.5, 0.5], [0.01, 0.1, 0.6]];
         assert_eq!(holds(other), [false, false, false, false, false, false, false, true]);
-        let noise = verdicts(&[Some([-0.02, -0.05, -0.05]); 4]);
+        let negative = [-0.02, -0.05, -0.05].map(|median| Slower { median, noise: 0.01 });
+        let noise = verdicts(&[Some(negative); 4]);
         assert!(noise.iter().all(|verdict| !verdict.holds));
         assert!(verdicts(&[None; 4]).is_empty());
     }
