@@ -100,7 +100,9 @@ impl Throttle {
             let thread = builder.spawn(move || match begin(&bell, &stop) {
                 Ok(poll) => {
                     let _heard = tell.send(Ok(()));
-                    listen(bell, poll, &workers, &lanes);
+                    if let Some(poll) = poll {
+                        listen(bell, poll, &workers, &lanes);
+                    }
                 }
                 Err(error) => {
                     let _heard = tell.send(Err(error));
@@ -144,13 +146,16 @@ impl Drop for Throttle {
     }
 }
 
-fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Poll, sys::Error> {
+// None for a processor that we may not use: neither may the program, most likely.
+fn begin(bell: &ProcessorBell, stop: &Waker) -> Result<Option<Poll>, sys::Error> {
+    if sys::processors::pin(bell.processor()).is_err() {
+        return Ok(None);
+    }
+    sys::process::make_realtime(0, PRIORITY)?;
     let poll = Poll::new()?;
     poll.add(bell, BELL)?;
     poll.add(stop.descriptor(), STOP)?;
-    sys::processors::pin(bell.processor())?;
-    sys::process::make_realtime(0, PRIORITY)?;
-    Ok(poll)
+    Ok(Some(poll))
 }
 
 fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &Lanes) {
