@@ -5,12 +5,11 @@ mod support;
 
 use std::time::Duration;
 
-use measure::{PAGE_BYTES, Run};
+use measure::Run;
 use support::{Launch, program, scratch, usable};
 
 #[test]
 fn budget_is_held_while_every_processor_faults() {
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     for (threads, rtt) in [("1", "0"), ("2", "0"), ("8", "0"), ("2", "5us"), ("8", "5us")] {
         let what = format!("{threads} threads, {rtt}");
         let Some(run) = storm(&["25%", "--rtt", rtt], &[threads, "32", "60000"], "held") else {
@@ -19,7 +18,8 @@ fn budget_is_held_while_every_processor_faults() {
         let budget = &run.results.budget;
         assert!(budget.held, "{what}: {budget:?}");
         let excess = budget.peak_resident_bytes.saturating_sub(budget.budget_bytes);
-        assert!(excess <= processors * PAGE_BYTES, "{what}: {budget:?}");
+        // A few faults go on while the bell is on its way, the more the shorter they are.
+        assert!(excess * 4 <= budget.batch_bytes, "{what}: {budget:?}");
         assert!(run.results.warnings.is_empty(), "{what}: {:?}", run.results.warnings);
     }
 }
