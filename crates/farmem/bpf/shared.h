@@ -88,10 +88,8 @@ struct control {
     __u64 event_tail;
     __u64 stock_tail;
     __u64 pad2[6];
-    // What both write at times. Processor the supervisor runs on, plus one; 0 while it sleeps.
-    __u32 awake;
-    // The doorbell was rung since it last slept: it is awake, or about to be.
-    __u32 rung;
+    // What both write at times. The doorbell was rung since the supervisor last slept: it is awake, or about to be.
+    __u64 rung;
     __u64 event_lost;
     __u64 pad3[6];
 };

@@ -318,12 +318,6 @@ pub fn lead_session() -> Result<()> {
     rustix::process::setsid().during("lead a session").map(|_session| ())
 }
 
-/// The processor that the calling thread runs on.
-#[must_use]
-pub fn processor() -> usize {
-    rustix::thread::sched_getcpu()
-}
-
 /// The calling process's effective user.
 #[must_use]
 pub fn effective_user() -> u32 {

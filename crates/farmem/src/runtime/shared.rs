@@ -243,14 +243,9 @@ impl Tables {
         &self.shared.words64()[17]
     }
 
-    /// Processor the supervisor runs on, plus one; 0 while it sleeps.
-    pub(crate) fn awake(&self) -> &AtomicU32 {
-        &self.shared.words32()[48]
-    }
-
     /// The doorbell was rung since the supervisor last slept.
-    pub(crate) fn rung(&self) -> &AtomicU32 {
-        &self.shared.words32()[49]
+    pub(crate) fn rung(&self) -> &AtomicU64 {
+        &self.shared.words64()[24]
     }
 
     pub(crate) fn proc(&self, slot: usize) -> Proc<'_> {

@@ -190,11 +190,8 @@ impl<'a> Supervisor<'a> {
     pub fn run(mut self) -> Result<Outcome, RunError> {
         let mut ready = Vec::new();
         loop {
-            self.tables.awake().store(0, Ordering::Release);
             self.tables.rung().store(0, Ordering::Release);
             self.poll.wait(None, &mut ready)?;
-            let processor = u32::try_from(sys::process::processor()).unwrap_or(0);
-            self.tables.awake().store(processor + 1, Ordering::Release);
             self.drain_events();
             self.catch_up();
             for event in ready.clone() {
