@@ -376,7 +376,7 @@ impl State {
 impl Ends for Fastpass {
     fn begin(&mut self, net: &mut Net<'_>) {
         self.table = Timetable::new(net, self.config.slot);
-        self.table.look_from(net, self.arbiter, self.arbiter);
+        self.table.look_from(net, self.arbiter);
     }
 
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {

@@ -59,9 +59,10 @@ impl Timetable {
         }
     }
 
-    /// Finds the links that the arbiter shares with the hosts at its switch.
-    pub(super) fn look_from(&mut self, net: &Net<'_>, arbiter: u32, hosts: u32) {
-        let farthest = (0..hosts).max_by_key(|&host| net.way_count(arbiter, host));
+    /// Finds the links that the arbiter, which comes after all hosts, shares with those at its
+    /// switch.
+    pub(super) fn look_from(&mut self, net: &Net<'_>, arbiter: u32) {
+        let farthest = (0..arbiter).max_by_key(|&host| net.way_count(arbiter, host));
         let Some(host) = farthest else { return };
         let mut hops = Vec::new();
         for way in 0..net.way_count(arbiter, host) {
