@@ -50,38 +50,42 @@ impl Drop for Started {
 impl Programs<'_> {
     /// Runs it as often as it is to be repeated; without a profile there is no delay.
     pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
+        self.repeat(profile, name, |_seconds| Ok(()))
+    }
+
+    /// The same, each time beside a run without delay; answers also by how much it was slower each
+    /// time, as a share. A machine that gets slower from one minute to the next does so for both.
+    pub(super) fn compare(&self, profile: &Path, name: &str) -> Result<(Ran, Vec<f64>), Stopped> {
+        let beside = self.directory.join(format!("{name}-beside.parquet"));
+        let mut slower = Vec::new();
+        let ran = self.repeat(Some(profile), name, |seconds| {
+            let (without, _results) = self.once(None, &beside)?;
+            slower.push(seconds / without - 1.0);
+            Ok(())
+        })?;
+        let _kept = std::fs::remove_file(&beside);
+        Ok((ran, slower))
+    }
+
+    // `then` hears how long each run took, and may run something beside it.
+    fn repeat(
+        &self,
+        profile: Option<&Path>,
+        name: &str,
+        mut then: impl FnMut(f64) -> Result<(), Stopped>,
+    ) -> Result<Ran, Stopped> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
         let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
         for _ in 0..self.experiment.repetitions {
             let (seconds, results) = self.once(profile, &record)?;
+            then(seconds)?;
             times.push(seconds);
             fetch_count = results.faults.fetch_count;
             fetch_per_sec = fetch_count as f64 * 1e9 / results.elapsed_ns.max(1) as f64;
         }
         times.sort_by(f64::total_cmp);
         Ok(Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record })
-    }
-
-    /// Runs it as often as it is to be repeated, each time without delay first; answers also by how
-    /// much it was slower each time, as a share. A machine that gets slower from one minute to the
-    /// next does so for both.
-    pub(super) fn compare(&self, profile: &Path, name: &str) -> Result<(Ran, Vec<f64>), Stopped> {
-        let [beside, record] = [format!("{name}-beside.parquet"), format!("{name}.parquet")]
-            .map(|name| self.directory.join(name));
-        let (mut times, mut slower) = (Vec::new(), Vec::new());
-        let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
-        for _ in 0..self.experiment.repetitions {
-            let (without, _results) = self.once(None, &beside)?;
-            let (seconds, results) = self.once(Some(profile), &record)?;
-            slower.push(seconds / without - 1.0);
-            times.push(seconds);
-            fetch_count = results.faults.fetch_count;
-            fetch_per_sec = fetch_count as f64 * 1e9 / results.elapsed_ns.max(1) as f64;
-        }
-        let _kept = std::fs::remove_file(&beside);
-        times.sort_by(f64::total_cmp);
-        Ok((Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record }, slower))
     }
 
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, RunResults), Stopped> {
