@@ -8,7 +8,8 @@
 //!
 //! A cluster of N nodes is N compute, N memory and N disk blades, each a host. Pages and sectors
 //! are spread evenly over the blades of their kind. Nodes take records in turn, and every node of
-//! every cluster is somewhere else in its record, so that none moves in step with another.
+//! every cluster is somewhere else in its record, so that none moves in step with another. In place
+//! of records there may be a list of what the blades of one cluster moved.
 //!
 //! Left out: evicted pages that were written to, which records of faults do not have.
 
@@ -23,7 +24,8 @@ use workload::Draw;
 
 use super::SimError;
 use super::blocks;
-use super::fitted::{self, Pair};
+use super::fitted::{self, Drawing, Pair};
+use super::list;
 use super::setting::Settings;
 
 const PAGE_BYTES: u64 = 4096;
@@ -31,6 +33,8 @@ const PAGE_BYTES: u64 = 4096;
 const ROWS_MAX: usize = 4_000_000;
 /// Most nodes of a cluster.
 const NODES_MAX: u32 = 1000;
+/// Most times over that a pair draws its flows.
+const COPIES_MAX: u32 = 1000;
 
 /// Where data is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,19 +61,20 @@ pub(super) struct Transfer {
 /// # Errors
 /// If a record cannot be read, or clusters do not fit.
 pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+    let nodes = settings.number("nodes", 1, NODES_MAX)?;
     let replay = Replay {
-        records: records(settings)?,
-        nodes: settings.number("nodes", 1, NODES_MAX)?,
+        source: Source::read(settings, nodes)?,
+        nodes,
         batch: crate::setting::delay(settings.text("batch"))
             .map_err(|error| settings.wrong("batch", error))?,
         speed: speed(settings)?,
     };
-    let clusters = clusters(settings, fabric, replay.nodes)?;
+    let clusters = clusters(settings, fabric, nodes)?;
     let count = settings.number("flows", 1, u32::MAX)? as usize;
     let seed = settings.value("seed")?;
     let words = [("recorded", false), ("fitted", true)];
     let mut flows = match settings.choice("replay", &words)? {
-        true => fitted::flows(&replay.fit(), &clusters, count, seed),
+        true => drawing(settings, seed)?.flows(&replay.fit(), &clusters, count),
         false => replay.recorded(&clusters, seed),
     };
     flows.sort_by_key(|flow| (flow.start, flow.src, flow.dst));
@@ -81,23 +86,47 @@ pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, S
     Ok(flows)
 }
 
-/// Records, and how nodes take them.
+/// What a cluster moved.
+enum Source {
+    /// Records, which nodes take in turn; never none, and none is empty. In order of time.
+    Records(Vec<Vec<Transfer>>),
+    /// Flows between its blades, in order of time; never none.
+    Moves(Vec<Flow>),
+}
+
+impl Source {
+    fn read(settings: &Settings, nodes: u32) -> Result<Self, SimError> {
+        let file = settings.text("moves");
+        if file.is_empty() {
+            return Ok(Self::Records(records(settings)?));
+        }
+        if settings.is_given("faults") || settings.is_given("blocks") {
+            let message = "they take the place of records; give either moves, or faults and blocks";
+            return Err(settings.wrong("moves", message));
+        }
+        let mut flows = list::flows(Path::new(file), 3 * nodes)?;
+        flows.sort_by_key(|flow| flow.start);
+        Ok(Self::Moves(flows))
+    }
+}
+
+/// What a cluster moved, and how every cluster does the same.
 struct Replay {
-    records: Vec<Vec<Transfer>>,
+    source: Source,
     nodes: u32,
     batch: Duration,
     speed: f64,
 }
 
 impl Replay {
-    /// What every node of every cluster moved, each from somewhere else in its record on.
+    /// What every cluster moved, each of its parts from somewhere else in its record on.
     fn recorded(&self, clusters: &[Vec<u32>], seed: u64) -> Vec<Flow> {
         let mut draw = Draw::new(seed);
         let mut flows = Vec::new();
         for hosts in clusters {
-            for node in 0..self.nodes {
-                let shift = draw.below(self.length_ps(node));
-                flows.append(&mut self.of_node(hosts, node, shift));
+            for part in 0..self.part_count() {
+                let shift = draw.below(self.length_ps(part));
+                flows.append(&mut self.part(hosts, part, shift));
             }
         }
         flows
@@ -106,33 +135,57 @@ impl Replay {
     /// Distributions of what the pairs of blades of one cluster moved.
     fn fit(&self) -> Vec<Pair> {
         let blades: Vec<u32> = (0..3 * self.nodes).collect();
-        let of = |node| {
-            let length = faster(self.length_ps(node), self.speed).saturating_since(Instant::ZERO);
-            // No two nodes have a pair of blades in common.
-            fitted::pairs(&self.of_node(&blades, node, 0), length)
+        let of = |part| {
+            let length = faster(self.length_ps(part), self.speed).saturating_since(Instant::ZERO);
+            // No two parts have a pair of blades in common.
+            fitted::pairs(&self.part(&blades, part, 0), length)
         };
-        (0..self.nodes).flat_map(of).collect()
+        (0..self.part_count()).flat_map(of).collect()
     }
 
-    fn record(&self, node: u32) -> &[Transfer] {
-        &self.records[node as usize % self.records.len()]
+    /// Nodes have records of their own; a list has all of them.
+    fn part_count(&self) -> u32 {
+        match self.source {
+            Source::Records(_) => self.nodes,
+            Source::Moves(_) => 1,
+        }
     }
 
-    fn length_ps(&self, node: u32) -> u64 {
-        self.record(node).last().map_or(0, |last| last.at_ps) + 1
+    fn length_ps(&self, part: u32) -> u64 {
+        let last = match &self.source {
+            Source::Records(records) => of_node(records, part).last().map(|last| last.at_ps),
+            Source::Moves(flows) => flows.last().map(|last| last.start.as_ps()),
+        };
+        last.unwrap_or(0) + 1
     }
 
     /// In order of time.
-    fn of_node(&self, hosts: &[u32], node: u32, shift: u64) -> Vec<Flow> {
-        let blades = Blades { hosts, nodes: self.nodes, node };
-        let length = self.length_ps(node);
-        let at = |at_ps: u64| (at_ps + shift) % length;
-        let flow =
-            |transfer: &Transfer| blades.flow(transfer, faster(at(transfer.at_ps), self.speed));
-        let mut moved: Vec<Flow> = self.record(node).iter().map(flow).collect();
+    fn part(&self, hosts: &[u32], part: u32, shift: u64) -> Vec<Flow> {
+        let length = self.length_ps(part);
+        let start = |at_ps: u64| faster((at_ps + shift) % length, self.speed);
+        let mut moved: Vec<Flow> = match &self.source {
+            Source::Records(records) => {
+                let blades = Blades { hosts, nodes: self.nodes, node: part };
+                let flow = |transfer: &Transfer| blades.flow(transfer, start(transfer.at_ps));
+                of_node(records, part).iter().map(flow).collect()
+            }
+            Source::Moves(flows) => {
+                let placed = |flow: &Flow| Flow {
+                    start: start(flow.start.as_ps()),
+                    src: hosts[flow.src as usize],
+                    dst: hosts[flow.dst as usize],
+                    bytes: flow.bytes,
+                };
+                flows.iter().map(placed).collect()
+            }
+        };
         moved.sort_by_key(|flow| flow.start);
         together(moved, self.batch)
     }
+}
+
+fn of_node(records: &[Vec<Transfer>], node: u32) -> &[Transfer] {
+    &records[node as usize % records.len()]
 }
 
 /// One node of a cluster, and the hosts its blades are: compute, memory, disk.
@@ -189,7 +242,7 @@ fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
     let count = memory.len().max(disk.len());
     if count == 0 {
         let message = "blades need records of what programs did; add --faults FILE (of afar run \
-                       --record) or --blocks FILE (of trace: in afar serve)";
+                       --record), --blocks FILE (of trace: in afar serve) or --moves FILE (a list)";
         return Err(settings.wrong("traffic", message));
     }
     let mut records = vec![Vec::new(); count];
@@ -274,6 +327,14 @@ fn clusters(settings: &Settings, fabric: &Fabric, nodes: u32) -> Result<Vec<Vec<
         false => fit,
     };
     Ok(all.into_iter().take(wanted as usize).collect())
+}
+
+fn drawing(settings: &Settings, seed: u64) -> Result<Drawing, SimError> {
+    Ok(Drawing {
+        seed,
+        copies: settings.number("copies", 1, COPIES_MAX)?,
+        is_together: settings.choice("begin", &[("anywhere", false), ("together", true)])?,
+    })
 }
 
 fn speed(settings: &Settings) -> Result<f64, SimError> {

@@ -107,26 +107,42 @@ fn place(draw: &mut Draw, count: usize) -> usize {
     usize::try_from(draw.below(count as u64)).unwrap_or(0)
 }
 
-/// The first `count` flows of all clusters, each of whose blades are hosts.
-pub(super) fn flows(pairs: &[Pair], clusters: &[Vec<u32>], count: usize, seed: u64) -> Vec<Flow> {
-    let mut draw = Draw::new(seed);
-    let mut next = BinaryHeap::new();
-    for cluster in 0..clusters.len() {
-        for (index, pair) in pairs.iter().enumerate() {
-            next.push(Reverse((pair.rest(&mut draw), cluster, index)));
+/// How flows are drawn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drawing {
+    pub(super) seed: u64,
+    /// How many times over each pair draws its flows.
+    pub(super) copies: u32,
+    /// Every pair begins with one gap; otherwise somewhere within one.
+    pub(super) is_together: bool,
+}
+
+impl Drawing {
+    /// The first `count` flows of all clusters, each of whose blades are hosts.
+    pub(super) fn flows(self, pairs: &[Pair], clusters: &[Vec<u32>], count: usize) -> Vec<Flow> {
+        let mut draw = Draw::new(self.seed);
+        let mut next = BinaryHeap::new();
+        for cluster in 0..clusters.len() {
+            for (index, pair) in pairs.iter().enumerate() {
+                for _copy in 0..self.copies {
+                    let first =
+                        if self.is_together { pair.gap(&mut draw) } else { pair.rest(&mut draw) };
+                    next.push(Reverse((first, cluster, index)));
+                }
+            }
         }
+        let mut flows = Vec::new();
+        while flows.len() < count
+            && let Some(Reverse((at_ps, cluster, index))) = next.pop()
+        {
+            let (pair, hosts) = (&pairs[index], &clusters[cluster]);
+            let [src, dst] = [pair.src, pair.dst].map(|blade| hosts[blade as usize]);
+            let bytes = pair.bytes(&mut draw);
+            flows.push(Flow { start: Instant::from_ps(at_ps), src, dst, bytes });
+            next.push(Reverse((at_ps.saturating_add(pair.gap(&mut draw)), cluster, index)));
+        }
+        flows
     }
-    let mut flows = Vec::new();
-    while flows.len() < count
-        && let Some(Reverse((at_ps, cluster, index))) = next.pop()
-    {
-        let (pair, hosts) = (&pairs[index], &clusters[cluster]);
-        let [src, dst] = [pair.src, pair.dst].map(|blade| hosts[blade as usize]);
-        let bytes = pair.bytes(&mut draw);
-        flows.push(Flow { start: Instant::from_ps(at_ps), src, dst, bytes });
-        next.push(Reverse((at_ps.saturating_add(pair.gap(&mut draw)), cluster, index)));
-    }
-    flows
 }
 
 #[cfg(test)]
@@ -152,6 +168,21 @@ mod tests {
         (flows, Duration::from_us(20_000))
     }
 
+    fn drawing(seed: u64) -> Drawing {
+        Drawing { seed, copies: 1, is_together: false }
+    }
+
+    #[test]
+    fn copies_that_begin_together_are_as_many_and_begin_with_a_gap() {
+        let flow = |ns| Flow { start: Instant::from_ns(ns), src: 0, dst: 1, bytes: 5 };
+        let pairs = pairs(&[flow(30), flow(130)], Duration::from_ns(200));
+        assert_eq!(pairs[0].gaps_ps, [100_000; 2]);
+        let drawing = Drawing { seed: 1, copies: 3, is_together: true };
+        let drawn = drawing.flows(&pairs, &[vec![8, 9], vec![6, 7]], 12);
+        let at = |ns| drawn.iter().filter(|flow| flow.start == Instant::from_ns(ns)).count();
+        assert_eq!([at(100), at(200)], [6, 6], "three copies in each of two clusters");
+    }
+
     fn quantiles(mut values: Vec<u64>) -> [u64; 4] {
         values.sort_unstable();
         [0.25, 0.5, 0.9, 0.99].map(|share| {
@@ -171,7 +202,7 @@ mod tests {
         let pairs = pairs(&record, length);
         let clusters: Vec<Vec<u32>> =
             (0..5).map(|one| (one * 10..one * 10 + 4).collect()).collect();
-        let drawn = flows(&pairs, &clusters, 5 * 40_000, 7);
+        let drawn = drawing(7).flows(&pairs, &clusters, 5 * 40_000);
         assert!(drawn.windows(2).all(|two| two[0].start <= two[1].start));
         let lasted = drawn.last().expect("flows").start.as_ps() as f64;
         let rate = |flows: &[Flow], ps: f64| flows.len() as f64 / ps;
@@ -205,7 +236,7 @@ mod tests {
         let flow = Flow { start: Instant::from_ns(30), src: 0, dst: 1, bytes: 5 };
         let pairs = pairs(&[flow], Duration::from_ns(100));
         assert_eq!(pairs[0].gaps_ps, [100_000]);
-        let drawn = flows(&pairs, &[vec![8, 9]], 3, 1);
+        let drawn = drawing(1).flows(&pairs, &[vec![8, 9]], 3);
         let starts: Vec<u64> = drawn.iter().map(|flow| flow.start.as_ps()).collect();
         assert!(starts[0] < 100_000);
         assert_eq!([starts[1] - starts[0], starts[2] - starts[1]], [100_000; 2]);

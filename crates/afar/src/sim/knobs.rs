@@ -38,6 +38,7 @@ const POISSON: Option<(&str, &[&str])> = Some(("traffic", &["poisson"]));
 const FIXED: Option<(&str, &[&str])> =
     Some(("traffic", &["permutation", "incast", "all-to-all", "bursts"]));
 const BLADES: Option<(&str, &[&str])> = Some(("traffic", &["blades"]));
+const FITTED: Option<(&str, &[&str])> = Some(("replay", &["fitted"]));
 const INCAST: Option<(&str, &[&str])> = Some(("traffic", &["incast"]));
 
 const fn knob(
@@ -69,7 +70,7 @@ impl Knob {
     }
 }
 
-pub(crate) const KNOBS: [Knob; 33] = [
+pub(crate) const KNOBS: [Knob; 36] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -186,6 +187,15 @@ pub(crate) const KNOBS: [Knob; 33] = [
         GAO,
     )
     .of(BLADES),
+    knob(
+        "moves",
+        "FILE",
+        Words("none"),
+        "What the blades of one cluster move, in place of records: a list of flows as traffic \
+         takes one, from blade to blade, numbered compute, then memory, then disk",
+        OWN,
+    )
+    .of(BLADES),
     knob("nodes", "NUMBER", Value("5"), "Nodes of a cluster, each with three blades", GAO)
         .of(BLADES),
     knob("clusters", "NUMBER", Words("as many as fit"), "How many clusters", GAO).of(BLADES),
@@ -207,6 +217,24 @@ pub(crate) const KNOBS: [Knob; 33] = [
         GAO,
     )
     .of(BLADES),
+    knob(
+        "begin",
+        "WHERE",
+        Value("anywhere"),
+        "Where fitted flows begin: anywhere (as somebody finds them who comes at any time) or \
+         together (every pair with a gap from its distribution, mostly in a burst, as the \
+         simulator of Gao et al. does)",
+        OWN,
+    )
+    .of(FITTED),
+    knob(
+        "copies",
+        "NUMBER",
+        Value("1"),
+        "How many times over each pair draws its flows (3 in the simulator of Gao et al.)",
+        OWN,
+    )
+    .of(FITTED),
     knob(
         "batch",
         "TIME",

@@ -21,7 +21,7 @@ fn delays_and_traffic_come_to_agree() {
     let output = closed(&file("loop.toml", EXPERIMENT), "loop");
     let said = text(&output.stderr);
     if said.contains("exit status: 3") {
-        skip(&said);
+        crate::skip("sim::loops", &said);
         return;
     }
     assert!(output.status.success(), "{said}");
@@ -47,7 +47,7 @@ fn figure_8_of_gao_et_al() {
     let output = command.output().expect("the afar binary was built with this test");
     let said = text(&output.stderr);
     if said.contains("exit status: 3") {
-        skip(&said);
+        crate::skip("sim::loops", &said);
         return;
     }
     assert!(output.status.success(), "{said}");
@@ -89,15 +89,4 @@ fn what_is_no_experiment_is_refused() {
     refused("often.toml", &with("repetitions = 1", "repetitions = 0"), "often.toml:4:15: \"0\"");
     refused("load.toml", &with("flows = 5000", "load = \"50%\""), "load: it says nothing with");
     refused("none.toml", "[network]\n", "missing field `program`");
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(why: &str) {
-    let line = format!("SKIPPED sim::loops: {}", why.trim());
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        use std::io::Write;
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-    }
 }

@@ -57,6 +57,17 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("it was written")
 }
 
+#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
+fn skip(test: &str, why: &str) {
+    let line = format!("SKIPPED {test}: {}", why.trim());
+    println!("{line}");
+    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
+        use std::io::Write;
+        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
+    }
+}
+
 const SMALL: [&str; 6] = ["--topology", "single-switch", "--hosts", "4", "--flows", "50"];
 
 #[test]
