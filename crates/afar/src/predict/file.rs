@@ -4,13 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use farmem::PageIndex;
-use farmem::reuse::{Touch, TouchKind, Touches};
+use farmem::reuse::{Part, Touch, TouchKind, Touches};
 use records::{Fault, FaultKind, FaultReader, FaultWriter, RecordError};
 
 use super::PredictError;
 use super::profile::{Facts, Profile};
 
-const SCHEMA: &str = "afar.reuse/2";
+const SCHEMA: &str = "afar.reuse/3";
 
 /// The file.
 ///
@@ -43,13 +43,35 @@ pub(super) fn read(path: &Path) -> Result<Profile, PredictError> {
             events.push(touch(&row).ok_or_else(other)?);
         }
     }
+    let earlier: Vec<Part> =
+        facts.earlier.iter().map(|&(end, rate, scale)| Part { end, rate, scale }).collect();
+    let mut from = 0;
+    for part in &earlier {
+        if part.end < from || part.end > events.len() || !is_share(part.rate) || part.scale < 1.0 {
+            return Err(other());
+        }
+        from = part.end;
+    }
+    if !is_share(facts.sampled_share) {
+        return Err(other());
+    }
     let touches = Touches {
         rate: facts.sampled_share,
+        seed: facts.sample_seed,
+        earlier: facts
+            .earlier
+            .iter()
+            .map(|&(end, rate, scale)| Part { end, rate, scale })
+            .collect(),
         blind_share: facts.blind_share,
         soft_count: facts.soft_count,
         events,
     };
     Ok(Profile { facts, touches })
+}
+
+fn is_share(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1.0
 }
 
 fn row(touch: &Touch) -> Fault {

@@ -42,8 +42,12 @@ pub(super) struct Facts {
     pub(super) managed_peak_bytes: u64,
     /// Pages that were touched for the first time, sampled or not.
     pub(super) first_touch_count: u64,
-    /// The share of pages that was sampled.
+    /// The share of pages that was sampled, at the end.
     pub(super) sampled_share: f64,
+    /// What decided which.
+    pub(super) sample_seed: u64,
+    /// Before, more were: up to an event, a share of pages, of which each stood for so many.
+    pub(super) earlier: Vec<(usize, f64, f64)>,
     /// Less local memory than this share is not seen whole.
     pub(super) blind_share: f64,
     /// Faults that watching cost.
@@ -139,6 +143,8 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         managed_peak_bytes: results.managed_peak_bytes,
         first_touch_count: results.faults.first_touch_count,
         sampled_share: touches.rate,
+        sample_seed: touches.seed,
+        earlier: touches.earlier.iter().map(|part| (part.end, part.rate, part.scale)).collect(),
         blind_share: touches.blind_share,
         soft_count: touches.soft_count,
         floor_ns: calibration.floor_ns,

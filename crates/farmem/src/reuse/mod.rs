@@ -14,6 +14,7 @@
 mod curve;
 mod irm;
 mod mini;
+mod pattern;
 mod recency;
 mod replay;
 mod sample;
@@ -26,7 +27,7 @@ pub use mini::{Mini, MiniConfig};
 pub use recency::Recency;
 pub use replay::{Memory, Replayed, replay};
 pub use shards::{Shards, ShardsConfig};
-pub use touches::{Due, Sampler, SamplerConfig, Touch, TouchKind, Touches};
+pub use touches::{Due, Part, Sampler, SamplerConfig, Touch, TouchKind, Touches};
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

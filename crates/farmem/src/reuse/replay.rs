@@ -5,12 +5,15 @@
 //! it tells dirty pages from clean ones, but with the sample's share of the frames (Waldspurger et
 //! al., USENIX ATC'17): what is true of all pages is true of the sample. The share is that of the
 //! first touches that were sampled, which is known exactly, and not the share that was meant to be:
-//! the correction of SHARDS, for pages in place of accesses.
+//! the correction of SHARDS, for pages in place of accesses. Where the sample was halved, so is the
+//! memory, and half of its pages leave it.
 
 use std::collections::BTreeMap;
 
 use measure::{Bytes, LocalSize, Pages};
 
+use super::pattern::{self, Pattern};
+use super::sample::Sample;
 use super::touches::{Touch, TouchKind, Touches};
 use super::{ByPage, mixed};
 use crate::page::PageIndex;
@@ -45,6 +48,8 @@ pub struct Replayed {
     pub fetches_deviation: f64,
     /// Fetches that waited one after another: all of them, unless threads fetch at the same time.
     pub in_turn: f64,
+    /// Fetches of a page whose neighbour in the sample was touched just before.
+    pub in_order: f64,
     /// Touches of pages on probation.
     pub softs: f64,
     /// Pages that became remote.
@@ -66,67 +71,49 @@ const SLICES: u64 = 200;
 /// Pages are dealt to so many groups to see how far the sample can be trusted.
 const GROUPS: usize = 16;
 
-/// A page is touched as soon as that can be seen if it is within so many times the number of
-/// touches that it stayed mapped for.
-const SOON: f64 = 1.2;
-
 /// Replays `touches`, whose first touches stand for `first_touches`, in `memory`.
 #[must_use]
 pub fn replay(touches: &Touches, first_touches: u64, memory: &Memory) -> Replayed {
-    let firsts = touches.events.iter().filter(|touch| touch.kind == TouchKind::First).count();
-    if firsts == 0 {
+    if !touches.events.iter().any(|touch| touch.kind == TouchKind::First) {
         return Replayed::default();
     }
-    let scale = (first_touches as f64 / firsts as f64).max(1.0);
     let end_ns = touches.events.last().map_or(0, |touch| touch.time_ns) + 1;
-    let mut machine = Machine::new(*memory, scale);
-    let mut slice = 0;
-    let hot = hot(touches);
-    for (touch, &hot) in touches.events.iter().zip(&hot) {
-        let own = u128::from(touch.time_ns) * u128::from(SLICES) / u128::from(end_ns);
-        if own != slice {
-            slice = own;
-            machine.end_slice();
+    let patterns = pattern::of(touches);
+    let mut machine = Machine::new(*memory);
+    let (mut slice, mut from) = (0, 0);
+    for part in touches.parts(first_touches) {
+        machine.enter(&touches.sample(part.rate), part.scale);
+        for (touch, pattern) in touches.events[from..part.end].iter().zip(&patterns[from..]) {
+            let own = u128::from(touch.time_ns) * u128::from(SLICES) / u128::from(end_ns);
+            if own != slice {
+                slice = own;
+                machine.end_slice();
+            }
+            machine.take(touch, *pattern);
         }
-        machine.take(touch, hot);
+        machine.end_part();
+        from = part.end;
     }
     machine.end_slice();
-    machine.finish()
-}
-
-/// Which touches begin a time in which their page is used again and again, until its next touch.
-///
-/// As long as a page is mapped its touches are not seen. If the next one comes as soon as it can be
-/// seen, there were others before.
-fn hot(touches: &Touches) -> Vec<bool> {
-    let mut hot = vec![false; touches.events.len()];
-    let mut last: BTreeMap<(usize, PageIndex), usize> = BTreeMap::new();
-    for (number, touch) in touches.events.iter().enumerate() {
-        let key = (touch.slot, touch.page);
-        if touch.kind == TouchKind::Freed {
-            last.remove(&key);
-        } else if let Some(before) = last.insert(key, number) {
-            let mapped = touches.blind_share * last.len() as f64;
-            hot[before] = ((number - before) as f64) <= mapped * SOON;
-        }
-    }
-    hot
+    machine.counts
 }
 
 /// All processes.
 struct Machine {
     memory: Memory,
+    // Pages for which each one stands.
     scale: f64,
     processes: BTreeMap<usize, Process>,
-    // Of the sample.
+    // Of all pages.
     counts: Replayed,
+    // Fetches in this part so far, of the sample.
     groups: [f64; GROUPS],
-    by_thread: BTreeMap<u32, u64>,
-    // In this slice so far.
-    firsts: u64,
+    // In this slice so far, of all pages.
+    by_thread: BTreeMap<u32, f64>,
+    firsts: f64,
     write_backs_before: f64,
+    // Of the sample.
     live: u64,
-    live_peak: u64,
 }
 
 /// One process: its sampled pages, numbered as they come.
@@ -154,22 +141,30 @@ struct Page {
 }
 
 impl Machine {
-    fn new(memory: Memory, scale: f64) -> Self {
+    fn new(memory: Memory) -> Self {
         Self {
             memory,
-            scale,
+            scale: 1.0,
             processes: BTreeMap::new(),
             counts: Replayed::default(),
             groups: [0.0; GROUPS],
             by_thread: BTreeMap::new(),
-            firsts: 0,
+            firsts: 0.0,
             write_backs_before: 0.0,
             live: 0,
-            live_peak: 0,
         }
     }
 
-    fn take(&mut self, touch: &Touch, hot: bool) {
+    /// From here on the sample is another: each of its pages stands for so many.
+    fn enter(&mut self, sample: &Sample, scale: f64) {
+        self.scale = scale;
+        for (&slot, process) in &mut self.processes {
+            self.live -= process.leave(|page| sample.has(slot, page));
+            process.resize(&self.memory, scale);
+        }
+    }
+
+    fn take(&mut self, touch: &Touch, pattern: Pattern) {
         let (memory, scale) = (&self.memory, self.scale);
         let process = self.processes.entry(touch.slot).or_insert_with(|| Process::new(memory));
         let number = process.number(touch.page);
@@ -188,72 +183,62 @@ impl Machine {
             (known.dirty, known.untracked, known.write_fetched) = (true, false, false);
             process.live += u64::from(!was);
             self.live += u64::from(!was);
-            self.live_peak = self.live_peak.max(self.live);
-            self.firsts += 1;
+            self.counts.pages_peak = self.counts.pages_peak.max(self.live as f64 * scale);
+            self.firsts += scale;
             process.residency.admit(page, Admission::FirstTouch);
             process.resize(memory, scale);
         } else {
-            self.counts.touches += 1.0;
+            self.counts.touches += scale;
             match process.residency.state(page) {
                 PageState::Absent => {
                     known.dirty = touch.write || known.untracked;
                     (known.untracked, known.write_fetched) = (false, touch.write);
-                    let group = known.group;
+                    self.groups[known.group] += 1.0;
                     process.residency.admit(page, Admission::Fetch);
-                    self.counts.fetches += 1.0;
-                    self.groups[group] += 1.0;
-                    *self.by_thread.entry(touch.tid).or_default() += 1;
+                    self.counts.fetches += scale;
+                    self.counts.in_order += if pattern.in_order { scale } else { 0.0 };
+                    *self.by_thread.entry(touch.tid).or_default() += scale;
                 }
                 state => {
                     known.dirty |= touch.write;
                     if state == PageState::Probation {
-                        self.counts.softs += 1.0;
+                        self.counts.softs += scale;
                         process.residency.soft_fault(page);
                     }
                 }
             }
         }
-        process.pages[number as usize].hot = hot;
-        for group in process.restore(&mut self.counts) {
-            self.counts.touches += 1.0;
-            self.counts.fetches += 1.0;
+        process.pages[number as usize].hot = pattern.hot;
+        for group in process.restore(scale, &mut self.counts) {
+            self.counts.touches += scale;
+            self.counts.fetches += scale;
             self.groups[group] += 1.0;
-            *self.by_thread.entry(touch.tid).or_default() += 1;
+            *self.by_thread.entry(touch.tid).or_default() += scale;
         }
     }
 
     fn end_slice(&mut self) {
-        let all: u64 = self.by_thread.values().sum();
-        let most = self.by_thread.values().copied().max().unwrap_or(0);
+        let all: f64 = self.by_thread.values().sum();
+        let most = self.by_thread.values().copied().fold(0.0, f64::max);
         let at_once = f64::from(self.memory.processors.max(1));
-        self.counts.in_turn += (most as f64).max(all as f64 / at_once);
+        self.counts.in_turn += most.max(all / at_once);
         self.by_thread.clear();
         // Where new pages make room for themselves nobody waits for the link.
         let write_backs = self.counts.write_backs - self.write_backs_before;
-        let fetched = all as f64 / (all + self.firsts).max(1) as f64;
+        let fetched = all / (all + self.firsts).max(1.0);
         self.counts.contested += write_backs * fetched;
         self.write_backs_before = self.counts.write_backs;
-        self.firsts = 0;
+        self.firsts = 0.0;
     }
 
-    fn finish(self) -> Replayed {
-        let (counts, scale) = (self.counts, self.scale);
-        let mean = counts.fetches / GROUPS as f64;
-        let squares: f64 = self.groups.iter().map(|group| (group - mean).powi(2)).sum();
+    /// What is not known of one part is not known of the next either: deviations add up.
+    fn end_part(&mut self) {
+        let groups = std::mem::replace(&mut self.groups, [0.0; GROUPS]);
+        let mean = groups.iter().sum::<f64>() / GROUPS as f64;
+        let squares: f64 = groups.iter().map(|group| (group - mean).powi(2)).sum();
         // Of the whole sum; and a sample of everything is certain.
-        let variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - 1.0 / scale);
-        Replayed {
-            fetches: counts.fetches * scale,
-            fetches_deviation: variance.sqrt() * scale,
-            in_turn: counts.in_turn * scale,
-            softs: counts.softs * scale,
-            evictions: counts.evictions * scale,
-            batches: counts.batches * scale,
-            write_backs: counts.write_backs * scale,
-            contested: counts.contested * scale,
-            touches: counts.touches * scale,
-            pages_peak: self.live_peak as f64 * scale,
-        }
+        let variance = squares * GROUPS as f64 / (GROUPS - 1) as f64 * (1.0 - 1.0 / self.scale);
+        self.counts.fetches_deviation += variance.sqrt() * self.scale;
     }
 }
 
@@ -278,6 +263,22 @@ impl Process {
             self.pages.push(Page { group, ..Page::default() });
         }
         number
+    }
+
+    /// Only pages of a sample stay; answers how many have left.
+    fn leave(&mut self, stays: impl Fn(PageIndex) -> bool) -> u64 {
+        let gone = |(&page, &number): (&u64, &u32)| {
+            let stays = PageIndex::try_from(page).is_ok_and(&stays);
+            (self.pages[number as usize].live && !stays).then_some(number)
+        };
+        let mut gone: Vec<u32> = self.numbers.iter().filter_map(gone).collect();
+        gone.sort_unstable();
+        for &number in &gone {
+            self.residency.discard(PageIndex::new(number), Pages::new(1));
+            self.pages[number as usize].live = false;
+        }
+        self.live -= gone.len() as u64;
+        gone.len() as u64
     }
 
     /// The sample's share of the budget, which follows the memory in use.
@@ -305,7 +306,7 @@ impl Process {
     /// Makes room, as the engine does after a fault.
     ///
     /// What is used all the time comes back at once: answers the groups of those pages.
-    fn restore(&mut self, counts: &mut Replayed) -> Vec<usize> {
+    fn restore(&mut self, scale: f64, counts: &mut Replayed) -> Vec<usize> {
         let resident = self.residency.resident().get();
         let (mut victims, mut back) = (Vec::new(), Vec::new());
         let over = resident.saturating_sub(self.target);
@@ -313,11 +314,11 @@ impl Process {
             return back;
         }
         self.residency.evict_batch(&mut victims, Pages::new(over));
-        counts.batches += victims.len() as f64 / self.together as f64;
+        counts.batches += scale * victims.len() as f64 / self.together as f64;
         for victim in victims {
             let page = &mut self.pages[victim.page.get() as usize];
-            counts.evictions += 1.0;
-            counts.write_backs += f64::from(u8::from(page.dirty));
+            counts.evictions += scale;
+            counts.write_backs += scale * f64::from(u8::from(page.dirty));
             // Write-protected again, unless a write had fetched it.
             page.untracked = (page.dirty || page.untracked) && page.write_fetched;
             page.dirty = false;
@@ -334,7 +335,7 @@ impl Process {
         for page in probed {
             if self.pages[page.get() as usize].hot {
                 self.residency.soft_fault(page);
-                counts.softs += 1.0;
+                counts.softs += scale;
             }
         }
         back
@@ -352,6 +353,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::reuse::Part;
     use crate::trace::fault_count;
 
     const FRAMES: Memory = Memory {
@@ -390,14 +392,6 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_are_touched_as_soon_as_that_can_be_seen_are_used_all_the_time() {
-        let touches = one_hot();
-        for (number, hot) in hot(&touches).into_iter().enumerate().take(3000).skip(100) {
-            assert_eq!(hot, touches.events[number].page.get() == 0, "{number}");
-        }
-    }
-
-    #[test]
     fn what_is_used_all_the_time_is_noticed_on_probation() {
         let hot = one_hot();
         let cold = Touches { blind_share: 0.0, ..hot.clone() };
@@ -431,6 +425,25 @@ mod tests {
         let found = replay(&sample, 400, &memory(PolicyKind::Fifo, 200));
         assert_eq!((found.fetches, found.pages_peak), (3600.0, 400.0));
         assert_eq!(replay(&sample, 400, &memory(PolicyKind::Fifo, 400)).fetches, 0.0);
+    }
+
+    /// The sample is halved at the end of the first half: what was seen before counts as it did.
+    #[test]
+    fn a_sample_that_was_halved_counts_for_the_same() {
+        let all = touches((0..10).flat_map(|_| 0..400));
+        let sample = all.sample(0.5);
+        let (before, after) = all.events.split_at(2000);
+        let kept = after.iter().filter(|touch| sample.has(touch.slot, touch.page));
+        let events: Vec<Touch> = before.iter().chain(kept).copied().collect();
+        let earlier = vec![Part { end: 2000, rate: 1.0, scale: 1.0 }];
+        let halved = Touches { rate: 0.5, earlier, events, ..Touches::default() };
+        let at = |touches: &Touches| replay(touches, 400, &memory(PolicyKind::Fifo, 200));
+        let (wanted, found) = (at(&all), at(&halved));
+        assert_eq!((wanted.fetches, wanted.fetches_deviation), (3600.0, 0.0));
+        assert!((found.fetches / wanted.fetches - 1.0).abs() < 0.02, "{found:?}");
+        assert!((found.evictions / wanted.evictions - 1.0).abs() < 0.05, "{found:?}");
+        assert!((found.in_order / found.fetches - 1.0).abs() < 0.05, "{found:?}");
+        assert_eq!(found.pages_peak, wanted.pages_peak);
     }
 
     /// Pages are dirty from birth; then only those that were written to.

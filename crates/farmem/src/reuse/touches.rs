@@ -10,9 +10,11 @@
 //! front of the one that is modelled, and what is read off the touches holds for memories larger
 //! than it.
 //!
-//! Three things are bounded. There are at most so many pages in the sample and touches in memory:
-//! beyond that half of the pages are forgotten with all they did. Touches are seen at a limited
-//! rate: beyond it the window grows, and half of the pages go, too, as long as many are left.
+//! Three things are bounded. There are at most so many pages in the sample: beyond that half of them
+//! are watched no longer, and what they did until then is a part of its own, in which each page of
+//! the sample stands for fewer others. Touches are seen at a limited rate: beyond it the window
+//! grows, and half of the pages go, too, as long as many are left. There are at most so many touches
+//! in memory: beyond that half of the pages are forgotten with all they did.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -70,8 +72,12 @@ pub struct Touch {
 /// What was seen of a sample, in order of time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Touches {
-    /// The share of pages in the sample.
+    /// The share of pages in the sample, at the end.
     pub rate: f64,
+    /// What decides which pages those are.
+    pub seed: u64,
+    /// What was seen while there were more pages in the sample, in order.
+    pub earlier: Vec<Part>,
     /// Pages that are mapped at a time, on average, as a share of the pages in use: with less local
     /// memory than that, less is seen than would be fetched.
     pub blind_share: f64,
@@ -79,6 +85,18 @@ pub struct Touches {
     pub soft_count: u64,
     /// What happened.
     pub events: Vec<Touch>,
+}
+
+/// Events during which the sample was the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// Its events come before the one of this number, and after those of the part before.
+    pub end: usize,
+    /// The share of pages in the sample.
+    pub rate: f64,
+    /// Pages for which each of those stands: by the share of first touches that was in the sample,
+    /// which is known exactly, and not by the share that was meant to be.
+    pub scale: f64,
 }
 
 /// A page that is to be watched from now on, and the number of its last touch.
@@ -100,6 +118,10 @@ pub struct Sampler {
     live: BTreeMap<(usize, PageIndex), usize>,
     window: VecDeque<Due>,
     events: Vec<Touch>,
+    earlier: Vec<Part>,
+    // First touches, and those of pages in the sample.
+    first_count: u64,
+    sampled_first_count: u64,
     soft_count: u64,
     // Pages that may be watched again now, and when that was reckoned.
     allowance: f64,
@@ -144,6 +166,9 @@ impl Sampler {
             live: BTreeMap::new(),
             window: VecDeque::new(),
             events: Vec::new(),
+            earlier: Vec::new(),
+            first_count: 0,
+            sampled_first_count: 0,
             soft_count: 0,
             allowance: 0.0,
             reckoned_ns: 0,
@@ -156,11 +181,13 @@ impl Sampler {
 
     /// A page was touched, for the first time or while it was watched.
     pub fn touched(&mut self, touch: Touch) {
-        let again = touch.kind == TouchKind::Again;
+        let [first, again] = [TouchKind::First, TouchKind::Again].map(|kind| touch.kind == kind);
         self.soft_count += u64::from(again);
-        if !self.samples(touch.slot, touch.page) {
+        self.first_count += u64::from(first);
+        if !self.sample.has(touch.slot, touch.page) {
             return;
         }
+        self.sampled_first_count += u64::from(first);
         if again {
             self.seen_count += 1;
             self.window_shares += self.window.len() as f64 / self.live.len().max(1) as f64;
@@ -169,7 +196,9 @@ impl Sampler {
         self.events.push(touch);
         self.live.insert((touch.slot, touch.page), number);
         self.window.push_back(Due { slot: touch.slot, page: touch.page, touch: number });
-        if self.live.len() > self.config.pages_max || number >= self.config.touches_max {
+        if number >= self.config.touches_max {
+            self.forget();
+        } else if self.live.len() > self.config.pages_max {
             self.halve();
         }
     }
@@ -233,19 +262,18 @@ impl Sampler {
     /// What was seen.
     #[must_use]
     pub fn finish(self) -> Touches {
+        let blind_share = match self.seen_count {
+            0 => self.wanted() as f64 / self.live.len().max(1) as f64,
+            count => self.window_shares / count as f64,
+        };
         Touches {
             rate: self.sample.rate(),
-            blind_share: match self.seen_count {
-                0 => self.wanted() as f64 / self.live.len().max(1) as f64,
-                count => self.window_shares / count as f64,
-            },
+            seed: self.config.seed,
+            earlier: self.earlier,
+            blind_share,
             soft_count: self.soft_count,
             events: self.events,
         }
-    }
-
-    fn samples(&self, slot: usize, page: PageIndex) -> bool {
-        self.sample.hash(key(slot, page)).is_some()
     }
 
     /// Of a small sample no more than are mapped anyway: else too much of it would be.
@@ -257,11 +285,25 @@ impl Sampler {
         (self.live.len() / self.config.window).max(1)
     }
 
-    /// Forgets half of the pages and whatever they did.
+    /// Watches half of the pages no longer.
     fn halve(&mut self) {
+        self.earlier.push(Part {
+            end: self.events.len(),
+            rate: self.sample.rate(),
+            scale: scale(self.first_count, self.sampled_first_count),
+        });
+        self.sample.halve();
+        let sample = self.sample;
+        self.live.retain(|&(slot, page), _touch| sample.has(slot, page));
+        self.window.retain(|due| sample.has(due.slot, due.page));
+        self.sampled_first_count = sample.first_count(&self.events);
+    }
+
+    /// Forgets half of the pages and whatever they did, and what was seen of more pages.
+    fn forget(&mut self) {
         self.sample.halve();
         let (sample, events) = (self.sample, &self.events);
-        let kept = |at: usize| sample.hash(key(events[at].slot, events[at].page)).is_some();
+        let kept = |at: usize| sample.has(events[at].slot, events[at].page);
         // What the number of a touch that stays becomes.
         let mut number = 0;
         let numbers: Vec<usize> = (0..events.len())
@@ -275,8 +317,43 @@ impl Sampler {
         self.window.retain(|due| kept(due.touch));
         self.live.values_mut().for_each(|touch| *touch = numbers[*touch]);
         self.window.iter_mut().for_each(|due| due.touch = numbers[due.touch]);
-        self.events.retain(|touch| sample.hash(key(touch.slot, touch.page)).is_some());
+        self.events.retain(|touch| sample.has(touch.slot, touch.page));
+        self.earlier.clear();
+        self.sampled_first_count = sample.first_count(&self.events);
     }
+}
+
+impl Touches {
+    /// All parts, of which `first_touches` pages were touched for the first time. The last one has
+    /// all events that are left.
+    pub(super) fn parts(&self, first_touches: u64) -> Vec<Part> {
+        let sampled = self.sample(self.rate).first_count(&self.events);
+        let scale = scale(first_touches, sampled);
+        let last = Part { end: self.events.len(), rate: self.rate, scale };
+        self.earlier.iter().copied().chain([last]).collect()
+    }
+
+    /// The sample of a part.
+    pub(super) fn sample(&self, rate: f64) -> Sample {
+        Sample::new(rate, self.seed)
+    }
+}
+
+impl Sample {
+    /// Whether a page of a process is in it.
+    pub(super) fn has(&self, slot: usize, page: PageIndex) -> bool {
+        self.hash(key(slot, page)).is_some()
+    }
+
+    fn first_count(&self, events: &[Touch]) -> u64 {
+        let is_first = |touch: &&Touch| touch.kind == TouchKind::First;
+        let firsts = events.iter().filter(is_first);
+        firsts.filter(|touch| self.has(touch.slot, touch.page)).count() as u64
+    }
+}
+
+fn scale(all: u64, sampled: u64) -> f64 {
+    (all as f64 / sampled.max(1) as f64).max(1.0)
 }
 
 /// The number that names a page of any process.
@@ -352,15 +429,39 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_is_too_large_is_halved_with_its_past() {
+    fn a_sample_that_is_too_large_is_halved_and_keeps_its_past() {
         let mut sampler = Sampler::new(CONFIG);
         cycle(&mut sampler, 400, 3);
         let touches = sampler.finish();
         assert!(touches.rate < 0.3, "{}", touches.rate);
-        let firsts = touches.events.iter().filter(|touch| touch.kind == TouchKind::First).count();
-        assert!(firsts <= 100 && firsts as f64 / touches.rate > 200.0, "{firsts}");
+        let parts = touches.parts(400);
+        assert_eq!((parts[0].end, parts[0].rate, parts[0].scale), (101, 1.0, 1.0));
+        let mut from = 0;
+        for part in &parts {
+            let sample = touches.sample(part.rate);
+            let events = &touches.events[from..part.end];
+            assert!(events.iter().all(|touch| sample.has(touch.slot, touch.page)), "{part:?}");
+            assert!((part.scale * part.rate - 1.0).abs() < 0.3, "{part:?}");
+            from = part.end;
+        }
         // Every page that stayed has all of its touches.
-        assert_eq!(touches.events.len(), firsts * 3);
+        let sample = touches.sample(touches.rate);
+        let stayed = touches.events.iter().filter(|touch| sample.has(touch.slot, touch.page));
+        assert_eq!(stayed.count() as u64, sample.first_count(&touches.events) * 3);
+    }
+
+    #[test]
+    fn too_many_touches_are_forgotten_with_their_pages() {
+        let mut sampler = Sampler::new(SamplerConfig { touches_max: 500, ..CONFIG });
+        cycle(&mut sampler, 90, 9);
+        let touches = sampler.finish();
+        assert!(touches.events.len() <= 500 && touches.rate < 1.0, "{}", touches.rate);
+        let parts = touches.parts(90);
+        assert_eq!(parts.len(), 1);
+        assert!((parts[0].scale * touches.rate - 1.0).abs() < 0.3, "{parts:?}");
+        let sample = touches.sample(touches.rate);
+        assert!(touches.events.iter().all(|touch| sample.has(touch.slot, touch.page)));
+        assert_eq!(touches.events.len() as u64, sample.first_count(&touches.events) * 9);
     }
 
     #[test]
