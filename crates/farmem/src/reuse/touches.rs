@@ -10,11 +10,11 @@
 //! front of the one that is modelled, and what is read off the touches holds for memories larger
 //! than it.
 //!
-//! Three things are bounded. There are at most so many pages in the sample: beyond that half of them
-//! are watched no longer, and what they did until then is a part of its own, in which each page of
-//! the sample stands for fewer others. Touches are seen at a limited rate: beyond it the window
-//! grows, and half of the pages go, too, as long as many are left. There are at most so many touches
-//! in memory: beyond that half of the pages are forgotten with all they did.
+//! Three things are bounded. There are at most so many pages in the sample: beyond that half of
+//! them are watched no longer, and what they did until then is a part of its own, in which each
+//! page of the sample stands for fewer others. Touches are seen at a limited rate: beyond it the
+//! window grows, and half of the pages go, too, as long as many are left. There are at most so many
+//! touches in memory: beyond that half of the pages are forgotten with all they did.
 
 use std::collections::{BTreeMap, VecDeque};
 
