@@ -161,6 +161,10 @@ pub(crate) struct ProbeFlags {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "whole")]
     pub(crate) between: u64,
 
+    /// Read those words one after another
+    #[arg(long, requires = "between")]
+    pub(crate) in_order: bool,
+
     /// Time the first touch of each page, which writes, and nothing else
     #[arg(long, conflicts_with_all = ["touches", "tiers"])]
     pub(crate) first: bool,

@@ -111,14 +111,14 @@ fn measure_whole(flags: &ProbeFlags, groups: &[Vec<Page>]) -> Vec<Probed> {
     let touches = usize::try_from(flags.touches).expect("an address space holds the samples");
     let mut samples = vec![vec![1_u64; touches]; groups.len()];
     let timer = Timer::start();
-    touch_whole(groups, flags.between, &mut samples);
+    touch_whole(groups, others(flags), &mut samples);
     samples.into_iter().map(|samples| timer.probed(flags, samples)).collect()
 }
 
 const WORDS_PER_PAGE: usize = 512;
 const WORDS_PER_LINE: usize = 8;
-/// Words of other memory: 2 to this power is what a draw chooses from.
-const OTHERS: u64 = 1 << 20;
+/// Words of other memory: 2 to this power.
+const OTHERS_LOG2: u32 = 20;
 /// Neighbours of which all or none are written to.
 const BLOCK: usize = 16;
 
@@ -199,19 +199,48 @@ fn touch(pages: &[Page], write: bool, samples: &mut [u64]) {
     }
 }
 
+/// Memory that is read between two touches.
+struct Others {
+    words: Vec<u64>,
+    between: u64,
+    in_order: bool,
+    // The last draw.
+    state: u64,
+    // What is read next, in order.
+    next: usize,
+}
+
+fn others(flags: &ProbeFlags) -> Others {
+    let (between, in_order) = (flags.between, flags.in_order);
+    let count = if between > 0 { 1 << OTHERS_LOG2 } else { 0 };
+    Others { words: (0..count).collect(), between, in_order, state: 1, next: 0 }
+}
+
+impl Others {
+    /// Reads as much as lies between two touches.
+    fn read(&mut self) {
+        for _ in 0..self.between {
+            let at = if self.in_order {
+                self.next = (self.next + 1) % (1 << OTHERS_LOG2);
+                self.next
+            } else {
+                // Knuth's MMIX: each address is there before the one before it has been read.
+                let draw = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                self.state = draw;
+                (draw >> (u64::BITS - OTHERS_LOG2)) as usize
+            };
+            black_box(self.words[at]);
+        }
+    }
+}
+
 /// Reads pages of all groups in turn, writes to every other block of them, and stores how many
-/// ticks each page took, with `between` reads of other memory before.
-fn touch_whole(groups: &[Vec<Page>], between: u64, samples: &mut [Vec<u64>]) {
-    let others: Vec<u64> = (0..if between > 0 { OTHERS } else { 0 }).collect();
-    let mut state = 1_u64;
+/// ticks each page took, with what is read of other memory before.
+fn touch_whole(groups: &[Vec<Page>], mut others: Others, samples: &mut [Vec<u64>]) {
     let mut before = cycles();
     for touch in 0..samples.first().map_or(0, Vec::len) {
         for (group, samples) in groups.iter().zip(&mut *samples) {
-            for _ in 0..between {
-                // Knuth's MMIX: each address is there before the one before it has been read.
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                black_box(others[(state >> 44) as usize]);
-            }
+            others.read();
             let number = touch % group.len();
             let words = &group[number].0;
             if number / BLOCK % 2 == 1 {
@@ -243,9 +272,9 @@ mod tests {
 
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
         let first = false;
-        let (write, whole) = (false, false);
+        let (write, whole, in_order) = (false, false, false);
         let (tiers, output) = (Vec::new(), None);
-        ProbeFlags { pages, touches, write, whole, between: 0, first, raw, tiers, output }
+        ProbeFlags { pages, touches, write, whole, between: 0, in_order, first, raw, tiers, output }
     }
 
     fn run(flags: &ProbeFlags) -> Probed {
@@ -274,13 +303,15 @@ mod tests {
 
     #[test]
     fn whole_pages_are_read_and_every_other_block_written() {
-        let flags = ProbeFlags { whole: true, between: 7, ..flags(40, 40, false) };
-        let groups = [pages(&flags), pages(&flags)];
-        let probed = measure_whole(&flags, &groups);
-        assert_eq!((probed.len(), probed[1].touch_count), (2, 40));
-        let first = |page: usize| groups[1][page].0[0].load(Ordering::Relaxed);
-        assert_eq!((first(3), first(15), first(32)), (3, 15, 32));
-        assert!(first(16) > 40 && first(31) > 40, "stamps of the counter");
+        for in_order in [false, true] {
+            let flags = ProbeFlags { whole: true, between: 7, in_order, ..flags(40, 40, false) };
+            let groups = [pages(&flags), pages(&flags)];
+            let probed = measure_whole(&flags, &groups);
+            assert_eq!((probed.len(), probed[1].touch_count), (2, 40));
+            let first = |page: usize| groups[1][page].0[0].load(Ordering::Relaxed);
+            assert_eq!((first(3), first(15), first(32)), (3, 15, 32));
+            assert!(first(16) > 40 && first(31) > 40, "stamps of the counter");
+        }
     }
 
     #[test]

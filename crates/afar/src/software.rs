@@ -8,8 +8,10 @@
 //! A calibrated delay ends when the page can be touched. That is not all: what handles a fault has
 //! been driven out of the caches by what the program did before, and drives that out in turn, so
 //! that a fetch costs more the longer the program computed since the last one; and evictions
-//! interrupt the program and take its TLB, once for all pages that leave together. So it is
-//! measured with more and less work in between, and with more and fewer pages that leave together.
+//! interrupt the program and take its TLB, once for all pages that leave together. A program that
+//! reads its memory in order has the lines it comes to prefetched, and loses less than one that
+//! jumps about. So it is measured with more and less work in between, in order and not, and with
+//! more and fewer pages that leave together.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -26,6 +28,8 @@ use crate::calibrate::{CalibrationError, ask, engine, far, tier_name};
 pub(crate) struct Software {
     /// Of each fetch, by the time that the program computes between two: in ascending order.
     pub(crate) fetch_ns: Vec<(u64, u64)>,
+    /// The same, of a program that reads its memory in order.
+    pub(crate) fetch_in_order_ns: Vec<(u64, u64)>,
     /// Of each batch of pages that are evicted together.
     pub(crate) batch_ns: u64,
     /// Of each touch that is seen of a page which is watched.
@@ -38,21 +42,29 @@ struct Case {
     pages: Pages,
     local: Pages,
     between: u64,
+    in_order: bool,
     touches: u64,
 }
 
-/// Few pages are evicted together; then many, with more and more work in between. Some 100 ms each.
-const CASES: [Case; 4] = [
-    Case { pages: Pages::new(2048), local: Pages::new(512), between: 2000, touches: 8192 },
-    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 0, touches: 12_288 },
-    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 2000, touches: 10_240 },
-    Case { pages: Pages::new(8192), local: Pages::new(6144), between: 40_000, touches: 1280 },
+/// Few pages are evicted together; then many, with more and more work in between, and with as much
+/// as that in order. Some 100 ms each.
+const CASES: [Case; 6] = [
+    Case { touches: 8192, ..case(2048, 512, 2000) },
+    Case { touches: 12_288, ..case(8192, 6144, 0) },
+    Case { touches: 10_240, ..case(8192, 6144, 2000) },
+    Case { touches: 1280, ..case(8192, 6144, 40_000) },
+    Case { touches: 10_240, in_order: true, ..case(8192, 6144, 8000) },
+    Case { touches: 1280, in_order: true, ..case(8192, 6144, 160_000) },
 ];
 /// All local, and long enough for some thousand touches to be seen.
-const WATCHED: Case =
-    Case { pages: Pages::new(16_384), local: Pages::new(0), between: 2000, touches: 49_152 };
+const WATCHED: Case = Case { touches: 49_152, ..case(16_384, 0, 2000) };
 /// Each case is measured so often, and the median counts.
 const ROUNDS: usize = 5;
+
+const fn case(pages: u64, local: u64, between: u64) -> Case {
+    let (pages, local) = (Pages::new(pages), Pages::new(local));
+    Case { pages, local, between, in_order: false, touches: 0 }
+}
 
 impl Software {
     /// Measures it for a delay for which `calibration` was made, and tells `progress` before each
@@ -81,9 +93,14 @@ impl Software {
             let (beyond_ns, near_ns) = measured[measured.len() / 2];
             (near_ns, beyond_ns)
         };
-        let [few, at_once, some, much] = measured.map(median);
+        let [few, at_once, some, much, some_in_order, much_in_order] = measured.map(median);
         let together = |case: usize| evicted(trap, CASES[case].local);
-        let software = Self::between((together(0), few.1), together(2), [at_once, some, much]);
+        let software = Self::between(
+            (together(0), few.1),
+            together(2),
+            [at_once, some, much],
+            [at_once, some_in_order, much_in_order],
+        );
         let mut touch_ns = Vec::new();
         for _round in 0..ROUNDS {
             next();
@@ -95,7 +112,12 @@ impl Software {
 
     /// What agrees with `few`, pages that were evicted together and the nanoseconds of a fetch, and
     /// with the work between fetches and their nanoseconds when `many` were evicted together.
-    fn between(few: (u64, u64), many: u64, fetches: [(u64, u64); 3]) -> Self {
+    fn between(
+        few: (u64, u64),
+        many: u64,
+        fetches: [(u64, u64); 3],
+        in_order: [(u64, u64); 3],
+    ) -> Self {
         // ns = fetch + batch / evicted, with the same work in between.
         let some_ns = fetches[1].1;
         let batch_ns = match few.1.checked_sub(some_ns) {
@@ -104,22 +126,34 @@ impl Software {
         };
         let batch_ns = batch_ns.min(some_ns * many);
         let own = |(work_ns, ns): (u64, u64)| (work_ns, ns.saturating_sub(batch_ns / many));
-        let mut fetch_ns = fetches.map(own).to_vec();
-        fetch_ns.sort_unstable();
-        Self { fetch_ns, batch_ns, touch_ns: 0 }
+        let sorted = |fetches: [(u64, u64); 3]| {
+            let mut fetches = fetches.map(own).to_vec();
+            fetches.sort_unstable();
+            fetches
+        };
+        let (fetch_ns, fetch_in_order_ns) = (sorted(fetches), sorted(in_order));
+        Self { fetch_ns, fetch_in_order_ns, batch_ns, touch_ns: 0 }
     }
 
-    /// What a fetch takes when the program computes for `work_ns` between two: by the logarithm of
-    /// that, and no less or more than was measured.
-    pub(crate) fn fetch_ns(&self, work_ns: f64) -> f64 {
-        let points = || self.fetch_ns.iter().map(|&(work, ns)| (work as f64, ns as f64));
-        let Some((_, first)) = points().next() else { return 0.0 };
-        let mut above = points().zip(points().skip(1)).filter(|(low, _)| work_ns > low.0);
-        above.next_back().map_or(first, |(low, high)| {
-            let part = (work_ns / low.0.max(1.0)).ln() / (high.0 / low.0.max(1.0)).ln();
-            low.1 + (high.1 - low.1) * part.clamp(0.0, 1.0)
-        })
+    /// What a fetch takes when the program computes for `work_ns` between two, and a share of
+    /// `in_order` of them comes to pages in order.
+    pub(crate) fn fetch_ns(&self, work_ns: f64, in_order: f64) -> f64 {
+        let in_order = in_order.clamp(0.0, 1.0);
+        at(&self.fetch_ns, work_ns) * (1.0 - in_order)
+            + at(&self.fetch_in_order_ns, work_ns) * in_order
     }
+}
+
+/// Nanoseconds after work of `work_ns`: by the logarithm of that, and no less or more than was
+/// measured.
+fn at(measured: &[(u64, u64)], work_ns: f64) -> f64 {
+    let points = || measured.iter().map(|&(work, ns)| (work as f64, ns as f64));
+    let Some((_, first)) = points().next() else { return 0.0 };
+    let mut above = points().zip(points().skip(1)).filter(|(low, _)| work_ns > low.0);
+    above.next_back().map_or(first, |(low, high)| {
+        let part = (work_ns / low.0.max(1.0)).ln() / (high.0 / low.0.max(1.0)).ln();
+        low.1 + (high.1 - low.1) * part.clamp(0.0, 1.0)
+    })
 }
 
 /// Pages that are evicted together from so many local ones.
@@ -170,7 +204,7 @@ impl Case {
 
     fn command(self, output: i32, tiers: usize) -> Vec<OsString> {
         let names: Vec<String> = (0..tiers).map(tier_name).collect();
-        let words = [
+        let mut words = vec![
             "/proc/self/exe".to_owned(),
             "probe".to_owned(),
             "--raw".to_owned(),
@@ -181,7 +215,10 @@ impl Case {
             format!("--tiers={}", names.join(",")),
             format!("--output=/proc/self/fd/{output}"),
         ];
-        words.map(OsString::from).to_vec()
+        if self.in_order {
+            words.push("--in-order".to_owned());
+        }
+        words.into_iter().map(OsString::from).collect()
     }
 }
 
@@ -205,21 +242,27 @@ mod tests {
     #[test]
     fn measurements_tell_the_fetch_from_the_batch() {
         let fetches = [(300, 1700), (8000, 2000), (100_000, 6000)];
-        let software = Software::between((32, 3000), 96, fetches);
+        let in_order = [(300, 1700), (9000, 1800), (90_000, 2500)];
+        let between = |few, many| Software::between(few, many, fetches, in_order);
+        let software = between((32, 3000), 96);
         assert_eq!(software.batch_ns, 48_000);
         assert_eq!(software.fetch_ns, [(300, 1200), (8000, 1500), (100_000, 5500)]);
+        assert_eq!(software.fetch_in_order_ns, [(300, 1200), (9000, 1300), (90_000, 2000)]);
         // Never more of it than there was, and none if there is no telling.
-        assert_eq!(Software::between((32, 20_000), 96, fetches).batch_ns, 2000 * 96);
-        assert_eq!(Software::between((32, 1900), 96, fetches).batch_ns, 0);
-        assert_eq!(Software::between((1, 9000), 1, fetches).batch_ns, 0);
+        assert_eq!(between((32, 20_000), 96).batch_ns, 2000 * 96);
+        assert_eq!(between((32, 1900), 96).batch_ns, 0);
+        assert_eq!(between((1, 9000), 1).batch_ns, 0);
     }
 
     #[test]
     fn a_fetch_costs_more_after_more_work() {
-        let software = Software::between((1, 0), 1, [(100, 1000), (10_000, 2000), (100_000, 6000)]);
-        let of = |work_ns| software.fetch_ns(work_ns);
+        let fetches = [(100, 1000), (10_000, 2000), (100_000, 6000)];
+        let in_order = [(100, 1000), (10_000, 1000), (100_000, 2000)];
+        let software = Software::between((1, 0), 1, fetches, in_order);
+        let of = |work_ns| software.fetch_ns(work_ns, 0.0);
         assert_eq!((of(0.0), of(100.0), of(1e4), of(1e5), of(1e9)), (1e3, 1e3, 2e3, 6e3, 6e3));
         assert!((of(1000.0) - 1500.0).abs() < 1e-6, "half-way by the logarithm");
+        assert_eq!((software.fetch_ns(1e5, 1.0), software.fetch_ns(1e5, 0.5)), (2e3, 4e3));
     }
 
     #[test]

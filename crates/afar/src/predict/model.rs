@@ -108,18 +108,38 @@ fn slowdown(
     facts: &Facts,
     replayed: &Replayed,
     link: LinkMode,
+    network: (Duration, Option<BitsPerSec>),
+) -> Estimate {
+    let if_alone = |alone| slowdown_of(facts, alone, replayed, link, network);
+    // The less watching has cost, the more of the time is the program's own.
+    let [longest, shortest] =
+        [1.0 - SOFTWARE_MARGIN, 1.0 + SOFTWARE_MARGIN].map(|times| facts.alone_if(times));
+    Estimate {
+        low: if_alone(longest).low,
+        value: if_alone(facts.alone()).value,
+        high: if_alone(shortest).high,
+    }
+}
+
+/// The same of a program that takes `alone` with all memory local.
+fn slowdown_of(
+    facts: &Facts,
+    alone: Duration,
+    replayed: &Replayed,
+    link: LinkMode,
     (rtt, bandwidth): (Duration, Option<BitsPerSec>),
 ) -> Estimate {
-    let unmapping_ns = replayed.softs * facts.soft_ns(replayed.fetches + replayed.softs)
+    let in_order = replayed.in_order / replayed.fetches.max(1.0);
+    let unmapping_ns = replayed.softs * facts.soft_ns(replayed.fetches + replayed.softs, in_order)
         + replayed.batches * facts.software.batch_ns as f64;
     if replayed.fetches <= 0.0 {
-        let slowdown = 1.0 + unmapping_ns / facts.alone().as_ns_f64().max(1.0);
+        let slowdown = 1.0 + unmapping_ns / alone.as_ns_f64().max(1.0);
         return Estimate { low: 1.0, value: slowdown, high: slowdown };
     }
     let fetches = replayed.fetches;
     let margin = (NINE_OF_TEN * replayed.fetches_deviation / fetches).min(1.0);
-    let work_ns = facts.alone().as_ns_f64() / replayed.in_turn.max(1.0);
-    let software_ns = facts.software.fetch_ns(work_ns) + unmapping_ns / fetches;
+    let work_ns = alone.as_ns_f64() / replayed.in_turn.max(1.0);
+    let software_ns = facts.software.fetch_ns(work_ns, in_order) + unmapping_ns / fetches;
     let bandwidth = bandwidth.unwrap_or(UNLIMITED);
     // Bytes that others wait for: with a link of its own each fetch waits for itself alone, and
     // what is written back is in the way only where it shares the link.
@@ -134,7 +154,7 @@ fn slowdown(
     }
     let at = |threads: u32| {
         let demand = Demand {
-            alone: facts.alone(),
+            alone,
             batches: Estimate::within(fetches, margin),
             pages: Estimate::within(pages, margin),
             software_ps: Estimate::within(software_ns * 1e3, SOFTWARE_MARGIN),

@@ -66,19 +66,26 @@ const DELAY: Duration = Duration::from_us(5);
 impl Facts {
     /// How long the program takes when nobody watches it.
     pub(super) fn alone(&self) -> Duration {
+        self.alone_if(1.0)
+    }
+
+    /// The same, if watching cost so many times what was measured.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+    pub(super) fn alone_if(&self, times: f64) -> Duration {
         if let Some(known_ns) = self.known_ns {
             return Duration::from_ns(known_ns);
         }
-        let cost_ns = self.soft_count.saturating_mul(self.software.touch_ns);
+        let cost_ns = self.soft_count.saturating_mul(self.software.touch_ns) as f64 * times;
         // Watching has been most of a run only if the machine was at something else.
-        Duration::from_ns(self.elapsed_ns.saturating_sub(cost_ns).max(self.elapsed_ns / 2))
+        let left_ns = self.elapsed_ns.saturating_sub(cost_ns as u64);
+        Duration::from_ns(left_ns.max(self.elapsed_ns / 2))
     }
 
     /// What it costs to have a page back that was unmapped and stayed, when that happens so many
-    /// times in a run: as much as a fetch without a delay.
-    pub(super) fn soft_ns(&self, count: f64) -> f64 {
+    /// times in a run, and such a share of them in order: as much as a fetch without a delay.
+    pub(super) fn soft_ns(&self, count: f64, in_order: f64) -> f64 {
         let work_ns = self.elapsed_ns as f64 / count.max(1.0);
-        self.floor_ns as f64 + self.software.fetch_ns(work_ns)
+        self.floor_ns as f64 + self.software.fetch_ns(work_ns, in_order)
     }
 
     /// Processors that can wait for fetches at a time.

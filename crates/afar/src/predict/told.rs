@@ -103,6 +103,7 @@ pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
                 "fetch_count": replayed.fetches,
                 "fetch_deviation": replayed.fetches_deviation,
                 "fetches_in_turn": replayed.in_turn,
+                "fetches_in_order": replayed.in_order,
                 "soft_count": replayed.softs,
                 "eviction_count": replayed.evictions,
                 "write_back_count": replayed.write_backs,
