@@ -138,8 +138,9 @@ const BURST: f64 = 0.02;
 const PATIENCE_NS: u64 = 10_000_000;
 
 impl SamplerConfig {
-    /// Bounds that keep the cost to a few per cent of a program's time and a hundred megabytes. Of
-    /// memories that are smaller than a tenth little is said.
+    /// Bounds that keep the cost to a fifth of a program's time or two, to less if it uses its memory
+    /// a part at a time, and to a hundred megabytes. Of memories that are smaller than a tenth little
+    /// is said.
     ///
     /// The window decides what that costs: most touches are of pages that were touched shortly
     /// before, and of those only the ones outside of it cost anything.
@@ -149,7 +150,7 @@ impl SamplerConfig {
             pages_max: 4096,
             pages_min: 128,
             touches_max: 2_000_000,
-            per_second: 12_000,
+            per_second: 20_000,
             window: 10,
             batch: 16,
             seed,
