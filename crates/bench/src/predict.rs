@@ -135,8 +135,12 @@ fn compare(
     let profile = context.fresh("reuse");
     context.progress.show(&format!("{name}: watching it"));
     context.undisturbed(|| execute(context, load, &Place::Watched(profile.clone())))?;
+    // Shares of the most memory in use: of what is in use at each moment a program that starts has
+    // so little that it may fetch a page again and again, and how often is chance.
+    let peak = predict(context, &profile, &["--local", "100%"])?;
+    let of = format!("--of={}", peak.number("/profile/managed_peak_bytes")?);
     let mut places = vec![Place::far(&["--local", "100%"])];
-    places.extend(points.iter().map(Far::place));
+    places.extend(points.iter().map(|far| far.place(&of)));
     let rounds = context.rounds.div_ceil(3);
     let runs =
         context.alternate_for(rounds, name, &places, |place| execute(context, load, place))?;
@@ -145,7 +149,7 @@ fn compare(
     let alone = median(&|run| run.0, &runs[0]);
     let mut found = Vec::new();
     for (far, runs) in points.iter().zip(&runs[1..]) {
-        let told = far.predicted(context, &profile, alone)?;
+        let told = far.predicted(context, &profile, &of, alone)?;
         let results = |run: &Timed| run.1.as_ref().map(|run| run.results.clone());
         let swapped = |run: &Timed| {
             let bytes = results(run).map_or(0, |r| r.fetched_bytes + r.written_back_bytes);
@@ -284,19 +288,32 @@ impl Told {
 }
 
 impl Far {
-    fn place(&self) -> Place {
-        Place::far(&["--local", self.local, "--rtt", self.rtt, "--bandwidth", self.bandwidth])
+    /// With a share of what `of` says.
+    fn place(&self, of: &str) -> Place {
+        let words = ["--local", self.local, of, "--rtt", self.rtt, "--bandwidth", self.bandwidth];
+        Place::far(&words)
     }
 
-    fn predicted(&self, context: &Context, profile: &Path, alone: f64) -> Result<Told, Failure> {
-        let words = ["--json", "-", "--local", self.local, "--rtt", self.rtt, "--bandwidth"];
-        let mut command: Vec<OsString> = vec![context.afar.clone().into(), "predict".into()];
-        command.push(format!("--alone={:.3}ms", alone * 1e3).into());
-        command.push(profile.into());
-        command.extend(words.iter().chain(&[self.bandwidth]).map(OsString::from));
-        let said = Job::start(context, &command)?.finish(LONG)?;
-        Ok(Told(serde_json::from_str(&said).unwrap_or_default(), said))
+    fn predicted(
+        &self,
+        context: &Context,
+        profile: &Path,
+        of: &str,
+        alone: f64,
+    ) -> Result<Told, Failure> {
+        let alone = format!("--alone={:.3}ms", alone * 1e3);
+        let network = ["--rtt", self.rtt, "--bandwidth", self.bandwidth];
+        predict(context, profile, &[&[&alone, "--local", self.local, of], &network[..]].concat())
     }
+}
+
+/// What `afar predict` says of a profile.
+fn predict(context: &Context, profile: &Path, words: &[&str]) -> Result<Told, Failure> {
+    let mut command: Vec<OsString> = vec![context.afar.clone().into(), "predict".into()];
+    command.push(profile.into());
+    command.extend(["--json", "-"].iter().chain(words).map(OsString::from));
+    let said = Job::start(context, &command)?.finish(LONG)?;
+    Ok(Told(serde_json::from_str(&said).unwrap_or_default(), said))
 }
 
 impl Found {
