@@ -169,6 +169,11 @@ pub(crate) struct ProbeFlags {
     #[arg(long, conflicts_with_all = ["touches", "tiers"])]
     pub(crate) first: bool,
 
+    /// Time minor faults: pages of a memory file of which another thread drops all but the last
+    /// quarter that was touched, as far memory must; what a page's return costs without afar
+    #[arg(long, conflicts_with_all = ["first", "write", "tiers"])]
+    pub(crate) minor: bool,
+
     /// Print every sample, too
     #[arg(long)]
     pub(crate) raw: bool,

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+use sys::baseline::{Dropped, minor_fault_samples};
 use sys::clock::{cycles, monotonic_ns};
 
 use crate::failure::Failure;
@@ -54,6 +55,8 @@ struct Page([AtomicU64; WORDS_PER_PAGE]);
 pub(crate) enum ProbeError {
     #[error("there is no tier \"{0}\" here; run the probe under afar run --tier name={0},...")]
     NoTier(String),
+    #[error(transparent)]
+    Minor(#[from] sys::Error),
 }
 
 /// Runs the probe and prints what it saw as JSON: one object, or with `--tiers` a list of them.
@@ -63,6 +66,8 @@ pub(crate) enum ProbeError {
 pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
     let json = if flags.first {
         serde_json::to_string(&measure_first(flags))
+    } else if flags.minor {
+        serde_json::to_string(&measure_minor(flags)?)
     } else if flags.tiers.is_empty() {
         serde_json::to_string(&measure(flags, &pages(flags)))
     } else {
@@ -135,6 +140,19 @@ fn measure_first(flags: &ProbeFlags) -> Probed {
     }
     black_box(&memory);
     timer.probed(flags, samples)
+}
+
+/// One in so many pages stays, and so many are dropped at a time.
+const LOCAL: usize = 4;
+const CHUNK: usize = 32;
+
+fn measure_minor(flags: &ProbeFlags) -> Result<Probed, ProbeError> {
+    let number = |count| usize::try_from(count).expect("an address space holds the pages");
+    let (pages, rounds) = (number(flags.pages), number(flags.touches.div_ceil(flags.pages)));
+    let dropped = Dropped::Meanwhile { local: pages / LOCAL, chunk: CHUNK };
+    let timer = Timer::start();
+    let samples = minor_fault_samples(pages, rounds, false, dropped)?;
+    Ok(timer.probed(flags, samples))
 }
 
 /// From ticks of the counter to nanoseconds.
@@ -272,9 +290,21 @@ mod tests {
 
     fn flags(pages: u64, touches: u64, raw: bool) -> ProbeFlags {
         let first = false;
-        let (write, whole, in_order) = (false, false, false);
-        let (tiers, output) = (Vec::new(), None);
-        ProbeFlags { pages, touches, write, whole, between: 0, in_order, first, raw, tiers, output }
+        let (write, whole, in_order, minor) = (false, false, false, false);
+        let (between, tiers, output) = (0, Vec::new(), None);
+        ProbeFlags {
+            pages,
+            touches,
+            write,
+            whole,
+            between,
+            in_order,
+            first,
+            minor,
+            raw,
+            tiers,
+            output,
+        }
     }
 
     fn run(flags: &ProbeFlags) -> Probed {

@@ -28,6 +28,8 @@ use crate::{host, terminal};
 
 /// Orders of blocks follow from it.
 const SEED: u64 = 1;
+/// As many as a figure that takes minutes has without `--quick`.
+pub(super) const BLOCKS: u32 = 3;
 /// With `--quick` no run begins later.
 const QUICK: Duration = Duration::from_secs(95);
 
@@ -68,20 +70,21 @@ pub(super) fn far(settings: &[(&'static str, &str)]) -> Cell {
     Cell { kind: Kind::Far, settings }
 }
 
-/// Runs what is not known yet of the programs of `set`, in so many blocks with `--quick`.
+/// Runs what is not known yet of the programs of `set`, in so many blocks with `--quick`, and in so
+/// many without.
 ///
 /// # Errors
 /// When results cannot be kept, or no program ran with far memory.
 pub(super) fn run(
     flags: &ReproduceFlags,
-    (set, quick_blocks): (&str, u32),
+    (set, [quick_blocks, blocks]): (&str, [u32; 2]),
     programs: &[Program],
 ) -> Result<Outcome, ReproduceError> {
     let signals = Signals::receive(&[SIGINT, SIGTERM])?;
     trial::clear_scratch();
     // Repeating disturbed runs takes time.
     let (pace, repetitions, stolen_max) =
-        if flags.quick { ("quick", quick_blocks, "100%") } else { ("full", 3, "10%") };
+        if flags.quick { ("quick", quick_blocks, "100%") } else { ("full", blocks, "10%") };
     let directory = flags.output.join(format!("{set}-{pace}.runs"));
     let head = format!("repetitions = {repetitions}\nstolen_max = \"{stolen_max}\"\n");
     let host = host::describe();

@@ -23,6 +23,12 @@ pub(super) fn first(pages: u32) -> String {
     experiment(&["afar", "probe", "--pages", &pages.to_string(), "--first"])
 }
 
+/// An experiment with so many pages, of which so many times in all one is mapped again.
+pub(super) fn minor(pages: u32, touches: u32) -> String {
+    let (pages, touches) = (pages.to_string(), touches.to_string());
+    experiment(&["afar", "probe", "--minor", "--pages", &pages, "--touches", &touches])
+}
+
 fn experiment(command: &[&str]) -> String {
     format!(
         "timeout = \"60s\"\nallow_below_floor = true\n[workload]\ncommand = {}\n\
@@ -48,7 +54,7 @@ mod tests {
 
     #[test]
     fn experiments_can_be_read() {
-        for text in [again(1, 2), first(3)] {
+        for text in [again(1, 2), first(3), minor(4, 5)] {
             let sweep = Sweep::own(&text);
             assert_eq!(sweep.workload.command[..2], ["afar", "probe"]);
             assert_eq!(sweep.metric.further.len(), 3);

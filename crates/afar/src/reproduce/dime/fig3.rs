@@ -10,7 +10,7 @@ use super::paper;
 use crate::flags::ReproduceFlags;
 use crate::layout::{row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
-use crate::reproduce::programs::{self, Program, far};
+use crate::reproduce::programs::{self, BLOCKS, Program, far};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::touches::{self, Touched};
 use crate::reproduce::{Measured, ReproduceError};
@@ -53,7 +53,7 @@ pub(in crate::reproduce) fn run(
         experiment: touches::again(PAGES, count),
         cells: ASKED_US.map(cell).to_vec(),
     };
-    let outcome = programs::run(flags, ("dime-fig3", 3), &[program])?;
+    let outcome = programs::run(flags, ("dime-fig3", [3, BLOCKS]), &[program])?;
     let Some(runs) = outcome.of("touches") else { return Ok(None) };
     let point = |asked_us| Some(Point { asked_us, seen: touches::of(runs, &cell(asked_us))? });
     let points: Vec<Point> = ASKED_US.into_iter().filter_map(point).collect();

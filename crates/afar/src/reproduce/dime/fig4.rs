@@ -13,7 +13,7 @@ use crate::flags::ReproduceFlags;
 use crate::layout::{kilo, row, table};
 use crate::reproduce::line::{Line, explained};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
-use crate::reproduce::programs::{self, Outcome, Program, Runs, far};
+use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
 use crate::sweep::matrix::Cell;
@@ -141,7 +141,7 @@ pub(in crate::reproduce) fn run(
         program("redis-filled", Server::Redis, fill, fills(grid)),
         program("memcached-filled", Server::Memcached, fill, fills(grid)),
     ];
-    let outcome = programs::run(flags, ("dime-fig4", 2), &programs)?;
+    let outcome = programs::run(flags, ("dime-fig4", [2, BLOCKS]), &programs)?;
     let grown = [("redis-filled", Server::Redis), ("memcached-filled", Server::Memcached)]
         .map(|(filled, server)| grown(&outcome, server, filled, grid, amount));
     if grown.iter().all(|grown| grown.points.is_empty()) {

@@ -14,7 +14,7 @@ use super::servers::{PROGRAMS, Server, experiment};
 use crate::flags::ReproduceFlags;
 use crate::layout::{NONE, kilo, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
-use crate::reproduce::programs::{self, Outcome, Program, Runs, far};
+use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict, median};
 use crate::reproduce::{Measured, ReproduceError};
 use crate::sweep::matrix::Cell;
@@ -59,7 +59,7 @@ pub(in crate::reproduce) fn run(
     let program = |name, experiment| Program { name, experiment, cells: cells.clone() };
     let programs =
         [program("alone", alone(keys, seconds)), program("beside", beside(keys, seconds))];
-    let outcome = programs::run(flags, ("dime-fig5", 3), &programs)?;
+    let outcome = programs::run(flags, ("dime-fig5", [3, BLOCKS]), &programs)?;
     let (Some(alone), Some(beside)) = (outcome.of("alone"), outcome.of("beside")) else {
         return Ok(None);
     };

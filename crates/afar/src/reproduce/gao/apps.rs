@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::flags::ReproduceFlags;
 use crate::reproduce::ReproduceError;
-use crate::reproduce::programs::{self, Outcome, Program, Runs, far};
+use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::sweep::matrix::Cell;
 
 /// As the paper sorts its applications by what they need.
@@ -243,7 +243,7 @@ pub(super) fn measure(flags: &ReproduceFlags, section: Section) -> Result<Matrix
         cells: cells.clone(),
     };
     let programs: Vec<Program> = apps.iter().map(program).collect();
-    let outcome = programs::run(flags, ("gao", 1), &programs)?;
+    let outcome = programs::run(flags, ("gao", [1, BLOCKS]), &programs)?;
     let places: Vec<Place> = section.places(is_quick);
     let seen = apps.into_iter().filter_map(|app| Some(seen(app, outcome.of(app.name)?, &places)));
     Ok(Matrix { seen: seen.collect(), outcome, lacks })

@@ -9,7 +9,7 @@ use super::published;
 use crate::flags::ReproduceFlags;
 use crate::layout::{NONE, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
-use crate::reproduce::programs::{self, Program, far};
+use crate::reproduce::programs::{self, BLOCKS, Program, far};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::touches::{self, Touched};
 use crate::reproduce::{Measured, ReproduceError};
@@ -34,7 +34,7 @@ pub(in crate::reproduce) fn run(
         experiment: touches::again(PAGES, count),
         cells: vec![cell("swap"), cell("arena")],
     };
-    let outcome = programs::run(flags, ("gao-table5-swap-cost", 5), &[program])?;
+    let outcome = programs::run(flags, ("gao-table5-swap-cost", [5, BLOCKS]), &[program])?;
     let Some(runs) = outcome.of("touches") else { return Ok(None) };
     let seen = ["swap", "arena"].map(|engine| touches::of(runs, &cell(engine)));
     if seen == [None; 2] {
