@@ -1,8 +1,8 @@
 //! memcached, in its text protocol (doc/protocol.txt of its source).
 //!
-//! Keys are asked for many at a time with one `get`. memcached answers each request by a system call
-//! of its own, and each answer wakes who waits for it; with a request for each key that is most of
-//! what is measured, and the more of it the slower the server is.
+//! Keys are asked for many at a time with one `get`. memcached answers each request by a system
+//! call of its own, and each answer wakes who waits for it; with a request for each key that is
+//! much of what is measured, and the more of it the slower the server is.
 
 use std::io::Write;
 use std::path::Path;

@@ -138,9 +138,9 @@ const BURST: f64 = 0.02;
 const PATIENCE_NS: u64 = 10_000_000;
 
 impl SamplerConfig {
-    /// Bounds that keep the cost to a fifth of a program's time or two, to less if it uses its memory
-    /// a part at a time, and to a hundred megabytes. Of memories that are smaller than a tenth little
-    /// is said.
+    /// Bounds that keep the cost to a fifth of a program's time or two, to less if it uses its
+    /// memory a part at a time, and to a hundred megabytes. Of memories that are smaller than a
+    /// tenth little is said.
     ///
     /// The window decides what that costs: most touches are of pages that were touched shortly
     /// before, and of those only the ones outside of it cost anything.
