@@ -28,6 +28,7 @@ mod setup;
 mod watch;
 
 mod curve;
+mod fit;
 mod host;
 mod initiator;
 mod layout;

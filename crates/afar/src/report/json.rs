@@ -39,6 +39,7 @@ fn section(name: &str, section: &Section) -> Value {
         "command": section.command,
         "host": section.host,
         "answer": section.answer,
+        "enough": section.enough.as_ref().map(|(enough, _)| table(enough)),
         "verdicts": section.verdicts.as_ref().map(table),
         "warnings": section.warnings,
         "facts": facts.collect::<Vec<_>>(),

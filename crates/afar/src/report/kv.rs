@@ -79,6 +79,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         command: run.command,
         host: Some(run.host),
         verdicts: None,
+        enough: None,
     })
 }
 

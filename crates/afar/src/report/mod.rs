@@ -8,6 +8,7 @@
 //! A section is computed from the record alone. Nothing here runs anything, and the page asks
 //! nothing of any host.
 
+mod allowed;
 mod compare;
 mod json;
 mod network;
@@ -198,10 +199,16 @@ fn text(report: &Report) -> String {
         for warning in &section.warnings {
             out += &format!("note: {warning}\n");
         }
-        if let Some(verdicts) = &section.verdicts {
-            let mut rows = vec![verdicts.columns.clone()];
-            rows.extend(verdicts.rows.iter().cloned());
+        let enough = section.enough.as_ref();
+        for table in enough.map(|enough| &enough.0).into_iter().chain(&section.verdicts) {
+            let mut rows = vec![table.columns.clone()];
+            rows.extend(table.rows.iter().cloned());
             out += &format!("\n{}", layout::table(&rows));
+            if let Some((_, note)) =
+                enough.filter(|enough| std::ptr::eq(&raw const enough.0, table))
+            {
+                out += &format!("{note}\n");
+            }
         }
         out.push('\n');
     }

@@ -4,6 +4,7 @@
 //! while a faster network is not does not count. If afar by itself costs more than the bound, the
 //! bound is held against what the network adds to that, and the answer says so.
 
+use super::allowed::{self, Tried};
 use super::network::{self, Limits, Verdict};
 use super::section::Table;
 use super::setting;
@@ -11,14 +12,20 @@ use super::sweep::{Estimate, Found};
 use super::words::{bits_per_s, list, percent, slower, time_ns};
 
 /// An answer.
+#[derive(Debug)]
 pub(super) struct Told {
     pub(super) sentences: Vec<String>,
+    /// By how much slower the program may be.
+    pub(super) allowed: Option<Table>,
+    /// By network.
     pub(super) verdicts: Option<Table>,
 }
 
 /// What was tried at one local memory, from the shortest round trip on.
 struct Local<'a> {
     name: String,
+    // In the head of a table.
+    short: String,
     tries: Vec<Try<'a>>,
 }
 
@@ -77,7 +84,7 @@ pub(super) fn told(program: &str, far: &[&Found], zeros: &[&Found], bound: f64) 
     // What afar costs by itself is not the network's.
     let beside = zero.filter(|zero| zero.median > bound);
     let mut sentences = Vec::new();
-    let mut conditions = Vec::new();
+    let (mut conditions, mut tried) = (Vec::new(), Vec::new());
     let groups = groups(far);
     let many = groups.len() > 1;
     for (variant, cells) in groups {
@@ -86,8 +93,12 @@ pub(super) fn told(program: &str, far: &[&Found], zeros: &[&Found], bound: f64) 
             if many && !variant.is_empty() { format!(" With {variant}: ") } else { String::new() };
         sentences.push(format!("{}{}", given.trim_start(), headline(program, &locals, bound)));
         for local in &locals {
-            let limits = Limits::of(best_by_rtt(local, bound).into_iter());
-            let name = if many { format!("{}, {variant}", local.name) } else { local.name.clone() };
+            let judged = best_by_rtt(local).map(|one| (one.rtt_ns, one.verdict(bound)));
+            let limits = Limits::of(judged);
+            let name =
+                if many { format!("{}, {variant}", local.short) } else { local.short.clone() };
+            let points = best_by_rtt(local).map(|one| (one.rtt_ns, one.slowdown.median)).collect();
+            tried.push(Tried { name: name.clone(), points });
             conditions.push((name, limits));
             sentences.extend(edge(local, bound));
         }
@@ -95,7 +106,7 @@ pub(super) fn told(program: &str, far: &[&Found], zeros: &[&Found], bound: f64) 
     sentences.extend(zero.map(|zero| overhead(zero, beside.is_some(), bound)));
     let has_rtt = far.iter().any(|cell| setting::rtt_ns(cell.value("rtt")).is_some());
     let verdicts = (has_rtt && !conditions.is_empty()).then(|| network::table(&conditions));
-    Told { sentences, verdicts }
+    Told { sentences, allowed: allowed::table(&tried, bound), verdicts }
 }
 
 // By engine, policy and so on.
@@ -132,11 +143,13 @@ fn locals<'a>(cells: &[&'a Found], beside: Option<Estimate>) -> Vec<Local<'a>> {
         tries.sort_by(|one, other| {
             one.rtt_ns.total_cmp(&other.rtt_ns).then(other.rate.total_cmp(&one.rate))
         });
-        let name = match value.as_str() {
-            "" => "as much local memory as was set".to_owned(),
-            value => setting::words("local", value),
+        let (name, short) = match value.as_str() {
+            "" => ("as much local memory as was set".to_owned(), "as was set".to_owned()),
+            value => {
+                (setting::words("local", value), format!("{} local", setting::local_words(value)))
+            }
         };
-        Local { name, tries }
+        Local { name, short, tries }
     };
     names.into_iter().map(local).filter(|local| !local.tries.is_empty()).collect()
 }
@@ -152,14 +165,9 @@ fn against(slowdown: Estimate, beside: Option<Estimate>) -> Estimate {
 }
 
 // With the most bandwidth of each round trip.
-fn best_by_rtt(local: &Local<'_>, bound: f64) -> Vec<(f64, Verdict)> {
-    let mut best: Vec<(f64, Verdict)> = Vec::new();
-    for one in &local.tries {
-        if best.last().is_none_or(|last| last.0 < one.rtt_ns) {
-            best.push((one.rtt_ns, one.verdict(bound)));
-        }
-    }
-    best
+fn best_by_rtt<'a, 'b>(local: &'b Local<'a>) -> impl Iterator<Item = &'b Try<'a>> {
+    let mut last_ns = f64::NEG_INFINITY;
+    local.tries.iter().filter(move |one| std::mem::replace(&mut last_ns, one.rtt_ns) < one.rtt_ns)
 }
 
 fn is_good(one: &&Try<'_>, bound: f64) -> bool {
@@ -167,7 +175,11 @@ fn is_good(one: &&Try<'_>, bound: f64) -> bool {
 }
 
 fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
-    let within = format!("stays within {} of its speed", percent(bound - 1.0));
+    let within = |is_sure| {
+        let probably = if is_sure { "" } else { "probably " };
+        format!("{probably}stays within {} of its speed", percent(bound - 1.0))
+    };
+    let is_sure = |one: &Try<'_>| one.verdict(bound).is_sure;
     let all = || locals.iter().flat_map(|local| &local.tries);
     if all().next().is_none() {
         return format!("No run of {program} has a slowdown, so nothing can be said.");
@@ -180,8 +192,9 @@ fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
             format!(" The slowest, {settings}, is {}.", one.measured())
         });
         return format!(
-            "{program} {within} with every network and local memory that was tried: what it needs \
-             is less than that.{worst}"
+            "{program} {} with every network and local memory that was tried: what it needs is \
+             less than that.{worst}",
+            within(all().all(is_sure))
         );
     }
     let Some(least) =
@@ -198,8 +211,9 @@ fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
             let settings = one.found.rest(&[]);
             format!(" The best, {settings}, is {}.", one.measured())
         });
+        let no = if all().all(is_sure) { "No" } else { "Probably no" };
         return format!(
-            "No network and no local memory that was tried keeps {program} within {} of its \
+            "{no} network and no local memory that was tried keeps {program} within {} of its \
              speed.{best} It needs more local memory, or a faster network, than these.",
             percent(bound - 1.0)
         );
@@ -208,6 +222,7 @@ fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
     let network = good.map_or_else(String::new, |one| one.at_most());
     let is_first = std::ptr::eq(least, &raw const locals[0]);
     let less = if is_first { "was not tried" } else { "no network tried makes up for" };
+    let within = within(good.is_some_and(is_sure));
     format!("{program} {within} with {}{network}; less local memory {less}.", least.name)
 }
 
@@ -256,7 +271,7 @@ fn overhead(zero: Estimate, is_beside: bool, bound: f64) -> String {
     );
     match is_beside {
         true => format!(
-            "{cost}. That is more than {}, and not the network's: the answers above and the table \
+            "{cost}. That is more than {}, and not the network's: the answers above and the tables \
              compare with it, and the pictures with the program as it is.",
             percent(bound - 1.0)
         ),
@@ -308,23 +323,26 @@ mod tests {
         assert!(
             told.sentences[2].contains("round trip 10 µs and 40 Gb/s is not, 12 % slower (1.120")
         );
+        let allowed = told.allowed.expect("there are two round trips");
+        assert_eq!(allowed.rows[0], ["5 %", "not known", "4.56 µs", "10 µs or longer"]);
         assert!(
             told.sentences[3].contains("every network tried is good enough, up to round trip 10")
         );
         assert!(told.sentences[4].contains("part of every slowdown here"));
         let table = told.verdicts.expect("round trips were tried");
-        assert_eq!(
-            table.columns[2..],
-            ["25 % local", "50 % local", "75 % local"]
-                .map(|name| name.replace("%", "% of its memory"))
-        );
+        assert_eq!(table.columns[2..], ["25 % local", "50 % local", "75 % local"]);
         assert_eq!(table.rows[0][2..], ["not known", "fast enough", "fast enough"]);
     }
 
     #[test]
     fn everything_or_nothing_is_good_enough() {
         let told = say(&[found("25%", "3us", 1.0), found("25%", "9us", 1.01)], 1.0);
-        assert!(told.sentences[0].contains("every network and local memory that was tried"));
+        let first = &told.sentences[0];
+        assert!(first.starts_with("redis stays within 5 % of its speed with every"), "{first}");
+        // 1.045, and as far as is known up to 1.055.
+        let told = say(&[found("25%", "3us", 1.045), found("25%", "9us", 1.2)], 1.0);
+        let first = &told.sentences[0];
+        assert!(first.starts_with("redis probably stays within 5 % of its speed with"), "{first}");
         let told = say(&[found("25%", "3us", 1.5), found("25%", "9us", 3.0)], 1.0);
         assert!(told.sentences[0].starts_with("No network and no local memory that was tried"));
         let told = say(&[], 1.0);

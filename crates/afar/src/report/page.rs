@@ -105,6 +105,11 @@ fn answer(index: usize, section: &Section) -> String {
             let _infallible = write!(text, "<ul>\n{}</ul>\n", items(rest));
         }
     }
+    if let Some((enough, note)) = &section.enough {
+        text += &table(enough);
+        text += &csv(&format!("r{index}-enough"), enough);
+        let _infallible = writeln!(text, "<p class=\"soft\">{}</p>", escape(note));
+    }
     if let Some(verdicts) = &section.verdicts {
         text += &table(verdicts);
         text += &csv(&format!("r{index}-answer"), verdicts);
@@ -167,9 +172,23 @@ fn link(id: &str, table: &Table) -> String {
     format!("<a download=\"{id}.csv\" href=\"data:text/csv;charset=utf-8,{data}\">CSV</a>")
 }
 
+/// No break between a number and its unit.
+fn together(text: &str) -> String {
+    let mut parts = text.split(' ').peekable();
+    let mut out = String::new();
+    while let Some(part) = parts.next() {
+        out += part;
+        if parts.peek().is_some() {
+            let is_number = part.parse::<f64>().is_ok();
+            out += if is_number { "\u{a0}" } else { " " };
+        }
+    }
+    out
+}
+
 fn table(table: &Table) -> String {
     let cells = |tag: &str, row: &[String]| -> String {
-        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect()
+        row.iter().map(|cell| format!("<{tag}>{}</{tag}>", together(&escape(cell)))).collect()
     };
     let head = cells("th", &table.columns).replace("<th>", "<th scope=\"col\">");
     let mut text =

@@ -16,6 +16,8 @@ pub(super) struct Section {
     pub(super) host: Option<Host>,
     /// Sentences, the most important one first.
     pub(super) answer: Vec<String>,
+    /// What of something is enough, by how good it is to be, and how to read that.
+    pub(super) enough: Option<(Table, &'static str)>,
     /// What the answer is for each network, or whatever else it depends on.
     pub(super) verdicts: Option<Table>,
     /// What must be known before the figures are believed.

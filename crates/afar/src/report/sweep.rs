@@ -7,11 +7,11 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::need;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting::{self, AxisOf};
 use super::source::Context;
 use super::words::{exact, percent};
+use super::{allowed, need};
 
 /// `afar.findings/1`.
 #[derive(Deserialize)]
@@ -88,6 +88,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         command: findings.command,
         host: findings.host,
         answer: told.sentences,
+        enough: told.allowed.map(|table| (table, allowed::NOTE)),
         verdicts: told.verdicts,
         warnings: warnings(&findings.cells),
         ..Section::default()
@@ -146,7 +147,7 @@ fn runs(count: u64) -> String {
 }
 
 fn warnings(cells: &[Found]) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let (mut warnings, mut outliers) = (Vec::new(), Vec::new());
     for cell in cells {
         let rest = cell.rest(&[]);
         let name = if rest.is_empty() { cell.kind.clone() } else { rest };
@@ -158,9 +159,11 @@ fn warnings(cells: &[Found]) -> Vec<String> {
             warnings.push(format!("the budget of local memory was exceeded in {count} ({name})"));
         }
         if !cell.outliers.is_empty() {
-            let count = runs(cell.outliers.len() as u64);
-            warnings.push(format!("outliers, which count all the same: {count} ({name})"));
+            outliers.push(format!("{} of {name}", cell.outliers.len()));
         }
+    }
+    if !outliers.is_empty() {
+        warnings.push(format!("outliers, which count all the same: {}", outliers.join("; ")));
     }
     warnings
 }

@@ -15,7 +15,6 @@ mod dime;
 mod gao;
 mod guz;
 mod klimovic;
-mod line;
 mod plot;
 mod programs;
 mod report;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{Amount, PROGRAMS, Server};
+use crate::fit::{Line, explained};
 use crate::flags::ReproduceFlags;
 use crate::layout::{kilo, row, table};
-use crate::reproduce::line::{Line, explained};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict};

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::apps::{BASE, Section, Seen, measure};
 use super::{claims, degradation, published};
+use crate::fit::correlation;
 use crate::flags::ReproduceFlags;
 use crate::layout::{row, table};
-use crate::reproduce::line::correlation;
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};

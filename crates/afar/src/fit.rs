@@ -2,14 +2,14 @@
 
 /// By least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Line {
-    pub(super) intercept: f64,
-    pub(super) slope: f64,
+pub(crate) struct Line {
+    pub(crate) intercept: f64,
+    pub(crate) slope: f64,
 }
 
 impl Line {
     /// Through (x, y); level if there is only one x, `None` without a point.
-    pub(super) fn fit(points: &[(f64, f64)]) -> Option<Self> {
+    pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.is_empty() {
             return None;
         }
@@ -21,14 +21,14 @@ impl Line {
     }
 
     /// The y of an x.
-    pub(super) fn at(&self, x: f64) -> f64 {
+    pub(crate) fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
 /// The share of the variance of y that lines explain, each its own points: 1 less what is left over
 /// what there is. `None` where nothing varies.
-pub(super) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
+pub(crate) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|(_, points)| points.clone()).collect();
     if all.is_empty() {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
 }
 
 /// How well one value goes with another (Pearson), from -1 to 1; `None` where one does not vary.
-pub(super) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+pub(crate) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 3 {
         return None;
     }
