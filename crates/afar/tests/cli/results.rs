@@ -66,6 +66,24 @@ fn json_is_a_record_with_the_numbers_of_the_run() {
 }
 
 #[test]
+fn memory_that_is_given_back_does_not_count_twice() {
+    let scratch = Scratch::new();
+    let json = scratch.path("run.json");
+    // Three buffers, one after another, of a size that allocators give back at once.
+    let sort = ["--", AFAR, "workload", "sort", "--size", "32MiB", "--repeat", "3"];
+    for local in ["100%", "90%"] {
+        let flags = ["--local", local, "--json", text(&json)];
+        if run("peak", flags.iter().chain(&sort)).is_none() {
+            return;
+        }
+        let results = read(&json).results;
+        let peak = results.managed_peak_bytes;
+        assert!((32 << 20..40 << 20).contains(&peak), "{local}: {peak} B");
+        assert!(results.faults.first_touch_count >= 3 * 32 * 256, "{local}: {:?}", results.faults);
+    }
+}
+
+#[test]
 fn json_to_standard_output_follows_the_programs() {
     let Some(output) = run("json", ["-q", "--json", "-", "--", "echo", "first"]) else {
         return;

@@ -59,8 +59,11 @@ pub(crate) struct Arena {
     pub(crate) fork_entry: Entry,
     /// The helper is there and takes commands.
     pub(crate) ready: bool,
-    /// Pages that hold something.
+    /// Pages that hold something, as the log has it.
     pub(crate) populated: Vec<u64>,
+    /// Pages that were emptied and that the log has not had: it does not, while all memory is
+    /// local and first touches are only counted.
+    emptied_unlogged: u64,
     pub(crate) pending: BTreeMap<u64, Pending>,
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
@@ -108,6 +111,7 @@ impl Arena {
             fork_entry: birth.fork_entry,
             ready: false,
             populated,
+            emptied_unlogged: 0,
             pending: BTreeMap::new(),
             dropping: 0,
             lock_all: false,
@@ -229,12 +233,30 @@ impl Arena {
             cell.store(word.emptied().0, Ordering::Release);
         });
         for (tier, residency) in self.tiers.iter_mut().enumerate() {
-            self.populated[tier] = self.populated[tier].saturating_sub(gone[tier]);
+            let logged = gone[tier].min(self.populated[tier]);
+            self.populated[tier] -= logged;
+            self.emptied_unlogged += gone[tier] - logged;
             residency.discard(first, Pages::new(count));
         }
         // Always, because pages can be populated without a fault that the trap sees (direct I/O).
         let _end_of_file = self.memory.punch(start - self.base, bytes);
         frames
+    }
+
+    /// Pages that hold something, of which so many were counted and not logged.
+    pub(crate) fn pages(&self, unlogged: u64) -> u64 {
+        (self.populated.iter().sum::<u64>() + unlogged).saturating_sub(self.emptied_unlogged)
+    }
+
+    /// Those of them that the log does not have.
+    pub(crate) const fn unlogged_pages(&self, unlogged: u64) -> u64 {
+        unlogged.saturating_sub(self.emptied_unlogged)
+    }
+
+    /// Takes what the state words say for what is populated.
+    pub(crate) fn counted(&mut self, populated: Vec<u64>) {
+        self.populated = populated;
+        self.emptied_unlogged = 0;
     }
 }
 

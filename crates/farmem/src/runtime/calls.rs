@@ -216,6 +216,7 @@ impl Supervisor<'_> {
         let mut at = start;
         // Memory below this holds nothing, whatever the state words say.
         let mut data = start;
+        self.note_peak();
         while at < end {
             let Some(arena) = self.arenas[slot].as_mut() else {
                 return;

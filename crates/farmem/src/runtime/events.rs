@@ -105,7 +105,7 @@ impl Supervisor<'_> {
                 arena.tiers[tier].admit(page, Admission::Found);
             }
         });
-        arena.populated = populated;
+        arena.counted(populated);
         let direct = self.tables.proc(slot).first_touch_count().swap(0, Ordering::AcqRel);
         self.totals.first_touch_count += direct;
     }

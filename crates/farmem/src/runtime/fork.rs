@@ -266,6 +266,7 @@ impl Supervisor<'_> {
             fork_entry: parent.fork_entry,
         });
         arena.populated.clone_from(&parent.populated);
+        arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));
         self.copy_words(parent, &arena);
         for piece in emptied {
             arena.empty(&self.tables, piece.start, piece.bytes());

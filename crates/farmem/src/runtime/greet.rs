@@ -125,8 +125,8 @@ impl Supervisor<'_> {
         if let Some(tgids) = &mut self.tgids {
             tgids.remove(arena.tgid);
         }
+        let direct = self.unlogged(slot);
         let proc = self.tables.proc(slot);
-        let direct = proc.first_touch_count().load(Ordering::Relaxed);
         self.totals.first_touch_count += direct;
         self.totals.retired(&arena, direct);
         proc.clear();

@@ -231,7 +231,7 @@ impl Totals {
 
     pub(crate) fn retired(&mut self, arena: &Arena, direct: u64) {
         self.managed_now.remove(&arena.tgid);
-        let pages = arena.populated.iter().sum::<u64>() + direct;
+        let pages = arena.pages(direct);
         if let Some(entry) = self.processes.get_mut(&arena.tgid) {
             entry.managed_peak_bytes = entry.managed_peak_bytes.max(pages * PAGE_BYTES);
             entry.unmanaged_bytes = self.unmanaged.get(&arena.tgid).copied().unwrap_or(0);
@@ -384,13 +384,14 @@ impl Supervisor<'_> {
 
     /// Keeps the most that has been managed at a time.
     pub(crate) fn note_peak(&mut self) {
-        let populated: u64 = self.arenas.iter().flatten().flat_map(|arena| &arena.populated).sum();
-        let direct = |arena: &Arena| {
-            let count = self.tables.proc(arena.slot).first_touch_count();
-            count.load(Ordering::Relaxed)
-        };
-        let direct: u64 = self.arenas.iter().flatten().map(direct).sum();
-        self.totals.populated_peak = self.totals.populated_peak.max(populated + direct);
+        let pages = |arena: &Arena| arena.pages(self.unlogged(arena.slot));
+        let pages: u64 = self.arenas.iter().flatten().map(pages).sum();
+        self.totals.populated_peak = self.totals.populated_peak.max(pages);
+    }
+
+    /// First touches of a process that were counted and not logged.
+    pub(crate) fn unlogged(&self, slot: usize) -> u64 {
+        self.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
     }
 }
 

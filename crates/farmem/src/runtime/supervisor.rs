@@ -320,13 +320,11 @@ impl<'a> Supervisor<'a> {
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for arena in self.arenas.iter().flatten() {
-            let pages: u64 = arena.populated.iter().sum();
             let resident: u64 = arena.tiers.iter().map(|tier| tier.resident().get()).sum();
-            let direct = self.tables.proc(arena.slot).first_touch_count();
-            let direct = direct.load(Ordering::Relaxed);
+            let unlogged = self.unlogged(arena.slot);
             snapshot.processes += 1;
-            snapshot.populated_pages += pages + direct;
-            snapshot.resident_pages += resident + direct;
+            snapshot.populated_pages += arena.pages(unlogged);
+            snapshot.resident_pages += resident + arena.unlogged_pages(unlogged);
         }
         self.totals.fill(&mut snapshot);
         snapshot
