@@ -284,6 +284,11 @@ impl Runs {
         self.middle(cell, |row| row.fetch_count.map(|count| count as f64))
     }
 
+    /// The most memory that was used at a time.
+    pub(super) fn peak_bytes(&self, cell: &Cell) -> Option<u64> {
+        self.of(cell).filter_map(|row| row.managed_peak_bytes).max()
+    }
+
     /// The median of how long runs took, their start included, in seconds.
     pub(super) fn elapsed_s(&self, cell: &Cell) -> Option<f64> {
         self.middle(cell, |row| Some(row.elapsed_ns as f64 / 1e9))

@@ -1,14 +1,18 @@
-//! Stand-ins for the applications of the paper's Table 2, and what they are measured under.
+//! Stand-ins for the applications of the paper's Table 2, and what has been measured of them.
 //!
 //! One matrix for Fig. 2 to 6 and Table 3: each figure is a section of it, and runs that figures
-//! share are made once. In full all sections are measured together, in the same blocks.
+//! share are made once. In full all sections are measured together, in the same blocks. Runs with
+//! all memory local come first and say how much memory a program uses: as in the paper, local
+//! memory is a fixed amount, a share of that.
 
 use serde_json::{Value, json};
 
 use crate::flags::ReproduceFlags;
 use crate::reproduce::ReproduceError;
-use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
+use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs};
 use crate::sweep::matrix::Cell;
+
+use super::place::{Place, Section, cells, undelayed};
 
 /// As the paper sorts its applications by what they need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,86 +80,6 @@ pub(super) const APPS: [App; 7] = [
     },
 ];
 
-/// A network and a share of local memory, in percent. Times are round trips.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) rtt_us: u32,
-    pub(super) gbps: u32,
-    pub(super) local: u32,
-}
-
-/// What the paper compares with: 5 µs, 40 Gb/s, a quarter of the memory.
-pub(super) const BASE: Place = Place { rtt_us: 5, gbps: 40, local: 25 };
-
-/// A figure or table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reproduce) enum Section {
-    Fig2,
-    Fig3,
-    Fig4,
-    Fig5,
-    Fig6,
-    Table3,
-}
-
-impl Section {
-    const ALL: [Self; 6] =
-        [Self::Fig2, Self::Fig3, Self::Fig4, Self::Fig5, Self::Fig6, Self::Table3];
-
-    /// What it is made of, in the order of its axis.
-    pub(super) fn places(self, is_quick: bool) -> Vec<Place> {
-        let latencies =
-            |rtts: &[u32]| rtts.iter().map(|&rtt_us| Place { rtt_us, ..BASE }).collect();
-        let bandwidths = |all: &[u32]| all.iter().map(|&gbps| Place { gbps, ..BASE }).collect();
-        let locals = |base: Place, all: &[u32]| -> Vec<Place> {
-            all.iter().map(|&local| Place { local, ..base }).collect()
-        };
-        match (self, is_quick) {
-            (Self::Fig2, _) => [1, 5, 10]
-                .into_iter()
-                .flat_map(|rtt_us| [100, 40, 10].map(|gbps| Place { rtt_us, gbps, ..BASE }))
-                .collect(),
-            (Self::Fig3, false) => bandwidths(&[10, 20, 40, 60, 80, 100]),
-            (Self::Fig3, true) => bandwidths(&[10, 20, 40, 100]),
-            (Self::Fig4, false) => latencies(&[1, 3, 5, 10, 20, 40]),
-            (Self::Fig4, true) => latencies(&[1, 3, 5, 10, 40]),
-            (Self::Fig5, false) => locals(BASE, &[10, 20, 30, 40, 50, 70, 90, 100]),
-            (Self::Fig5, true) => locals(BASE, &[10, 20, 30, 50, 75, 100]),
-            (Self::Fig6, _) => vec![BASE],
-            (Self::Table3, false) => [5, 3]
-                .into_iter()
-                .flat_map(|rtt_us| {
-                    let gbps = if rtt_us == 3 { 100 } else { 40 };
-                    locals(Place { rtt_us, gbps, ..BASE }, &[20, 30, 50, 70, 90])
-                })
-                .collect(),
-            (Self::Table3, true) => [5, 3]
-                .into_iter()
-                .flat_map(|rtt_us| {
-                    let gbps = if rtt_us == 3 { 100 } else { 40 };
-                    locals(Place { rtt_us, gbps, ..BASE }, &[30, 50, 75])
-                })
-                .collect(),
-        }
-    }
-}
-
-impl Place {
-    pub(super) fn name(self) -> String {
-        format!("{} µs, {} Gb/s, {} % local", self.rtt_us, self.gbps, self.local)
-    }
-
-    // Gao's link: a round trip, then one transfer after another in each direction.
-    fn cell(self) -> Cell {
-        far(&[
-            ("local", &format!("{}%", self.local)),
-            ("rtt", &format!("{}us", self.rtt_us)),
-            ("bandwidth", &format!("{}Gbps", self.gbps)),
-            ("link", "full-duplex"),
-        ])
-    }
-}
-
 impl App {
     fn experiment(&self, is_quick: bool, python: &str) -> String {
         let size = usize::from(!is_quick);
@@ -164,7 +88,9 @@ impl App {
         if self.name == "sql" {
             words.extend(["--python", python]);
         }
-        let head = "timeout = \"120s\"\nallow_below_floor = true\n[workload]\n";
+        // A run that hangs must not take the time of the others.
+        let timeout = if is_quick { "20s" } else { "120s" };
+        let head = format!("timeout = \"{timeout}\"\nallow_below_floor = true\n[workload]\n");
         let Some(load) = self.load else {
             let name = self.name;
             return format!(
@@ -192,6 +118,13 @@ pub(super) struct Point {
     pub(super) fetches: f64,
 }
 
+impl Point {
+    /// What its fetches would take one after another, in seconds.
+    pub(super) fn fetch_s(&self) -> f64 {
+        self.fetches * self.place.delay_us() * 1e-6
+    }
+}
+
 /// One application under all of them.
 #[derive(Debug)]
 pub(super) struct Seen {
@@ -200,6 +133,8 @@ pub(super) struct Seen {
     /// With a quarter local and no delay: pages fetched, and how long a run takes from start to
     /// end, in seconds.
     pub(super) undelayed: Option<(f64, f64)>,
+    /// How long a run without far memory takes from start to end, in seconds.
+    pub(super) native_s: Option<f64>,
 }
 
 impl Seen {
@@ -226,32 +161,38 @@ pub(super) struct Matrix {
 /// # Errors
 /// When results cannot be kept, or nothing ran.
 pub(super) fn measure(flags: &ReproduceFlags, section: Section) -> Result<Matrix, ReproduceError> {
-    let is_quick = flags.quick;
-    let mut cells = vec![Cell::NATIVE, undelayed()];
-    let sections = if is_quick { vec![section] } else { Section::ALL.to_vec() };
-    for place in sections.iter().flat_map(|section| section.places(is_quick)) {
-        let cell = place.cell();
-        if !cells.contains(&cell) {
-            cells.push(cell);
+    let set = ("gao", [1, BLOCKS]);
+    let python = flags.python.to_string_lossy();
+    let (apps, mut lacks) = present(&python);
+    let program = |app: &App, cells| Program {
+        name: app.name,
+        experiment: app.experiment(flags.quick, &python),
+        cells,
+    };
+    let all_local = Cell::zero(None);
+    let sizing: Vec<Program> =
+        apps.iter().map(|app| program(app, vec![all_local.clone()])).collect();
+    let sized = programs::run(flags, set, &sizing)?;
+    if sized.is_interrupted {
+        return Ok(Matrix { seen: Vec::new(), outcome: sized, lacks });
+    }
+    let mut peaks: Vec<(&'static App, u64)> = Vec::new();
+    for app in apps {
+        match sized.of(app.name).and_then(|runs| runs.peak_bytes(&all_local)) {
+            Some(bytes) => peaks.push((app, bytes)),
+            None => lacks.push(format!("{}: how much memory it uses is not known", app.name)),
         }
     }
-    let python = flags.python.to_string_lossy();
-    let (apps, lacks) = present(&python);
-    let program = |app: &&'static App| Program {
-        name: app.name,
-        experiment: app.experiment(is_quick, &python),
-        cells: cells.clone(),
-    };
-    let programs: Vec<Program> = apps.iter().map(program).collect();
-    let outcome = programs::run(flags, ("gao", [1, BLOCKS]), &programs)?;
-    let places: Vec<Place> = section.places(is_quick);
-    let seen = apps.into_iter().filter_map(|app| Some(seen(app, outcome.of(app.name)?, &places)));
+    let programs: Vec<Program> = peaks
+        .iter()
+        .map(|&(app, bytes)| program(app, cells(section, flags.quick, bytes)))
+        .collect();
+    let outcome = programs::run(flags, set, &programs)?;
+    let places = section.places(flags.quick);
+    let seen = peaks
+        .into_iter()
+        .filter_map(|(app, bytes)| Some(seen(app, outcome.of(app.name)?, &places, bytes)));
     Ok(Matrix { seen: seen.collect(), outcome, lacks })
-}
-
-// A quarter local, and no delay: what swaps, and how fast.
-fn undelayed() -> Cell {
-    far(&[("local", "25%")])
 }
 
 // Those whose programs are here.
@@ -286,17 +227,18 @@ fn has_duckdb(python: &str) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-fn seen(app: &'static App, runs: &Runs, places: &[Place]) -> Seen {
+fn seen(app: &'static App, runs: &Runs, places: &[Place], peak_bytes: u64) -> Seen {
     let point = |&place: &Place| {
-        let cell = place.cell();
+        let cell = place.cell(peak_bytes);
         let degradation = runs.slowdown(&cell)? - 1.0;
         Some(Point { place, degradation, fetches: runs.fetches(&cell).unwrap_or(0.0) })
     };
-    let undelayed = undelayed();
+    let undelayed = undelayed(peak_bytes);
     Seen {
         app,
         points: places.iter().filter_map(point).collect(),
         undelayed: runs.fetches(&undelayed).zip(runs.elapsed_s(&undelayed)),
+        native_s: runs.elapsed_s(&Cell::NATIVE),
     }
 }
 
@@ -307,7 +249,8 @@ impl Matrix {
 
     pub(super) fn describe(&self) -> String {
         let mut text = "stand-ins on generated data, against the same run without far memory; \
-                        afar workload list says\nwhat for\n"
+                        afar workload list says\nwhat for; local memory is a share of the most \
+                        that a program uses at a time\n"
             .to_owned();
         text += &self.outcome.describe();
         for left_out in self.left_out() {
@@ -362,18 +305,5 @@ mod tests {
                 assert_eq!(named, app.name == "sql");
             }
         }
-    }
-
-    #[test]
-    fn sections_share_what_they_can() {
-        let full = |section: Section| section.places(false);
-        for section in [Section::Fig2, Section::Fig3, Section::Fig4, Section::Fig6] {
-            assert!(full(section).contains(&BASE), "{section:?}");
-        }
-        assert_eq!(full(Section::Fig2).len(), 9);
-        let of_fig2 = |place: &Place| full(Section::Fig2).contains(place);
-        assert_eq!(full(Section::Fig3).into_iter().filter(of_fig2).count(), 3);
-        let of_fig5 = |place: &Place| full(Section::Fig5).contains(place);
-        assert_eq!(full(Section::Table3).into_iter().filter(of_fig5).count(), 5);
     }
 }

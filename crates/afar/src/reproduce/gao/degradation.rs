@@ -5,7 +5,8 @@
 use chart::{PALETTE, Tick};
 use serde_json::json;
 
-use super::apps::{APPS, Class, Matrix, Place, Section, Seen, measure};
+use super::apps::{APPS, Class, Matrix, Seen, measure};
+use super::place::{Place, Section};
 use super::{claims, published};
 use crate::flags::ReproduceFlags;
 use crate::layout::{NONE, table};

@@ -6,7 +6,8 @@
 use planner::slowdown::SwapLine;
 use serde_json::{Value, json};
 
-use super::apps::{BASE, Section, Seen, measure};
+use super::apps::{Seen, measure};
+use super::place::{BASE, Section};
 use super::{claims, degradation, published};
 use crate::fit::correlation;
 use crate::flags::ReproduceFlags;

@@ -6,8 +6,9 @@ pub(super) mod degradation;
 pub(super) mod fig6;
 pub(super) mod fig7;
 pub(super) mod fig8;
+mod place;
 mod published;
 pub(super) mod swap_cost;
 pub(super) mod table3;
 
-pub(super) use apps::Section;
+pub(super) use place::Section;

@@ -1,6 +1,6 @@
 //! Degradations that the authors publish: text of §3 and logs of their repository.
 
-use super::apps::Place;
+use super::place::Place;
 
 pub(super) const SOURCE: &str = "Gao et al., OSDI 2016";
 

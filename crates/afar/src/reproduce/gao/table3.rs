@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::apps::{Class, Matrix, Place, Section, Seen, measure};
+use super::apps::{Class, Matrix, Seen, measure};
+use super::place::{Place, Section};
 use super::{claims, degradation, published};
 use crate::flags::ReproduceFlags;
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
@@ -149,8 +150,8 @@ fn picture(seen: &[Seen], places: &[Place], caption: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apps::BASE;
     use super::super::claims::tests::seen_by;
+    use super::super::place::BASE;
     use super::*;
 
     #[test]
