@@ -296,10 +296,20 @@ impl Runs {
 
     /// The median over blocks of the ratio to the native run of the block, above 1 if it is slower.
     pub(super) fn slowdown(&self, cell: &Cell) -> Option<f64> {
-        self.middle(cell, |row| {
-            let native = self.of(&Cell::NATIVE).find(|native| native.block == row.block)?;
-            Some(slowdown(row.value?, native.value?, self.better))
-        })
+        self.middle(cell, |row| self.beside_native(row))
+    }
+
+    /// The least and the most of those ratios.
+    pub(super) fn slowdowns(&self, cell: &Cell) -> Option<[f64; 2]> {
+        let ratios = self.of(cell).filter_map(|row| self.beside_native(row));
+        ratios
+            .map(|ratio| [ratio, ratio])
+            .reduce(|[low, high], [ratio, _]| [low.min(ratio), high.max(ratio)])
+    }
+
+    fn beside_native(&self, row: &Row) -> Option<f64> {
+        let native = self.of(&Cell::NATIVE).find(|native| native.block == row.block)?;
+        Some(slowdown(row.value?, native.value?, self.better))
     }
 
     /// Why the first run without a figure has none.
@@ -374,15 +384,17 @@ mod tests {
         let mut rows = Vec::new();
         for (block, pace) in [(0, 1.0), (1, 2.0), (2, 5.0)] {
             rows.push(ran(block, &Cell::NATIVE, pace));
-            rows.push(ran(block, &cell, 3.0 * pace));
+            rows.push(ran(block, &cell, if block == 2 { 4.0 } else { 3.0 } * pace));
         }
         let runs = Runs { name: "x", better: Better::Lower, rows };
         assert_eq!((runs.value(&cell), runs.slowdown(&cell)), (Some(6.0), Some(3.0)));
+        assert_eq!(runs.slowdowns(&cell), Some([3.0, 4.0]));
         assert_eq!((runs.further(&cell, 0), runs.further(&cell, 1)), (Some(12.0), None));
         assert_eq!(runs.fetches(&cell), Some(7.0));
         assert_eq!(runs.value(&far(&[("local", "10%")])), None);
         let turned = Runs { better: Better::Higher, ..runs };
         assert_eq!(turned.slowdown(&cell), Some(1.0 / 3.0));
+        assert_eq!(turned.slowdowns(&cell), Some([0.25, 1.0 / 3.0]));
     }
 
     #[test]

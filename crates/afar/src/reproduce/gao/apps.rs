@@ -115,6 +115,8 @@ pub(super) struct Point {
     pub(super) place: Place,
     /// By which share it is slower than without far memory.
     pub(super) degradation: f64,
+    /// The least and the most of that in any block.
+    pub(super) range: [f64; 2],
     pub(super) fetches: f64,
 }
 
@@ -230,8 +232,12 @@ fn has_duckdb(python: &str) -> bool {
 fn seen(app: &'static App, runs: &Runs, places: &[Place], peak_bytes: u64) -> Seen {
     let point = |&place: &Place| {
         let cell = place.cell(peak_bytes);
-        let degradation = runs.slowdown(&cell)? - 1.0;
-        Some(Point { place, degradation, fetches: runs.fetches(&cell).unwrap_or(0.0) })
+        Some(Point {
+            place,
+            degradation: runs.slowdown(&cell)? - 1.0,
+            range: runs.slowdowns(&cell)?.map(|slowdown| slowdown - 1.0),
+            fetches: runs.fetches(&cell).unwrap_or(0.0),
+        })
     };
     let undelayed = undelayed(peak_bytes);
     Seen {
@@ -275,6 +281,7 @@ impl Matrix {
                 "gbps": point.place.gbps,
                 "local_percent": point.place.local,
                 "degradation": point.degradation,
+                "degradation_range": point.range,
                 "fetches": point.fetches,
             })
         };
