@@ -90,7 +90,7 @@ fn exit_code(change: Change) -> ExitCode {
         Change::Exited(status) => status,
         Change::Killed(signal) => 128 + signal,
         // The engine ends with the program only.
-        Change::Stopped { .. } | Change::Continued => 125,
+        Change::Stopped { .. } => 125,
     };
     ExitCode::from(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
 }

@@ -68,8 +68,8 @@ cases! {
     }
     signals {
         alternate_stack, stack_overflow, fault_address, write_barrier, in_memory_calls,
-        in_large_calls, in_forks, stop_and_continue, child_signals, aborts = 134, terminated = 143,
-        killed = 137, segmentation_fault = 139,
+        in_large_calls, in_forks, stop_and_continue, stopped_at_birth, child_signals, aborts = 134,
+        terminated = 143, killed = 137, segmentation_fault = 139,
     }
     forks {
         snapshot, layouts, nested, while_others_allocate, by_several_threads, two_hundred,

@@ -130,16 +130,16 @@ pub enum Change {
         /// The trace event.
         event: i32,
     },
-    /// It goes on after a stop.
-    Continued,
 }
 
-/// Takes one change of state of a child or traced thread, if there is one.
+/// Takes one change of state of a child or traced thread, if there is one. That a process goes on
+/// after a stop is none: who traces a process and asks for that has it in its parent's place, which
+/// then waits for it for ever.
 #[must_use]
 #[expect(unsafe_code, reason = "waitpid with __WALL has no safe wrapper")]
 pub fn next_change() -> Option<(u32, Change)> {
     let mut status = 0;
-    let options = libc::__WALL | libc::WNOHANG | libc::WUNTRACED | libc::WCONTINUED;
+    let options = libc::__WALL | libc::WNOHANG | libc::WUNTRACED;
     // SAFETY: `status` is a local.
     let pid = unsafe { libc::waitpid(-1, &raw mut status, options) };
     let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0)?;
@@ -147,10 +147,8 @@ pub fn next_change() -> Option<(u32, Change)> {
         Change::Exited(libc::WEXITSTATUS(status))
     } else if libc::WIFSIGNALED(status) {
         Change::Killed(libc::WTERMSIG(status))
-    } else if libc::WIFSTOPPED(status) {
-        Change::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
     } else {
-        Change::Continued
+        Change::Stopped { signal: libc::WSTOPSIG(status), event: status >> 16 }
     };
     Some((pid, change))
 }

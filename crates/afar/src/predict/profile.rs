@@ -123,7 +123,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         Change::Exited(0) => None,
         Change::Exited(status) => Some(format!("status {status}")),
         Change::Killed(signal) => Some(format!("signal {signal}")),
-        Change::Stopped { .. } | Change::Continued => None,
+        Change::Stopped { .. } => None,
     };
     if let Some(end) = end {
         return Err(PredictError::Failed { program: name, end }.into());

@@ -1,6 +1,7 @@
 // Signals: on remote stacks, with exact addresses, in the middle of memory calls.
 #include "check.h"
 
+#include <dirent.h>
 #include <sys/time.h>
 
 static volatile sig_atomic_t seen;
@@ -226,6 +227,52 @@ static void stop_and_continue(void)
     CHECK(status_of(child) == 9);
 }
 
+// A thread of a process that is not its first, once there is one; 0 if it has none for a while.
+static pid_t another_thread(pid_t process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    for (int i = 0; i < 100; i++) {
+        DIR *tasks = opendir(path);
+        CHECK(tasks);
+        pid_t found = 0;
+        for (struct dirent *task; (task = readdir(tasks));)
+            if (atoi(task->d_name) > 0 && atoi(task->d_name) != process)
+                found = atoi(task->d_name);
+        closedir(tasks);
+        if (found)
+            return found;
+    }
+    return 0;
+}
+
+// A child is stopped before it has all of its memory, whichever of its threads takes the signal,
+// and its parent hears what there is to hear.
+static void stopped_at_birth(void)
+{
+    char *memory = map(512 * PAGE);
+    stamp(memory, 512 * PAGE, 4);
+    // As many mappings as there are pages.
+    for (int page = 0; page < 512; page += 2)
+        CHECK(mprotect(memory + page * PAGE, PAGE, PROT_READ) == 0);
+    for (int i = 0; i < 40; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            CHECK(holds(memory, 512 * PAGE, 4));
+            for (;;)
+                pause();
+        }
+        int status;
+        pid_t thread = i % 2 ? another_thread(child) : 0;
+        CHECK(syscall(SYS_tgkill, child, thread ? thread : child, SIGSTOP) == 0);
+        CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+        CHECK(kill(child, SIGCONT) == 0);
+        CHECK(waitpid(child, &status, WCONTINUED) == child && WIFCONTINUED(status));
+        CHECK(kill(child, SIGTERM) == 0);
+        CHECK(waitpid(child, &status, 0) == child && WTERMSIG(status) == SIGTERM);
+    }
+}
+
 static volatile sig_atomic_t children;
 
 static void on_child(int signal, siginfo_t *info, void *context)
@@ -281,4 +328,5 @@ static void segmentation_fault(void)
 
 MAIN(CASE(alternate_stack), CASE(stack_overflow), CASE(fault_address), CASE(write_barrier),
      CASE(in_memory_calls), CASE(in_large_calls), CASE(in_forks), CASE(stop_and_continue),
-     CASE(child_signals), CASE(aborts), CASE(terminated), CASE(killed), CASE(segmentation_fault))
+     CASE(stopped_at_birth), CASE(child_signals), CASE(aborts), CASE(terminated), CASE(killed),
+     CASE(segmentation_fault))

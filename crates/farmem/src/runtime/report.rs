@@ -276,7 +276,7 @@ impl Totals {
         let (exit_status, signal) = match change {
             Change::Exited(status) => (Some(status), None),
             Change::Killed(signal) => (None, Some(signal)),
-            Change::Stopped { .. } | Change::Continued => (None, None),
+            Change::Stopped { .. } => (None, None),
         };
         let evicted = self.dirty_count + self.clean_count;
         let results = RunResults {

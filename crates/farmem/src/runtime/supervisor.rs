@@ -287,7 +287,6 @@ impl<'a> Supervisor<'a> {
                 }
                 Change::Stopped { event, .. } => self.unexpected_stop(pid, event),
                 Change::Exited(_) | Change::Killed(_) => self.traced_end(pid),
-                Change::Continued => {}
             }
         }
     }

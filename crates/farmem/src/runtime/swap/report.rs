@@ -113,7 +113,7 @@ impl Totals {
         let (exit_status, signal) = match change {
             Change::Exited(status) => (Some(status), None),
             Change::Killed(signal) => (None, Some(signal)),
-            Change::Stopped { .. } | Change::Continued => (None, None),
+            Change::Stopped { .. } => (None, None),
         };
         let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
         let read_pages = counts.read_bytes / PAGE_BYTES;
