@@ -47,6 +47,10 @@ impl Totals {
     }
 
     pub(crate) fn note(&mut self, event: &SwapEvent) {
+        // It may end before the next look; and has executed what it is by now.
+        if self.processes.get(&event.tgid).is_none_or(|process| process.fetch_count == 0) {
+            self.process(event.tgid);
+        }
         if let Some(process) = self.processes.get_mut(&event.tgid) {
             process.fetch_count += 1;
         }
@@ -76,17 +80,26 @@ impl Totals {
     /// Looks at the processes of the group.
     pub(crate) fn processes(&mut self, group: &Group) {
         for pid in group.processes().unwrap_or_default() {
-            let process = self.processes.entry(pid).or_insert_with(|| ProcessSummary {
-                pid,
-                managed: true,
-                ..ProcessSummary::default()
-            });
-            // A process has its parent's name until it executes something.
-            process.name = command_name(pid);
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
-            let bytes = anonymous_bytes(&status.unwrap_or_default());
-            process.managed_peak_bytes = process.managed_peak_bytes.max(bytes);
+            self.process(pid);
         }
+    }
+
+    fn process(&mut self, pid: u32) {
+        let name = command_name(pid);
+        if name.is_empty() {
+            // It has ended since; what was seen of it stays.
+            return;
+        }
+        let process = self.processes.entry(pid).or_insert_with(|| ProcessSummary {
+            pid,
+            managed: true,
+            ..ProcessSummary::default()
+        });
+        // A process has its parent's name until it executes something.
+        process.name = name;
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+        let bytes = anonymous_bytes(&status.unwrap_or_default());
+        process.managed_peak_bytes = process.managed_peak_bytes.max(bytes);
     }
 
     pub(crate) fn snapshot(&self, group: &Group, counts: Counts, now: Footprint) -> Snapshot {
@@ -213,6 +226,19 @@ mod tests {
         let latency = totals.latencies.summary(Duration::ZERO);
         assert_eq!((latency.total.count, latency.requested.count), (1, 2));
         assert!(latency.overhead.p50_ns.abs_diff(4_000) < 100);
+    }
+
+    #[test]
+    fn a_process_is_known_from_its_first_fault_and_after_its_end() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it is there");
+        let mut totals = Totals::new();
+        totals.note(&SwapEvent { tgid: child.id(), ..event(14_000) });
+        child.kill().and_then(|()| child.wait()).expect("it is ours");
+        totals.note(&SwapEvent { tgid: child.id(), ..event(14_000) });
+        totals.process(child.id());
+        let seen: Vec<_> = totals.processes.values().collect();
+        let [process] = seen[..] else { panic!("{seen:?}") };
+        assert_eq!((process.name.as_str(), process.fetch_count), ("sleep", 2));
     }
 
     #[test]
