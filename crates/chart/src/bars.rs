@@ -1,6 +1,8 @@
 //! Bars from left to right, one below the other, each of parts that add up or with an interval.
 
-use crate::{Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Scale, Svg, shortened};
+use crate::{
+    Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Scale, Svg, key_width, shortened, text_width,
+};
 
 /// A chart of bars.
 #[derive(Debug, Clone)]
@@ -45,7 +47,6 @@ pub struct Bar {
 
 const WIDTH: f64 = 480.0;
 const BAR: f64 = 26.0;
-const LETTER: f64 = 7.0;
 /// Names have at most so many letters.
 const NAME: usize = 24;
 const KEY_ROW: f64 = 18.0;
@@ -60,12 +61,13 @@ impl Bars {
         let rows = self.bars.len().max(1) as f64;
         let height = rows * BAR;
         let mut svg = Svg::new(WIDTH, top + height + 46.0);
-        let letters = |text: fn(&Bar) -> &String, most: usize| {
-            let count = self.bars.iter().map(|bar| text(bar).chars().count().min(most)).max();
-            count.unwrap_or(0) as f64 * LETTER
+        // The bars keep a third of the whole, however wide the letters.
+        let widest = |text: fn(&Bar) -> &String, most: usize| {
+            let widths = self.bars.iter().map(|bar| text_width(&shortened(text(bar), most)));
+            widths.fold(0.0, f64::max).min(most as f64 * 7.5)
         };
-        let left = 14.0 + letters(|bar| &bar.name, NAME);
-        let room = 12.0 + letters(|bar| &bar.text, 18);
+        let left = 14.0 + widest(|bar| &bar.name, NAME);
+        let room = 12.0 + widest(|bar| &bar.text, 18);
         let (x, ticks) = self.axis(WIDTH - left - room);
         let width = WIDTH - left - room;
         let panel = Panel { left, top, width, height, x, y: Scale::Linear(rows, 0.0) };
@@ -99,9 +101,9 @@ impl Bars {
         };
         let axis = Axis::new(self.unit.clone(), kind).showing(&shown).labelled(self.label);
         let (scale, mut ticks) = axis.fit(ends.chain(self.marks.iter().map(|mark| mark.0)), 0.0);
-        let widest = ticks.iter().map(|tick| tick.1.chars().count()).max().unwrap_or(1) as f64;
+        let widest = ticks.iter().map(|tick| text_width(&tick.1)).fold(0.0, f64::max);
         // Every other one where they would touch.
-        while ticks.len() > 2 && ticks.len() as f64 * (widest * LETTER + 8.0) > width {
+        while ticks.len() > 2 && ticks.len() as f64 * (widest + 8.0) > width {
             let mut at = 0;
             ticks.retain(|_| {
                 at += 1;
@@ -149,7 +151,7 @@ impl Bars {
         let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
         let mut right = f64::INFINITY;
         for (index, name) in self.parts.iter().enumerate() {
-            let width = 34.0 + name.chars().count() as f64 * LETTER;
+            let width = key_width(name);
             if right + width > WIDTH {
                 rows.push(Vec::new());
                 right = 12.0;

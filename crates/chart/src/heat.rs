@@ -1,7 +1,7 @@
 //! Values over two axes of names, as shaded cells, with the edge between those within a bound and
 //! the others.
 
-use crate::{Anchor, Drawing, GREY, Panel, Scale, Svg, shade, shortened};
+use crate::{Anchor, Drawing, GREY, Panel, Scale, Svg, shade, shortened, text_width};
 
 /// A chart of cells.
 #[derive(Debug, Clone)]
@@ -32,7 +32,6 @@ pub struct Cell {
 }
 
 const WIDTH: f64 = 480.0;
-const LETTER: f64 = 7.2;
 const TOP: f64 = 58.0;
 /// Names of rows have at most so many letters.
 const NAME: usize = 20;
@@ -48,8 +47,8 @@ impl Heat {
     #[must_use]
     pub fn draw(&self) -> Drawing {
         let (columns, rows) = (self.columns.len().max(1), self.rows.len().max(1));
-        let widest = self.rows.iter().map(|(name, _)| name.chars().count().min(NAME));
-        let left = 44.0 + widest.max().unwrap_or(0) as f64 * LETTER;
+        let widths = self.rows.iter().map(|(name, _)| text_width(&shortened(name, NAME)));
+        let left = 44.0 + widths.fold(0.0, f64::max);
         let height = (rows as f64 * 30.0).clamp(90.0, 240.0);
         let mut svg = Svg::new(WIDTH, TOP + height + 48.0);
         let panel = Panel {
@@ -87,7 +86,7 @@ impl Heat {
             svg.bar((right - 1.0, 9.0), (right + 15.0, 25.0), GREY);
             svg.bar((right, 10.0), (right + 14.0, 24.0), &shade(*depth));
             svg.text((right + 20.0, 22.0), name, Anchor::Start);
-            right += 40.0 + name.chars().count() as f64 * LETTER;
+            right += 40.0 + text_width(name);
         }
         svg.finish_hinted(&self.title)
     }
@@ -133,9 +132,9 @@ impl Heat {
 
     // As many as there is room for.
     fn columns_named(&self, width: f64) -> usize {
-        let widest = self.columns.iter().map(|name| name.chars().count().min(12)).max();
+        let widths = self.columns.iter().map(|name| text_width(&shortened(name, 12)));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
-        let most = (width / (widest.unwrap_or(1) as f64 * LETTER + 8.0)) as usize;
+        let most = (width / (widths.fold(0.0, f64::max) + 8.0)) as usize;
         most.max(1)
     }
 }

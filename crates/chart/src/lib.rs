@@ -10,6 +10,7 @@ mod bars;
 mod heat;
 mod number;
 mod plot;
+mod text;
 mod thin;
 
 use std::fmt::Write;
@@ -19,6 +20,7 @@ pub use bars::{Bar, Bars, BarsScale};
 pub use heat::{Cell, Heat};
 pub use number::{in_bytes, short};
 pub use plot::{Look, Plot, Point, Series};
+pub use text::{key_width, text_width, wrap};
 pub use thin::thin;
 
 /// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
@@ -251,8 +253,7 @@ impl Svg {
         for (name, colour) in names {
             self.bar((right, at.1 - 9.0), (right + 10.0, at.1 + 1.0), colour);
             self.text((right + 15.0, at.1), name, Anchor::Start);
-            let width = u32::try_from(name.chars().count()).unwrap_or(0);
-            right += 34.0 + f64::from(width) * 6.8;
+            right += key_width(name);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Lines, dots and steps over two axes, with intervals.
 
-use crate::{Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Svg, shortened, thin};
+use crate::{Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Svg, shortened, text_width, thin};
 
 /// A chart over two axes.
 #[derive(Debug, Clone)]
@@ -62,7 +62,6 @@ const SIZE: (f64, f64) = (480.0, 320.0);
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const KEY_ROW: f64 = 18.0;
-const LETTER: f64 = 7.0;
 const DASHES: [&str; 4] = ["", "6 4", "2 3", "9 3 2 3"];
 /// Columns that are told apart in a thinned line.
 const COLUMNS: usize = 400;
@@ -229,7 +228,7 @@ fn key_rows(names: &[&str]) -> Vec<Vec<(usize, f64)>> {
     let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
     let mut right = f64::INFINITY;
     for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-        let width = 44.0 + key_name(name).chars().count() as f64 * LETTER;
+        let width = 44.0 + text_width(&key_name(name));
         if right + width > SIZE.0 {
             rows.push(Vec::new());
             right = 12.0;

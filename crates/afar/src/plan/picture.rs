@@ -1,6 +1,6 @@
 //! Pictures that several plans share: bars of parts, and cells shaded by what is in them.
 
-use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, axis};
+use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, axis, shade, text_width};
 
 /// Bars side by side, each of parts that add up.
 pub(super) struct Bars<'a> {
@@ -32,9 +32,8 @@ pub(super) struct Cells<'a> {
     pub(super) note: &'a str,
 }
 
-/// What is beside names, and a letter of one.
+/// What is beside names.
 const WIDTH: f64 = 500.0;
-const LETTER: f64 = 7.0;
 const TOP: f64 = 64.0;
 const BAR: f64 = 26.0;
 /// Names of parts in one line of the key.
@@ -128,17 +127,8 @@ pub(super) fn cells(picture: &Cells<'_>) -> String {
 
 /// Room for names, with the mark of a bar that is chosen.
 fn left<'a>(names: impl Iterator<Item = &'a String>) -> f64 {
-    let most = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    (most as f64 * LETTER + 32.0).max(120.0)
-}
-
-/// From white to a colour, blue above 0 and orange below.
-pub(super) fn shade(value: f64) -> String {
-    let full = if value >= 0.0 { [0x00, 0x72, 0xB2] } else { [0xD5, 0x5E, 0x00] };
-    let depth = value.abs().min(1.0) * 0.75;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-    let mix = full.map(|part: u8| (255.0 + (f64::from(part) - 255.0) * depth).round() as u8);
-    format!("#{:02x}{:02x}{:02x}", mix[0], mix[1], mix[2])
+    let most = names.map(|name| text_width(name)).fold(0.0, f64::max);
+    (most + 32.0).max(120.0)
 }
 
 /// A tick: thousands and millions have letters.
@@ -156,13 +146,6 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shades_go_from_white_to_the_colour_of_the_sign() {
-        assert_eq!(shade(0.0), "#ffffff");
-        assert_eq!(shade(1.0), "#4095c5");
-        assert_eq!(shade(-2.0), "#e08640");
-    }
 
     #[test]
     fn bars_have_their_parts_and_cells_their_shades() {

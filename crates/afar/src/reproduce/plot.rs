@@ -1,19 +1,18 @@
 //! Charts side by side under a title and above a caption: lines of ours beside a paper's.
 
-use chart::{Anchor, GREY, Panel, Scale, Svg, Tick};
+use chart::{Anchor, GREY, Panel, Scale, Svg, Tick, key_width, text_width, wrap};
 
 /// Of a chart, and the width of one that has a row to itself.
 const CHART: (f64, f64) = (350.0, 250.0);
 const ALONE: f64 = 640.0;
 const LEFT: f64 = 78.0;
-const GAP: f64 = 44.0;
+/// Between charts, beside the marks of the next one's axis.
+const GAP: f64 = 24.0;
 const RIGHT: f64 = 18.0;
 /// Above a chart, for its title; below it, for its axis.
 const ABOVE: f64 = 26.0;
 const BELOW: f64 = 60.0;
 const LINE: f64 = 17.0;
-/// Of a letter, on average.
-const LETTER: f64 = 6.6;
 const OURS: &str = "stroke-width=\"1.8\"";
 const THEIRS: &str = "stroke-width=\"1.5\" stroke-dasharray=\"5 4\"";
 
@@ -97,9 +96,11 @@ pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[Str
     let columns = columns.clamp(1, charts.len().max(1));
     let rows = charts.len().div_ceil(columns);
     let wide = if columns == 1 { ALONE } else { CHART.0 };
-    let width = LEFT + wide * columns as f64 + GAP * (columns - 1) as f64 + RIGHT;
+    let gap = GAP + marks_width(charts);
+    let width = LEFT + wide * columns as f64 + gap * (columns - 1) as f64 + RIGHT;
     let keys = keys(charts, width);
-    let lines: Vec<String> = caption.iter().flat_map(|text| wrap(text, width)).collect();
+    let lines: Vec<String> =
+        caption.iter().flat_map(|text| wrap(text, width - 2.0 * RIGHT)).collect();
     let top = 34.0 + LINE * keys.len() as f64;
     let row_height = ABOVE + CHART.1 + BELOW;
     let below = top + row_height * rows as f64;
@@ -114,7 +115,7 @@ pub(super) fn draw(title: &str, charts: &[Chart], columns: usize, caption: &[Str
     for (number, chart) in charts.iter().enumerate() {
         let (column, row) = (number % columns, number / columns);
         let panel = Panel {
-            left: LEFT + (wide + GAP) * column as f64,
+            left: LEFT + (wide + gap) * column as f64,
             top: top + row_height * row as f64 + ABOVE,
             width: wide,
             height: CHART.1,
@@ -163,7 +164,7 @@ fn keys(charts: &[Chart], width: f64) -> Vec<Vec<(String, &'static str)>> {
     let mut rows: Vec<Vec<(String, &'static str)>> = Vec::new();
     let mut right = f64::INFINITY;
     for (name, colour) in names {
-        let wide = 34.0 + name.chars().count() as f64 * 6.8;
+        let wide = key_width(&name);
         if right + wide > width - RIGHT {
             rows.push(Vec::new());
             right = LEFT;
@@ -176,21 +177,10 @@ fn keys(charts: &[Chart], width: f64) -> Vec<Vec<(String, &'static str)>> {
     rows
 }
 
-fn wrap(text: &str, width: f64) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is one from the beginning");
-        let wide = (line.chars().count() + 1 + word.chars().count()) as f64 * LETTER;
-        if !line.is_empty() && wide > width - 30.0 {
-            lines.push(format!("  {word}"));
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
+// Of an axis to the side.
+fn marks_width(charts: &[Chart]) -> f64 {
+    let marks = charts.iter().flat_map(|chart| &chart.y.ticks);
+    marks.map(|(_, text)| text_width(text)).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -223,7 +213,7 @@ mod tests {
         assert_eq!(drawn.matches("<polyline").count(), 3);
         assert_eq!(drawn.matches(">a series<").count(), 1, "names are told once");
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
-        assert!(drawn.matches(">word").count() + drawn.matches(">  word").count() > 5, "{drawn}");
+        assert!(drawn.matches(">word").count() > 5, "{drawn}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Savings when storage and compute grow apart: a table, rows, a picture.
 
-use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick};
+use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick, shade};
 use planner::cost::{Cell, CostError, Wedge, map};
 use serde_json::{Value, json};
 
@@ -11,7 +11,6 @@ use super::table::wedge;
 use crate::flags::CostFlags;
 use crate::layout::table;
 use crate::plan::json_text;
-use crate::plan::picture::shade;
 
 /// Every form of the map.
 ///

@@ -15,7 +15,7 @@ use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
 
 /// Degradations below it are drawn there, in percent.
-const LEAST: f64 = 0.1;
+pub(super) const LEAST: f64 = 0.1;
 
 /// Measures a figure; `None` if it was interrupted before anything was known.
 ///
@@ -114,17 +114,30 @@ fn picture(seen: &[Seen], section: Section, places: &[Place], caption: &[String]
             series: shown.flat_map(|seen| lines(seen, section, places)).collect(),
         }
     });
-    let note = "Hollow and dashed: logged by the paper's authors, of the application that a \
-                workload stands in for. No degradation is drawn at the lower end.";
-    let caption: Vec<String> =
-        [note.to_owned()].into_iter().chain(caption.iter().cloned()).collect();
+    let caption: Vec<String> = notes(&charts).into_iter().chain(caption.iter().cloned()).collect();
     // As the paper's: one above the other, where there is much to be named.
     let columns = if section == Section::Fig2 { 1 } else { 2 };
     draw(&title(section), &charts, columns, &caption)
 }
 
+// How to read what is there.
+fn notes(charts: &[Chart]) -> Option<String> {
+    let series = || charts.iter().flat_map(|chart| &chart.series);
+    let mut notes = Vec::new();
+    if series().any(|series| series.kind == Kind::Theirs) {
+        notes.push(
+            "Hollow and dashed: logged by the paper's authors, of the application that a workload \
+             stands in for.",
+        );
+    }
+    if series().flat_map(|series| &series.points).any(|(_, percent)| *percent < LEAST) {
+        notes.push("No degradation is drawn at the lower end.");
+    }
+    (!notes.is_empty()).then(|| notes.join(" "))
+}
+
 // A round number above everything, in percent.
-fn most(seen: &[Seen]) -> f64 {
+pub(super) fn most(seen: &[Seen]) -> f64 {
     let points = seen.iter().flat_map(|seen| &seen.points);
     let most = points.map(|point| point.degradation * 100.0).fold(100.0, f64::max);
     10_f64.powf(most.log10().ceil())

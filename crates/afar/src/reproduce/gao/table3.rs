@@ -136,7 +136,7 @@ fn picture(seen: &[Seen], places: &[Place], caption: &[String]) -> String {
         Chart {
             title: format!("mean degradation at {rtt_us} µs, {gbps} Gb/s; %"),
             x: Axis::from_zero("local memory, %", 100.0),
-            y: Axis::decades("", 0.1, 1_000.0),
+            y: Axis::decades("", degradation::LEAST, degradation::most(seen)),
             series: vec![
                 series("class A", chart::BLUE, line(Class::A), Kind::Ours),
                 series("class B", chart::ORANGE, line(Class::B), Kind::Ours),
