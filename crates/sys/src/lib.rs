@@ -6,7 +6,7 @@
 //! back its memory with a file and watch it        memory, userfault, pagemap
 //! trap its page faults                            bpf
 //! limit a group of processes, swap their pages  group, swap, setting
-//! act inside it                                   socket (to the preload library), ptrace
+//! act inside it                                   remote, socket (to the helper), ptrace
 //! wait for whatever comes next                    event, clock, processors
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! serve files of its own                          mount
@@ -27,6 +27,7 @@ pub mod clock;
 pub mod disk;
 mod error;
 pub mod event;
+mod execute;
 pub mod group;
 pub mod listener;
 pub mod memory;
@@ -36,6 +37,7 @@ pub mod process;
 pub mod processors;
 pub mod ptrace;
 pub mod random;
+pub mod remote;
 pub mod ring;
 pub mod seccomp;
 pub mod setting;

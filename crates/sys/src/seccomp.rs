@@ -79,18 +79,20 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Translates the table to the kernel's filter machine. Calls of other architectures are
-    /// allowed.
+    /// Translates the table to the kernel's filter machine. Of calls of other architectures the
+    /// supervisor is asked about those in `foreign` (numbers of the 32-bit interface); the others
+    /// are allowed.
     #[must_use]
-    pub fn new(blocks: &[Block]) -> Self {
-        let mut code = vec![
-            load(OFFSET_ARCH),
-            jump(libc::BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0),
-            verdict(Verdict::Allow),
-            load(OFFSET_NR),
-            jump(libc::BPF_JGE, X32_BIT, 0, 1),
-            verdict(Verdict::Allow),
-        ];
+    pub fn new(blocks: &[Block], foreign: &[u32]) -> Self {
+        let mut asked = vec![load(OFFSET_NR)];
+        for &number in foreign {
+            asked.extend([jump(libc::BPF_JEQ, number, 0, 1), verdict(Verdict::Notify)]);
+        }
+        asked.push(verdict(Verdict::Allow));
+        let skip = u8::try_from(asked.len()).unwrap_or(u8::MAX);
+        let mut code = vec![load(OFFSET_ARCH), jump(libc::BPF_JEQ, AUDIT_ARCH_X86_64, skip, 0)];
+        code.append(&mut asked);
+        code.extend([load(OFFSET_NR), jump(libc::BPF_JGE, X32_BIT, 0, 1), verdict(Verdict::Allow)]);
         for block in blocks {
             let mut body: Vec<libc::sock_filter> = Vec::new();
             for rule in &block.rules {
@@ -196,6 +198,10 @@ pub struct Notification {
     pub nr: i32,
     /// Its arguments.
     pub args: [u64; 6],
+    /// Address of the instruction after the call's.
+    pub return_to: u64,
+    /// Whether it is a call of the 64-bit interface.
+    pub native: bool,
 }
 
 /// Where the notifications of a filter arrive.
@@ -229,6 +235,8 @@ impl Listener {
                 tid: raw.pid,
                 nr: raw.data.nr,
                 args: raw.data.args,
+                return_to: raw.data.instruction_pointer,
+                native: raw.data.arch == AUDIT_ARCH_X86_64,
             })),
             Err(error) if matches!(error.errno(), Some(libc::ENOENT | libc::EINTR)) => Ok(None),
             Err(error) => Err(error),
@@ -313,7 +321,11 @@ mod tests {
 
     // A model of the kernel's filter machine, enough for the instructions above.
     fn decide(filter: &Filter, nr: u32, args: [u64; 6]) -> u32 {
-        let mut data = vec![nr, AUDIT_ARCH_X86_64, 0, 0];
+        decide_as(filter, AUDIT_ARCH_X86_64, nr, args)
+    }
+
+    fn decide_as(filter: &Filter, arch: u32, nr: u32, args: [u64; 6]) -> u32 {
+        let mut data = vec![nr, arch, 0, 0];
         for arg in args {
             data.push(u32::try_from(arg & 0xffff_ffff).unwrap());
             data.push(u32::try_from(arg >> 32).unwrap());
@@ -342,23 +354,26 @@ mod tests {
 
     fn filter() -> Filter {
         let rule = |argument, test, verdict| Rule { argument, test, verdict };
-        Filter::new(&[
-            Block {
-                nr: libc::SYS_mmap,
-                rules: vec![
-                    rule(4, Test::HighEquals(0xfeed), Verdict::Allow),
-                    rule(0, Test::HighIn(0x10, 0x20), Verdict::Notify),
-                    rule(3, Test::AnyBit(0x20), Verdict::Notify),
-                ],
-                otherwise: Verdict::Allow,
-            },
-            Block {
-                nr: libc::SYS_brk,
-                rules: vec![rule(0, Test::LowNonZero, Verdict::Notify)],
-                otherwise: Verdict::Allow,
-            },
-            Block { nr: libc::SYS_clone3, rules: vec![], otherwise: Verdict::Fail(38) },
-        ])
+        Filter::new(
+            &[
+                Block {
+                    nr: libc::SYS_mmap,
+                    rules: vec![
+                        rule(4, Test::HighEquals(0xfeed), Verdict::Allow),
+                        rule(0, Test::HighIn(0x10, 0x20), Verdict::Notify),
+                        rule(3, Test::AnyBit(0x20), Verdict::Notify),
+                    ],
+                    otherwise: Verdict::Allow,
+                },
+                Block {
+                    nr: libc::SYS_brk,
+                    rules: vec![rule(0, Test::LowNonZero, Verdict::Notify)],
+                    otherwise: Verdict::Allow,
+                },
+                Block { nr: libc::SYS_clone3, rules: vec![], otherwise: Verdict::Fail(38) },
+            ],
+            &[11],
+        )
     }
 
     #[test]
@@ -386,5 +401,15 @@ mod tests {
         let grown = decide(&filter, nr(libc::SYS_brk), [0x1000, 0, 0, 0, 0, 0]);
         assert_eq!(grown, libc::SECCOMP_RET_USER_NOTIF);
         assert_eq!(decide(&filter, X32_BIT + 9, [0; 6]), libc::SECCOMP_RET_ALLOW);
+    }
+
+    #[test]
+    fn filter_asks_about_named_calls_of_the_32_bit_interface() {
+        const AUDIT_ARCH_I386: u32 = 0x4000_0003;
+        let filter = filter();
+        let decide = |nr| decide_as(&filter, AUDIT_ARCH_I386, nr, [0; 6]);
+        assert_eq!(decide(11), libc::SECCOMP_RET_USER_NOTIF);
+        assert_eq!(decide(12), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(decide(45), libc::SECCOMP_RET_ALLOW, "a number of a 64-bit block");
     }
 }
