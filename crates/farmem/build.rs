@@ -35,8 +35,11 @@ fn build_preload(object: &Path) {
     command
         .args(["--edition", "2024", "--crate-type", "cdylib", "--crate-name", "afar"])
         .args(["--cfg", "afar_shared_object", "-C", "opt-level=2", "-C", "panic=abort"])
-        // Bound at load time: a forked child must not enter the dynamic linker.
-        .args(["-C", "link-args=-nostdlib -nostartfiles -Wl,-z,now"])
+        // It is put in place without a loader, and entered there.
+        .args([
+            "-C",
+            "link-args=-nostdlib -nostartfiles -Wl,-z,now -Wl,-Bsymbolic -Wl,-e,afar_enter",
+        ])
         .arg("-o")
         .arg(object)
         .arg(source.join("lib.rs"));

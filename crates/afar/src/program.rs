@@ -1,10 +1,9 @@
 //! The program to run: where it is, and whether its memory can be managed.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
@@ -18,16 +17,11 @@ const HEAD_BYTES: u64 = 256;
 /// Where commands are looked for without a PATH.
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 
-const SETUID: u32 = 0o4000;
-// Without the group's right to execute, the bit means something else.
-const SETGID: u32 = 0o2010;
-
-// ELF-64 object file format: the header, then program headers.
+// ELF-64 object file format: the header.
 const ELF_MAGIC: &[u8] = b"\x7fELF";
 const ELF_CLASS_64_LITTLE: [u8; 2] = [2, 1];
 const ELF_HEADER_BYTES: usize = 64;
 const EM_X86_64: u16 = 62;
-const PT_INTERP: u32 = 3;
 
 /// Why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -36,18 +30,6 @@ pub(crate) enum ProgramError {
     NotFound(String),
     #[error("{}: cannot be executed: {source}; check its permissions", path.display())]
     NotExecutable { path: PathBuf, source: io::Error },
-    #[error(
-        "{}: it is statically linked, as most Go programs are, and --engine arena manages \
-         only programs with a dynamic loader; run it with --engine swap",
-        path.display()
-    )]
-    Static { path: PathBuf },
-    #[error(
-        "{}: it is setuid, setgid or has file capabilities, and the loader keeps afar out of \
-         such a program; run a copy without them (cp does not copy these), or with --engine swap",
-        path.display()
-    )]
-    Privileged { path: PathBuf },
     #[error(
         "{}: it is not for a 64-bit x86 processor, the only kind whose programs --engine arena \
          manages; use one that was built for it, or run it with --engine swap",
@@ -71,8 +53,6 @@ pub(crate) fn check(name: &OsStr, engine: Engine) -> Result<(), ProgramError> {
                 return Err(ProgramError::NotExecutable { path, source });
             }
             Err(_) if engine == Engine::Swap => return Ok(()),
-            Err(Refusal::Static) => return Err(ProgramError::Static { path }),
-            Err(Refusal::Privileged) => return Err(ProgramError::Privileged { path }),
             Err(Refusal::Foreign) => return Err(ProgramError::Foreign { path }),
         }
     }
@@ -82,8 +62,6 @@ pub(crate) fn check(name: &OsStr, engine: Engine) -> Result<(), ProgramError> {
 
 enum Refusal {
     Unusable(io::Error),
-    Static,
-    Privileged,
     Foreign,
 }
 
@@ -134,10 +112,7 @@ fn check_file(path: &Path) -> Result<Option<PathBuf>, Refusal> {
         return Ok(Some(interpreter));
     }
     if head.starts_with(ELF_MAGIC) {
-        if is_privileged(path, &file.metadata()?) {
-            return Err(Refusal::Privileged);
-        }
-        check_elf(&head, |buffer, offset| file.read_exact_at(buffer, offset))?;
+        check_elf(&head)?;
     }
     // Anything else is a shell script without a first line, or not executable after all.
     Ok(None)
@@ -150,95 +125,35 @@ fn interpreter(head: &[u8]) -> Option<PathBuf> {
     (!name.is_empty()).then(|| PathBuf::from(OsString::from_vec(name.to_owned())))
 }
 
-/// Whether the loader will distrust its environment, LD_PRELOAD included (AT_SECURE).
-fn is_privileged(path: &Path, metadata: &Metadata) -> bool {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let mode = metadata.mode();
-    let changes_user = mode & SETUID == SETUID && metadata.uid() != user.as_raw();
-    let changes_group = mode & SETGID == SETGID && metadata.gid() != group.as_raw();
-    let mut capabilities = [0_u8; 32];
-    let gains = rustix::fs::getxattr(path, c"security.capability", &mut capabilities).is_ok();
-    changes_user || changes_group || (gains && !user.is_root())
-}
-
 /// Checks the ELF file that begins with `head`.
-fn check_elf(
-    head: &[u8],
-    read_at: impl Fn(&mut [u8], u64) -> io::Result<()>,
-) -> Result<(), Refusal> {
-    let half = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-    if head.len() < ELF_HEADER_BYTES || head[4..6] != ELF_CLASS_64_LITTLE {
-        return Err(Refusal::Foreign);
-    }
-    if half(18) != EM_X86_64 {
-        return Err(Refusal::Foreign);
-    }
-    let offset = u64::from_le_bytes([32, 33, 34, 35, 36, 37, 38, 39].map(|at| head[at]));
-    let (entry_bytes, count) = (u64::from(half(54)), u64::from(half(56)));
-    for index in 0..count {
-        let mut kind = [0_u8; 4];
-        let at = offset.saturating_add(index * entry_bytes);
-        if read_at(&mut kind, at).is_err() {
-            break;
-        }
-        if u32::from_le_bytes(kind) == PT_INTERP {
-            return Ok(());
-        }
-    }
-    Err(Refusal::Static)
+fn check_elf(head: &[u8]) -> Result<(), Refusal> {
+    let native = head.len() >= ELF_HEADER_BYTES
+        && head[4..6] == ELF_CLASS_64_LITTLE
+        && u16::from_le_bytes([head[18], head[19]]) == EM_X86_64;
+    if native { Ok(()) } else { Err(Refusal::Foreign) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn elf(program_headers: &[u32]) -> Vec<u8> {
+    fn elf() -> Vec<u8> {
         let mut file = vec![0_u8; ELF_HEADER_BYTES];
         file[..6].copy_from_slice(b"\x7fELF\x02\x01");
         file[18] = 62;
-        file[32] = 64;
-        file[54] = 56;
-        file[56] = u8::try_from(program_headers.len()).unwrap();
-        for kind in program_headers {
-            let mut header = [0_u8; 56];
-            header[..4].copy_from_slice(&kind.to_le_bytes());
-            file.extend(header);
-        }
         file
-    }
-
-    fn judge(file: &[u8]) -> Result<(), Refusal> {
-        check_elf(&file[..file.len().min(256)], |buffer, offset| {
-            let start = usize::try_from(offset).unwrap();
-            let bytes = file.get(start..start + buffer.len());
-            buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
-            Ok(())
-        })
-    }
-
-    #[test]
-    fn elf_with_an_interpreter_is_dynamic() {
-        assert!(judge(&elf(&[6, 3, 1])).is_ok());
-        assert!(judge(&elf(&[1, 1, 1, 1, 1, 1, 3])).is_ok());
-    }
-
-    #[test]
-    fn elf_without_an_interpreter_is_static() {
-        assert!(matches!(judge(&elf(&[6, 1])), Err(Refusal::Static)));
-        assert!(matches!(judge(&elf(&[])), Err(Refusal::Static)));
-        let cut = &elf(&[1, 1, 3])[..100];
-        assert!(matches!(judge(cut), Err(Refusal::Static)));
     }
 
     #[test]
     fn elf_of_other_machines_is_foreign() {
-        let mut file = elf(&[3]);
+        assert!(check_elf(&elf()).is_ok());
+        let mut file = elf();
         file[18] = 183;
-        assert!(matches!(judge(&file), Err(Refusal::Foreign)));
-        let mut file = elf(&[3]);
+        assert!(matches!(check_elf(&file), Err(Refusal::Foreign)));
+        let mut file = elf();
         file[4] = 1;
-        assert!(matches!(judge(&file), Err(Refusal::Foreign)));
-        assert!(matches!(judge(b"\x7fELF"), Err(Refusal::Foreign)));
+        assert!(matches!(check_elf(&file), Err(Refusal::Foreign)));
+        assert!(matches!(check_elf(b"\x7fELF"), Err(Refusal::Foreign)));
     }
 
     #[test]

@@ -4,10 +4,12 @@ use core::ptr::addr_of_mut;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::protocol::{COOKIE, PRCTL, VERSION, WORDS_MAX, command, reply};
-use crate::protocol::{FORKED, HELLO, PROBE};
+use crate::protocol::{DEVICE, FORKED, HELLO};
+use crate::rights;
 use crate::system::{self, call, spawn_thread};
 
-const STACK_BYTES: usize = 64 << 10;
+/// Bytes of each stack.
+pub(crate) const STACK_BYTES: usize = 64 << 10;
 const MAP_SHARED: u64 = 1;
 const MADV_DONTNEED: u64 = 4;
 const MADV_NOHUGEPAGE: u64 = 15;
@@ -24,12 +26,11 @@ const FEATURE_SETS: [u64; 2] =
 
 #[repr(align(16))]
 #[allow(dead_code, reason = "only its address is used")]
-struct Stack([u8; STACK_BYTES]);
+pub(crate) struct Stack([u8; STACK_BYTES]);
 
-// One for the helper thread; one for a forked child's single thread before the program's code runs
-// in it.
 static mut HELPER_STACK: Stack = Stack([0; STACK_BYTES]);
-static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
+/// For a thread of the program that runs this object's code.
+pub(crate) static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
 
 /// What the helper needs.
 struct Link {
@@ -44,13 +45,9 @@ const STARTING: u32 = 0;
 const READY: u32 = 1;
 const ABSENT: u32 = 2;
 
-/// Greets the supervisor, if there is one, and starts the helper. Called once, by the loader.
-pub fn start() {
-    // SAFETY: plain numbers.
-    let supervised = unsafe { call(system::PRCTL, [PRCTL, PROBE, VERSION, 0, 0, 0]) };
-    if supervised == 0 {
-        join(HELLO);
-    }
+/// Greets the supervisor after a program was executed, and starts the helper.
+pub(crate) extern "C" fn join_executed() {
+    join(HELLO);
 }
 
 /// Where a forked child is made to run before its first instruction. Ends in a breakpoint.
@@ -112,6 +109,7 @@ fn greet(greeting: u64) -> Option<Link> {
         map_all(&link);
     }
     ready(&link, open_userfaultfd(setup[1] != 0));
+    rights::give_up();
     Some(link)
 }
 
@@ -131,7 +129,8 @@ struct Fault {
     features: u64,
 }
 
-// The device, whose permissions an administrator can set, comes first; then the system call.
+// The supervisor's device comes first, which it may open whoever this process is; then the
+// process's own; then the system call.
 fn open_userfaultfd(wanted: bool) -> Fault {
     const NOTHING: Fault = Fault { descriptor: NONE, features: 0 };
     if !wanted {
@@ -156,22 +155,33 @@ fn open_userfaultfd(wanted: bool) -> Fault {
 
 fn userfaultfd() -> i64 {
     let path = c"/dev/userfaultfd".as_ptr() as u64;
+    // SAFETY: plain numbers.
+    let given = unsafe { call(system::PRCTL, [PRCTL, DEVICE, 0, 0, 0, 0]) };
+    let fd = of_device(given);
+    if fd >= 0 {
+        return fd;
+    }
     // SAFETY: a constant path; AT_FDCWD is -100; O_RDWR | O_CLOEXEC.
-    let device = unsafe { call(system::OPENAT, [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0]) };
-    if device >= 0 {
-        let device = device.cast_unsigned();
-        // SAFETY: our own descriptor; the request takes flags by value.
-        let fd = unsafe {
-            let fd = call(system::IOCTL, [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0]);
-            call(system::CLOSE, [device, 0, 0, 0, 0, 0]);
-            fd
-        };
-        if fd >= 0 {
-            return fd;
-        }
+    let own = unsafe { call(system::OPENAT, [-100_i64 as u64, path, 0o2_000_002, 0, 0, 0]) };
+    let fd = of_device(own);
+    if fd >= 0 {
+        return fd;
     }
     // SAFETY: flags by value.
     unsafe { call(system::USERFAULTFD, [CLOEXEC_NONBLOCK, 0, 0, 0, 0, 0]) }
+}
+
+fn of_device(device: i64) -> i64 {
+    if device < 0 {
+        return device;
+    }
+    let device = device.cast_unsigned();
+    // SAFETY: our own descriptor; the request takes flags by value.
+    unsafe {
+        let fd = call(system::IOCTL, [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0]);
+        call(system::CLOSE, [device, 0, 0, 0, 0, 0]);
+        fd
+    }
 }
 
 // With every signal blocked, so that none of the program's is ever delivered to the helper.
@@ -190,10 +200,8 @@ fn start_helper(greeting: u64) -> i64 {
 
 // Sends READY with the userfaultfd as a passenger.
 fn ready(link: &Link, fault: Fault) {
-    // SAFETY: no arguments.
-    let helper = unsafe { call(system::GETTID, [0; 6]) };
-    let mut words = [reply::READY, helper.cast_unsigned(), fault.features];
-    let mut slice = [words.as_mut_ptr() as u64, 24];
+    let mut words = [reply::READY, fault.features];
+    let mut slice = [words.as_mut_ptr() as u64, 16];
     // struct cmsghdr: length 20, SOL_SOCKET, SCM_RIGHTS, then the descriptor.
     let mut control = [20_u64, 1 | 1 << 32, fault.descriptor & 0xffff_ffff];
     let mut message = [0, 0, slice.as_mut_ptr() as u64, 1, 0, 0, 0];
@@ -234,6 +242,11 @@ extern "C" fn serve(greeting: u64) -> ! {
         let result = match words[0] {
             command::DROP => drop_ranges(process, &words[2..count]),
             command::LEAVE => leave(),
+            command::FOLLOW => rights::follow(&words[2..count]),
+            command::RESTRICT => {
+                rights::restrict(words[2]);
+                0
+            }
             _ => perform(&link, &words),
         };
         answer(link.socket, words[1], result);

@@ -1,7 +1,7 @@
 //! The part of afar that runs inside the program.
 //!
 //! ```text
-//! constructor -> greet the supervisor -> userfaultfd -> helper thread -> return to the program
+//! enter       -> helper thread -> greet the supervisor -> userfaultfd -> return to the program
 //! helper      -> receive a command -> mmap / munmap / madvise -> reply        (for ever)
 //! forked child, before its first instruction -> the same, with a map of its own -> breakpoint
 //! ```
@@ -9,17 +9,20 @@
 //! Rules, because this code shares a process with a program that knows nothing of it:
 //! - No libc, no thread-local storage, no allocation, no panics: system calls and the stack only.
 //! - It never touches the program's memory, and keeps no descriptor in the program's table.
-//! - Without a supervisor it does nothing at all.
+//! - The helper has no right that the program does not have at that moment.
 //! - When the supervisor dies, the program is killed: it would not find its memory manager any
 //!   more.
 #![no_std]
 #![allow(unsafe_code, reason = "system calls made by hand")]
 
+mod enter;
 mod helper;
 pub mod protocol;
+mod rights;
 mod system;
 
-pub use helper::{fork_entry, start};
+pub use enter::afar_enter;
+pub use helper::fork_entry;
 
 #[cfg(afar_shared_object)]
 mod shared_object {
@@ -28,12 +31,22 @@ mod shared_object {
         crate::system::exit_group(125)
     }
 
-    extern "C" fn constructor() {
-        crate::start();
+    /// The compiler clears large values by this.
+    ///
+    /// # Safety
+    /// As in C.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memset(start: *mut u8, value: i32, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller says that the range is writable.
+        unsafe {
+            core::arch::asm!(
+                "rep stosb",
+                inout("rdi") start => _,
+                inout("rcx") bytes => _,
+                in("al") value.to_ne_bytes()[0],
+                options(nostack, preserves_flags),
+            );
+        }
+        start
     }
-
-    // SAFETY: the loader calls each entry of this section once, before the program's own code.
-    #[used]
-    #[unsafe(link_section = ".init_array")]
-    static CONSTRUCTOR: extern "C" fn() = constructor;
 }

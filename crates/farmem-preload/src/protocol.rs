@@ -7,10 +7,13 @@
 /// First argument of the `prctl` calls that are meant for the supervisor ("afar").
 pub const PRCTL: u64 = 0x6166_6172;
 /// Version of this protocol.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
-/// Is there a supervisor? Answers 0; without one, the kernel answers `EINVAL`.
-pub const PROBE: u64 = 4;
+/// Room for this object has been mapped, or the `errno` why not; a negative answer has the thread
+/// go back, any other is the address to go on at.
+pub const INJECTED: u64 = 4;
+/// Asks for `/dev/userfaultfd`. Answers a descriptor in the caller's table.
+pub const DEVICE: u64 = 5;
 /// Greeting of a program that has just been executed, by its helper: version, current break,
 /// [`crate::fork_entry`] and the top of its stack follow. Answers `memory << 32 | socket`, in the
 /// helper's own descriptor table.
@@ -21,7 +24,12 @@ pub const FORKED: u64 = 2;
 /// `afar_place(address, bytes, tier)`: the tier's name is packed into eight bytes.
 pub const PLACE: u64 = 3;
 
-/// High half of an otherwise unused argument, by which the filter knows the helper's own calls.
+/// Where this object says how to make its data writable, from the start of its memory: the distance
+/// to its data and their length, four bytes each, in what is padding of an ELF header.
+pub const DATA_AT: usize = 8;
+
+/// High half of an otherwise unused argument, by which the filter knows the helper's own calls, and
+/// the supervisor's first `execve`.
 pub const COOKIE: u64 = 0x5afa_0000_0000;
 
 /// First word of a message from the supervisor. Second: a number that the reply repeats.
@@ -37,12 +45,16 @@ pub mod command {
     pub const LEAVE: u64 = 5;
     /// Nothing follows: the list of mappings of a forked child is complete.
     pub const DONE: u64 = 4;
+    /// `[number, arguments…]` of a system call that changes the caller's user or groups: the
+    /// program is about to make it.
+    pub const FOLLOW: u64 = 6;
+    /// `[mask]`: capabilities that the program will have at most.
+    pub const RESTRICT: u64 = 7;
 }
 
 /// First word of a message to the supervisor.
 pub mod reply {
-    /// `[READY, helper's thread, features of the userfaultfd or 0]`; carries the userfaultfd if
-    /// there is one.
+    /// `[READY, features of the userfaultfd or 0]`; carries the userfaultfd if there is one.
     pub const READY: u64 = 1;
     /// `[RESULT, number of the command, result]`.
     pub const RESULT: u64 = 2;

@@ -26,6 +26,8 @@ pub(crate) enum Pending {
     Move { id: u64, from: u64, old_bytes: u64, to: u64, new_bytes: u64 },
     /// The old place of a region that has moved to `to`.
     Vacate { id: u64, from: u64, old_bytes: u64, to: u64 },
+    /// The helper changes its rights before the program does by the call `id`.
+    Follow { id: u64 },
     /// Pages on their way out; those in `unprotected` are to be write-protected once they are gone.
     Drop { pages: u64, tier: usize, unprotected: Vec<PageIndex> },
 }
@@ -59,6 +61,10 @@ pub(crate) struct Arena {
     pub(crate) fork_entry: Entry,
     /// The helper is there and takes commands.
     pub(crate) ready: bool,
+    /// Pages that hold something, when that was last added up.
+    pub(crate) noted_pages: u64,
+    /// Pages fetched by faults.
+    pub(crate) fetch_count: u64,
     /// Pages that hold something, as the log has it.
     pub(crate) populated: Vec<u64>,
     /// Pages that were emptied and that the log has not had: it does not, while all memory is
@@ -72,13 +78,16 @@ pub(crate) struct Arena {
     pub(crate) leaving: Vec<(u32, u64, u64)>,
     /// Where the kernel clears thread numbers, as far as that is in the arena.
     pub(crate) cleared: Vec<u64>,
-    /// The helper's thread.
+    /// The helper's thread, as the kernel has told it; 0 until the helper has called.
     pub(crate) helper: u32,
     /// Processors that the helper may use, and the one it is kept on.
     pub(crate) processors: Option<Processors>,
     pub(crate) kept_on: Option<usize>,
     next_command: u64,
 }
+
+// What a look at a process may be wrong by: pages that are unmapped or logged meanwhile.
+const PAGES_UNCERTAIN: u64 = 256;
 
 /// What an arena starts from.
 pub(crate) struct Birth {
@@ -92,6 +101,7 @@ pub(crate) struct Birth {
     pub(crate) tiers: Vec<Residency>,
     pub(crate) program_break: u64,
     pub(crate) fork_entry: Entry,
+    pub(crate) helper: u32,
 }
 
 impl Arena {
@@ -110,6 +120,8 @@ impl Arena {
             program_break: birth.program_break,
             fork_entry: birth.fork_entry,
             ready: false,
+            noted_pages: 0,
+            fetch_count: 0,
             populated,
             emptied_unlogged: 0,
             pending: BTreeMap::new(),
@@ -117,11 +129,22 @@ impl Arena {
             lock_all: false,
             leaving: Vec::new(),
             cleared: Vec::new(),
-            helper: 0,
+            helper: birth.helper,
             processors: None,
             kept_on: None,
             next_command: 0,
         }
+    }
+
+    /// Bytes of the arena that are mapped, to within what is on its way.
+    pub(crate) fn mapped_bytes(&self, unlimited: bool) -> u64 {
+        if unlimited {
+            // Nothing is known of single pages while all memory is local.
+            return self.memory.allocated_bytes().unwrap_or(0);
+        }
+        let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
+        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.dropping;
+        (pages + PAGES_UNCERTAIN) * PAGE
     }
 
     /// Whether `address` lies in this arena.

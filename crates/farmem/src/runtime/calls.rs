@@ -12,17 +12,14 @@ use sys::seccomp::Notification;
 
 use super::RunError;
 use super::arena::{MapRequest, Pending};
-use super::filter::nr;
-use super::protocol;
 use super::regions::{PAGE, Traits};
-use super::shared::{ARENA_BASE, ARENA_BYTES, ARENA_SHIFT, PROCS_MAX};
+use super::shared::ARENA_BYTES;
 use super::supervisor::Supervisor;
 
 const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
 
-const CLONE_VM: u64 = 0x100;
 const MAP_PRIVATE: u64 = 2;
 const MAP_TYPE: u64 = 0xf;
 const MAP_FIXED: u64 = 0x10;
@@ -34,89 +31,7 @@ const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 const ATTEMPTS_MAX: u32 = 8;
 
 impl Supervisor<'_> {
-    /// Acts on one system call.
-    pub(crate) fn call(&mut self, call: Notification) -> Result<(), RunError> {
-        let Some(tgid) = self.process_of(call.tid) else {
-            return Ok(self.listener.proceed(call.id)?);
-        };
-        let number = i64::from(call.nr);
-        if number == nr::PRCTL {
-            return self.own_call(tgid, &call);
-        }
-        self.forget_executed(tgid);
-        let Some(slot) = self.slot_of(tgid, &call) else {
-            self.totals.stranger(tgid);
-            return Ok(self.listener.proceed(call.id)?);
-        };
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            // Whatever this thread unmapped before is unmapped by now.
-            arena.recycle(|leaving| leaving == call.tid);
-        }
-        match number {
-            nr::MMAP => self.mmap(slot, &call),
-            nr::MUNMAP => self.munmap(slot, &call),
-            nr::MREMAP => self.mremap(slot, &call),
-            nr::MADVISE => self.madvise(slot, &call),
-            nr::BRK => {
-                let end = self.arenas[slot].as_ref().map_or(0, |arena| arena.program_break);
-                Ok(self.listener.answer(call.id, end.cast_signed())?)
-            }
-            nr::MLOCK | nr::MLOCK2 | nr::MUNLOCK | nr::MLOCKALL | nr::MUNLOCKALL => {
-                self.lock(slot, &call)
-            }
-            nr::CLONE if call.args[0] & CLONE_VM != 0 => self.thread(slot, &call),
-            nr::CLONE | nr::FORK => self.fork(slot, &call),
-            nr::EXIT => self.exit(slot, &call),
-            _ => Ok(self.listener.proceed(call.id)?),
-        }
-    }
-
-    fn own_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        match call.args[1] {
-            protocol::HELLO => self.greet(tgid, call),
-            protocol::FORKED => self.greet_forked(tgid, call),
-            protocol::PLACE => self.place(tgid, call),
-            protocol::PROBE => Ok(self.listener.answer(call.id, 0)?),
-            _ => Ok(self.listener.answer(call.id, -EINVAL)?),
-        }
-    }
-
-    /// The process that thread `tid` belongs to.
-    fn process_of(&mut self, tid: u32) -> Option<u32> {
-        if let Some(&tgid) = self.processes.get(&tid)
-            && sys::process::is_thread_of(tid, tgid)
-        {
-            return Some(tgid);
-        }
-        let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-        let tgid =
-            status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
-        self.processes.insert(tid, tgid);
-        Some(tgid)
-    }
-
-    // The helper dies when its process executes another program, and its socket closes before that
-    // program's first instruction.
-    fn forget_executed(&mut self, tgid: u32) {
-        if let Some(&slot) = self.slots.get(&tgid) {
-            self.next_replies(slot);
-        }
-    }
-
-    fn slot_of(&self, tgid: u32, call: &Notification) -> Option<usize> {
-        if let Some(&slot) = self.slots.get(&tgid) {
-            return self.arenas[slot].as_ref().is_some_and(|arena| arena.ready).then_some(slot);
-        }
-        // A child of vfork that has not executed anything yet, or of a clone that shares memory but
-        // is no thread, works on its parent's arena.
-        let address = call.args[0];
-        let slot = usize::try_from(address.checked_sub(ARENA_BASE)? >> ARENA_SHIFT).ok()?;
-        let owner = self.arenas.get(slot).filter(|_| slot < PROCS_MAX)?.as_ref()?;
-        let shares = i64::from(call.nr) != nr::CLONE && i64::from(call.nr) != nr::FORK;
-        (shares && parent_of(tgid) == Some(owner.tgid)).then_some(slot)
-    }
-
-    fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+    pub(crate) fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let [address, bytes, protection, flags, ..] = call.args;
         let Some(bytes) = round_up(bytes) else {
             return Ok(self.listener.proceed(call.id)?);
@@ -216,7 +131,7 @@ impl Supervisor<'_> {
         let mut at = start;
         // Memory below this holds nothing, whatever the state words say.
         let mut data = start;
-        self.note_peak();
+        self.note_peak(slot);
         while at < end {
             let Some(arena) = self.arenas[slot].as_mut() else {
                 return;
@@ -251,7 +166,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn munmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+    pub(crate) fn munmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let (start, bytes) = (call.args[0], round_up(call.args[1]));
         if let Some(bytes) = bytes.filter(|_| start.is_multiple_of(PAGE)) {
             self.release(slot, start, start.saturating_add(bytes), Some(call.tid));
@@ -305,6 +220,7 @@ impl Supervisor<'_> {
                 self.release(slot, from, from + old_bytes, None);
                 self.listener.answer(id, to.cast_signed()).map_err(RunError::from)
             }
+            Pending::Follow { id } => self.listener.proceed(id).map_err(RunError::from),
             Pending::Drop { .. } => Ok(()),
         };
         if let Err(error) = answered {
@@ -368,9 +284,4 @@ fn mappable(call: &Notification) -> bool {
 
 pub(crate) fn round_up(bytes: u64) -> Option<u64> {
     bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes > 0 && bytes <= ARENA_BYTES)
-}
-
-fn parent_of(pid: u32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }

@@ -56,6 +56,7 @@ impl Supervisor<'_> {
                 residency.admit(event.page, Admission::FirstTouch);
             }
             FaultKind::Fetch => {
+                arena.fetch_count += 1;
                 residency.admit(event.page, Admission::Fetch);
             }
             FaultKind::Prefetch => {

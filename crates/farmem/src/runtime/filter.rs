@@ -18,9 +18,9 @@ const MAP_SPECIAL: u32 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const CLONE_VM: u32 = 0x100;
 const ENOSYS: u16 = 38;
 
-/// The filter.
-pub(crate) fn filter(trap: TrapKind) -> Filter {
-    let mut blocks = blocks();
+/// The filter. An `execve` with `mark` in its last argument is not asked about.
+pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
+    let mut blocks = blocks(mark);
     if trap == TrapKind::Userfault {
         // A thread that ends does not wait for user space when the kernel writes its last words.
         blocks.push(Block { nr: nr::EXIT, rules: vec![], otherwise: Verdict::Notify });
@@ -31,10 +31,10 @@ pub(crate) fn filter(trap: TrapKind) -> Filter {
             block.rules.insert(0, argument);
         });
     }
-    Filter::new(&blocks)
+    Filter::new(&blocks, &nr::foreign::ASKED)
 }
 
-fn blocks() -> Vec<Block> {
+fn blocks(mark: u64) -> Vec<Block> {
     let rule = |argument, test, verdict| Rule { argument, test, verdict };
     let arena = arena();
     let ours = |argument| rule(argument, Test::HighEquals(high(protocol::COOKIE)), Verdict::Allow);
@@ -44,7 +44,14 @@ fn blocks() -> Vec<Block> {
         otherwise: Verdict::Allow,
     };
     let always = |number| Block { nr: number, rules: vec![], otherwise: Verdict::Notify };
-    vec![
+    let mut blocks = vec![
+        Block {
+            nr: nr::EXECVE,
+            rules: vec![rule(5, Test::HighEquals(high(mark)), Verdict::Allow)],
+            otherwise: Verdict::Notify,
+        },
+        always(nr::EXECVEAT),
+        always(nr::EXIT_GROUP),
         Block {
             nr: nr::MMAP,
             rules: vec![
@@ -83,7 +90,9 @@ fn blocks() -> Vec<Block> {
             rules: vec![rule(0, Test::LowEquals(low(protocol::PRCTL)), Verdict::Notify)],
             otherwise: Verdict::Allow,
         },
-    ]
+    ];
+    blocks.extend(nr::RIGHTS.map(always));
+    blocks
 }
 
 // An address in an arena.
@@ -109,12 +118,29 @@ pub(crate) mod nr {
     pub(crate) const MADVISE: i64 = 28;
     pub(crate) const CLONE: i64 = 56;
     pub(crate) const FORK: i64 = 57;
+    pub(crate) const EXECVE: i64 = 59;
     pub(crate) const EXIT: i64 = 60;
+    pub(crate) const CAPSET: i64 = 126;
     pub(crate) const MLOCK: i64 = 149;
     pub(crate) const MUNLOCK: i64 = 150;
     pub(crate) const MLOCKALL: i64 = 151;
     pub(crate) const MUNLOCKALL: i64 = 152;
     pub(crate) const PRCTL: i64 = 157;
+    pub(crate) const EXIT_GROUP: i64 = 231;
+    pub(crate) const EXECVEAT: i64 = 322;
     pub(crate) const MLOCK2: i64 = 325;
     pub(crate) const CLONE3: i64 = 435;
+
+    /// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
+    /// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.
+    pub(crate) const RIGHTS: [i64; 10] = [105, 106, 113, 114, 116, 117, 119, 122, 123, CAPSET];
+
+    /// Numbers of the 32-bit interface.
+    pub(crate) mod foreign {
+        pub(crate) const EXECVE: u32 = 11;
+        pub(crate) const EXIT_GROUP: u32 = 252;
+        pub(crate) const EXECVEAT: u32 = 358;
+        /// Those that the supervisor is asked about.
+        pub(crate) const ASKED: [u32; 3] = [EXECVE, EXIT_GROUP, EXECVEAT];
+    }
 }

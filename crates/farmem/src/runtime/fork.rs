@@ -264,6 +264,7 @@ impl Supervisor<'_> {
             tiers,
             program_break: parent.program_break,
             fork_entry: parent.fork_entry,
+            helper: 0,
         });
         arena.populated.clone_from(&parent.populated);
         arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));

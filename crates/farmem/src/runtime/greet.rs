@@ -12,6 +12,7 @@ use sys::userfault::{Userfault, Watch};
 use super::RunError;
 use super::arena::{Arena, Birth, Pending};
 use super::config::TrapKind;
+use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
 use super::regions::{PAGE, Regions};
 use super::shared::{ARENA_BASE, ARENA_BYTES, ARENA_SHIFT, PROCS_MAX};
@@ -20,6 +21,7 @@ use crate::page::PageIndex;
 use crate::prefetch::Prefetch;
 use crate::residency::{Residency, ResidencyConfig};
 
+const EPERM: i64 = 1;
 const EBUSY: i64 = 16;
 const EPROTO: i64 = 71;
 // The first addresses of an arena stay unused.
@@ -28,11 +30,16 @@ const GUARD: u64 = 2 << 20;
 impl Supervisor<'_> {
     /// A program has just been executed and asks for its arena.
     pub(crate) fn greet(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        if let Some(&old) = self.slots.get(&tgid) {
-            self.retire(old);
+        // Only the helper of a process that was entered just now, which is no other thread's.
+        if call.tid == tgid || self.slots.contains_key(&tgid) {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
         }
-        let Some(slot) = self.free_slot() else {
-            self.totals.unmanaged(tgid, format!("more than {PROCS_MAX} processes at once"));
+        let Some(injection) = self.injections.get_mut(&tgid) else {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        };
+        let Some(slot) = self.arenas.iter().position(Option::is_none) else {
+            let why = format!("there were {PROCS_MAX} managed processes already");
+            injection.fail(Reason::new(&why));
             return Ok(self.listener.answer(call.id, -EBUSY)?);
         };
         if call.args[2] != VERSION {
@@ -52,6 +59,7 @@ impl Supervisor<'_> {
             tiers: self.residencies(),
             program_break: call.args[3],
             fork_entry: Entry { routine: call.args[4], stack_top: call.args[5], argument: 0 },
+            helper: call.tid,
         });
         self.adopt(arena)?;
         self.introduce(slot, call, far)
@@ -64,9 +72,10 @@ impl Supervisor<'_> {
         call: &Notification,
         far: std::os::fd::OwnedFd,
     ) -> Result<(), RunError> {
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
+        arena.helper = call.tid;
         let given = self.listener.add_fd(call.id, &far).and_then(|socket| {
             self.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
         });
@@ -84,7 +93,9 @@ impl Supervisor<'_> {
     /// Enters an arena into the tables.
     pub(crate) fn adopt(&mut self, arena: Arena) -> Result<(), RunError> {
         let (slot, tgid, budget) = (arena.slot, arena.tgid, arena.budget);
-        self.totals.managed(tgid);
+        if !self.images.is_fresh(tgid) {
+            self.images.begin(tgid);
+        }
         self.slots.insert(tgid, slot);
         self.arenas[slot] = Some(arena);
         let proc = self.tables.proc(slot);
@@ -113,10 +124,11 @@ impl Supervisor<'_> {
     pub(crate) fn retire(&mut self, slot: usize) {
         // What it did since the last look still counts.
         self.drain_events();
-        self.note_peak();
+        self.note_peak(slot);
         let Some(arena) = self.arenas[slot].take() else {
             return;
         };
+        self.totals.populated -= arena.noted_pages;
         self.poll.remove(&arena.socket);
         self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
         if self.slots.get(&arena.tgid) == Some(&slot) {
@@ -128,7 +140,7 @@ impl Supervisor<'_> {
         let direct = self.unlogged(slot);
         let proc = self.tables.proc(slot);
         self.totals.first_touch_count += direct;
-        self.totals.retired(&arena, direct);
+        self.images.fetched(arena.tgid, arena.fetch_count);
         proc.clear();
         // Its frames go back to a budget that others draw on.
         for (tier, residency) in arena.tiers.iter().enumerate() {
@@ -158,9 +170,9 @@ impl Supervisor<'_> {
                         .map(|chunk| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| chunk[i])))
                         .collect();
                     match words.as_slice() {
-                        [reply::READY, helper, features] => {
+                        [reply::READY, features] => {
                             let fault = passenger.map(Userfault::new);
-                            self.ready(slot, *helper, *features, fault);
+                            self.ready(slot, *features, fault);
                         }
                         [reply::RESULT, number, result] => {
                             self.drain_events();
@@ -178,22 +190,24 @@ impl Supervisor<'_> {
         }
     }
 
-    fn ready(&mut self, slot: usize, helper: u64, features: u64, fault: Option<Userfault>) {
+    fn ready(&mut self, slot: usize, features: u64, fault: Option<Userfault>) {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;
         };
+        let (pid, helper) = (arena.tgid, arena.helper);
+        if arena.ready || !sys::process::is_thread_of(helper, pid) {
+            return;
+        }
         arena.fault = fault;
-        arena.helper = u32::try_from(helper).unwrap_or(0);
         arena.processors = sys::processors::Processors::of(arena.helper).ok();
         arena.ready = true;
         if features == 0 {
-            let pid = arena.tgid;
             if self.config.trap == TrapKind::Userfault && pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
                 return;
             }
             if self.config.trap == TrapKind::Userfault {
-                self.totals.unmanaged(pid, "it may not use userfaultfd".to_owned());
+                self.images.unmanaged(pid, Reason::new("it may not use userfaultfd"));
                 return;
             }
             self.totals.warn_once(
@@ -201,14 +215,15 @@ impl Supervisor<'_> {
                  as dirty",
             );
         }
-        // A program that ends soon is not looked at again.
-        self.measure_unmanaged();
+        self.images.managed(pid);
+        // A program that is killed soon is not looked at again.
+        self.sample(pid);
         let Some(arena) = &self.arenas[slot] else {
             return;
         };
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.
-            let _ordinary = sys::process::make_urgent(u32::try_from(helper).unwrap_or(0));
+            let _ordinary = sys::process::make_urgent(helper);
         }
         let pieces = arena.regions.pieces(arena.base, arena.base + ARENA_BYTES);
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {

@@ -4,7 +4,9 @@
 //! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
 //! ```
 //!
-//! What each file knows: `filter` which calls are asked about, `calls`, `moves` and `advice` what
+//! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them, `images`
+//! whose memory is managed, `inject` how a program is entered, `object` with what, `rights` how its
+//! helper follows it to another user, `calls`, `moves` and `advice` what
 //! they mean, `regions` who owns which address, `arena` one process, `fork` two, `trap` and
 //! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
 //! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop.
@@ -17,22 +19,26 @@ mod arena;
 mod budget;
 mod calls;
 mod config;
+mod dispatch;
 mod events;
 mod exits;
 mod filter;
 mod fork;
 mod greet;
+mod images;
+mod inject;
 mod lanes;
 mod link;
 mod margin;
 mod moves;
 mod nearby;
-mod preload;
+mod object;
 #[path = "../../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
 mod regions;
 mod report;
+mod rights;
 mod shared;
 mod signal;
 mod supervisor;
@@ -48,7 +54,7 @@ pub use config::{
 };
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
 pub use shared::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
-pub use supervisor::Supervisor;
+pub use supervisor::{Supervisor, VARIABLE};
 pub use trap::probe;
 
 /// Why a program could not be run, or not to its end.

@@ -1,6 +1,5 @@
 //! What a run tells: while it goes on, and at its end.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{
@@ -9,7 +8,6 @@ use measure::{
 };
 use sys::process::Change;
 
-use super::arena::Arena;
 use super::lanes::Lane;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
@@ -107,9 +105,10 @@ pub(crate) struct Totals {
     latencies: Latencies,
     budget: BudgetHeld,
     excess_pages: u64,
-    managed_now: BTreeMap<u32, ()>,
-    processes: BTreeMap<u32, ProcessSummary>,
-    unmanaged: BTreeMap<u32, u64>,
+    /// Pages that hold something, in all processes, as last added up; and the most of them.
+    pub(crate) populated: u64,
+    /// At the end.
+    pub(crate) images: Vec<ProcessSummary>,
     populated_peak: u64,
     warnings: Vec<String>,
 }
@@ -138,9 +137,8 @@ impl Totals {
             latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
-            managed_now: BTreeMap::new(),
-            processes: BTreeMap::new(),
-            unmanaged: BTreeMap::new(),
+            populated: 0,
+            images: Vec::new(),
             populated_peak: 0,
             warnings: Vec::new(),
         }
@@ -202,42 +200,6 @@ impl Totals {
         }
     }
 
-    pub(crate) fn managed(&mut self, pid: u32) {
-        self.managed_now.insert(pid, ());
-        let name = command_name(pid);
-        let entry = self.processes.entry(pid).or_default();
-        entry.pid = pid;
-        entry.managed = true;
-        entry.why_unmanaged = None;
-        entry.name = name;
-    }
-
-    pub(crate) fn unmanaged(&mut self, pid: u32, why: String) {
-        let name = command_name(pid);
-        let entry = self.processes.entry(pid).or_default();
-        entry.pid = pid;
-        entry.name = name;
-        entry.why_unmanaged = Some(why);
-    }
-
-    /// A process made a memory call without having greeted: it has just been executed, or never
-    /// will greet.
-    pub(crate) fn stranger(&mut self, pid: u32) {
-        if !self.processes.contains_key(&pid) {
-            let why = "it did not load the preload library: static, or LD_PRELOAD was removed";
-            self.unmanaged(pid, why.to_owned());
-        }
-    }
-
-    pub(crate) fn retired(&mut self, arena: &Arena, direct: u64) {
-        self.managed_now.remove(&arena.tgid);
-        let pages = arena.pages(direct);
-        if let Some(entry) = self.processes.get_mut(&arena.tgid) {
-            entry.managed_peak_bytes = entry.managed_peak_bytes.max(pages * PAGE_BYTES);
-            entry.unmanaged_bytes = self.unmanaged.get(&arena.tgid).copied().unwrap_or(0);
-        }
-    }
-
     pub(crate) fn warn(&mut self, text: &str) {
         if self.warnings.len() < 32 {
             self.warn_once(text);
@@ -294,9 +256,9 @@ impl Totals {
                 stall_ns_max: self.stall_max_ns,
             },
             budget: self.budget,
-            unmanaged_bytes: self.unmanaged.values().sum(),
+            unmanaged_bytes: self.images.iter().map(|image| image.unmanaged_bytes).sum(),
             managed_peak_bytes: self.populated_peak * PAGE_BYTES,
-            processes: self.processes.into_values().collect(),
+            processes: self.images,
             warnings: self.warnings,
             calibration: None,
         };
@@ -367,26 +329,18 @@ impl Latencies {
 }
 
 impl Supervisor<'_> {
-    /// Anonymous memory outside the arenas: stacks, the heap before the greeting, static data.
-    pub(crate) fn measure_unmanaged(&mut self) {
-        let pids: Vec<u32> = self.totals.managed_now.keys().copied().collect();
-        for pid in pids {
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-            let kib =
-                line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-            let bytes = kib.unwrap_or(0) * 1024;
-            let peak = self.totals.unmanaged.entry(pid).or_default();
-            *peak = (*peak).max(bytes);
-        }
-        self.note_peak();
-    }
-
-    /// Keeps the most that has been managed at a time.
-    pub(crate) fn note_peak(&mut self) {
-        let pages = |arena: &Arena| arena.pages(self.unlogged(arena.slot));
-        let pages: u64 = self.arenas.iter().flatten().map(pages).sum();
-        self.totals.populated_peak = self.totals.populated_peak.max(pages);
+    /// Keeps the most that has been managed at a time, in one process and in all.
+    pub(crate) fn note_peak(&mut self, slot: usize) {
+        let unlogged = self.unlogged(slot);
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let pages = arena.pages(unlogged);
+        let totals = &mut self.totals;
+        totals.populated = totals.populated - arena.noted_pages + pages;
+        arena.noted_pages = pages;
+        totals.populated_peak = totals.populated_peak.max(totals.populated);
+        self.images.had(arena.tgid, pages);
     }
 
     /// First touches of a process that were counted and not logged.

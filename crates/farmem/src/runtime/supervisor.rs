@@ -15,8 +15,9 @@
 //!   [`Outcome`].
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
 use std::os::fd::OwnedFd;
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -25,16 +26,19 @@ use sys::event::{Poll, Ready, Signals, Timer};
 use sys::process::Change;
 use sys::seccomp::Listener;
 
+use super::RunError;
 use super::arena::Arena;
 use super::config::{RunConfig, TrapKind};
 use super::fork::Fork;
+use super::images::Images;
+use super::inject::Injection;
 use super::margin::Margin;
+use super::object::Object;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::signal::{self, SIGCONT, SIGKILL};
 use super::throttle::Throttle;
 use super::trap::{self, Trap};
-use super::{RunError, preload};
 use crate::page::PageIndex;
 use crate::reuse::Sampler;
 
@@ -47,6 +51,9 @@ const DEADLINE: u64 = 4;
 const ENDED: u64 = 5;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
+
+/// Names the supervisor to its programs, as a process id; whoever cleans up after it looks for this.
+pub const VARIABLE: &str = "AFAR_SUPERVISOR";
 
 const TICK: Duration = Duration::from_millis(100);
 
@@ -84,7 +91,12 @@ pub struct Supervisor<'a> {
     pub(crate) exiting: Vec<(u32, usize, PageIndex)>,
     pub(crate) totals: Totals,
     pub(crate) child: u32,
-    _preload: preload::Preload,
+    /// Images on their way to being managed, by process.
+    pub(crate) injections: BTreeMap<u32, Injection>,
+    pub(crate) images: Images,
+    pub(crate) object: Object,
+    /// For helpers that may not open it themselves.
+    pub(crate) device: Option<File>,
     /// Processors of this machine.
     pub(crate) processors: u64,
     /// Why the run cannot go on.
@@ -107,11 +119,14 @@ impl<'a> Supervisor<'a> {
     /// When the program cannot be run, or the machine lacks what the trap needs.
     pub fn start(config: RunConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
-        let preload = preload::Preload::new()?;
-        let (name, arguments) = config.program.split_first().ok_or(RunError::NoProgram)?;
-        let mut command = Command::new(name);
-        command.args(arguments).env("LD_PRELOAD", preload.value());
-        let spawned = sys::process::spawn(&mut command, super::filter::filter(config.trap))
+        let name = config.program.first().ok_or(RunError::NoProgram)?;
+        let mut mark = [0; 4];
+        sys::random::fill(&mut mark);
+        let mark = u64::from(u32::from_ne_bytes(mark)) << 32;
+        let filter = super::filter::filter(config.trap, mark);
+        let own = std::process::id().to_string();
+        let variable = (OsStr::new(VARIABLE), OsStr::new(&own));
+        let spawned = sys::process::spawn(&config.program, variable, filter, mark)
             .map_err(|error| RunError::spawn(name, error))?;
         // Not before: the program inherits the signal mask.
         let signals = Signals::receive(&signal::TAKEN)?;
@@ -148,7 +163,10 @@ impl<'a> Supervisor<'a> {
             newborns: Vec::new(),
             exiting: Vec::new(),
             waiting: super::userfault_trap::Waiting::default(),
-            _preload: preload,
+            injections: BTreeMap::new(),
+            images: Images::default(),
+            object: Object::new(),
+            device: userfaultfd_device(),
             processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
             fatal: None,
             status: None,
@@ -163,6 +181,7 @@ impl<'a> Supervisor<'a> {
             signals,
             timer,
         };
+        supervisor.images.begin(spawned.pid);
         supervisor.prepare(trap.bells);
         Ok(supervisor)
     }
@@ -298,7 +317,10 @@ impl<'a> Supervisor<'a> {
         self.tidy_up();
         self.end_orphans();
         self.forget_exits();
-        self.measure_unmanaged();
+        self.look_around();
+        for slot in 0..self.arenas.len() {
+            self.note_peak(slot);
+        }
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {
             self.retune(&change);
@@ -341,6 +363,7 @@ impl<'a> Supervisor<'a> {
         }
         let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
+        self.totals.images = std::mem::take(&mut self.images).finish();
         let pace = self.tables.pace().load(Ordering::Relaxed);
         let touches = self.sampler.map(Sampler::finish);
         Outcome { touches, ..self.totals.finish(status, pace) }
@@ -379,4 +402,8 @@ fn is_alone(tgid: u32) -> bool {
     let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
     state.starts_with('Z')
         && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
+}
+
+fn userfaultfd_device() -> Option<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/userfaultfd").ok()
 }

@@ -1,0 +1,204 @@
+//! Which process makes a call, what is known of it, and who acts on the call.
+//!
+//! ```text
+//! call -> process -> a new image? -> first call for memory: inject
+//!                                 -> managed: the call's own module
+//!                                 -> otherwise: the kernel
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::filter::nr;
+use super::images::{Known, Reason};
+use super::protocol;
+use super::supervisor::Supervisor;
+
+const EINVAL: i64 = 22;
+const EPERM: i64 = 1;
+const CLONE_VM: u64 = 0x100;
+
+impl Supervisor<'_> {
+    /// Acts on one system call.
+    pub(crate) fn call(&mut self, call: Notification) -> Result<(), RunError> {
+        let Some(tgid) = self.process_of(call.tid) else {
+            return Ok(self.listener.proceed(call.id)?);
+        };
+        let number = i64::from(call.nr);
+        if call.native && number == nr::PRCTL {
+            return self.own_call(tgid, &call);
+        }
+        if self.is_helper(tgid, call.tid) {
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        if call.tid == tgid {
+            self.settle(tgid);
+        }
+        let slot = self.owner(tgid);
+        if !call.native {
+            return self.foreign_call(tgid, &call);
+        }
+        match number {
+            nr::EXECVE | nr::EXECVEAT => {
+                self.sample(tgid);
+                self.images.executes(tgid);
+                return Ok(self.listener.proceed(call.id)?);
+            }
+            nr::EXIT_GROUP => {
+                self.leaves(tgid);
+                return Ok(self.listener.proceed(call.id)?);
+            }
+            _ => {}
+        }
+        if let Some(slot) = slot {
+            return self.act(slot, tgid, &call);
+        }
+        if number != nr::EXIT && self.images.is_fresh(tgid) && self.inject(tgid, &call)? {
+            return Ok(());
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    // By the kernel's number of the thread, which nobody can choose.
+    fn is_helper(&self, tgid: u32, tid: u32) -> bool {
+        let slot = self.slots.get(&tgid).copied();
+        slot.and_then(|slot| self.arenas[slot].as_ref()).is_some_and(|arena| arena.helper == tid)
+    }
+
+    // A call of a process whose memory is managed in `slot`.
+    fn act(&mut self, slot: usize, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            // Whatever this thread unmapped before is unmapped by now.
+            arena.recycle(|leaving| leaving == call.tid);
+        }
+        match i64::from(call.nr) {
+            nr::MMAP => self.mmap(slot, call),
+            nr::MUNMAP => self.munmap(slot, call),
+            nr::MREMAP => self.mremap(slot, call),
+            nr::MADVISE => self.madvise(slot, call),
+            nr::BRK => {
+                let end = self.arenas[slot].as_ref().map_or(0, |arena| arena.program_break);
+                Ok(self.listener.answer(call.id, end.cast_signed())?)
+            }
+            nr::MLOCK | nr::MLOCK2 | nr::MUNLOCK | nr::MLOCKALL | nr::MUNLOCKALL => {
+                self.lock(slot, call)
+            }
+            nr::CLONE if call.args[0] & CLONE_VM != 0 => self.thread(slot, call),
+            nr::CLONE | nr::FORK => self.fork(slot, call),
+            nr::EXIT => self.exit(slot, call),
+            number if nr::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
+            _ => Ok(self.listener.proceed(call.id)?),
+        }
+    }
+
+    fn own_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        match call.args[1] {
+            protocol::INJECTED => self.fill(tgid, call),
+            protocol::HELLO => self.greet(tgid, call),
+            protocol::FORKED => self.greet_forked(tgid, call),
+            protocol::DEVICE => self.give_device(tgid, call),
+            protocol::PLACE => self.place(tgid, call),
+            _ => Ok(self.listener.answer(call.id, -EINVAL)?),
+        }
+    }
+
+    // A call of the 32-bit interface: such a program cannot be managed.
+    fn foreign_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        match call.nr.unsigned_abs() {
+            nr::foreign::EXIT_GROUP => self.leaves(tgid),
+            _ => self.images.executes(tgid),
+        }
+        if self.images.is_fresh(tgid) {
+            self.images.unmanaged(tgid, Reason::new("it is a 32-bit program"));
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    // The process is about to end: what it has now is the last that can be seen of it.
+    fn leaves(&mut self, tgid: u32) {
+        self.sample(tgid);
+        if self.slots.contains_key(&tgid) {
+            // Its helper ends with it; then the arena is retired.
+            return;
+        }
+        self.images.end(tgid);
+    }
+
+    /// Looks at the memory of a process.
+    pub(crate) fn sample(&mut self, tgid: u32) -> bool {
+        let slot = self.slots.get(&tgid).copied();
+        let arena = slot.and_then(|slot| self.arenas[slot].as_ref());
+        let mapped = arena.map(|arena| {
+            let unlimited = self.tables.proc(arena.slot).unlimited().load(Ordering::Relaxed) != 0;
+            arena.mapped_bytes(unlimited)
+        });
+        self.images.sample(tgid, mapped)
+    }
+
+    /// Looks at some processes in turn, and for processes that nobody has told of.
+    pub(crate) fn look_around(&mut self) {
+        // A look costs some 20 µs.
+        const LOOKS_MAX: usize = 64;
+        for pid in self.images.strangers().into_iter().take(LOOKS_MAX) {
+            for child in children(pid) {
+                self.images.notice(child);
+            }
+        }
+        for pid in self.images.due(LOOKS_MAX) {
+            if !self.sample(pid) && !self.slots.contains_key(&pid) {
+                self.images.end(pid);
+            }
+        }
+    }
+
+    /// The process that thread `tid` belongs to.
+    fn process_of(&mut self, tid: u32) -> Option<u32> {
+        if let Some(&tgid) = self.processes.get(&tid)
+            && sys::process::is_thread_of(tid, tgid)
+        {
+            return Some(tgid);
+        }
+        let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+        let tgid =
+            status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
+        self.processes.insert(tid, tgid);
+        Some(tgid)
+    }
+
+    // The slot in which the memory of a process is managed, if it is.
+    fn owner(&mut self, tgid: u32) -> Option<usize> {
+        if let Some(&slot) = self.slots.get(&tgid) {
+            // The helper dies when its process executes another program, and its socket closes
+            // before that program's first instruction.
+            self.next_replies(slot);
+        }
+        let owner = match self.images.notice(tgid) {
+            Known::Same | Known::New => tgid,
+            // A child of vfork that has not executed anything yet, or of a clone that shares
+            // memory but is no thread, works on its parent's arena.
+            Known::Lodger(other) => other,
+        };
+        let slot = self.slots.get(&owner).copied();
+        if slot.is_none() && self.images.is_managed(owner) {
+            self.images.unmanaged(owner, Reason::new("its helper has ended"));
+        }
+        slot.filter(|&slot| self.arenas[slot].as_ref().is_some_and(|arena| arena.ready))
+    }
+
+    /// The helper of a process asks for the device by which it makes its userfaultfd.
+    fn give_device(&self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let given = self.device.as_ref().filter(|_| self.is_helper(tgid, call.tid));
+        let number = given.and_then(|device| self.listener.add_fd(call.id, device).ok());
+        Ok(self.listener.answer(call.id, number.unwrap_or(-EPERM))?)
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let listed =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
+    listed.flat_map(numbers).collect()
+}

@@ -1,0 +1,334 @@
+//! Every process image of a run: whether its memory is managed, why not, and what it had.
+//!
+//! An image begins with an `exec`, or with the `fork` of another, and ends with the next `exec` of
+//! its process or with the process. Whether it is managed is decided for each anew, at its first
+//! call for memory; until then there is nothing to manage.
+
+use std::collections::BTreeMap;
+
+use measure::{PAGE_BYTES, ProcessSummary};
+use sys::remote::{Remote, share_memory};
+
+use super::report::command_name;
+
+/// What to do about memory that cannot be managed by the arena.
+const SWAP: &str = "run it with --engine swap";
+
+/// Why an image is not managed, and what would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reason {
+    pub(crate) why: String,
+    pub(crate) remedy: String,
+}
+
+impl Reason {
+    /// A reason for which only the other engine helps.
+    pub(crate) fn new(why: &str) -> Self {
+        Self { why: why.to_owned(), remedy: SWAP.to_owned() }
+    }
+
+    /// The process cannot be read or written to.
+    pub(crate) fn out_of_reach(error: &sys::Error) -> Self {
+        let remedy = "run afar as root, or grant it CAP_SYS_PTRACE, or run it with --engine swap";
+        Self { why: error.to_string(), remedy: remedy.to_owned() }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Standing {
+    /// It has not asked for memory yet.
+    Fresh,
+    Managed,
+    Unmanaged(Reason),
+}
+
+/// Memory of a process at one moment, in bytes, as `/proc/PID/status` has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sizes {
+    anonymous: u64,
+    file: u64,
+    shared: u64,
+    /// The most that was resident at once.
+    peak: u64,
+}
+
+impl Sizes {
+    // None for a process that is gone, or that has given up its memory.
+    fn of(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+    }
+
+    fn parse(status: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+            Some(kib * 1024)
+        };
+        Some(Self {
+            anonymous: field("RssAnon:")?,
+            file: field("RssFile:")?,
+            shared: field("RssShmem:")?,
+            peak: field("VmHWM:")?,
+        })
+    }
+}
+
+/// One image, with the most of each kind of memory it had.
+#[derive(Debug, Clone)]
+struct Image {
+    name: String,
+    standing: Standing,
+    managed_pages: u64,
+    anonymous: u64,
+    shared: u64,
+    file: u64,
+    fetch_count: u64,
+}
+
+impl Image {
+    fn new(pid: u32) -> Self {
+        Self {
+            name: command_name(pid),
+            standing: Standing::Fresh,
+            managed_pages: 0,
+            anonymous: 0,
+            shared: 0,
+            file: 0,
+            fetch_count: 0,
+        }
+    }
+
+    fn sampled(&mut self, sizes: Sizes, arena_bytes: Option<u64>) {
+        self.file = self.file.max(sizes.file);
+        let Some(arena_bytes) = arena_bytes else {
+            // Nothing of it is ours, so the kernel's own mark of the peak counts, too.
+            let most = sizes.peak.saturating_sub(self.file + sizes.shared);
+            self.anonymous = self.anonymous.max(sizes.anonymous).max(most);
+            self.shared = self.shared.max(sizes.shared);
+            return;
+        };
+        self.anonymous = self.anonymous.max(sizes.anonymous);
+        self.shared = self.shared.max(sizes.shared.saturating_sub(arena_bytes));
+    }
+
+    fn summary(self, pid: u32) -> ProcessSummary {
+        let reason = match &self.standing {
+            Standing::Managed => None,
+            Standing::Fresh => Some(Reason::new("it never asked for memory")),
+            Standing::Unmanaged(reason) => Some(reason.clone()),
+        };
+        ProcessSummary {
+            pid,
+            name: self.name,
+            managed: self.standing == Standing::Managed,
+            why_unmanaged: reason.as_ref().map(|reason| reason.why.clone()),
+            managed_peak_bytes: self.managed_pages * PAGE_BYTES,
+            unmanaged_bytes: self.anonymous + self.shared,
+            fetch_count: self.fetch_count,
+        }
+    }
+}
+
+/// A process whose `exec` may or may not have happened.
+#[derive(Debug)]
+enum Executing {
+    /// It had this address space.
+    Alone(Option<Remote>),
+    /// It used that of another process (`vfork`).
+    With(u32),
+}
+
+impl Executing {
+    fn has_happened(&self, pid: u32) -> bool {
+        match self {
+            Self::Alone(before) => before.as_ref().is_none_or(Remote::is_gone),
+            Self::With(other) => !share_memory(pid, *other).unwrap_or(false),
+        }
+    }
+}
+
+/// The images of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    live: BTreeMap<u32, Image>,
+    ended: Vec<ProcessSummary>,
+    executing: BTreeMap<u32, Executing>,
+    /// The image to be looked at next.
+    next: u32,
+}
+
+/// What became known of a process when it made a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It goes on as before.
+    Same,
+    /// It is a new image.
+    New,
+    /// It uses the memory of that process, until it executes a program of its own.
+    Lodger(u32),
+}
+
+impl Images {
+    /// A new image of process `pid`.
+    pub(crate) fn begin(&mut self, pid: u32) {
+        self.end(pid);
+        self.live.insert(pid, Image::new(pid));
+    }
+
+    /// The image of `pid` has ended, or another begins.
+    pub(crate) fn end(&mut self, pid: u32) {
+        if let Some(image) = self.live.remove(&pid) {
+            self.ended.push(image.summary(pid));
+        }
+    }
+
+    /// Process `pid` is about to execute a program. Whether it did shows at its next call.
+    pub(crate) fn executes(&mut self, pid: u32) {
+        let executing = match lodging(pid) {
+            Some(other) => Executing::With(other),
+            None => Executing::Alone(Remote::open(pid).ok()),
+        };
+        self.executing.insert(pid, executing);
+    }
+
+    /// Brings what is known of `pid` up to date: it has made a call, or may have gone on unseen.
+    pub(crate) fn notice(&mut self, pid: u32) -> Known {
+        if let Some(executing) = self.executing.remove(&pid) {
+            if executing.has_happened(pid) {
+                self.begin(pid);
+                return Known::New;
+            }
+            if let Executing::With(other) = executing {
+                return Known::Lodger(other);
+            }
+        }
+        if self.live.contains_key(&pid) {
+            return Known::Same;
+        }
+        if let Some(other) = lodging(pid) {
+            return Known::Lodger(other);
+        }
+        self.begin(pid);
+        Known::New
+    }
+
+    /// The memory of `pid` is managed from now on.
+    pub(crate) fn managed(&mut self, pid: u32) {
+        let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
+        image.standing = Standing::Managed;
+    }
+
+    /// The memory of `pid` is not managed.
+    pub(crate) fn unmanaged(&mut self, pid: u32, reason: Reason) {
+        let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
+        image.standing = Standing::Unmanaged(reason);
+    }
+
+    /// Whether it has yet to be decided if the memory of `pid` is managed.
+    pub(crate) fn is_fresh(&self, pid: u32) -> bool {
+        self.live.get(&pid).is_some_and(|image| image.standing == Standing::Fresh)
+    }
+
+    /// Whether the memory of `pid` is managed, as far as is known.
+    pub(crate) fn is_managed(&self, pid: u32) -> bool {
+        self.live.get(&pid).is_some_and(|image| image.standing == Standing::Managed)
+    }
+
+    /// So many pages of `pid` were managed at a time.
+    pub(crate) fn had(&mut self, pid: u32, pages: u64) {
+        if let Some(image) = self.live.get_mut(&pid) {
+            image.managed_pages = image.managed_pages.max(pages);
+        }
+    }
+
+    /// So many pages were fetched for `pid`.
+    pub(crate) fn fetched(&mut self, pid: u32, count: u64) {
+        if let Some(image) = self.live.get_mut(&pid) {
+            image.fetch_count += count;
+        }
+    }
+
+    /// Looks at the memory of `pid`, of which `arena_bytes` are managed and mapped; none if none is
+    /// managed. Answers whether the process is there.
+    pub(crate) fn sample(&mut self, pid: u32, arena_bytes: Option<u64>) -> bool {
+        let Some(image) = self.live.get_mut(&pid) else {
+            return false;
+        };
+        let Some(sizes) = Sizes::of(pid) else {
+            return false;
+        };
+        // A name may change, and an exec changes it after it has begun.
+        image.name = command_name(pid);
+        image.sampled(sizes, arena_bytes);
+        true
+    }
+
+    /// Up to `most` images to be looked at now, in turn.
+    pub(crate) fn due(&mut self, most: usize) -> Vec<u32> {
+        let later = self.live.range(self.next..).map(|(&pid, _)| pid);
+        let due: Vec<u32> =
+            later.chain(self.live.range(..self.next).map(|(&pid, _)| pid)).take(most).collect();
+        self.next = due.last().map_or(0, |last| last + 1);
+        due
+    }
+
+    /// Images that are not managed: their children are not told of by anybody.
+    pub(crate) fn strangers(&self) -> Vec<u32> {
+        let managed = |image: &Image| image.standing == Standing::Managed;
+        self.live.iter().filter(|(_, image)| !managed(image)).map(|(&pid, _)| pid).collect()
+    }
+
+    /// All images, in the order of their ends.
+    pub(crate) fn finish(mut self) -> Vec<ProcessSummary> {
+        let left: Vec<u32> = self.live.keys().copied().collect();
+        left.into_iter().for_each(|pid| self.end(pid));
+        self.ended
+    }
+}
+
+// The process whose memory `pid` uses, if it has none of its own.
+fn lodging(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+    share_memory(pid, parent).ok()?.then_some(parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str =
+        "Name:\tx\nVmHWM:\t  900 kB\nRssAnon:\t 100 kB\nRssFile:\t  20 kB\nRssShmem:\t 400 kB\n";
+
+    #[test]
+    fn sizes_are_read_in_bytes_or_not_at_all() {
+        let sizes = Sizes::parse(STATUS).unwrap();
+        let kib = [sizes.anonymous, sizes.file, sizes.shared, sizes.peak].map(|b| b / 1024);
+        assert_eq!(kib, [100, 20, 400, 900]);
+        assert_eq!(Sizes::parse("Name:\tzombie\n"), None);
+    }
+
+    #[test]
+    fn an_image_keeps_the_most_of_each_kind() {
+        let mut image = Image::new(0);
+        image.standing = Standing::Managed;
+        let mut sizes = Sizes::parse(STATUS).unwrap();
+        image.sampled(sizes, Some(300 * 1024));
+        sizes.anonymous = 0;
+        image.sampled(sizes, Some(500 * 1024));
+        assert_eq!(image.anonymous, 100 * 1024);
+        assert_eq!(image.shared, 100 * 1024, "the arena is shared memory, too");
+        // Without an arena the kernel's mark of the peak tells what was there between two looks.
+        image.sampled(sizes, None);
+        assert_eq!(image.anonymous, (900 - 20 - 400) * 1024);
+    }
+
+    #[test]
+    fn all_images_are_due_in_turn() {
+        let mut images = Images::default();
+        [4, 9, 12].into_iter().for_each(|pid| images.begin(pid));
+        assert_eq!(images.due(2), [4, 9]);
+        assert_eq!(images.due(2), [12, 4]);
+        assert_eq!(images.due(9), [9, 12, 4]);
+    }
+}

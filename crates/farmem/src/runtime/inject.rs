@@ -1,0 +1,200 @@
+//! Getting into a program image: the object with the helper is mapped where the program makes its
+//! first call for memory.
+//!
+//! ```text
+//! first call held  -> instructions behind it saved, ours written there -> call answered
+//! ours             -> map room -> INJECTED held: object written -> enter it -> helper greets
+//! first call again -> instructions behind it put back -> acted on as any other
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * Before its first call for memory an image has nothing that could be managed. So that is early
+//!   enough, whatever the program is: dynamic, static, of another user, in another root or
+//!   namespace, with an empty environment, or under a debugger. Nothing is asked of a loader, the
+//!   file system or the environment, and ptrace is left to those who debug.
+//! * The thread is alone in its process and waits in the kernel each time that its instructions
+//!   are changed. The program's bytes come from the process itself, so what a debugger has put
+//!   among them stays.
+//! * Registers are those of the call when it is made again: a system call changes none but its
+//!   answer and two that are lost anyway.
+
+use sys::remote::Remote;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::images::Reason;
+use super::protocol::{self, COOKIE};
+use super::supervisor::Supervisor;
+
+const EPERM: i64 = 1;
+const ENOMEM: i64 = 12;
+const EFAULT: i64 = 14;
+/// Where the object goes if nothing is there: between what a program places and what the kernel
+/// does.
+const PLACES: std::ops::Range<u64> = 0x7e40_0000_0000..0x7e80_0000_0000;
+const PLACE_STEP: u64 = 1 << 30;
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// What an image is made to run, as an assembler writes it; the parts that differ are filled in.
+#[rustfmt::skip]
+const WAY_IN: [u8; 121] = [
+    0x48, 0x8d, 0x64, 0x24, 0x80,                   // lea rsp, [rsp - 128]
+    0x57, 0x56, 0x52,                               // push rdi, rsi, rdx
+    0x41, 0x52, 0x41, 0x50, 0x41, 0x51,             // push r10, r8, r9
+    0xb8, 9, 0, 0, 0,                               // mov eax, mmap
+    0x48, 0xbf, 0, 0, 0, 0, 0, 0, 0, 0,             // mov rdi, where
+    0xbe, 0, 0, 0, 0,                               // mov esi, bytes
+    0xba, 5, 0, 0, 0,                               // mov edx, PROT_READ | PROT_EXEC
+    0x41, 0xba, 0x22, 0x00, 0x10, 0x00,             // mov r10d, PRIVATE | ANONYMOUS | NOREPLACE
+    0x49, 0xb8, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, // mov r8, COOKIE | no descriptor
+    0x45, 0x31, 0xc9,                               // xor r9d, r9d
+    0x0f, 0x05,                                     // syscall
+    0x48, 0x89, 0xc2,                               // mov rdx, rax
+    0xb8, 0x9d, 0, 0, 0,                            // mov eax, prctl
+    0xbf, 0, 0, 0, 0,                               // mov edi, PRCTL
+    0xbe, 0, 0, 0, 0,                               // mov esi, INJECTED
+    0x0f, 0x05,                                     // syscall
+    0x4c, 0x8d, 0x1d, 0xa7, 0xff, 0xff, 0xff,       // lea r11, [the program's syscall]
+    0xb9, 0, 0, 0, 0,                               // mov ecx, number of the program's call
+    0x48, 0x85, 0xc0,                               // test rax, rax
+    0x78, 0x02,                                     // js back
+    0xff, 0xe0,                                     // jmp rax
+    0x41, 0x59, 0x41, 0x58, 0x41, 0x5a,             // back: pop r9, r8, r10
+    0x5a, 0x5e, 0x5f,                               // pop rdx, rsi, rdi
+    0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0,          // lea rsp, [rsp + 128]
+    0x89, 0xc8,                                     // mov eax, ecx
+    0x41, 0xff, 0xe3,                               // jmp r11
+];
+
+/// An image on its way to being managed.
+pub(crate) struct Injection {
+    remote: Remote,
+    /// The program's own instructions, and where they belong.
+    replaced: [u8; WAY_IN.len()],
+    behind: u64,
+    base: u64,
+    failed: Option<Reason>,
+}
+
+impl Injection {
+    /// It cannot be managed, for this reason.
+    pub(crate) fn fail(&mut self, reason: Reason) {
+        self.failed = Some(reason);
+    }
+}
+
+fn way_in(base: u64, bytes: u64, number: i32) -> [u8; WAY_IN.len()] {
+    let mut code = WAY_IN;
+    let half = |value: u64| u32::try_from(value & 0xffff_ffff).unwrap_or(0).to_le_bytes();
+    code[21..29].copy_from_slice(&base.to_le_bytes());
+    code[30..34].copy_from_slice(&half(bytes));
+    code[51..55].copy_from_slice(&half(COOKIE >> 32));
+    code[69..73].copy_from_slice(&half(protocol::PRCTL));
+    code[74..78].copy_from_slice(&half(protocol::INJECTED));
+    code[88..92].copy_from_slice(&number.to_le_bytes());
+    code
+}
+
+impl Supervisor<'_> {
+    /// Sends the maker of the first call of an image for the object, if that can be done; answers
+    /// whether it is on its way.
+    pub(crate) fn inject(&mut self, tgid: u32, call: &Notification) -> Result<bool, RunError> {
+        match self.divert(tgid, call) {
+            Ok(injection) => {
+                self.injections.insert(tgid, injection);
+                self.listener.answer(call.id, 0)?;
+                Ok(true)
+            }
+            Err(reason) => {
+                self.images.unmanaged(tgid, reason);
+                Ok(false)
+            }
+        }
+    }
+
+    fn divert(&self, tgid: u32, call: &Notification) -> Result<Injection, Reason> {
+        let threads = std::fs::read_dir(format!("/proc/{tgid}/task")).map(Iterator::count);
+        if threads.unwrap_or(0) != 1 || call.tid != tgid {
+            return Err(Reason::new("it had started threads before its first call for memory"));
+        }
+        let remote = Remote::open(tgid).map_err(|error| Reason::out_of_reach(&error))?;
+        let refused = |error: sys::Error| Reason::out_of_reach(&error);
+        let mut instruction = [0_u8; 2];
+        remote.read(&mut instruction, call.return_to.wrapping_sub(2)).map_err(refused)?;
+        if instruction != SYSCALL {
+            return Err(Reason::new("it makes system calls in a way that is not known"));
+        }
+        let mut replaced = [0_u8; WAY_IN.len()];
+        remote.read(&mut replaced, call.return_to).map_err(refused)?;
+        let bytes = self.object.bytes();
+        let base = free_place(tgid, bytes)
+            .ok_or_else(|| Reason::new("it has no room for the helper among its addresses"))?;
+        remote.write(&way_in(base, bytes, call.nr), call.return_to).map_err(refused)?;
+        Ok(Injection { remote, replaced, behind: call.return_to, base, failed: None })
+    }
+
+    /// The diverted thread has mapped room for the object.
+    pub(crate) fn fill(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let Some(injection) = self.injections.get_mut(&tgid).filter(|_| call.tid == tgid) else {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        };
+        if call.args[2] != injection.base {
+            let why = "it had no memory for the helper: is its address space limited?";
+            injection.fail(Reason::new(why));
+            return Ok(self.listener.answer(call.id, -ENOMEM)?);
+        }
+        for (at, page) in self.object.at(injection.base) {
+            if let Err(error) = injection.remote.write(&page, at) {
+                injection.fail(Reason::out_of_reach(&error));
+                return Ok(self.listener.answer(call.id, -EFAULT)?);
+            }
+        }
+        let entry = injection.base + self.object.entry();
+        Ok(self.listener.answer(call.id, entry.cast_signed())?)
+    }
+
+    /// A diverted thread makes its call again: its instructions are put back, and its image is
+    /// managed or it is said why not.
+    pub(crate) fn settle(&mut self, tgid: u32) {
+        let Some(injection) = self.injections.remove(&tgid) else {
+            return;
+        };
+        if let Err(error) = injection.remote.write(&injection.replaced, injection.behind) {
+            // It must not go on among instructions that are not its own.
+            let _gone = sys::process::kill(tgid, super::signal::SIGKILL);
+            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+        }
+        if self.slots.contains_key(&tgid) {
+            return;
+        }
+        let reason = injection.failed.unwrap_or_else(|| Reason::new("its helper did not start"));
+        self.images.unmanaged(tgid, reason);
+    }
+}
+
+// A place where nothing is mapped.
+fn free_place(tgid: u32, bytes: u64) -> Option<u64> {
+    let taken = super::arena::maps::read(tgid, PLACES.start, PLACES.end);
+    let free = |&at: &u64| !taken.iter().any(|m| m.start < at + bytes && m.end > at);
+    PLACES.step_by(usize::try_from(PLACE_STEP).unwrap_or(usize::MAX)).find(free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_in_has_its_numbers_where_the_instructions_want_them() {
+        let code = way_in(0x1122_3344_5566_7788, 0x9_a000, 231);
+        // As an assembler writes the same text.
+        assert_eq!(code[19..29], [0x48, 0xbf, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11]);
+        assert_eq!(code[29..34], [0xbe, 0x00, 0xa0, 0x09, 0x00]);
+        assert_eq!(code[45..55], [0x49, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xfa, 0x5a, 0, 0]);
+        assert_eq!(code[68..78], [0xbf, 0x72, 0x61, 0x66, 0x61, 0xbe, 4, 0, 0, 0]);
+        assert_eq!(code[87..92], [0xb9, 231, 0, 0, 0]);
+        // The program's own call is two bytes before ours.
+        let distance = i32::from_le_bytes([code[83], code[84], code[85], code[86]]);
+        assert_eq!(87 + distance, -2);
+    }
+}
