@@ -132,7 +132,7 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
 
 /// A workload that does something else under afar.
 fn spoilt(name: &str, spoiler: &str, metric: &str) -> Experiment {
-    let script = format!("if [ -n \\\"$LD_PRELOAD\\\" ]; then {spoiler}; fi; echo figure 7");
+    let script = format!("if [ -n \\\"$AFAR_SUPERVISOR\\\" ]; then {spoiler}; fi; echo figure 7");
     let text = format!(
         "repetitions = 1\ntimeout = \"1500ms\"\n[workload]\ncommand = [\"sh\", \"-c\", \
          \"{script}\"]\n{metric}{MATRIX}"

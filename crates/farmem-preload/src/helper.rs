@@ -13,6 +13,7 @@ pub(crate) const STACK_BYTES: usize = 64 << 10;
 const MAP_SHARED: u64 = 1;
 const MADV_DONTNEED: u64 = 4;
 const MADV_NOHUGEPAGE: u64 = 15;
+const EAGAIN: i64 = 11;
 const SIG_SETMASK: u64 = 2;
 const SIGKILL: u64 = 9;
 const UFFD_API: u64 = 0xaa;
@@ -281,8 +282,12 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
                 let memory = link.memory | COOKIE;
                 let offset = address - link.base;
                 let flags = MAP_SHARED | flags;
-                let result =
-                    call(system::MMAP, [address, bytes, protection, flags, memory, offset]);
+                let arguments = [address, bytes, protection, flags, memory, offset];
+                let mut result = call(system::MMAP, arguments);
+                // The program wants all its memory locked, and more than anybody may.
+                if result == -EAGAIN {
+                    result = rights::locking(|| call(system::MMAP, arguments));
+                }
                 call(system::MADVISE, [address, bytes, MADV_NOHUGEPAGE, 0, 0, COOKIE]);
                 result
             }

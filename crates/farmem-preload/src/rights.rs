@@ -1,15 +1,18 @@
 //! What the helper may do: at no moment more than the program.
 //!
 //! A thread has credentials of its own, and the helper shares its memory with the program: whoever
-//! takes over the program has the helper's rights, too. So it keeps none. To follow the program to
-//! another user it needs two capabilities for the time of that call, as long as the program has
-//! them itself; they are permitted then, and effective only during the call.
+//! takes over the program has the helper's rights, too. So it has none in effect. Some of its work
+//! is the program's: to follow it to another user, and to map memory that the program wants locked.
+//! The capabilities for that are permitted as long as the program has them itself, and in effect
+//! during that call only.
 
 use crate::system::{CAPGET, CAPSET, call};
 
 const VERSION_3: u32 = 0x2008_0522;
 // CAP_SETGID and CAP_SETUID.
 const CHANGE_USER: u32 = 1 << 6 | 1 << 7;
+// CAP_IPC_LOCK.
+const LOCK_MEMORY: u32 = 1 << 14;
 
 // `struct __user_cap_data_struct`, for capabilities below 32 and above.
 #[repr(C)]
@@ -37,7 +40,7 @@ fn set(permitted: u32, effective: u32) {
     unsafe { call(CAPSET, [header, data, 0, 0, 0, 0]) };
 }
 
-/// Gives up everything but the right to follow the program to another user, if the program has it.
+/// Puts every capability out of effect and keeps those that the program's own calls may need.
 pub(crate) fn give_up() {
     restrict(u64::MAX);
 }
@@ -45,16 +48,25 @@ pub(crate) fn give_up() {
 /// Gives up what is not in `mask`, too.
 pub(crate) fn restrict(mask: u64) {
     let mask = (mask & 0xffff_ffff) as u32;
-    set(get().unwrap_or(0) & CHANGE_USER & mask, 0);
+    set(get().unwrap_or(0) & (CHANGE_USER | LOCK_MEMORY) & mask, 0);
 }
 
 /// Changes user or groups as the program is about to: `words` are number and arguments of its call.
 pub(crate) fn follow(words: &[u64]) -> i64 {
     let [number, a, b, c, d, e, f] = *words else { return -22 };
-    let permitted = get().unwrap_or(0) & CHANGE_USER;
-    set(permitted, permitted);
     // SAFETY: arguments of a call that the program makes with the same memory.
-    let answer = unsafe { call(number, [a, b, c, d, e, f]) };
+    with(CHANGE_USER, || unsafe { call(number, [a, b, c, d, e, f]) })
+}
+
+/// Makes a call that may lock memory, as far as the program may.
+pub(crate) fn locking(call: impl Fn() -> i64) -> i64 {
+    with(LOCK_MEMORY, call)
+}
+
+fn with(capabilities: u32, call: impl Fn() -> i64) -> i64 {
+    let permitted = get().unwrap_or(0);
+    set(permitted, permitted & capabilities);
+    let answer = call();
     give_up();
     answer
 }

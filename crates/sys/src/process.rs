@@ -316,6 +316,39 @@ pub fn make_realtime(tid: u32, priority: u32) -> Result<()> {
     check("make a thread real-time", result.into()).map(|_zero| ())
 }
 
+/// One process, which its number alone does not tell from a later one: the number and when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    pid: u32,
+    began_ticks: u64,
+}
+
+impl Life {
+    /// That of process `pid`, if it is there.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        const START_TIME: usize = 19;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // Fields are counted behind the name, which may hold anything.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let began_ticks = fields.split(' ').nth(START_TIME)?.parse().ok()?;
+        Some(Self { pid, began_ticks })
+    }
+
+    /// Whether the process that was written as `text` is there.
+    #[must_use]
+    pub fn is_lived(text: &str) -> bool {
+        let pid = text.split('.').next().and_then(|pid| pid.parse().ok());
+        pid.and_then(Self::of).is_some_and(|life| life.to_string() == text)
+    }
+}
+
+impl std::fmt::Display for Life {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.pid, self.began_ticks)
+    }
+}
+
 /// The calling thread.
 #[must_use]
 pub fn thread() -> u32 {

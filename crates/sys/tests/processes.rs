@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use sys::process::{SpawnError, Spawned, spawn};
+use sys::process::{Life, SpawnError, Spawned, spawn};
 use sys::remote::{Remote, share_memory};
 use sys::seccomp::Filter;
 
@@ -46,8 +46,11 @@ fn an_address_space_is_gone_with_its_process() {
     let remote = Remote::open(child.id()).expect("a child may be traced");
     assert!(!remote.is_gone());
     assert!(!share_memory(child.id(), std::process::id()).expect("both are there"));
+    let life = Life::of(child.id()).expect("it is there").to_string();
+    assert!(Life::is_lived(&life) && !Life::is_lived(&format!("{life}0")));
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
+    assert!(!Life::is_lived(&life));
     assert!(remote.is_gone());
     assert!(share_memory(child.id(), std::process::id()).is_err());
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use farmem::runtime::swap;
+use farmem::runtime::{VARIABLE as SUPERVISOR_VARIABLE, swap};
 use serde::Serialize;
 use sys::group::Hierarchy;
 
@@ -27,8 +27,6 @@ use crate::{attach, ctl};
 const SIGKILL: i32 = 9;
 /// How long whoever serves a mount has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The link that a supervisor's descriptor of its preload library has in /proc.
-const PRELOAD_LINK: &str = "/memfd:libafar.so";
 
 /// One thing that should not be there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -159,35 +157,13 @@ fn read(pid: u32, file: &str) -> String {
 /// Whether the process was started under a supervisor that no longer exists.
 fn is_orphan(pid: u32) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let preload = environment
-        .split(|&byte| byte == 0)
-        .find_map(|variable| variable.strip_prefix(b"LD_PRELOAD="));
-    let Some(library) = preload.and_then(supervisors_library) else {
-        return false;
-    };
-    // Its name and number could have been handed on by hand; only the kernel filters.
-    is_filtered(pid) && !is_preload(&library)
-}
-
-/// The first library of an LD_PRELOAD, if it is a supervisor's descriptor.
-fn supervisors_library(value: &[u8]) -> Option<PathBuf> {
-    let first = value.split(|byte| b": ".contains(byte)).next()?;
-    let path = Path::new(OsStr::from_bytes(first));
-    let mut parts = path.to_str()?.strip_prefix("/proc/")?.split('/');
-    let is_number = |part: &str| part.parse::<u32>().is_ok();
-    let known = is_number(parts.next()?)
-        && parts.next()? == "fd"
-        && is_number(parts.next()?)
-        && parts.next().is_none();
-    known.then(|| path.to_owned())
-}
-
-/// Whether the descriptor is that of a living supervisor. One that we may not look at counts.
-fn is_preload(library: &Path) -> bool {
-    match fs::read_link(library) {
-        Ok(target) => target.as_os_str().as_bytes().starts_with(PRELOAD_LINK.as_bytes()),
-        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
-    }
+    let mut variables = environment.split(|&byte| byte == 0);
+    let value = variables.find_map(|variable| {
+        let value = variable.strip_prefix(SUPERVISOR_VARIABLE.as_bytes())?;
+        std::str::from_utf8(value.strip_prefix(b"=")?).ok()
+    });
+    // The variable could have been handed on by hand; only the kernel filters.
+    value.is_some_and(|life| !sys::process::Life::is_lived(life)) && is_filtered(pid)
 }
 
 /// Whether the process runs under a seccomp filter (proc_pid_status(5)).

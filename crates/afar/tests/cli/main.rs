@@ -60,7 +60,6 @@ fn afar<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
 fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60", AFAR]).args(arguments);
-    command.env_remove("LD_PRELOAD");
     command
 }
 

@@ -311,15 +311,12 @@ impl Supervisor<'_> {
         let Some(arena) = &self.arenas[slot] else {
             return Ok(());
         };
-        for (start, bytes) in absent {
-            send_patiently(arena, command::UNMAP, &[start, bytes])?;
+        if let Err(error) = send_mappings(arena, &absent, &mappings) {
+            // It dies, or must: some of its memory may still be its parent's.
+            let _gone = sys::process::kill(tgid, SIGKILL);
+            self.totals.warn(&format!("a forked process was ended: {error}"));
         }
-        for mapping in mappings {
-            let bytes = mapping.end - mapping.start;
-            let operands = [mapping.start, bytes, mapping.protection, MAP_FIXED];
-            send_patiently(arena, command::MAP, &operands)?;
-        }
-        Ok(send_patiently(arena, command::DONE, &[])?)
+        Ok(())
     }
 
     // The child has its memory: it goes on as if nothing had happened.
@@ -383,6 +380,23 @@ fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {
         }));
     }
     clipped
+}
+
+// What the child of a fork unmaps and maps before it goes on.
+fn send_mappings(
+    arena: &Arena,
+    absent: &[(u64, u64)],
+    mappings: &[maps::Mapping],
+) -> Result<(), sys::Error> {
+    for &(start, bytes) in absent {
+        send_patiently(arena, command::UNMAP, &[start, bytes])?;
+    }
+    for mapping in mappings {
+        let bytes = mapping.end - mapping.start;
+        let operands = [mapping.start, bytes, mapping.protection, MAP_FIXED];
+        send_patiently(arena, command::MAP, &operands)?;
+    }
+    send_patiently(arena, command::DONE, &[])
 }
 
 // The child reads while we send, so a full queue empties soon.

@@ -86,7 +86,10 @@ impl Supervisor<'_> {
         };
         let words = [arena.base, 1];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        arena.socket.send(&bytes)?;
+        if arena.socket.send(&bytes).is_err() {
+            // It died meanwhile.
+            self.retire(slot);
+        }
         Ok(self.listener.answer(call.id, answer)?)
     }
 

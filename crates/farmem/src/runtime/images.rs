@@ -111,6 +111,10 @@ impl Image {
         self.shared = self.shared.max(sizes.shared.saturating_sub(arena_bytes));
     }
 
+    fn is_nothing(&self) -> bool {
+        self.standing == Standing::Fresh && self.anonymous == 0 && self.shared == 0
+    }
+
     fn summary(self, pid: u32) -> ProcessSummary {
         let reason = match &self.standing {
             Standing::Managed => None,
@@ -177,7 +181,8 @@ impl Images {
 
     /// The image of `pid` has ended, or another begins.
     pub(crate) fn end(&mut self, pid: u32) {
-        if let Some(image) = self.live.remove(&pid) {
+        // One that had nothing yet was on its way to something else, or to its end.
+        if let Some(image) = self.live.remove(&pid).filter(|image| !image.is_nothing()) {
             self.ended.push(image.summary(pid));
         }
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use sys::bpf::{Doorbell, Hash, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
-use sys::process::Change;
+use sys::process::{Change, Life};
 use sys::seccomp::Listener;
 
 use super::RunError;
@@ -52,7 +52,7 @@ const ENDED: u64 = 5;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
-/// Names the supervisor to its programs, as a process id; whoever cleans up after it looks for this.
+/// Names the supervisor to its programs, as [`Life`] writes it, for whoever cleans up after it.
 pub const VARIABLE: &str = "AFAR_SUPERVISOR";
 
 const TICK: Duration = Duration::from_millis(100);
@@ -124,7 +124,7 @@ impl<'a> Supervisor<'a> {
         sys::random::fill(&mut mark);
         let mark = u64::from(u32::from_ne_bytes(mark)) << 32;
         let filter = super::filter::filter(config.trap, mark);
-        let own = std::process::id().to_string();
+        let own = Life::of(std::process::id()).ok_or(RunError::Lost("this process"))?.to_string();
         let variable = (OsStr::new(VARIABLE), OsStr::new(&own));
         let spawned = sys::process::spawn(&config.program, variable, filter, mark)
             .map_err(|error| RunError::spawn(name, error))?;
