@@ -7,7 +7,7 @@ use aya::maps::perf::{PerfEvent as Message, PerfEventArrayBuffer};
 use aya::maps::{HashMap, Map, MapData, PerfEventArray, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::programs::{PerfEvent, RawTracePoint};
-use aya::{Ebpf, EbpfLoader, VerifierLogLevel};
+use aya::{Ebpf, EbpfLoader};
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::Result;
@@ -60,7 +60,6 @@ impl Object {
     /// When the kernel refuses: the caller lacks `CAP_BPF`/`CAP_PERFMON`, or the kernel is too old.
     pub fn load(bytes: &[u8], settings: &[Setting<'_>]) -> std::result::Result<Self, BpfError> {
         let mut loader = EbpfLoader::new();
-        loader.verifier_log_level(VerifierLogLevel::DISABLE);
         for setting in settings {
             match *setting {
                 Setting::Entries(map, entries) => loader.map_max_entries(map, entries),
