@@ -138,7 +138,11 @@ static __always_inline __u32 *state_word(struct shared *shared, __u32 slot, __u3
 
 static __always_inline __u32 lane_number(struct proc *proc, __u32 word)
 {
-    return (proc->budget & (PROCS_MAX - 1)) * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
+    __u32 number = proc->budget * TIERS_MAX + ((word >> TIER_SHIFT) & (TIERS_MAX - 1));
+    // The bound comes last and the compiler must not move it: verifiers before Linux 6.10 know nothing of the result
+    // of an "or" (which this sum becomes) and refuse it as an index.
+    barrier_var(number);
+    return number & (PROCS_MAX * TIERS_MAX - 1);
 }
 
 // A place in the log; EVENTS_MAX if it is full.
