@@ -177,7 +177,7 @@ fn open_userfaultfd() -> Result<Userfault> {
     // SAFETY: `api` is the structure that the request names.
     let agreed = unsafe { libc::ioctl(fd.as_raw_fd(), IOCTL_API, api.as_mut_ptr()) };
     check("agree on the features of userfaultfd", agreed.into())?;
-    Ok(Userfault::new(fd))
+    Ok(Userfault::new(fd, FEATURES))
 }
 
 #[expect(unsafe_code, reason = "madvise")]

@@ -41,17 +41,29 @@ pub struct Fault {
     pub tid: u32,
 }
 
+/// The kernel notes a write to a protected page and lets it go on (since Linux 6.7).
+const WP_ASYNC: u64 = 1 << 15;
+
 /// A userfaultfd of another process.
 #[derive(Debug)]
 pub struct Userfault {
     fd: OwnedFd,
+    features: u64,
 }
 
 impl Userfault {
-    /// Wraps a descriptor whose features were agreed on by its creator.
+    /// Wraps a descriptor whose `features` (as of `UFFDIO_API`) were agreed on by its creator.
     #[must_use]
-    pub const fn new(fd: OwnedFd) -> Self {
-        Self { fd }
+    pub const fn new(fd: OwnedFd, features: u64) -> Self {
+        Self { fd, features }
+    }
+
+    /// Whether a write to a page of [`Userfault::write_protect`] goes on by itself. Where it does
+    /// not (before Linux 6.7), the writing thread waits until somebody answers it, so nothing may
+    /// be protected.
+    #[must_use]
+    pub const fn tracks_writes(&self) -> bool {
+        self.features & WP_ASYNC != 0
     }
 
     /// Watches `bytes` from `address`.
@@ -67,7 +79,8 @@ impl Userfault {
         self.ioctl("watch a range of the program", REGISTER, &mut request)
     }
 
-    /// Write-protects a range, so that the next write to each page is noticed.
+    /// Write-protects a range, so that the next write to each page is noticed. Only where
+    /// [`Userfault::tracks_writes`].
     ///
     /// # Errors
     /// When part of the range is no longer mapped.

@@ -297,7 +297,9 @@ impl Supervisor<'_> {
         if self.config.trap == TrapKind::Userfault {
             self.tables.lane(arena.budget, tier).credit(pages.cast_signed());
         }
-        let Some(fault) = &arena.fault else { return };
+        let Some(fault) = arena.fault.as_ref().filter(|fault| fault.tracks_writes()) else {
+            return;
+        };
         for (first, count) in runs(unprotected) {
             // A range that was unmapped meanwhile needs no protection.
             let _unmapped = fault.write_protect(arena.address(first), count * PAGE);

@@ -174,7 +174,7 @@ impl Supervisor<'_> {
                         .collect();
                     match words.as_slice() {
                         [reply::READY, features] => {
-                            let fault = passenger.map(Userfault::new);
+                            let fault = passenger.map(|fd| Userfault::new(fd, *features));
                             self.ready(slot, *features, fault);
                         }
                         [reply::RESULT, number, result] => {
@@ -216,6 +216,11 @@ impl Supervisor<'_> {
             self.totals.warn_once(
                 "no userfaultfd: neighbouring pages come along with a fault, and every page counts \
                  as dirty",
+            );
+        } else if arena.fault.as_ref().is_some_and(|fault| !fault.tracks_writes()) {
+            self.totals.warn_once(
+                "every page counts as dirty: this kernel does not tell which pages are written to; \
+                 Linux 6.7 and later do",
             );
         }
         self.images.managed(pid);
