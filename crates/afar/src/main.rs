@@ -8,6 +8,7 @@ mod flags;
 mod setting;
 mod toml_text;
 mod usage;
+mod validity;
 
 mod experiment;
 mod mechanism;

@@ -197,7 +197,8 @@ impl Case {
         };
         let plain = run(None)?;
         let watched = run(Some(SamplerConfig::new(1)))?;
-        let more_ns = watched.results.elapsed_ns.saturating_sub(plain.results.elapsed_ns);
+        let [watched_ns, plain_ns] = [&watched, &plain].map(|run| run.results.seen().elapsed_ns);
+        let more_ns = watched_ns.saturating_sub(plain_ns);
         let seen_count = watched.touches.map_or(0, |touches| touches.soft_count);
         more_ns.checked_div(seen_count).ok_or(CalibrationError::Incomplete)
     }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use measure::{BitsPerSec, Bytes, Duration, FaultLatency, LatencySummary, Params, Run, RunResults};
+use measure::{
+    BitsPerSec, Bytes, Duration, FaultLatency, Figures, LatencySummary, Params, Run, RunResults,
+};
 
 use crate::mechanism::Mechanism;
 use crate::record::Recorded;
@@ -21,25 +23,26 @@ pub(crate) struct Extra<'a> {
 /// The whole summary.
 pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     let (params, results) = (&run.params, &run.results);
+    let figures = results.seen();
     let mut out = format!("\nafar: {}\n\n", end(results, extra.program));
     let mut row = |name: &str, text: String| {
         let _infallible = writeln!(out, "{name:<NAME$}{text}");
     };
-    row("local memory", local_memory(params, results));
-    if let Some(budget) = budget(results) {
+    row("local memory", local_memory(params, figures));
+    if let Some(budget) = budget(figures) {
         row("budget", budget);
     }
     row("link", link(params));
     if is_swap(params) {
         row("engine", swap(params));
-        row("faults", swap_faults(results));
-        row("traffic", traffic(results));
-        row("reclaim", reclaim(results));
+        row("faults", swap_faults(figures));
+        row("traffic", traffic(figures));
+        row("reclaim", reclaim(figures));
     } else {
         row("trap", trap(params, results));
-        row("faults", faults(results));
-        row("traffic", traffic(results));
-        row("stalls", stalls(results));
+        row("faults", faults(figures));
+        row("traffic", traffic(figures));
+        row("stalls", stalls(figures));
         row("not managed", unmanaged(results));
     }
     for text in unmanaged_processes(results) {
@@ -51,12 +54,12 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     for warning in &results.warnings {
         row("warning", warning.clone());
     }
-    out.push_str(&latency(&results.fault_latency));
+    out.push_str(&latency(&figures.fault_latency));
     out
 }
 
 fn end(results: &RunResults, program: &str) -> String {
-    let elapsed = Duration::from_ns(results.elapsed_ns);
+    let elapsed = Duration::from_ns(results.seen().elapsed_ns);
     match (results.exit_status, results.signal) {
         (_, Some(signal)) => format!("{program} was ended by signal {signal} after {elapsed}"),
         (Some(status), None) => format!("{program} ended with status {status} after {elapsed}"),
@@ -64,8 +67,8 @@ fn end(results: &RunResults, program: &str) -> String {
     }
 }
 
-fn local_memory(params: &Params, results: &RunResults) -> String {
-    let managed = Bytes::new(results.managed_peak_bytes);
+fn local_memory(params: &Params, figures: &Figures) -> String {
+    let managed = Bytes::new(figures.managed_peak_bytes);
     match params.local_bytes {
         Some(bytes) => format!("{} of {managed} in use at most", Bytes::new(bytes)),
         None => format!("{} of {managed} in use at most", params.local),
@@ -73,8 +76,8 @@ fn local_memory(params: &Params, results: &RunResults) -> String {
 }
 
 /// Nothing when no limit was in force.
-fn budget(results: &RunResults) -> Option<String> {
-    let budget = &results.budget;
+fn budget(figures: &Figures) -> Option<String> {
+    let budget = &figures.budget;
     let held = if budget.held { "held" } else { "NOT HELD" };
     (budget.budget_bytes > 0).then(|| {
         format!(
@@ -129,8 +132,8 @@ fn swap(params: &Params) -> String {
     )
 }
 
-fn swap_faults(results: &RunResults) -> String {
-    let faults = &results.faults;
+fn swap_faults(figures: &Figures) -> String {
+    let faults = &figures.faults;
     let mut text = format!("fetched {}", count(faults.fetch_count));
     if faults.prefetch_count > 0 {
         let _infallible = write!(text, ", and ahead {}", count(faults.prefetch_count));
@@ -142,13 +145,13 @@ fn swap_faults(results: &RunResults) -> String {
     text
 }
 
-fn reclaim(results: &RunResults) -> String {
-    let times = count(results.stall.stall_count);
+fn reclaim(figures: &Figures) -> String {
+    let times = count(figures.stall.stall_count);
     format!("{times} times at the limit, where the thread that needs memory makes room itself")
 }
 
-fn faults(results: &RunResults) -> String {
-    let faults = &results.faults;
+fn faults(figures: &Figures) -> String {
+    let faults = &figures.faults;
     let mut text = format!(
         "fetched {}, first touch {}, soft {}",
         count(faults.fetch_count),
@@ -167,17 +170,17 @@ fn faults(results: &RunResults) -> String {
     text
 }
 
-fn traffic(results: &RunResults) -> String {
-    let (fetched, written) = (results.fetched_bytes, results.written_back_bytes);
+fn traffic(figures: &Figures) -> String {
+    let (fetched, written) = (figures.fetched_bytes, figures.written_back_bytes);
     let mut text = format!("{} in, {} out", Bytes::new(fetched), Bytes::new(written));
-    if let Some(share) = results.dirty_share {
+    if let Some(share) = figures.dirty_share {
         let _infallible = write!(text, " ({:.1} % of evicted pages were dirty)", share * 100.0);
     }
     text
 }
 
-fn stalls(results: &RunResults) -> String {
-    let stall = &results.stall;
+fn stalls(figures: &Figures) -> String {
+    let stall = &figures.stall;
     if stall.stall_count == 0 {
         return "0".to_owned();
     }
@@ -190,17 +193,17 @@ fn stalls(results: &RunResults) -> String {
 }
 
 fn unmanaged(results: &RunResults) -> String {
-    let bytes = Bytes::new(results.unmanaged_bytes);
+    let bytes = Bytes::new(results.coverage.unmanaged_anon_bytes);
     format!("{bytes} stayed local (stacks, static data, ...)")
 }
 
 /// A line for each kind of process that ran without management.
 fn unmanaged_processes(results: &RunResults) -> Vec<String> {
-    let unmanaged = results.processes.iter().filter(|process| !process.managed);
+    let unmanaged = results.images.iter().filter(|image| !image.managed);
     let mut lines: Vec<String> = Vec::new();
-    for process in unmanaged {
-        let why = process.why_unmanaged.as_deref().unwrap_or("for reasons unknown");
-        let line = format!("all of {} (process {}): {why}", process.name, process.pid);
+    for image in unmanaged {
+        let why = image.why_unmanaged.as_deref().unwrap_or("for reasons unknown");
+        let line = format!("all of {} (process {}): {why}", image.name, image.pid);
         lines.push(line);
     }
     const SHOWN: usize = 4;
@@ -329,7 +332,8 @@ achieved             0.6       0.6       0.6       0.6       0.6
     #[test]
     fn text_without_far_memory_leaves_out_what_is_not_known() {
         let mut run = run();
-        run.results = RunResults { exit_status: None, signal: Some(9), ..RunResults::default() };
+        run.results = RunResults::default();
+        run.results.signal = Some(9);
         (run.params.rtt_ns, run.params.bandwidth_bps) = (0, None);
         run.params.tiers.clear();
         let extra = Extra { program: "true", recorded: None };

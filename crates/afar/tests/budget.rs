@@ -15,7 +15,7 @@ fn budget_is_held_while_every_processor_faults() {
         let Some(run) = storm(&["25%", "--rtt", rtt], &[threads, "32", "60000"], "held") else {
             return;
         };
-        let budget = &run.results.budget;
+        let budget = &run.results.figures().unwrap().budget;
         assert!(budget.held, "{what}: {budget:?}");
         let excess = budget.peak_resident_bytes.saturating_sub(budget.budget_bytes);
         // A few faults go on while the bell is on its way, the more the shorter they are.
@@ -27,7 +27,7 @@ fn budget_is_held_while_every_processor_faults() {
 #[test]
 fn locked_memory_beyond_the_budget_is_said_and_nobody_waits_for_it() {
     let Some(run) = storm(&["4MiB"], &["2", "16", "20000", "lock"], "locked") else { return };
-    assert!(!run.results.budget.held);
+    assert!(!run.results.figures().unwrap().budget.held);
     let said = |warning: &String| warning.contains("locked");
     assert!(run.results.warnings.iter().any(said), "{:?}", run.results.warnings);
 }

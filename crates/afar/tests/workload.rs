@@ -95,7 +95,8 @@ fn far_as_native(job: &[&str]) {
     assert_eq!(line(&ended, job[0]).1, native, "{job:?}");
     let text = std::fs::read_to_string(&record).expect("afar wrote it");
     let run: Run = Run::from_json(&text).expect("afar wrote it");
-    let (fetched, peak) = (run.results.faults.fetch_count, run.results.managed_peak_bytes);
+    let figures = run.results.figures().expect("its memory was managed");
+    let (fetched, peak) = (figures.faults.fetch_count, figures.managed_peak_bytes);
     assert!(fetched > 1000, "{job:?}: {fetched} fetches");
     assert!(peak > 7 << 20, "{job:?}: {peak} bytes");
 }

@@ -96,7 +96,7 @@ fn measure(context: &Context, touches: Touches, requested_ns: u64) -> Result<Err
     let rtt = format!("{requested_ns}ns");
     let flags = ["--local", LOCAL, "--policy", "fifo", "--allow-below-floor", "--rtt", &rtt];
     let (samples, outcome) = touches.far(context, &flags)?;
-    let calibration = outcome.run.and_then(|run| run.results.calibration);
+    let calibration = outcome.run.and_then(|run| run.calibration);
     let mut errors: Vec<i64> = samples.iter().map(|&ns| difference(ns, requested_ns)).collect();
     errors.sort_unstable();
     let mut absolute: Vec<u64> = samples.iter().map(|ns| ns.abs_diff(requested_ns)).collect();

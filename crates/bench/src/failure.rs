@@ -39,6 +39,8 @@ pub(crate) enum Failure {
     NotFetched { touched: u64, fetched: u64 },
     #[error("read the record of a run: {0}")]
     Record(#[from] measure::RunError),
+    #[error(transparent)]
+    Invalid(#[from] measure::InvalidRun),
     #[error("simulate the network: {0}")]
     Simulation(#[from] netsim::SimError),
     #[error(transparent)]

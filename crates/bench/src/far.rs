@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use measure::Run;
+use measure::{Calibration, Figures, Host, Run};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -31,7 +31,16 @@ pub(crate) struct Outcome {
     /// What it printed.
     pub(crate) stdout: String,
     /// What afar says about it.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<FarRun>,
+}
+
+/// A valid run with far memory.
+#[derive(Debug, Clone)]
+pub(crate) struct FarRun {
+    /// The machine.
+    pub(crate) host: Host,
+    pub(crate) figures: Figures,
+    pub(crate) calibration: Option<Calibration>,
 }
 
 /// A program that runs.
@@ -114,7 +123,7 @@ impl Placed {
     /// Waits for the end.
     ///
     /// # Errors
-    /// When it fails or takes longer than `limit`.
+    /// When it fails or takes longer than `limit`, or nothing can be concluded from the run.
     pub(crate) fn finish(self, limit: Duration) -> Result<Outcome, Failure> {
         let stdout = self.job.finish(limit)?;
         let run = self.record.as_deref().map(read).transpose()?;
@@ -122,7 +131,9 @@ impl Placed {
     }
 }
 
-fn read(path: &Path) -> Result<Run, Failure> {
+fn read(path: &Path) -> Result<FarRun, Failure> {
     let text = std::fs::read_to_string(path).map_err(Failure::file("read", path))?;
-    Ok(Run::from_json(&text)?)
+    let run: Run = Run::from_json(&text)?;
+    let figures = run.results.figures()?.clone();
+    Ok(FarRun { host: run.host, figures, calibration: run.results.calibration })
 }

@@ -95,7 +95,7 @@ fn measure(context: &Context, kinds: &[Kind], operations: u64) -> Result<Vec<Sam
         readers.into_iter().map(join).collect::<Result<Vec<_>, Failure>>()
     })?;
     let stop = |(server, took): (Server, std::time::Duration)| {
-        let fetches = server.stop()?.map_or(0, |run| run.results.faults.fetch_count);
+        let fetches = server.stop()?.map_or(0, |run| run.figures.faults.fetch_count);
         Ok(Sample { fetches: float(fetches), op_us: took.as_secs_f64() * 1e6 / float(operations) })
     };
     servers.into_iter().zip(times).map(stop).collect()

@@ -85,7 +85,7 @@ fn measure(context: &Context, delay_us: u64, operations: u64) -> Result<Sample, 
     let took = read(&mut *server.store, operations, DEPTH, uniform(KEYS, SEED + 1))?;
     let after = server.fetch_count(context)?;
     let record = server.stop()?;
-    let fault_ns = record.map_or(0, |run| run.results.fault_latency.total.p50_ns);
+    let fault_ns = record.map_or(0, |run| run.figures.fault_latency.total.p50_ns);
     Ok(Sample {
         op_us: micros(took) / float(operations),
         faults_per_op: float(after - before) / float(operations),

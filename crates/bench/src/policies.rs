@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     places.extend(POLICIES.map(|policy| (policy, far(policy))));
     let runs = context.alternate("policies", &places, |(_, place)| {
         let sorted = python::sort(context, place, strings, 0)?;
-        let fetches = sorted.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
+        let fetches = sorted.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
         let [op_us, fetches_per_op] = redis(context, place, &zipf, operations)?;
         Ok(Sample {
             python_ms: float(sorted.whole_ns) / 1e6,

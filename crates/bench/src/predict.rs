@@ -10,13 +10,12 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use measure::Run;
 use planner::slowdown::SwapLine;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::far::Place;
+use crate::far::{FarRun, Place};
 use crate::process::{Job, LONG};
 use crate::random::Zipf;
 use crate::report::{Bound, Report, Table, Verdict};
@@ -57,7 +56,7 @@ struct Found {
 }
 
 /// Seconds from the start of a program to its end, and what afar says of it.
-type Timed = (f64, Option<Run>);
+type Timed = (f64, Option<FarRun>);
 
 const fn store(kind: Kind, keys: u64, operations: u64, is_zipf: bool) -> Load {
     Load::Store { kind, keys, operations, is_zipf }
@@ -150,12 +149,12 @@ fn compare(
     let mut found = Vec::new();
     for (far, runs) in points.iter().zip(&runs[1..]) {
         let told = far.predicted(context, &profile, &of, alone)?;
-        let results = |run: &Timed| run.1.as_ref().map(|run| run.results.clone());
+        let figures = |run: &Timed| run.1.as_ref().map(|run| run.figures.clone());
         let swapped = |run: &Timed| {
-            let bytes = results(run).map_or(0, |r| r.fetched_bytes + r.written_back_bytes);
+            let bytes = figures(run).map_or(0, |r| r.fetched_bytes + r.written_back_bytes);
             float(bytes) / 1e9 / run.0
         };
-        let fetches = |run: &Timed| float(results(run).map_or(0, |r| r.faults.fetch_count));
+        let fetches = |run: &Timed| float(figures(run).map_or(0, |r| r.faults.fetch_count));
         found.push(Found {
             pair,
             far: *far,
@@ -199,7 +198,7 @@ fn execute(context: &Context, load: Load, place: &Place) -> Result<Timed, Failur
     };
     let took = begin.elapsed().as_secs_f64();
     // afar has measured itself before; that is not the program's time.
-    let own = run.as_ref().map(|run| float(run.results.elapsed_ns) / 1e9);
+    let own = run.as_ref().map(|run| float(run.figures.elapsed_ns) / 1e9);
     Ok((own.unwrap_or(took), run))
 }
 

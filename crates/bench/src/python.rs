@@ -3,11 +3,9 @@
 use std::ffi::OsString;
 use std::time::Instant;
 
-use measure::Run;
-
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::far::Place;
+use crate::far::{FarRun, Place};
 use crate::process::LONG;
 
 /// Debian's: others on PATH may be wrappers.
@@ -58,7 +56,7 @@ pub(crate) struct Sorted {
     /// CRC-32 of the result.
     pub(crate) checksum: u64,
     /// afar's record.
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<FarRun>,
 }
 
 /// Makes and sorts `count` strings of 16 characters, then sorts them `again` times.
@@ -74,7 +72,7 @@ pub(crate) fn sort(
     let start = Instant::now();
     let (numbers, run) = execute(context, place, SORT, &[count, again])?;
     let native_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let whole_ns = run.as_ref().map_or(native_ns, |run| run.results.elapsed_ns);
+    let whole_ns = run.as_ref().map_or(native_ns, |run| run.figures.elapsed_ns);
     let [build_ns, sort_ns, again_ns, checksum] = numbers[..] else {
         return Err(unreadable("three times and a checksum", &numbers));
     };
@@ -104,7 +102,7 @@ fn execute(
     place: &Place,
     script: &str,
     arguments: &[u64],
-) -> Result<(Vec<u64>, Option<Run>), Failure> {
+) -> Result<(Vec<u64>, Option<FarRun>), Failure> {
     if !std::path::Path::new(PYTHON).is_file() {
         return Err(Failure::Missing { program: PYTHON, package: "python3" });
     }

@@ -5,11 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use measure::Run;
-
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::far::{Place, Placed};
+use crate::far::{FarRun, Place, Placed};
 use crate::process::{LONG, SHORT, find};
 use crate::store::{Memcached, Redis, Store};
 
@@ -112,7 +110,7 @@ impl Server {
     ///
     /// # Errors
     /// When it does not end well.
-    pub(crate) fn stop(mut self) -> Result<Option<Run>, Failure> {
+    pub(crate) fn stop(mut self) -> Result<Option<FarRun>, Failure> {
         self.store.shut_down()?;
         // memcached looks whether it is to stop when somebody comes, and else once a second.
         for _knock in 0..KNOCKS {

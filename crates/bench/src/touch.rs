@@ -60,7 +60,7 @@ impl Touches {
     ) -> Result<(Vec<u64>, Outcome), Failure> {
         let place = Place::far(flags);
         let (samples, outcome) = self.sample(context, &place, "touch", &[])?;
-        let fetched = outcome.run.as_ref().map_or(0, |run| run.results.faults.fetch_count);
+        let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
         let touched = self.pages * self.rounds;
         // A page or two may come back by themselves: the kernel touches some on its own.
         if fetched < touched - touched / 1000 {

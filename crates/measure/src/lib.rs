@@ -24,11 +24,15 @@ mod time;
 mod link;
 mod profile;
 
+mod coverage;
 mod histogram;
 mod load;
 mod run;
 mod workload;
 
+pub use coverage::{
+    COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, UNMANAGED_ALLOWANCE, judge,
+};
 pub use error::{ParseError, Quantity};
 pub use fraction::{Fraction, LocalSize};
 pub use histogram::{Histogram, LatencySummary};
@@ -39,8 +43,8 @@ pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};
 pub use rate::BitsPerSec;
 pub use run::{
-    BudgetHeld, Calibration, FaultCounts, FaultLatency, Host, Params, ProcessSummary, Results, Run,
-    RunError, RunResults, StallCounts, TierParams,
+    BudgetHeld, Calibration, FaultCounts, FaultLatency, Figures, Host, InvalidRun, Params, Results,
+    Run, RunError, RunResults, StallCounts, TierParams,
 };
 pub use time::{Duration, Instant};
 pub use workload::{WorkloadInput, WorkloadOutcome, WorkloadParams, WorkloadResults};

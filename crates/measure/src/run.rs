@@ -9,6 +9,7 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, judge};
 use crate::histogram::LatencySummary;
 
 /// The record of one run: what was asked, where, and what came of it.
@@ -18,7 +19,7 @@ use crate::histogram::LatencySummary;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound(serialize = "R: Serialize, R::Params: Serialize", deserialize = "R: Results"))]
 pub struct Run<R: Results = RunResults> {
-    /// Kind and version of the record, `afar.run/1`; [`Results::SCHEMA`].
+    /// Kind and version of the record, `afar.run/2`; [`Results::SCHEMA`].
     #[serde(deserialize_with = "schema_of::<R, _>")]
     pub schema: String,
     /// Version of the program that wrote the record.
@@ -41,7 +42,7 @@ pub struct Run<R: Results = RunResults> {
 ///
 /// Results and parameters must have a JSON form: any map in them has string keys.
 pub trait Results: Serialize + DeserializeOwned {
-    /// Kind and version, e.g. `afar.run/1`.
+    /// Kind and version, e.g. `afar.run/2`.
     const SCHEMA: &'static str;
     /// The configuration that such a run has.
     type Params: Serialize + DeserializeOwned;
@@ -153,12 +154,36 @@ pub struct TierParams {
 }
 
 /// The outcome of a run with far memory.
+///
+/// What was measured is behind [`figures`](Self::figures), which answers only if the run is valid:
+/// a run whose memory stayed local looks like one without a cost of far memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunResults {
+    /// Whether anything can be concluded from the figures.
+    pub valid: bool,
+    /// Why not; empty if something can.
+    pub invalid: Vec<Invalid>,
+    /// What would have made the run invalid, had the user not allowed it.
+    pub allowed: Vec<Invalid>,
+    /// How much of the program's memory was managed.
+    pub coverage: Coverage,
+    /// The process images of the program.
+    pub images: Vec<ImageSummary>,
     /// Exit status of the program; `None` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended the program, if one did.
     pub signal: Option<i32>,
+    #[serde(flatten)]
+    figures: Figures,
+    /// What a reader must know before believing the figures.
+    pub warnings: Vec<String>,
+    /// How delays were calibrated; `None` if they were not.
+    pub calibration: Option<Calibration>,
+}
+
+/// What was measured in a run with far memory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Figures {
     /// From start to exit of the program.
     pub elapsed_ns: u64,
     /// Faults by kind.
@@ -175,16 +200,67 @@ pub struct RunResults {
     pub stall: StallCounts,
     /// Whether local memory stayed within its budget.
     pub budget: BudgetHeld,
-    /// Memory that stayed local because it cannot be managed.
-    pub unmanaged_bytes: u64,
     /// The most memory under management at once, local and far.
     pub managed_peak_bytes: u64,
-    /// The processes of the program.
-    pub processes: Vec<ProcessSummary>,
-    /// What a reader must know before believing the figures.
-    pub warnings: Vec<String>,
-    /// How delays were calibrated; `None` if they were not.
-    pub calibration: Option<Calibration>,
+}
+
+/// Figures were wanted of a run that has none to give.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the run is invalid: {}", self.told())]
+pub struct InvalidRun {
+    /// Why; empty if nobody judged the run.
+    pub reasons: Vec<Invalid>,
+}
+
+impl InvalidRun {
+    fn told(&self) -> String {
+        if self.reasons.is_empty() {
+            return "nobody has judged what of its memory was managed".to_owned();
+        }
+        let reasons: Vec<String> = self.reasons.iter().map(Invalid::to_string).collect();
+        reasons.join("; ")
+    }
+}
+
+impl RunResults {
+    /// The results of a run that is valid if [`judge`] has no reason against it, with the
+    /// bound [`COVERAGE_BOUND`].
+    #[must_use]
+    pub fn judged(figures: Figures, images: Vec<ImageSummary>, lost: &[Loss]) -> Self {
+        let faults = &figures.faults;
+        let touch_count = faults.first_touch_count + faults.fetch_count + faults.soft_count;
+        let (coverage, invalid) = judge(&images, lost, touch_count, COVERAGE_BOUND, false);
+        let valid = invalid.is_empty();
+        Self { valid, invalid, coverage, images, figures, ..Self::default() }
+    }
+
+    /// Accepts what is not managed: the run is valid, and the reasons against it are told as
+    /// [`allowed`](Self::allowed).
+    #[must_use]
+    pub fn allowing_unmanaged(mut self) -> Self {
+        self.allowed.append(&mut self.invalid);
+        self.coverage.allow_unmanaged = true;
+        self.valid = true;
+        self
+    }
+
+    /// What was measured.
+    ///
+    /// # Errors
+    /// If nothing can be concluded from it.
+    pub fn figures(&self) -> Result<&Figures, InvalidRun> {
+        if self.valid {
+            return Ok(&self.figures);
+        }
+        Err(InvalidRun { reasons: self.invalid.clone() })
+    }
+
+    /// What was seen, of an invalid run as well: to show a user what happened, never to conclude
+    /// anything from.
+    #[must_use]
+    pub const fn seen(&self) -> &Figures {
+        &self.figures
+    }
 }
 
 /// Faults and page movements by kind.
@@ -251,25 +327,6 @@ pub struct BudgetHeld {
     pub held: bool,
 }
 
-/// One process of the program.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ProcessSummary {
-    /// Process id.
-    pub pid: u32,
-    /// Command name.
-    pub name: String,
-    /// Whether its memory was under management.
-    pub managed: bool,
-    /// Why not; `None` if it was.
-    pub why_unmanaged: Option<String>,
-    /// The most memory it had under management.
-    pub managed_peak_bytes: u64,
-    /// Its memory that stayed local.
-    pub unmanaged_bytes: u64,
-    /// Its faults on pages in far memory.
-    pub fetch_count: u64,
-}
-
 /// How delays were calibrated before the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Calibration {
@@ -313,7 +370,7 @@ impl<R: Results> Run<R> {
 }
 
 impl Results for RunResults {
-    const SCHEMA: &'static str = "afar.run/1";
+    const SCHEMA: &'static str = "afar.run/2";
     type Params = Params;
 }
 
@@ -390,10 +447,8 @@ mod tests {
         }
     }
 
-    fn results() -> RunResults {
-        RunResults {
-            exit_status: Some(0),
-            signal: None,
+    fn figures() -> Figures {
+        Figures {
             elapsed_ns: 1_500_000_000,
             faults: FaultCounts {
                 first_touch_count: 1,
@@ -423,17 +478,25 @@ mod tests {
                 batch_bytes: 262_144,
                 held: true,
             },
-            unmanaged_bytes: 12_288,
             managed_peak_bytes: 2_147_483_648,
-            processes: vec![ProcessSummary {
-                pid: 77,
-                name: "redis-server".to_owned(),
-                managed: false,
-                why_unmanaged: Some("statically linked".to_owned()),
-                managed_peak_bytes: 0,
-                unmanaged_bytes: 12_288,
-                fetch_count: 0,
-            }],
+        }
+    }
+
+    fn results() -> RunResults {
+        let image = ImageSummary {
+            pid: 77,
+            name: "redis-server".to_owned(),
+            managed: false,
+            why_unmanaged: Some("statically linked".to_owned()),
+            remedy: Some("use --engine swap".to_owned()),
+            unmanaged_anon_bytes: 12_288,
+            unmanaged_shared_bytes: 8_192,
+            file_bytes: 4_096,
+            ..ImageSummary::default()
+        };
+        let lost = Loss { what: "the page-state table was full".to_owned(), count: 4 };
+        RunResults {
+            exit_status: Some(0),
             warnings: vec!["one processor was busy".to_owned()],
             calibration: Some(Calibration {
                 floor_ns: 900,
@@ -441,6 +504,7 @@ mod tests {
                 reference: 640,
                 median_error_ns: -12,
             }),
+            ..RunResults::judged(figures(), vec![image], &[lost])
         }
     }
 
@@ -455,6 +519,23 @@ mod tests {
             params: params(),
             results: results(),
         }
+    }
+
+    #[test]
+    fn figures_are_those_of_a_valid_run_only() {
+        let results = results();
+        assert!(!results.valid && results.coverage.share == Some(0.0));
+        let error = results.figures().unwrap_err().to_string();
+        assert!(error.contains("redis-server (pid 77) was not managed"), "{error}");
+        assert!(error.contains("; use --engine swap"), "{error}");
+        assert_eq!(results.seen(), &figures());
+        let reasons = results.invalid.clone();
+        let allowed = results.allowing_unmanaged();
+        assert_eq!(allowed.figures(), Ok(&figures()));
+        assert_eq!((allowed.valid, &allowed.allowed), (true, &reasons));
+        assert!(allowed.invalid.is_empty() && allowed.coverage.allow_unmanaged);
+        let unjudged = RunResults::default().figures().unwrap_err().to_string();
+        assert!(unjudged.contains("nobody has judged"), "{unjudged}");
     }
 
     #[test]
@@ -478,7 +559,7 @@ mod tests {
         let error = Run::<RunResults>::from_json(r#"{"results": [], "schema": "afar.run/9"}"#);
         assert_eq!(
             error.unwrap_err().to_string(),
-            "the record has schema \"afar.run/9\", but \"afar.run/1\" is wanted; \
+            "the record has schema \"afar.run/9\", but \"afar.run/2\" is wanted; \
              read it with the version of afar that wrote it"
         );
     }
@@ -489,19 +570,19 @@ mod tests {
         assert_eq!(
             error("{}"),
             "the record has no \"schema\" field, so it was not written by afar; \
-             \"afar.run/1\" is wanted"
+             \"afar.run/2\" is wanted"
         );
         let cut_short = &GOLDEN[..GOLDEN.len() / 2];
-        assert!(error(cut_short).starts_with("the record cannot be read as \"afar.run/1\": EOF"));
+        assert!(error(cut_short).starts_with("the record cannot be read as \"afar.run/2\": EOF"));
         let missing = GOLDEN.replacen("\"elapsed_ns\"", "\"elapsed_us\"", 1);
         assert!(error(&missing).contains("missing field `elapsed_ns`"));
     }
 
     #[test]
     fn deserialize_other_schema_within_a_larger_document() {
-        let runs = format!("[{}]", GOLDEN.replacen("afar.run/1", "afar.sim/1", 1));
+        let runs = format!("[{}]", GOLDEN.replacen("afar.run/2", "afar.sim/1", 1));
         let error = serde_json::from_str::<Vec<Run>>(&runs).unwrap_err().to_string();
-        assert!(error.contains("schema \"afar.sim/1\", but \"afar.run/1\" is wanted"), "{error}");
+        assert!(error.contains("schema \"afar.sim/1\", but \"afar.run/2\" is wanted"), "{error}");
     }
 
     #[test]
@@ -532,7 +613,7 @@ mod tests {
         assert_eq!(Run::<BenchResults>::from_json(&json).unwrap(), bench);
         assert!(matches!(
             Run::<RunResults>::from_json(&json),
-            Err(RunError::UnknownSchema { expected: "afar.run/1", .. })
+            Err(RunError::UnknownSchema { expected: "afar.run/2", .. })
         ));
     }
 }

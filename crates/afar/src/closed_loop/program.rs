@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use measure::{Run, RunResults};
+use measure::{Figures, Run};
 use sys::event::Signals;
 
 use super::experiment::Experiment;
 use super::{LoopError, Stopped};
+use crate::validity;
 
 const LOOK: Duration = Duration::from_millis(20);
 const SIGKILL: i32 = 9;
@@ -59,7 +60,7 @@ impl Programs<'_> {
         let beside = self.directory.join(format!("{name}-beside.parquet"));
         let mut slower = Vec::new();
         let ran = self.repeat(Some(profile), name, |seconds| {
-            let (without, _results) = self.once(None, &beside)?;
+            let (without, _figures) = self.once(None, &beside)?;
             slower.push(seconds / without - 1.0);
             Ok(())
         })?;
@@ -78,17 +79,17 @@ impl Programs<'_> {
         let mut times = Vec::new();
         let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
         for _ in 0..self.experiment.repetitions {
-            let (seconds, results) = self.once(profile, &record)?;
+            let (seconds, figures) = self.once(profile, &record)?;
             then(seconds)?;
             times.push(seconds);
-            fetch_count = results.faults.fetch_count;
-            fetch_per_sec = fetch_count as f64 * 1e9 / results.elapsed_ns.max(1) as f64;
+            fetch_count = figures.faults.fetch_count;
+            fetch_per_sec = fetch_count as f64 * 1e9 / figures.elapsed_ns.max(1) as f64;
         }
         times.sort_by(f64::total_cmp);
         Ok(Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record })
     }
 
-    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, RunResults), Stopped> {
+    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, Figures), Stopped> {
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
         let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
         let mut command = Command::new(&afar);
@@ -128,14 +129,15 @@ impl Programs<'_> {
         }
         let ran = Run::from_json(&read(&json));
         let ran: Run = ran.map_err(|error| LoopError::Program(error.to_string()))?;
-        let results = ran.results;
+        let figures = ran.results.figures();
+        let figures = figures.map_err(|invalid| LoopError::Program(validity::told(&invalid)))?;
         let own = self.experiment.metric.as_ref().map(|metric| {
             let found = metric.captures_iter(&printed).last();
             let found = found.and_then(|found| found.get(1)?.as_str().parse().ok());
             let missing = || LoopError::Program("it printed nothing that metric finds".to_owned());
             found.filter(|seconds: &f64| *seconds > 0.0).ok_or_else(missing)
         });
-        let seconds = own.transpose()?.unwrap_or(results.elapsed_ns as f64 / 1e9);
-        Ok((seconds, results))
+        let seconds = own.transpose()?.unwrap_or(figures.elapsed_ns as f64 / 1e9);
+        Ok((seconds, figures.clone()))
     }
 }

@@ -50,6 +50,8 @@ pub(crate) enum PredictError {
          program must be dynamically linked, see afar run --help"
     )]
     Nothing { program: String },
+    #[error(transparent)]
+    Invalid(#[from] measure::InvalidRun),
     #[error("--of {0}: a size is not a share of anything; leave it out, or give --local as shares")]
     OfSize(measure::Bytes),
     #[error("--local {0}: nothing local is no place for a program; give more")]
@@ -59,7 +61,7 @@ pub(crate) enum PredictError {
 impl PredictError {
     /// Whether other flags would mend it.
     pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Failed { .. } | Self::Nothing { .. })
+        !matches!(self, Self::Failed { .. } | Self::Nothing { .. } | Self::Invalid(_))
     }
 }
 

@@ -119,6 +119,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     let name = program.first().cloned().unwrap_or_default();
     let Outcome { change, results, touches, .. } = outcome;
     let touches = touches.unwrap_or_default();
+    let figures = results.figures().map_err(PredictError::from)?;
     let end = match change {
         Change::Exited(0) => None,
         Change::Exited(status) => Some(format!("status {status}")),
@@ -145,10 +146,10 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         started_unix_ns,
         host: host::describe(),
         trap: kind.name().to_owned(),
-        elapsed_ns: results.elapsed_ns,
+        elapsed_ns: figures.elapsed_ns,
         known_ns: None,
-        managed_peak_bytes: results.managed_peak_bytes,
-        first_touch_count: results.faults.first_touch_count,
+        managed_peak_bytes: figures.managed_peak_bytes,
+        first_touch_count: figures.faults.first_touch_count,
         sampled_share: touches.rate,
         sample_seed: touches.seed,
         earlier: touches.earlier.iter().map(|part| (part.end, part.rate, part.scale)).collect(),

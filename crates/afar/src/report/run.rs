@@ -1,29 +1,39 @@
 //! One run with far memory: how long fetches took, and of what that is made.
 
 use chart::{Axis, Bar, Bars, BarsScale, Kind, Look, Plot, Series, short};
-use measure::{Bytes, Duration, LatencySummary, Run, RunResults};
+use measure::{Bytes, Duration, Figures, LatencySummary, Run};
 use serde_json::Value;
 
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::source::Context;
 use super::words::{bits_per_s, exact, percent, time_ns};
+use crate::validity::{self, ALLOWED};
 
-/// Reads `afar.run/1`.
+/// Reads `afar.run/2`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let run: Run = serde_json::from_value(value)?;
     let program = program(&run.command);
-    let results = &run.results;
     let mut section = Section {
         title: format!("{program}: one run with far memory"),
         kind: "run",
-        answer: answer(&program, &run),
-        warnings: results.warnings.clone(),
-        facts: facts(&run),
-        figures: figures(results),
+        warnings: run.results.warnings.clone(),
+        facts: settings(&run),
         ..Section::default()
     };
-    section.pictures.extend(cdf(&results.fault_latency.total_bins));
-    section.pictures.extend(parts(results));
+    section.facts.push(("memory".to_owned(), validity::covered(&run.results.coverage)));
+    match run.results.figures() {
+        Ok(known) => {
+            let allowed =
+                (!run.results.allowed.is_empty()).then(|| format!("{program}: {ALLOWED}."));
+            section.answer.extend(allowed);
+            section.answer.extend(answer(&program, &run, known));
+            section.facts.extend(facts(known));
+            section.figures = figures(known);
+            section.pictures.extend(cdf(&known.fault_latency.total_bins));
+            section.pictures.extend(parts(known));
+        }
+        Err(invalid) => section.answer = validity::no_answer(&program, &invalid),
+    }
     section.command = run.command;
     section.host = Some(run.host);
     Ok(section)
@@ -37,8 +47,8 @@ fn program(command: &[String]) -> String {
     name.to_owned()
 }
 
-fn answer(program: &str, run: &Run) -> Vec<String> {
-    let (params, results) = (&run.params, &run.results);
+fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {
+    let params = &run.params;
     let elapsed = Duration::from_ns(results.elapsed_ns);
     let managed = Bytes::new(results.managed_peak_bytes);
     let local = params
@@ -92,8 +102,8 @@ fn link(run: &Run) -> String {
     text
 }
 
-fn facts(run: &Run) -> Vec<(String, String)> {
-    let (params, results) = (&run.params, &run.results);
+fn settings(run: &Run) -> Vec<(String, String)> {
+    let params = &run.params;
     let mut facts = vec![
         ("engine".to_owned(), params.engine.clone()),
         ("trap".to_owned(), params.trap.clone()),
@@ -101,19 +111,23 @@ fn facts(run: &Run) -> Vec<(String, String)> {
         ("prefetch".to_owned(), params.prefetch.clone()),
         ("link".to_owned(), params.link.clone()),
         ("seed".to_owned(), run.seed.to_string()),
-        ("fetched".to_owned(), Bytes::new(results.fetched_bytes).to_string()),
-        ("written back".to_owned(), Bytes::new(results.written_back_bytes).to_string()),
-        ("stalls".to_owned(), results.stall.stall_count.to_string()),
-        ("stayed local".to_owned(), Bytes::new(results.unmanaged_bytes).to_string()),
     ];
-    if let Some(calibration) = &results.calibration {
+    if let Some(calibration) = &run.results.calibration {
         let floor = Duration::from_ns(calibration.floor_ns).to_string();
         facts.push(("shortest delay".to_owned(), floor));
     }
     facts
 }
 
-fn figures(results: &RunResults) -> Vec<Figure> {
+fn facts(figures: &Figures) -> [(String, String); 3] {
+    [
+        ("fetched".to_owned(), Bytes::new(figures.fetched_bytes).to_string()),
+        ("written back".to_owned(), Bytes::new(figures.written_back_bytes).to_string()),
+        ("stalls".to_owned(), figures.stall.stall_count.to_string()),
+    ]
+}
+
+fn figures(results: &Figures) -> Vec<Figure> {
     let latency = &results.fault_latency.total;
     let us = |ns: u64| ns as f64 / 1e3;
     let mut figures = vec![Figure::new("elapsed", "s", results.elapsed_ns as f64 / 1e9)];
@@ -175,7 +189,7 @@ fn cdf(bins: &[(u64, u64)]) -> Option<Picture> {
     (!bins.is_empty()).then(|| distributions("Time of a fetch", caption, vec![series]))
 }
 
-fn parts(results: &RunResults) -> Option<Picture> {
+fn parts(results: &Figures) -> Option<Picture> {
     let latency = &results.fault_latency;
     let parts: [(&str, &LatencySummary); 3] = [
         ("waiting for the link", &latency.wait),
@@ -225,18 +239,40 @@ fn parts(results: &RunResults) -> Option<Picture> {
 mod tests {
     use super::*;
 
+    /// Of a run that is invalid but for what its user allows.
+    fn run() -> Run {
+        let golden = include_str!("../../../measure/tests/golden/run.json");
+        Run::from_json(golden).expect("it is a run")
+    }
+
+    fn told(run: &Run) -> Section {
+        let context = Context { bound: 1.05, name: String::new() };
+        let value = serde_json::from_str(&run.to_json()).expect("it is JSON");
+        section(value, &context).expect("it is a run")
+    }
+
     #[test]
     fn a_run_is_told_with_its_distribution() {
-        let golden = include_str!("../../../measure/tests/golden/run.json");
-        let context = Context { bound: 1.05, name: String::new() };
-        let value = serde_json::from_str(golden).expect("it is JSON");
-        let section = section(value, &context).expect("it is a run");
-        assert!(
-            section.answer[0].contains("ran for 1.5 s with 512.0 MiB of its 2.0 GiB"),
-            "{:?}",
-            section.answer
-        );
+        let mut run = run();
+        run.results = run.results.allowing_unmanaged();
+        let section = told(&run);
+        let answer = &section.answer;
+        assert!(answer[0].contains("ran with local memory only (allowed)"), "{answer:?}");
+        assert!(answer[1].contains("ran for 1.5 s with 512.0 MiB of its 2.0 GiB"), "{answer:?}");
         assert_eq!(section.figures[0], Figure::new("elapsed", "s", 1.5));
+    }
+
+    #[test]
+    fn an_invalid_run_has_a_reason_in_place_of_an_answer() {
+        let section = told(&run());
+        let answer = section.answer.join(" ");
+        assert!(answer.contains("invalid: redis-server (pid 77) was not managed"), "{answer}");
+        for verdict in ["did not matter", "fetches", "ran for", "How much slower"] {
+            assert!(!answer.contains(verdict), "{answer}");
+        }
+        assert!(section.figures.is_empty() && section.pictures.is_empty());
+        let fact = |name: &str| section.facts.iter().any(|fact| fact.0 == name);
+        assert!(fact("memory") && !fact("fetched"), "{:?}", section.facts);
     }
 
     #[test]

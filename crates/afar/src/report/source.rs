@@ -81,7 +81,7 @@ type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
 const READERS: [(&str, Reader); 18] = [
-    ("afar.run/1", run::section),
+    ("afar.run/2", run::section),
     ("afar.findings/1", sweep::section),
     ("afar.requirement/1", requirement::section),
     ("afar.load/1", kv::section),
@@ -218,7 +218,7 @@ mod tests {
         assert!(refused("[]").contains("has no \"schema\" field"));
         assert!(refused("{\"schema\": 1}").contains("has no \"schema\" field"));
         let unknown = refused("{\"schema\": \"afar.run/9\"}");
-        assert!(unknown.contains("has schema \"afar.run/9\", and a report is made of afar.run/1"));
+        assert!(unknown.contains("has schema \"afar.run/9\", and a report is made of afar.run/2"));
         for (schema, _) in READERS.iter().filter(|(schema, _)| *schema != FIO) {
             let told = refused(&format!("{{\"schema\": \"{schema}\"}}"));
             assert!(

@@ -14,6 +14,7 @@ use sys::processors::ProcessorTime;
 use super::file::{Metric, Sweep};
 use super::journal::Row;
 use super::matrix::{Cell, Kind};
+use crate::validity;
 
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
@@ -123,7 +124,7 @@ impl Trials<'_> {
         let Some(load) = &self.sweep.workload.load else {
             let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
             // Afar's own start is not the program's.
-            let elapsed = facts(&record, row).unwrap_or(elapsed);
+            let elapsed = facts(&record, row)?.unwrap_or(elapsed);
             good(status, &program)?;
             row.further = further(&self.sweep.metric, &program);
             return figure(&self.sweep.metric, &program, elapsed);
@@ -146,7 +147,7 @@ impl Trials<'_> {
         match self.finish(&mut program, begin, Instant::now() + GRACE) {
             Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
             Ok(_) | Err(Trouble::Failed(_)) => {
-                facts(&record, row);
+                facts(&record, row)?;
             }
         }
         Ok(figure)
@@ -331,15 +332,18 @@ fn pointed(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Option<f64>> {
     pointers.iter().map(|pointer| number(pointer.as_ref())).collect()
 }
 
-// What afar says of the run; answers how long the program ran.
-fn facts(record: &Path, row: &mut Row) -> Option<Duration> {
-    let results: RunResults = Run::from_json(&read(record)).ok()?.results;
-    row.fetch_count = Some(results.faults.fetch_count);
-    row.fetch_p50_ns = Some(results.fault_latency.achieved.p50_ns);
-    row.managed_peak_bytes = Some(results.managed_peak_bytes);
-    row.unmanaged_bytes = Some(results.unmanaged_bytes);
-    row.budget_held = Some(results.budget.held);
-    Some(Duration::from_nanos(results.elapsed_ns))
+// What afar says of the run, if it has said anything; answers how long the program ran.
+fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
+    let Ok(run) = Run::<RunResults>::from_json(&read(record)) else { return Ok(None) };
+    let coverage = &run.results.coverage;
+    row.unmanaged_bytes = Some(coverage.unmanaged_anon_bytes + coverage.unmanaged_shared_bytes);
+    let figures = run.results.figures();
+    let figures = figures.map_err(|invalid| Trouble::Failed(validity::told(&invalid)))?;
+    row.fetch_count = Some(figures.faults.fetch_count);
+    row.fetch_p50_ns = Some(figures.fault_latency.achieved.p50_ns);
+    row.managed_peak_bytes = Some(figures.managed_peak_bytes);
+    row.budget_held = Some(figures.budget.held);
+    Ok(Some(Duration::from_nanos(figures.elapsed_ns)))
 }
 
 #[cfg(test)]

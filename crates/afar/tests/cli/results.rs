@@ -52,17 +52,19 @@ fn json_is_a_record_with_the_numbers_of_the_run() {
     assert!(run.host.memory_bytes > 0 && run.host.cpu_count > 0 && !run.host.kernel.is_empty());
     let results = run.results;
     assert_eq!((results.exit_status, results.signal), (Some(0), None));
-    assert!(results.faults.fetch_count >= TOUCHES, "{:?}", results.faults);
-    assert!(results.faults.first_touch_count >= PAGES, "{:?}", results.faults);
-    assert_eq!(results.fetched_bytes, results.faults.fetch_count * 4096);
+    let figures = results.figures().unwrap();
+    assert!(figures.faults.fetch_count >= TOUCHES, "{:?}", figures.faults);
+    assert!(figures.faults.first_touch_count >= PAGES, "{:?}", figures.faults);
+    assert_eq!(figures.fetched_bytes, figures.faults.fetch_count * 4096);
     // A histogram keeps three digits.
-    let requested_ns = results.fault_latency.requested.p50_ns;
+    let requested_ns = figures.fault_latency.requested.p50_ns;
     assert!((50_000..=50_050).contains(&requested_ns), "{requested_ns} ns");
-    assert!(results.fault_latency.achieved.p50_ns >= 50_000, "{:?}", results.fault_latency);
-    assert!(results.elapsed_ns >= TOUCHES * 50_000, "{} ns", results.elapsed_ns);
-    assert!(results.managed_peak_bytes >= PAGES * 4096);
+    assert!(figures.fault_latency.achieved.p50_ns >= 50_000, "{:?}", figures.fault_latency);
+    assert!(figures.elapsed_ns >= TOUCHES * 50_000, "{} ns", figures.elapsed_ns);
+    assert!(figures.managed_peak_bytes >= PAGES * 4096);
     assert_eq!(results.calibration, None);
-    assert!(results.processes.iter().any(|process| process.managed));
+    assert!(results.images.iter().any(|image| image.managed));
+    assert!(results.coverage.managed_bytes >= PAGES * 4096, "{:?}", results.coverage);
 }
 
 #[test]
@@ -77,9 +79,10 @@ fn memory_that_is_given_back_does_not_count_twice() {
             return;
         }
         let results = read(&json).results;
-        let peak = results.managed_peak_bytes;
+        let figures = results.figures().unwrap();
+        let peak = figures.managed_peak_bytes;
         assert!((32 << 20..40 << 20).contains(&peak), "{local}: {peak} B");
-        assert!(results.faults.first_touch_count >= 3 * 32 * 256, "{local}: {:?}", results.faults);
+        assert!(figures.faults.first_touch_count >= 3 * 32 * 256, "{local}: {:?}", figures.faults);
     }
 }
 
@@ -119,7 +122,7 @@ fn record_has_a_row_for_each_fault() {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let counts = read(&json).results.faults;
+    let counts = read(&json).results.figures().unwrap().faults;
     let mut reader = FaultReader::new(File::open(&faults).unwrap()).unwrap();
     assert_eq!(reader.note("schema"), Some("afar.faults/1"));
     let mut rows = Vec::new();

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::{PAGE_BYTES, ProcessSummary};
+use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
 use super::report::command_name;
@@ -115,19 +115,22 @@ impl Image {
         self.standing == Standing::Fresh && self.anonymous == 0 && self.shared == 0
     }
 
-    fn summary(self, pid: u32) -> ProcessSummary {
+    fn summary(self, pid: u32) -> ImageSummary {
         let reason = match &self.standing {
             Standing::Managed => None,
             Standing::Fresh => Some(Reason::new("it never asked for memory")),
             Standing::Unmanaged(reason) => Some(reason.clone()),
         };
-        ProcessSummary {
+        ImageSummary {
             pid,
             name: self.name,
             managed: self.standing == Standing::Managed,
             why_unmanaged: reason.as_ref().map(|reason| reason.why.clone()),
+            remedy: reason.map(|reason| reason.remedy),
             managed_peak_bytes: self.managed_pages * PAGE_BYTES,
-            unmanaged_bytes: self.anonymous + self.shared,
+            unmanaged_anon_bytes: self.anonymous,
+            unmanaged_shared_bytes: self.shared,
+            file_bytes: self.file,
             fetch_count: self.fetch_count,
         }
     }
@@ -155,7 +158,7 @@ impl Executing {
 #[derive(Debug, Default)]
 pub(crate) struct Images {
     live: BTreeMap<u32, Image>,
-    ended: Vec<ProcessSummary>,
+    ended: Vec<ImageSummary>,
     executing: BTreeMap<u32, Executing>,
     /// The image to be looked at next.
     next: u32,
@@ -284,7 +287,7 @@ impl Images {
     }
 
     /// All images, in the order of their ends.
-    pub(crate) fn finish(mut self) -> Vec<ProcessSummary> {
+    pub(crate) fn finish(mut self) -> Vec<ImageSummary> {
         let left: Vec<u32> = self.live.keys().copied().collect();
         left.into_iter().for_each(|pid| self.end(pid));
         self.ended

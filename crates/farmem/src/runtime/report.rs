@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use measure::{
-    BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Histogram, LocalSize,
-    PAGE_BYTES, ProcessSummary, RunResults, StallCounts,
+    BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
+    ImageSummary, LocalSize, PAGE_BYTES, RunResults, StallCounts,
 };
 use sys::process::Change;
 
@@ -108,7 +108,7 @@ pub(crate) struct Totals {
     /// Pages that hold something, in all processes, as last added up; and the most of them.
     pub(crate) populated: u64,
     /// At the end.
-    pub(crate) images: Vec<ProcessSummary>,
+    pub(crate) images: Vec<ImageSummary>,
     populated_peak: u64,
     warnings: Vec<String>,
 }
@@ -241,9 +241,7 @@ impl Totals {
             Change::Stopped { .. } => (None, None),
         };
         let evicted = self.dirty_count + self.clean_count;
-        let results = RunResults {
-            exit_status,
-            signal,
+        let figures = Figures {
             elapsed_ns,
             faults: self.counts(),
             fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
@@ -256,12 +254,11 @@ impl Totals {
                 stall_ns_max: self.stall_max_ns,
             },
             budget: self.budget,
-            unmanaged_bytes: self.images.iter().map(|image| image.unmanaged_bytes).sum(),
             managed_peak_bytes: self.populated_peak * PAGE_BYTES,
-            processes: self.images,
-            warnings: self.warnings,
-            calibration: None,
         };
+        let mut results = RunResults::judged(figures, self.images, &[]);
+        (results.exit_status, results.signal) = (exit_status, signal);
+        results.warnings = self.warnings;
         Outcome { change, results, pace, touches: None }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, LinkConfig, PAGE_BYTES, ProcessSummary, RunResults,
-    StallCounts,
+    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkConfig, PAGE_BYTES,
+    RunResults, StallCounts,
 };
 use sys::group::Group;
 use sys::process::Change;
@@ -23,7 +23,7 @@ pub(crate) struct Totals {
     batch: u64,
     footprint_peak: u64,
     lost: u64,
-    processes: BTreeMap<u32, ProcessSummary>,
+    processes: BTreeMap<u32, ImageSummary>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -90,16 +90,26 @@ impl Totals {
             // It has ended since; what was seen of it stays.
             return;
         }
-        let process = self.processes.entry(pid).or_insert_with(|| ProcessSummary {
+        let process = self.processes.entry(pid).or_insert_with(|| ImageSummary {
             pid,
             managed: true,
-            ..ProcessSummary::default()
+            ..ImageSummary::default()
         });
         // A process has its parent's name until it executes something.
         process.name = name;
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
-        let bytes = anonymous_bytes(&status.unwrap_or_default());
-        process.managed_peak_bytes = process.managed_peak_bytes.max(bytes);
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        process.managed_peak_bytes = process.managed_peak_bytes.max(managed_bytes(&status));
+        process.file_bytes = process.file_bytes.max(bytes_of(&status, &["RssFile:"]));
+    }
+
+    /// The program itself, which may have ended before anybody looked.
+    pub(crate) fn program(&mut self, pid: u32, name: &str) {
+        self.processes.entry(pid).or_insert_with(|| ImageSummary {
+            pid,
+            name: name.to_owned(),
+            managed: true,
+            ..ImageSummary::default()
+        });
     }
 
     pub(crate) fn snapshot(&self, group: &Group, counts: Counts, now: Footprint) -> Snapshot {
@@ -130,9 +140,7 @@ impl Totals {
         };
         let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
         let read_pages = counts.read_bytes / PAGE_BYTES;
-        let results = RunResults {
-            exit_status,
-            signal,
+        let figures = Figures {
             elapsed_ns,
             faults: FaultCounts {
                 fetch_count: counts.fetches,
@@ -146,12 +154,12 @@ impl Totals {
             fault_latency: self.latencies.summary(page),
             stall: StallCounts { stall_count: group.limited_count(), ..StallCounts::default() },
             budget: self.budget,
-            unmanaged_bytes: 0,
             managed_peak_bytes: self.footprint_peak,
-            processes: self.processes.into_values().collect(),
-            warnings: self.warnings,
-            calibration: None,
         };
+        let images = self.processes.into_values().collect();
+        let mut results = RunResults::judged(figures, images, &[]);
+        (results.exit_status, results.signal) = (exit_status, signal);
+        results.warnings = self.warnings;
         Outcome { change, results, pace: 0, touches: None }
     }
 
@@ -190,14 +198,17 @@ fn batch_bytes() -> u64 {
     processors as u64 * PAGES * PAGE_BYTES
 }
 
-// Anonymous memory of a process, wherever it is, from its status file.
-fn anonymous_bytes(status: &str) -> u64 {
-    let field = |name: &str| {
+// What the kernel may swap of a process, wherever it is, from its status file: all is managed.
+fn managed_bytes(status: &str) -> u64 {
+    bytes_of(status, &["RssAnon:", "RssShmem:", "VmSwap:"])
+}
+
+fn bytes_of(status: &str, fields: &[&str]) -> u64 {
+    let field = |name: &&str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()
     };
-    let kib = field("RssAnon:").unwrap_or(0) + field("VmSwap:").unwrap_or(0);
-    kib * 1024
+    fields.iter().filter_map(field).sum::<u64>() * 1024
 }
 
 #[cfg(test)]
@@ -255,9 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn anonymous_memory_counts_wherever_it_is() {
-        let status = "VmRSS:\t 9 kB\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nVmSwap:\t  20 kB\n";
-        assert_eq!(anonymous_bytes(status), 120 * 1024);
-        assert_eq!(anonymous_bytes(""), 0);
+    fn anonymous_and_shared_memory_counts_wherever_it_is() {
+        let status = "VmRSS:\t 9 kB\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nRssShmem:\t 3 kB\n\
+                      VmSwap:\t  20 kB\n";
+        assert_eq!(managed_bytes(status), 123 * 1024);
+        assert_eq!(bytes_of(status, &["RssFile:"]), 7 * 1024);
+        assert_eq!(managed_bytes(""), 0);
+    }
+
+    #[test]
+    fn a_program_that_nobody_saw_was_managed_all_the_same() {
+        let mut totals = Totals::new();
+        totals.program(4, "true");
+        totals.program(4, "again");
+        let seen: Vec<_> = totals.processes.values().map(|image| image.name.as_str()).collect();
+        assert_eq!(seen, ["true"]);
     }
 }

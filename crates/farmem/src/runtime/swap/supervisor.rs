@@ -243,6 +243,9 @@ impl<'a> SwapSupervisor<'a> {
     fn finish(mut self, status: Change) -> Outcome {
         self.drain();
         let counts = self.delay.counts();
+        let name = self.config.program.first().map(|name| name.to_string_lossy());
+        let name = name.as_deref().and_then(|path| path.rsplit('/').next());
+        self.totals.program(self.child, name.unwrap_or_default());
         let ends = (&self.group, &self.config.link);
         let mut outcome = self.totals.finish(status, ends, counts);
         // Before the host is put back: what comes back to memory then is nobody's fault.

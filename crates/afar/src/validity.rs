@@ -1,0 +1,37 @@
+//! How it is told whether a run is valid: one wording for summaries, sweeps, loops and reports.
+
+use measure::{Bytes, Coverage, InvalidRun};
+
+/// What is said first of a run that is valid because the user allowed what was not managed.
+pub(crate) const ALLOWED: &str = "part of the program ran with local memory only (allowed)";
+
+/// How much of the memory was managed and what stayed local, in one line.
+pub(crate) fn covered(coverage: &Coverage) -> String {
+    let managed = Bytes::new(coverage.managed_bytes);
+    let [anonymous, shared, files] =
+        [coverage.unmanaged_anon_bytes, coverage.unmanaged_shared_bytes, coverage.file_bytes]
+            .map(Bytes::new);
+    let share = match coverage.share {
+        // Rounded down: a run below the bound must not look as if it reached it.
+        Some(share) => format!("{:.1} % managed", (share * 1000.0 + 1e-6).floor() / 10.0),
+        None => "no memory seen".to_owned(),
+    };
+    format!(
+        "{share}: {managed}; stayed local: {anonymous} anonymous, {shared} shared, and {files} of \
+         files"
+    )
+}
+
+/// What is said in place of an answer, the reason first.
+pub(crate) fn no_answer(program: &str, invalid: &InvalidRun) -> Vec<String> {
+    vec![
+        format!("The run of {program} is invalid, so nothing is concluded from it."),
+        format!("{}.", told(invalid)),
+    ]
+}
+
+/// `invalid: ` and why.
+pub(crate) fn told(invalid: &InvalidRun) -> String {
+    let reasons: Vec<String> = invalid.reasons.iter().map(ToString::to_string).collect();
+    format!("invalid: {}", reasons.join("; "))
+}

@@ -1,0 +1,357 @@
+//! How much of a program's memory was managed, and whether its run says anything.
+//!
+//! ```text
+//! images, losses ─► judge ─► Coverage (what is told), reasons against the run (none: it is valid)
+//! ```
+//!
+//! A run whose memory stayed local looks like one without a cost of far memory. So nothing is
+//! taken from a run before it was judged.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::Bytes;
+
+/// The share of a program's memory that must be managed, 0 to 1, unless another is asked for.
+pub const COVERAGE_BOUND: f64 = 0.9;
+
+/// Memory that any process has and no engine inside it manages: stack, static data and what the
+/// loader needs. An image with no more than this is no reason against a run.
+pub const UNMANAGED_ALLOWANCE: Bytes = Bytes::new(1 << 20);
+
+/// The share of touches, 0 to 1, that may go unmanaged because management was lost.
+const LOST_SHARE_MAX: f64 = 0.01;
+
+/// A reason why nothing can be said from a run, and what the user can do.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Invalid {
+    /// What is wrong, with values and limits.
+    pub reason: String,
+    /// What would help.
+    pub remedy: String,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.reason, self.remedy)
+    }
+}
+
+/// How much of a program's memory was managed: sums over process images of each one's peak over
+/// its life.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Managed memory as a share of managed and unmanaged, 0 to 1, file pages left out; `None` if
+    /// no memory was seen.
+    pub share: Option<f64>,
+    /// The share that is wanted, 0 to 1.
+    pub bound: f64,
+    /// Whether the user accepted what is not managed.
+    pub allow_unmanaged: bool,
+    /// Memory under management.
+    pub managed_bytes: u64,
+    /// Anonymous memory that stayed local: stacks, static data, what was there before management.
+    pub unmanaged_anon_bytes: u64,
+    /// Shared memory that stayed local: System V, memfd, `MAP_SHARED`, `/dev/shm`.
+    pub unmanaged_shared_bytes: u64,
+    /// Pages of files, which stay local and are no part of the share.
+    pub file_bytes: u64,
+    /// What management was lost during the run.
+    pub lost: Vec<Loss>,
+}
+
+/// Management that was lost during a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Loss {
+    /// What happened, e.g. "the page-state table was full".
+    pub what: String,
+    /// How many touches it concerned, or how often it happened if no touch was counted.
+    pub count: u64,
+}
+
+/// One process image: a program from its exec to the next one or its end, or a forked process up to
+/// its own exec or end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ImageSummary {
+    /// Process id.
+    pub pid: u32,
+    /// Command name.
+    pub name: String,
+    /// Whether its memory was under management.
+    pub managed: bool,
+    /// Why not; `None` if it was.
+    pub why_unmanaged: Option<String>,
+    /// What would bring it under management; `None` if it was, or if nothing is known to.
+    pub remedy: Option<String>,
+    /// The most memory it had under management.
+    pub managed_peak_bytes: u64,
+    /// The most anonymous memory that stayed local.
+    pub unmanaged_anon_bytes: u64,
+    /// The most shared memory that stayed local.
+    pub unmanaged_shared_bytes: u64,
+    /// The most pages of files it had mapped.
+    pub file_bytes: u64,
+    /// Its faults on pages in far memory.
+    pub fetch_count: u64,
+}
+
+impl ImageSummary {
+    /// Its memory that stayed local, pages of files left out.
+    #[must_use]
+    pub const fn unmanaged_bytes(&self) -> u64 {
+        self.unmanaged_anon_bytes.saturating_add(self.unmanaged_shared_bytes)
+    }
+
+    /// All its memory, pages of files left out.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        self.managed_peak_bytes.saturating_add(self.unmanaged_bytes())
+    }
+
+    fn describe(&self) -> String {
+        let name = if self.name.is_empty() { "a process without a name" } else { &self.name };
+        format!("{name} (pid {})", self.pid)
+    }
+}
+
+/// Judges a run by its process images and by what management it lost.
+///
+/// `touch_count` is how many faults of all kinds were seen; `bound` is the share wanted, 0 to 1.
+/// The answer is what was covered and every reason against the run. There is none if
+/// 1. the image that used most memory was managed;
+/// 2. the managed share reaches `bound`, or no image has more unmanaged memory than
+///    [`UNMANAGED_ALLOWANCE`];
+/// 3. no loss concerned more than 1 % of all touches.
+///
+/// `allow_unmanaged` is only noted: whoever allowed it decides what the reasons mean.
+#[must_use]
+pub fn judge(
+    images: &[ImageSummary],
+    lost: &[Loss],
+    touch_count: u64,
+    bound: f64,
+    allow_unmanaged: bool,
+) -> (Coverage, Vec<Invalid>) {
+    let coverage = Coverage { bound, allow_unmanaged, lost: lost.to_vec(), ..cover(images) };
+    let mut invalid = Vec::new();
+    invalid.extend(largest(images));
+    // One sentence is enough of an image that is all of the program.
+    if invalid.is_empty() {
+        invalid.extend(too_little(images, &coverage));
+    }
+    invalid.extend(lost.iter().filter_map(|loss| too_much(loss, touch_count)));
+    (coverage, invalid)
+}
+
+fn cover(images: &[ImageSummary]) -> Coverage {
+    let sum = |of: fn(&ImageSummary) -> u64| images.iter().map(of).fold(0, u64::saturating_add);
+    let managed = sum(|image| image.managed_peak_bytes);
+    let memory = sum(ImageSummary::memory_bytes);
+    Coverage {
+        share: (memory > 0).then(|| ratio(managed, memory)),
+        managed_bytes: managed,
+        unmanaged_anon_bytes: sum(|image| image.unmanaged_anon_bytes),
+        unmanaged_shared_bytes: sum(|image| image.unmanaged_shared_bytes),
+        file_bytes: sum(|image| image.file_bytes),
+        ..Coverage::default()
+    }
+}
+
+/// Why the image that used most memory speaks against the run.
+fn largest(images: &[ImageSummary]) -> Option<Invalid> {
+    // Of equals a managed one: an image whose memory nobody saw is none that used most.
+    let Some(image) = images.iter().max_by_key(|image| (image.memory_bytes(), image.managed))
+    else {
+        return Some(Invalid {
+            reason: "no process of the program was seen".to_owned(),
+            remedy: INSTEAD.to_owned(),
+        });
+    };
+    (!image.managed).then(|| {
+        let why = image.why_unmanaged.as_deref().unwrap_or("for a reason that is not known");
+        let local = Bytes::new(image.unmanaged_bytes());
+        let image_name = image.describe();
+        Invalid {
+            reason: match images.len() {
+                1 => format!("{image_name} was not managed, its {local} stayed local: {why}"),
+                _ => format!(
+                    "{image_name}, the process that used most memory, was not managed, its \
+                     {local} stayed local: {why}"
+                ),
+            },
+            remedy: image.remedy.clone().unwrap_or_else(|| INSTEAD.to_owned()),
+        }
+    })
+}
+
+/// What helps where nothing better is known.
+const INSTEAD: &str =
+    "--engine swap manages every process, --allow-unmanaged accepts the run as it is";
+
+fn too_little(images: &[ImageSummary], coverage: &Coverage) -> Option<Invalid> {
+    let share = coverage.share.filter(|share| *share < coverage.bound)?;
+    let most = images.iter().max_by_key(|image| image.unmanaged_bytes())?;
+    (most.unmanaged_bytes() > UNMANAGED_ALLOWANCE.get()).then(|| Invalid {
+        reason: format!(
+            "{} of the program's memory was managed, and {} must be: {} of anonymous memory \
+             (stacks, static data) and {} of shared memory (System V, memfd, MAP_SHARED, /dev/shm) \
+             stayed local, most of it, {}, in {}",
+            percent(share),
+            percent(coverage.bound),
+            Bytes::new(coverage.unmanaged_anon_bytes),
+            Bytes::new(coverage.unmanaged_shared_bytes),
+            Bytes::new(most.unmanaged_bytes()),
+            most.describe(),
+        ),
+        remedy: most.remedy.clone().unwrap_or_else(|| INSTEAD.to_owned()),
+    })
+}
+
+fn too_much(loss: &Loss, touch_count: u64) -> Option<Invalid> {
+    let all = touch_count.saturating_add(loss.count);
+    let share = ratio(loss.count, all.max(1));
+    (share > LOST_SHARE_MAX).then(|| Invalid {
+        reason: format!(
+            "{}: {} touches in {all} went unmanaged, and 1 in 100 may",
+            loss.what, loss.count
+        ),
+        remedy: INSTEAD.to_owned(),
+    })
+}
+
+/// Rounded down, so that what is below a bound does not look like it.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1000.0 + 1e-6).floor() / 10.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn image(managed_mib: u64, anon_mib: u64, shared_mib: u64) -> ImageSummary {
+        ImageSummary {
+            pid: 7,
+            name: "server".to_owned(),
+            managed: true,
+            managed_peak_bytes: managed_mib * MIB,
+            unmanaged_anon_bytes: anon_mib * MIB,
+            unmanaged_shared_bytes: shared_mib * MIB,
+            file_bytes: 50 * MIB,
+            ..ImageSummary::default()
+        }
+    }
+
+    fn unmanaged(anon_mib: u64) -> ImageSummary {
+        ImageSummary {
+            pid: 9,
+            name: "tool".to_owned(),
+            managed: false,
+            why_unmanaged: Some("it is static".to_owned()),
+            remedy: Some("use --engine swap".to_owned()),
+            ..image(0, anon_mib, 0)
+        }
+    }
+
+    fn judged(images: &[ImageSummary]) -> (Coverage, Vec<Invalid>) {
+        judge(images, &[], 1000, COVERAGE_BOUND, false)
+    }
+
+    #[test]
+    fn share_is_managed_memory_of_all_images_without_files() {
+        let (coverage, invalid) = judged(&[image(60, 1, 0), image(30, 3, 6)]);
+        assert_eq!(coverage.share, Some(0.9));
+        assert_eq!(coverage.managed_bytes, 90 * MIB);
+        assert_eq!(coverage.unmanaged_anon_bytes, 4 * MIB);
+        assert_eq!(coverage.unmanaged_shared_bytes, 6 * MIB);
+        assert_eq!(coverage.file_bytes, 100 * MIB);
+        assert_eq!((coverage.bound, coverage.allow_unmanaged), (0.9, false));
+        assert_eq!(invalid, []);
+    }
+
+    #[test]
+    fn a_share_below_the_bound_is_a_reason_with_kinds_and_the_image_that_has_most() {
+        let (coverage, invalid) =
+            judged(&[image(89, 2, 0), ImageSummary { pid: 8, ..image(0, 1, 8) }]);
+        assert_eq!(coverage.share, Some(0.89));
+        let [invalid] = &invalid[..] else { panic!("{invalid:?}") };
+        assert_eq!(
+            invalid.reason,
+            "89 % of the program's memory was managed, and 90 % must be: 3.0 MiB of anonymous \
+             memory (stacks, static data) and 8.0 MiB of shared memory (System V, memfd, \
+             MAP_SHARED, /dev/shm) stayed local, most of it, 9.0 MiB, in server (pid 8)"
+        );
+        assert!(invalid.remedy.contains("--engine swap"), "{}", invalid.remedy);
+        let (_, shared_only) = judged(&[image(1, 0, 3)]);
+        assert_eq!(shared_only.len(), 1, "shared memory counts as anonymous does");
+    }
+
+    #[test]
+    fn what_any_process_has_is_no_reason_however_small_the_program() {
+        let mut tiny = image(0, 1, 0);
+        assert_eq!(judged(&[tiny.clone()]).1, []);
+        assert_eq!(judged(&vec![tiny.clone(); 100]).1, [], "one allowance for each image");
+        tiny.unmanaged_anon_bytes += 1;
+        assert_eq!(judged(&[tiny.clone()]).1.len(), 1);
+        assert_eq!(judged(&[image(10, 0, 0), tiny]).1, [], "the bound is reached");
+    }
+
+    #[test]
+    fn the_image_that_used_most_memory_must_be_managed() {
+        let (_, invalid) = judged(&[image(39, 0, 0), unmanaged(40)]);
+        let [invalid] = &invalid[..] else { panic!("{invalid:?}") };
+        assert_eq!(
+            invalid.reason,
+            "tool (pid 9), the process that used most memory, was not managed, its 40.0 MiB \
+             stayed local: it is static"
+        );
+        assert_eq!(invalid.remedy, "use --engine swap");
+        // However little that is, and even if all its memory came and went unseen.
+        assert_eq!(judged(&[unmanaged(1)]).1.len(), 1);
+        assert_eq!(judged(&[unmanaged(0)]).1.len(), 1);
+        assert_eq!(judged(&[]).1.len(), 1);
+        // A small one beside it does no harm, and a large one does.
+        assert_eq!(judged(&[image(40, 0, 0), unmanaged(1)]).1, []);
+        assert_eq!(judged(&[image(40, 0, 0), unmanaged(39)]).1.len(), 1);
+        assert_eq!(judged(&[unmanaged(0), image(0, 0, 0)]).1, []);
+    }
+
+    #[test]
+    fn a_loss_is_always_told_and_a_reason_beyond_one_touch_in_a_hundred() {
+        let lost = |count| [Loss { what: "the table was full".to_owned(), count }];
+        let judged = |count| judge(&[image(10, 0, 0)], &lost(count), 990, COVERAGE_BOUND, false);
+        let (coverage, invalid) = judged(10);
+        assert_eq!((coverage.lost, invalid), (lost(10).to_vec(), vec![]));
+        let (coverage, invalid) = judged(11);
+        assert_eq!(coverage.lost, lost(11));
+        assert_eq!(
+            invalid[0].reason,
+            "the table was full: 11 touches in 1001 went unmanaged, and 1 in 100 may"
+        );
+    }
+
+    #[test]
+    fn no_memory_is_no_share_and_bounds_are_what_is_asked_for() {
+        assert_eq!(judged(&[image(0, 0, 0)]).0.share, None);
+        let images = [image(8, 2, 0)];
+        let (coverage, invalid) = judge(&images, &[], 0, 0.8, true);
+        assert_eq!((coverage.bound, coverage.allow_unmanaged, invalid), (0.8, true, vec![]));
+        assert_eq!(
+            judge(&images, &[], 0, 0.81, true).1.len(),
+            1,
+            "who allows it is told the reason"
+        );
+    }
+
+    #[test]
+    fn percents_are_rounded_down() {
+        assert_eq!([0.9, 0.8999, 0.0, 1.0].map(percent), ["90 %", "89.9 %", "0 %", "100 %"]);
+    }
+}
