@@ -223,16 +223,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn supervisors_library_is_a_descriptor() {
-        let path = |value: &[u8]| supervisors_library(value);
-        assert_eq!(path(b"/proc/12/fd/3"), Some("/proc/12/fd/3".into()));
-        assert_eq!(path(b"/proc/12/fd/3:/lib/libjemalloc.so"), Some("/proc/12/fd/3".into()));
-        for other in [&b"/lib/libjemalloc.so"[..], b"/proc/self/fd/3", b"/proc/12/fd/3/x", b""] {
-            assert_eq!(path(other), None);
-        }
-    }
-
-    #[test]
     fn this_process_is_no_leftover() {
         let pid = std::process::id();
         assert!(!is_orphan(pid));

@@ -183,6 +183,7 @@ impl Supervisor<'_> {
         let slot = self.slots.get(&owner).copied();
         if slot.is_none() && self.images.is_managed(owner) {
             self.images.unmanaged(owner, Reason::new("its helper has ended"));
+            self.totals.lost("a helper ended before its program", 1);
         }
         slot.filter(|&slot| self.arenas[slot].as_ref().is_some_and(|arena| arena.ready))
     }

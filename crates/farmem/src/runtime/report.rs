@@ -1,10 +1,11 @@
 //! What a run tells: while it goes on, and at its end.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{
     BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
-    ImageSummary, LocalSize, PAGE_BYTES, RunResults, StallCounts,
+    ImageSummary, LocalSize, Loss, PAGE_BYTES, RunResults, StallCounts,
 };
 use sys::process::Change;
 
@@ -94,6 +95,8 @@ pub(crate) struct Totals {
     pub(crate) unseen_count: u64,
     pub(crate) joined_count: u64,
     pub(crate) lost_count: u64,
+    /// Management that was lost, and how often.
+    losses: BTreeMap<&'static str, u64>,
     pub(crate) fork_count: u64,
     pub(crate) stall_count: u64,
     pub(crate) stall_ns: u64,
@@ -127,6 +130,7 @@ impl Totals {
             unseen_count: 0,
             joined_count: 0,
             lost_count: 0,
+            losses: BTreeMap::new(),
             fork_count: 0,
             stall_count: 0,
             stall_ns: 0,
@@ -200,6 +204,11 @@ impl Totals {
         }
     }
 
+    /// Management was lost: `what` happened to so many touches, or so often.
+    pub(crate) fn lost(&mut self, what: &'static str, count: u64) {
+        *self.losses.entry(what).or_default() += count;
+    }
+
     pub(crate) fn warn(&mut self, text: &str) {
         if self.warnings.len() < 32 {
             self.warn_once(text);
@@ -256,7 +265,12 @@ impl Totals {
             budget: self.budget,
             managed_peak_bytes: self.populated_peak * PAGE_BYTES,
         };
-        let mut results = RunResults::judged(figures, self.images, &[]);
+        let lost: Vec<Loss> = self
+            .losses
+            .iter()
+            .map(|(&what, &count)| Loss { what: what.to_owned(), count })
+            .collect();
+        let mut results = RunResults::judged(figures, self.images, &lost);
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
         Outcome { change, results, pace, touches: None }
