@@ -1,6 +1,6 @@
 //! Bad input: one sentence that names a remedy, exit status 2, nothing started.
 
-use crate::{Scratch, afar, is_root, stderr, stdout, text};
+use crate::{Scratch, afar, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line

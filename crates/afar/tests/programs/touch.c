@@ -1,11 +1,11 @@
-// Writes to every page of 24 MiB, twice, and checks them.
+// Writes to every page of 64 MiB, twice, and checks them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 int main(void)
 {
-    size_t bytes = 24u << 20;
+    size_t bytes = 64u << 20;
     volatile char *memory = malloc(bytes);
     if (!memory)
         return 1;
