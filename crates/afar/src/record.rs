@@ -143,7 +143,7 @@ fn row(event: &FaultEvent, constant_ns: u32) -> Fault {
     Fault {
         time_ns: event.time_ns,
         process_slot: u32::try_from(event.slot).unwrap_or(u32::MAX),
-        page: u64::from(event.page.get()),
+        page: event.address / measure::PAGE_BYTES,
         kind: match event.kind {
             FaultKind::FirstTouch => records::FaultKind::FirstTouch,
             FaultKind::Fetch => records::FaultKind::Fetch,
@@ -168,6 +168,7 @@ mod tests {
     fn event(measured_ns: u32) -> FaultEvent {
         FaultEvent {
             time_ns: 7,
+            address: 0x7b00_0000_3000,
             page: PageIndex::new(3),
             slot: 1,
             tid: 99,
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(row(&event(4000), 900).measured_ns, 4900);
         assert_eq!(row(&event(0), 900).measured_ns, 0);
         let row = row(&event(4000), 900);
-        assert_eq!((row.process_slot, row.page, row.thread), (1, 3, 99));
+        assert_eq!((row.process_slot, row.page, row.thread), (1, 0x7_b000_0003, 99));
         assert_eq!((row.wait_ns, row.requested_ns, row.write), (5, 5000, true));
     }
 }

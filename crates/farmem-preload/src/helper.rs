@@ -101,10 +101,12 @@ fn greet(greeting: u64) -> Option<Link> {
     let answer = answer.cast_unsigned();
     let socket = answer & 0xffff_ffff;
     let mut setup = [0_u64; WORDS_MAX];
-    // The first message says where the arena is.
-    if receive(socket, &mut setup) < 16 {
+    // The first message says which address is at the start of the memory file, whether a userfaultfd
+    // is wanted, and which address to read.
+    if receive(socket, &mut setup) < 24 {
         return None;
     }
+    enrol(setup[2]);
     let link = Link { socket, memory: answer >> 32, base: setup[0] };
     if greeting == FORKED {
         map_all(&link);
@@ -112,6 +114,14 @@ fn greet(greeting: u64) -> Option<Link> {
     ready(&link, open_userfaultfd(setup[1] != 0));
     rights::give_up();
     Some(link)
+}
+
+// Nothing is mapped at the address: the read fails. But its fault tells the trap which process this
+// is, whatever number it has in whatever namespace.
+fn enrol(address: u64) {
+    const SIG_BLOCK: u64 = 0;
+    // SAFETY: the kernel answers EFAULT; and every signal is blocked here anyway.
+    unsafe { call(system::RT_SIGPROCMASK, [SIG_BLOCK, address, 0, 8, 0, 0]) };
 }
 
 // Commands until DONE: the child's own copy of what its parent had mapped.

@@ -30,25 +30,20 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// Sizes of `afar_pages` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
+// Sizes of `afar_nodes`, `afar_owners` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
 // the kernel gives every array element at least eight bytes.
 ARRAY(afar_shared, struct shared, 1);
 ARRAY(afar_links, struct link, TIERS_MAX);
 ARRAY(afar_profile, struct profile, TIERS_MAX);
-ARRAY(afar_pages, struct leaf, 1);
+ARRAY(afar_nodes, struct node, 1);
 ARRAY(afar_stock, __u64, 1);
+ARRAY(afar_owners, __u64, 1);
 ARRAY(afar_timings, struct timing, EVENTS_MAX);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __type(key, __u32);
-    __type(value, __u32);
-    __uint(max_entries, PROCS_MAX);
-} afar_tgids SEC(".maps");
-
+// Rings with the number of a budget that is short of frames, plus one; 0: look at the log.
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, 4096);
+    __uint(max_entries, 16384);
 } afar_doorbell SEC(".maps");
 
 // Rings on the processor where a fault has found no frame, with the number of its lane.
@@ -87,53 +82,103 @@ volatile const __u32 stock_mask = 0;
 
 #define FETCHED 1
 
-static __always_inline void ring_doorbell(struct control *control)
+static __always_inline void ring_doorbell(struct control *control, __u32 number)
 {
-    __u32 one = 1;
     ACCESS_ONCE(control->rung) = 1;
-    bpf_ringbuf_output(&afar_doorbell, &one, sizeof(one), BPF_RB_FORCE_WAKEUP);
+    if (bpf_ringbuf_output(&afar_doorbell, &number, sizeof(number), BPF_RB_FORCE_WAKEUP))
+        ACCESS_ONCE(control->bell_lost) = 1;
 }
 
 // For a fault of `proc`: what is unmapped next is best unmapped here, where it was mapped.
 static __always_inline void ring_from(struct control *control, struct proc *proc)
 {
     ACCESS_ONCE(proc->processor) = bpf_get_smp_processor_id() + 1;
-    ring_doorbell(control);
+    ring_doorbell(control, proc->budget + 1);
 }
 
 struct spin {
     volatile __u32 *word;
 };
 
-// The state word of a page, whose leaf is taken from the stock at the first touch of its 2 MiB segment.
-static __always_inline __u32 *state_word(struct shared *shared, __u32 slot, __u32 page)
+// A node out of the stock, all zeros; 0 if there is none.
+static __always_inline __u32 take_node(struct control *control)
+{
+    for (int i = 0; i < 32; i++) {
+        __u64 head = ACCESS_ONCE(control->stock_head);
+        if (head >= ACCESS_ONCE(control->stock_tail))
+            return 0;
+        if (__sync_val_compare_and_swap(&control->stock_head, head, head + 1) != head)
+            continue;
+        __u32 index = (__u32)head & stock_mask;
+        __u64 *stocked = bpf_map_lookup_elem(&afar_stock, &index);
+        return stocked ? (__u32)*stocked : 0;
+    }
+    return 0;
+}
+
+// Puts a node below an open entry, or finds that another processor has. `owner` is that of a leaf, 0 for other nodes.
+static __noinline __u32 fill_entry(struct shared *shared, __u32 *entry, __u64 owner)
 {
     struct control *control = &shared->control;
-    struct directory *directory = &shared->directories[slot & (PROCS_MAX - 1)];
-    __u32 *leaf = &directory->leaf[(page >> LEAF_SHIFT) & (SEGMENTS_PER_ARENA - 1)];
-    __u32 number = ACCESS_ONCE(*leaf);
-    if (number == LEAF_NONE) {
-        if (__sync_val_compare_and_swap(leaf, LEAF_NONE, LEAF_CLAIMED) == LEAF_NONE) {
-            __u64 taken = __sync_fetch_and_add(&control->stock_head, 1);
-            if (taken >= ACCESS_ONCE(control->stock_tail)) {
-                __sync_fetch_and_add(&control->stock_empty, 1);
-                ACCESS_ONCE(*leaf) = LEAF_NONE;
-                return 0;
-            }
-            __u32 index = (__u32)taken & stock_mask;
-            __u64 *stocked = bpf_map_lookup_elem(&afar_stock, &index);
-            if (!stocked)
-                return 0;
-            ACCESS_ONCE(*leaf) = *stocked;
-        }
-        number = ACCESS_ONCE(*leaf);
-        for (int i = 0; i < 64 && number == LEAF_CLAIMED; i++)
-            number = ACCESS_ONCE(*leaf);
-        if (number == LEAF_NONE || number == LEAF_CLAIMED)
+    __u32 number = __sync_val_compare_and_swap(entry, ENTRY_OPEN, ENTRY_CLAIMED);
+    if (number == ENTRY_OPEN) {
+        number = take_node(control);
+        __u64 *owned = owner && number ? bpf_map_lookup_elem(&afar_owners, &number) : 0;
+        if (owned)
+            ACCESS_ONCE(*owned) = owner;
+        asm volatile("" ::: "memory");
+        ACCESS_ONCE(*entry) = number;
+    } else {
+        for (int i = 0; i < 64 && number == ENTRY_CLAIMED; i++)
+            number = ACCESS_ONCE(*entry);
+        if (number == ENTRY_CLOSED)
             return 0;
+        if (number == ENTRY_CLAIMED)
+            number = 0;
     }
-    struct leaf *words = bpf_map_lookup_elem(&afar_pages, &number);
-    return words ? &words->word[page & (PAGES_PER_LEAF - 1)] : 0;
+    if (!number)
+        __sync_fetch_and_add(&control->stock_empty, 1);
+    return number;
+}
+
+// The number of the node below an entry; 0 if there is none, and none is to be or can be made.
+static __always_inline __u32 node_below(struct shared *shared, __u32 *entry, bool make, __u64 owner)
+{
+    __u32 number = ACCESS_ONCE(*entry);
+    if (number - 1 < ENTRY_CLOSED - 1)
+        return number;
+    if (number == ENTRY_CLOSED || !make)
+        return 0;
+    return fill_entry(shared, entry, owner);
+}
+
+struct place {
+    __u32 *word;
+    __u32 leaf;
+    __u32 page;
+};
+
+// Finds the state word of a page under management. A leaf is made at the first touch of its 2 MiB.
+static __always_inline bool find_word(struct shared *shared, __u32 slot, __u64 address, bool make, struct place *place)
+{
+    struct root *root = &shared->roots[slot & (PROCS_MAX - 1)];
+    __u32 number = node_below(shared, &root->entry[(address >> ROOT_SHIFT) & (ROOT_ENTRIES - 1)], make, 0);
+    struct node *node = number ? bpf_map_lookup_elem(&afar_nodes, &number) : 0;
+    if (!node)
+        return false;
+    number = node_below(shared, &node->entry[(address >> UPPER_SHIFT) & (NODE_ENTRIES - 1)], make, 0);
+    node = number ? bpf_map_lookup_elem(&afar_nodes, &number) : 0;
+    if (!node)
+        return false;
+    __u64 owner = address >> LOWER_SHIFT << OWNER_SEGMENT_SHIFT | slot;
+    number = node_below(shared, &node->entry[(address >> LOWER_SHIFT) & (NODE_ENTRIES - 1)], make, owner);
+    node = number ? bpf_map_lookup_elem(&afar_nodes, &number) : 0;
+    if (!node)
+        return false;
+    place->leaf = number;
+    place->page = (address >> PAGE_SHIFT) & (NODE_ENTRIES - 1);
+    place->word = &node->entry[place->page];
+    return true;
 }
 
 static __always_inline __u32 lane_number(struct proc *proc, __u32 word)
@@ -152,12 +197,12 @@ static __always_inline __u32 log_place(struct control *control)
     if (ACCESS_ONCE(control->event_head) - ACCESS_ONCE(control->event_tail) >= EVENTS_MAX - EVENTS_MARGIN) {
         // The supervisor finds the page by walking the table.
         __sync_fetch_and_add(&control->event_lost, 1);
-        ring_doorbell(control);
+        ring_doorbell(control, 0);
         return EVENTS_MAX;
     }
     __u64 head = __sync_fetch_and_add(&control->event_head, 1);
     if ((head & control->bell_mask) == 0)
-        ring_doorbell(control);
+        ring_doorbell(control, 0);
     return head & (EVENTS_MAX - 1);
 }
 
@@ -182,12 +227,14 @@ struct fault {
     struct proc *proc;
     __u32 *word;
     __u32 slot;
+    __u32 leaf;
+    // Within the leaf.
     __u32 page;
     __u32 tid;
     bool write;
     // 0 if nothing is timed.
     __u64 entered_ns;
-    const void *address;
+    __u64 address;
     void *context;
 };
 
@@ -204,7 +251,7 @@ static __always_inline bool claim_frame(struct fault *f, struct lane *lane, __u3
     __sync_fetch_and_add(&lane->stall_count, 1);
     if (!ACCESS_ONCE(lane->unrelieved))
         bpf_perf_event_output(f->context, &afar_short, BPF_F_CURRENT_CPU, &number, sizeof(number));
-    ring_doorbell(&f->shared->control);
+    ring_doorbell(&f->shared->control, f->proc->budget + 1);
     return rang;
 }
 
@@ -220,21 +267,22 @@ struct prefetch {
     struct link *link;
     struct lane *lane;
     __u64 now_ns;
+    __s64 page;
+    __s64 stride;
     __u32 slot;
-    __u32 page;
-    __s32 stride;
     __u32 tid;
 };
 
 static long prefetch_one(__u32 index, void *context)
 {
     struct prefetch *p = context;
-    __s64 page = (__s64)p->page + (__s64)p->stride * (index + 1);
-    if (page < 0 || page >= PAGES_PER_ARENA)
+    __s64 page = p->page + p->stride * (index + 1);
+    if (page < 0 || page >= ADDRESS_TOP >> PAGE_SHIFT)
         return 1;
-    __u32 *word = state_word(p->shared, p->slot, page);
-    if (!word)
+    struct place place;
+    if (!find_word(p->shared, p->slot, (__u64)page << PAGE_SHIFT, false, &place))
         return 1;
+    __u32 *word = place.word;
     __u32 old = ACCESS_ONCE(*word);
     if ((old & STATE_MASK) != STATE_REMOTE)
         return 0;
@@ -251,20 +299,20 @@ static long prefetch_one(__u32 index, void *context)
     // 0 says that it has arrived.
     ticks += !ticks;
     ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ticks << READY_SHIFT;
-    __u32 place = log_place(&p->shared->control);
+    __u32 logged = log_place(&p->shared->control);
     struct timing timing = { .time_ns = p->now_ns - p->shared->control.epoch_ns, .tid = p->tid,
                              .requested_ns = ready_ns - now_ps / 1000 };
-    publish_timed(p->shared, place, TAG(p->slot, KIND_PREFETCH, 0, page, p->tid), &timing);
+    publish_timed(p->shared, logged, TAG(KIND_PREFETCH, 0, place.leaf, place.page), &timing);
     return 0;
 }
 
 static __always_inline void prefetch(struct prefetch *p)
 {
     struct proc *proc = p->proc;
-    __s32 stride = 1;
+    __s64 stride = 1;
     if (proc->prefetch_stride) {
-        stride = (__s32)(p->page - proc->last_page);
-        __s32 before = proc->last_stride;
+        stride = p->page - proc->last_page;
+        __s64 before = proc->last_stride;
         proc->last_page = p->page;
         proc->last_stride = stride;
         if (stride != before || stride == 0)
@@ -292,7 +340,7 @@ static __always_inline __u32 local_word(__u32 old, bool write)
 // Has the thread wait for the rest of its delay when its page is mapped.
 static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64 until_ns, __u32 place)
 {
-    rest->address = f->address;
+    rest->address = (const void *)f->address;
     rest->entered_ns = f->entered_ns;
     rest->until_ns = until_ns;
     rest->place = place;
@@ -343,7 +391,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
         requested_ns = ready - entered;
         if (f->proc->prefetch_count) {
             struct prefetch p = { .shared = f->shared, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
-                                  .slot = f->slot, .page = f->page, .tid = f->tid };
+                                  .slot = f->slot, .page = f->address >> PAGE_SHIFT, .tid = f->tid };
             prefetch(&p);
         }
         // What is left of the fault then takes a constant time, which the calibration has measured.
@@ -359,7 +407,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u32 place = log_place(control);
     if (timed && rest)
         rest_until(rest, f, until, place);
-    __u64 tag = TAG(f->slot, KIND_FETCH, flags, f->page, f->tid);
+    __u64 tag = TAG(KIND_FETCH, flags, f->leaf, f->page);
     if (!timed) {
         publish(f->shared, place, tag);
         return;
@@ -389,7 +437,7 @@ static __always_inline void arrive(struct fault *f, __u32 old)
     struct timing timing = { .time_ns = now - f->shared->control.epoch_ns, .tid = f->tid, .requested_ns = requested_ns,
                              .measured_ns = measured_ns };
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    publish_timed(f->shared, log_place(&f->shared->control), TAG(f->slot, KIND_ARRIVED, flags, f->page, f->tid), &timing);
+    publish_timed(f->shared, log_place(&f->shared->control), TAG(KIND_ARRIVED, flags, f->leaf, f->page), &timing);
 }
 
 // Logs what is only timed if it is recorded.
@@ -419,7 +467,7 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
     struct lane *lane = &f->shared->lanes[number];
     __u32 flags = f->write ? FLAG_WRITE : 0;
     claim_frame(f, lane, number);
-    log_happened(f, TAG(f->slot, KIND_FIRST_TOUCH, flags, f->page, f->tid));
+    log_happened(f, TAG(KIND_FIRST_TOUCH, flags, f->leaf, f->page));
 }
 
 static __always_inline void soft(struct fault *f, __u32 old)
@@ -428,52 +476,64 @@ static __always_inline void soft(struct fault *f, __u32 old)
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    log_happened(f, TAG(f->slot, KIND_SOFT, flags, f->page, f->tid));
+    log_happened(f, TAG(KIND_SOFT, flags, f->leaf, f->page));
     struct control *control = &f->shared->control;
     // A supervisor that is at work already looks again before it sleeps.
     if (control->watched && __sync_fetch_and_add(&control->soft_count, 1) % WATCHED_SOFT == 0 && !ACCESS_ONCE(control->rung))
         ring_from(control, f->proc);
 }
 
+// A process reads the address it was told: from now on its faults are those of this slot. Numbers of processes differ
+// from one namespace to another, so only the trap itself can say which one it sees.
+static __noinline int enrol(struct shared *shared, __u64 address, __u32 tgid)
+{
+    __u32 slot = (address >> PAGE_SHIFT) & (PROCS_MAX - 1);
+    struct proc *proc = &shared->procs[slot];
+    if (proc->enrol_address != (address & ~((1ULL << PAGE_SHIFT) - 1)))
+        return 0;
+    proc->enrol_address = 0;
+    shared->slots[tgid & (PIDS_MAX - 1)] = slot + 1;
+    asm volatile("" ::: "memory");
+    ACCESS_ONCE(proc->tgid) = tgid;
+    return 0;
+}
+
 static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
 {
-    __u64 offset = context->args[0] - ARENA_BASE;
-    if (offset >= ARENA_SPAN)
+    __u64 address = context->args[0];
+    if (address >= ADDRESS_TOP)
         return 0;
     __u32 zero = 0;
     struct shared *shared = bpf_map_lookup_elem(&afar_shared, &zero);
     if (!shared)
         return 0;
-    struct control *control = &shared->control;
-    __u64 entered_ns = control->timed ? bpf_ktime_get_ns() : 0;
     __u64 id = bpf_get_current_pid_tgid();
     __u32 tgid = id >> 32;
-    __u32 slot = offset >> ARENA_SHIFT;
-    struct proc *proc = &shared->procs[slot & (PROCS_MAX - 1)];
-    if (proc->tgid != tgid) {
-        // A forked child keeps its parent's addresses under a slot of its own.
-        __u32 *own = bpf_map_lookup_elem(&afar_tgids, &tgid);
-        if (!own)
-            return 0;
-        slot = *own;
-        proc = &shared->procs[slot & (PROCS_MAX - 1)];
-        if (proc->tgid != tgid)
-            return 0;
-    }
+    if (address - ENROL_BASE < ENROL_BYTES)
+        enrol(shared, address, tgid);
+    // This is as far as the faults of other programs come.
+    __u32 slot = shared->slots[tgid & (PIDS_MAX - 1)];
+    if (!slot)
+        return 0;
+    slot = (slot - 1) & (PROCS_MAX - 1);
+    struct control *control = &shared->control;
+    __u64 entered_ns = control->timed ? bpf_ktime_get_ns() : 0;
+    struct place place;
+    if (!find_word(shared, slot, address, true, &place))
+        return 0;
     struct fault f = {
         .shared = shared,
-        .proc = proc,
+        .proc = &shared->procs[slot],
+        .word = place.word,
         .slot = slot,
-        .page = (offset & (ARENA_BYTES - 1)) >> 12,
+        .leaf = place.leaf,
+        .page = place.page,
         .tid = (__u32)id,
         .write = context->args[2] & 2,
         .entered_ns = entered_ns,
-        .address = (const void *)context->args[0],
+        .address = address,
         .context = context,
     };
-    f.word = state_word(shared, slot, f.page);
-    if (!f.word)
-        return 0;
     __u32 old = ACCESS_ONCE(*f.word);
     switch (old & STATE_MASK) {
     case STATE_LOCAL:

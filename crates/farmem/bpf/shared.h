@@ -7,22 +7,32 @@
 
 #include "link.h"
 
-#define PROCS_MAX 128
+#define PROCS_MAX 4096
 #define TIERS_MAX 8
 #define EVENTS_MAX (1 << 16)
 #define EVENTS_MARGIN 4096
+// Thread numbers of the kernel are below this.
+#define PIDS_MAX (1 << 22)
 
-// The arenas lie side by side, one slice of addresses per managed process.
-#define ARENA_BASE 0x100000000000ULL
-#define ARENA_SHIFT 37
-#define ARENA_BYTES (1ULL << ARENA_SHIFT)
-#define ARENA_SPAN (ARENA_BYTES * PROCS_MAX)
-#define PAGES_PER_ARENA (1U << (ARENA_SHIFT - 12))
-#define LEAF_SHIFT 9
-#define PAGES_PER_LEAF (1U << LEAF_SHIFT)
-#define SEGMENTS_PER_ARENA (PAGES_PER_ARENA / PAGES_PER_LEAF)
-#define LEAF_NONE 0U
-#define LEAF_CLAIMED 0xffffffffU
+// Memory below this address may be under management; above it the kernel places what it chooses itself.
+#define ADDRESS_TOP 0x7e8000000000ULL
+// A process says which one it is by reading an address of this range, where nothing is mapped.
+#define ENROL_BASE 0x770000000000ULL
+#define ENROL_BYTES 0x40000000000ULL
+
+// Page states lie in a tree as the processor's page tables do: a root for each process, two levels of nodes, and
+// leaves of state words. All nodes and leaves are of one size and come from one stock. An entry is the number of a
+// node or leaf, or one of these: everything below it is under management and untouched, or nothing below it is under
+// management, or its node is being taken from the stock. A node that is all zeros is open.
+#define ENTRY_OPEN 0U
+#define ENTRY_CLOSED 0xfffffffeU
+#define ENTRY_CLAIMED 0xffffffffU
+#define NODE_ENTRIES 512U
+#define ROOT_ENTRIES 256U
+#define ROOT_SHIFT 39
+#define UPPER_SHIFT 30
+#define LOWER_SHIFT 21
+#define PAGE_SHIFT 12
 
 // The state word of a page: state 0..2, dirty 3, untracked 4, tier 5..7; then, of a prefetched page, its time of
 // arrival 8..31 (0: it has arrived); of a local page, whether it was fetched by a write 8. The time wraps around after
@@ -53,14 +63,16 @@
 #define FLAG_WRITE 1U
 // The times of the event are set; without it they are what an older event left.
 #define FLAG_TIMED 8U
-// What happened, in one word that is never 0: flags 0..3, kind 4..6, slot 7..13, page 14..38, thread 39..60.
+// What happened, in one word that is never 0: flags 0..3, kind 4..6, leaf 7..26, page within the leaf 27..35. Whose
+// leaf it is, `afar_owners` says.
 #define TAG_KIND_SHIFT 4
-#define TAG_SLOT_SHIFT 7
-#define TAG_PAGE_SHIFT 14
-#define TAG_TID_SHIFT 39
-#define TAG(slot, kind, flags, page, tid)                                                                        \
-    ((__u64)(flags) | (__u64)(kind) << TAG_KIND_SHIFT | (__u64)(slot) << TAG_SLOT_SHIFT |                          \
-     (__u64)(page) << TAG_PAGE_SHIFT | (__u64)(tid) << TAG_TID_SHIFT)
+#define TAG_LEAF_SHIFT 7
+#define TAG_PAGE_SHIFT 27
+#define TAG(kind, flags, leaf, page)                                                                             \
+    ((__u64)(flags) | (__u64)(kind) << TAG_KIND_SHIFT | (__u64)(leaf) << TAG_LEAF_SHIFT |                          \
+     (__u64)(page) << TAG_PAGE_SHIFT)
+// The owner of a leaf: slot 0..15, the address of its first page in units of 2 MiB from 16 on.
+#define OWNER_SEGMENT_SHIFT 16
 
 struct control {
     __u64 epoch_ns;
@@ -79,6 +91,7 @@ struct control {
     __u64 event_head;
     __u64 joined_count;
     __u64 stock_head;
+    // Touches that were let through because the stock was empty.
     __u64 stock_empty;
     // How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond.
     __u64 pace;
@@ -86,27 +99,34 @@ struct control {
     __u64 pad1[2];
     // What the supervisor writes seldom and the trap reads at every fault.
     __u64 event_tail;
+    // The trap leaves what comes after this for the supervisor, so that a node which is given back is not soon used
+    // again: somebody may be about to read it.
     __u64 stock_tail;
     __u64 pad2[6];
     // What both write at times. The doorbell was rung since the supervisor last slept: it is awake, or about to be.
     __u64 rung;
     __u64 event_lost;
-    __u64 pad3[6];
+    // The doorbell had no room for a number.
+    __u64 bell_lost;
+    __u64 pad3[5];
 };
 _Static_assert(sizeof(struct control) == 256, "struct control");
 
 struct proc {
+    // As the kernel numbers it, whatever namespaces there are; 0 before it has enrolled.
     __u32 tgid;
     __u32 budget;
     __u32 unlimited;
     __u32 prefetch_count;
     __u32 prefetch_stride;
-    __u32 last_page;
-    __s32 last_stride;
     // Processor of the last fault that rang the doorbell, plus one.
     __u32 processor;
     __u64 first_touch_count;
-    __u64 pad1[3];
+    // The address at which it enrols; 0 for none.
+    __u64 enrol_address;
+    __s64 last_page;
+    __s64 last_stride;
+    __u64 pad;
 };
 _Static_assert(sizeof(struct proc) == 64, "struct proc");
 
@@ -124,13 +144,13 @@ struct lane {
 };
 _Static_assert(sizeof(struct lane) == 64, "struct lane");
 
-struct directory {
-    __u32 leaf[SEGMENTS_PER_ARENA];
+// Entries for 2 MiB, or state words of it; entries for a gigabyte.
+struct node {
+    __u32 entry[NODE_ENTRIES];
 };
 
-// State words of 2 MiB.
-struct leaf {
-    __u32 word[PAGES_PER_LEAF];
+struct root {
+    __u32 entry[ROOT_ENTRIES];
 };
 
 // What a fault without a delay needs, in one place: every table of its own costs a look-up.
@@ -140,9 +160,11 @@ struct shared {
     // By budget and tier.
     struct lane lanes[PROCS_MAX * TIERS_MAX];
     __u64 tags[EVENTS_MAX];
-    struct directory directories[PROCS_MAX];
+    struct root roots[PROCS_MAX];
+    // Slots by process, plus one.
+    __u16 slots[PIDS_MAX];
 };
-_Static_assert(sizeof(struct shared) == 34152704, "struct shared");
+_Static_assert(sizeof(struct shared) == 15466752, "struct shared");
 
 // When it happened and how long it took, of an event with FLAG_TIMED.
 struct timing {

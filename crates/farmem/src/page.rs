@@ -5,8 +5,8 @@
 //! A fault may cost tens of nanoseconds of bookkeeping, so what is known about a page sits at
 //! the page's own index: no hashing, no allocation per fault. Two facts shape the tables:
 //!
-//! - An arena reserves far more address space than a program touches (2²⁵ pages and more), so a
-//!   table is cut into chunks that appear when their first page does. The kernel populates a
+//! - A program uses little memory or much, and which is not known before, so a table is cut into
+//!   chunks that appear when their first page does. The kernel populates a
 //!   zero-filled chunk lazily too, which makes sparse use cost what it touches, and a copy for
 //!   `fork` costs what is in use rather than what is reserved.
 //! - Programs free huge, mostly empty ranges. `PageStates` counts the occupied pages of each
@@ -24,19 +24,19 @@ const CHUNK_PAGES: usize = 1 << 15;
 /// Pages per occupancy counter of [`PageStates`]: one last-level page table's worth.
 const BLOCK_PAGES: u32 = 512;
 
-/// The number of one page inside one arena, counted from the arena's first page.
+/// The number of one page of one process. Numbers are dense: 512 pages that lie together have
+/// numbers in a row, and what is used has lower ones than what is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageIndex(u32);
 
 impl PageIndex {
-    /// The last page an arena can have: 512 GiB of 4 KiB pages, which bounds what the tables have
-    /// to tell apart.
+    /// The last page that a process can have in use: 512 GiB of 4 KiB pages, which bounds what the
+    /// tables have to tell apart.
     pub const MAX: Self = Self((1 << 27) - 1);
 
     /// Page number `index`.
     ///
-    /// Numbers computed from an address that was not checked against the arena go through
-    /// [`TryFrom<u64>`] instead.
+    /// Numbers that were not checked go through [`TryFrom<u64>`] instead.
     ///
     /// # Panics
     ///
@@ -82,10 +82,10 @@ impl fmt::Display for PageIndex {
     }
 }
 
-/// A page number no arena can have.
+/// A page number that no page can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "page {index} lies beyond the last page of any arena, {}; use a smaller arena",
+    "page {index} lies beyond the last page that a process can have in use, {}; use less memory",
     PageIndex::MAX
 )]
 pub struct PageIndexError {
@@ -201,24 +201,30 @@ impl PageStates {
     }
 }
 
-/// A set of pages kept as ranges that neither overlap nor touch: for what covers few large
+/// A set of numbers kept as ranges that neither overlap nor touch: for what covers few large
 /// stretches, such as locked memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PageRanges {
-    // From the first page of a range to the one past its last.
-    ends: BTreeMap<u32, u32>,
+#[derive(Clone, Debug)]
+pub(crate) struct Ranges<N> {
+    // From the first number of a range to the one past its last.
+    ends: BTreeMap<N, N>,
 }
 
-impl PageRanges {
+impl<N: Copy + Ord> Default for Ranges<N> {
+    fn default() -> Self {
+        Self { ends: BTreeMap::new() }
+    }
+}
+
+impl<N: Copy + Ord> Ranges<N> {
     pub(crate) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    pub(crate) fn contains(&self, page: PageIndex) -> bool {
-        self.ends.range(..=page.0).next_back().is_some_and(|(_, &end)| page.0 < end)
+    pub(crate) fn contains(&self, number: N) -> bool {
+        self.ends.range(..=number).next_back().is_some_and(|(_, &end)| number < end)
     }
 
-    pub(crate) fn insert(&mut self, range: Range<u32>) {
+    pub(crate) fn insert(&mut self, range: Range<N>) {
         if range.is_empty() {
             return;
         }
@@ -234,7 +240,7 @@ impl PageRanges {
         self.ends.insert(merged.start, merged.end);
     }
 
-    pub(crate) fn remove(&mut self, range: Range<u32>) {
+    pub(crate) fn remove(&mut self, range: Range<N>) {
         for cut in self.within(range) {
             let (&start, &end) = self
                 .ends
@@ -252,7 +258,10 @@ impl PageRanges {
     }
 
     /// The parts of the set that lie in `range`, ascending.
-    pub(crate) fn within(&self, range: Range<u32>) -> Vec<Range<u32>> {
+    pub(crate) fn within(&self, range: Range<N>) -> Vec<Range<N>> {
+        if range.is_empty() {
+            return Vec::new();
+        }
         let before = self.ends.range(..range.start).next_back();
         before
             .into_iter()
@@ -333,11 +342,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn page_ranges_are_a_set(
+        fn ranges_are_a_set(
             steps in prop::collection::vec((any::<bool>(), 0..40_u32, 0..12_u32), 0..40),
             probe in (0..40_u32, 0..12_u32),
         ) {
-            let (mut ranges, mut model) = (PageRanges::default(), BTreeSet::new());
+            let (mut ranges, mut model) = (Ranges::default(), BTreeSet::new());
             for (add, first, count) in steps {
                 let range = first..first + count;
                 if add {
@@ -349,7 +358,7 @@ mod tests {
                 }
             }
             for page in 0..60 {
-                prop_assert_eq!(ranges.contains(PageIndex::new(page)), model.contains(&page));
+                prop_assert_eq!(ranges.contains(page), model.contains(&page));
             }
             let probe = probe.0..probe.0 + probe.1;
             let within: Vec<u32> = ranges.within(probe.clone()).into_iter().flatten().collect();

@@ -21,7 +21,7 @@
 
 use measure::{Fraction, Pages};
 
-use crate::page::{PageIndex, PageRanges, PageStates, span};
+use crate::page::{PageIndex, PageStates, Ranges, span};
 use crate::policy::{Places, Policy, PolicyKind, Queue};
 
 // The states as the table holds them; zero is what a page starts with.
@@ -92,7 +92,7 @@ pub struct Residency {
     // The policy holds the active pages; these are its former victims, oldest first.
     probation: Queue,
     probation_places: Places,
-    pins: PageRanges,
+    pins: Ranges<u32>,
     pinned: u64,
     peak: u64,
     admitted: [u64; 4],
@@ -132,7 +132,7 @@ impl Residency {
             states: PageStates::default(),
             probation: Queue::new(1),
             probation_places: Places::default(),
-            pins: PageRanges::default(),
+            pins: Ranges::default(),
             pinned: 0,
             peak: 0,
             admitted: [0; 4],
@@ -152,7 +152,7 @@ impl Residency {
             }
             return false;
         }
-        if !self.pins.is_empty() && self.pins.contains(page) {
+        if !self.pins.is_empty() && self.pins.contains(page.get()) {
             self.states.set(page, PINNED);
             self.pinned += 1;
         } else {

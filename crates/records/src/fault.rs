@@ -30,14 +30,14 @@ pub struct Fault {
     /// Which of the processes under management it was, from zero; numbers are used again when a
     /// process has ended.
     pub process_slot: u32,
-    /// Page of 4096 bytes within the memory under management of that process; with the swap engine,
-    /// within its swap space.
+    /// Page of 4096 bytes in that process: its address divided by 4096; with the swap engine, its
+    /// place in the swap space. In records of how pages are used, a number of its own.
     pub page: u64,
     /// What was done.
     pub kind: FaultKind,
     /// Whether the access was a write.
     pub write: bool,
-    /// The thread that touched the page.
+    /// The thread that touched the page, as the kernel numbers it; 0 if that was not noted.
     pub thread: u32,
     /// Nanoseconds spent waiting for a local frame and for the link.
     pub wait_ns: u32,

@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::perf::{PerfEvent as Message, PerfEventArrayBuffer};
-use aya::maps::{HashMap, Map, MapData, PerfEventArray, RingBuf};
+use aya::maps::{Map, MapData, PerfEventArray, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::programs::{PerfEvent, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
@@ -134,16 +134,7 @@ impl Object {
         Ok(view_of(data, bytes)?)
     }
 
-    /// Takes the hash `name` with 32-bit keys and values.
-    ///
-    /// # Errors
-    /// When there is no such hash.
-    pub fn take_hash(&mut self, name: &'static str) -> std::result::Result<Hash, BpfError> {
-        let map = self.ebpf.take_map(name).ok_or(BpfError::Missing(name))?;
-        Ok(Hash { map: HashMap::try_from(map)? })
-    }
-
-    /// Takes the ring buffer `name`, used only to wake this process.
+    /// Takes the ring buffer `name`, whose messages are numbers of 32 bits.
     ///
     /// # Errors
     /// When there is no such ring buffer.
@@ -200,39 +191,19 @@ fn view_of(data: &MapData, bytes: usize) -> Result<SharedView> {
     SharedView::map(&data.fd().as_fd(), bytes)
 }
 
-/// A kernel hash of 32-bit keys and values.
-pub struct Hash {
-    map: HashMap<MapData, u32, u32>,
-}
-
-impl Hash {
-    /// Adds or replaces a key.
-    ///
-    /// # Errors
-    /// When the hash is full.
-    pub fn insert(&mut self, key: u32, value: u32) -> std::result::Result<(), BpfError> {
-        Ok(self.map.insert(key, value, 0)?)
-    }
-
-    /// Removes a key; nothing happens when it is not there.
-    pub fn remove(&mut self, key: u32) {
-        let _absent = self.map.remove(&key);
-    }
-}
-
-/// A ring buffer whose messages mean only "look".
+/// A ring buffer that wakes this process, each time with a number.
 pub struct Doorbell {
     ring: RingBuf<MapData>,
 }
 
 impl Doorbell {
-    /// Takes all rings at once; true if there was one.
-    pub fn answer(&mut self) -> bool {
-        let mut rang = false;
-        while self.ring.next().is_some() {
-            rang = true;
+    /// Takes all rings at once and tells `hear` their numbers.
+    pub fn answer(&mut self, mut hear: impl FnMut(u32)) {
+        while let Some(message) = self.ring.next() {
+            if let Some(bytes) = message.first_chunk() {
+                hear(u32::from_ne_bytes(*bytes));
+            }
         }
-        rang
     }
 
     /// The descriptor to wait on.

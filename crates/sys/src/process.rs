@@ -200,6 +200,22 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) == 0 }
 }
 
+/// Lets this process, and not those it has started, have `count` descriptors, or as many as it may.
+pub fn allow_descriptors(count: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = |maximum| Rlimit { current: Some(count), maximum };
+    if limit.current.is_none_or(|current| current >= count) {
+        return;
+    }
+    let most = limit.maximum.unwrap_or(count).max(count);
+    if setrlimit(Resource::Nofile, raised(Some(most))).is_err() {
+        let current = limit.maximum;
+        // Up to the limit that is set for us: never refused.
+        let _raised = setrlimit(Resource::Nofile, Rlimit { current, maximum: current });
+    }
+}
+
 /// Where thread `tid` keeps the list of robust mutexes it holds.
 ///
 /// # Errors

@@ -17,6 +17,14 @@ pub fn fill(bytes: &mut [u8]) {
     }
 }
 
+/// A number that nobody can guess.
+#[must_use]
+pub fn number() -> u64 {
+    let mut bytes = [0; 8];
+    fill(&mut bytes);
+    u64::from_ne_bytes(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

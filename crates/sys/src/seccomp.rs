@@ -44,8 +44,8 @@ pub enum Test {
     LowEquals(u32),
     /// The high 32 bits equal this.
     HighEquals(u32),
-    /// The high 32 bits are in `from..to`.
-    HighIn(u32, u32),
+    /// All 64 bits are not zero, and the high 32 bits are below this.
+    NonZeroBelow(u32),
     /// The low 32 bits are not zero.
     LowNonZero,
 }
@@ -157,10 +157,12 @@ fn emit(rule: &Rule, body: &mut Vec<libc::sock_filter>) {
         Test::LowEquals(k) => body.extend([load(low), jump(libc::BPF_JEQ, k, 0, 1), action]),
         Test::LowNonZero => body.extend([load(low), jump(libc::BPF_JEQ, 0, 1, 0), action]),
         Test::HighEquals(k) => body.extend([load(high), jump(libc::BPF_JEQ, k, 0, 1), action]),
-        Test::HighIn(from, to) => body.extend([
+        Test::NonZeroBelow(to) => body.extend([
             load(high),
-            jump(libc::BPF_JGE, from, 0, 2),
-            jump(libc::BPF_JGE, to, 1, 0),
+            jump(libc::BPF_JGE, to, 4, 0),
+            jump(libc::BPF_JEQ, 0, 0, 2),
+            load(low),
+            jump(libc::BPF_JEQ, 0, 1, 0),
             action,
         ]),
     }
@@ -360,7 +362,7 @@ mod tests {
                     nr: libc::SYS_mmap,
                     rules: vec![
                         rule(4, Test::HighEquals(0xfeed), Verdict::Allow),
-                        rule(0, Test::HighIn(0x10, 0x20), Verdict::Notify),
+                        rule(0, Test::NonZeroBelow(0x20), Verdict::Notify),
                         rule(3, Test::AnyBit(0x20), Verdict::Notify),
                     ],
                     otherwise: Verdict::Allow,
@@ -387,7 +389,10 @@ mod tests {
         assert_eq!(decide(&filter, mmap, [0x10 << 32, 0, 0, 2, 3, 0]), notify);
         assert_eq!(decide(&filter, mmap, [0x1f_ffff_ffff, 0, 0, 2, 3, 0]), notify);
         assert_eq!(decide(&filter, mmap, [0x20 << 32, 0, 0, 2, 3, 0]), allow);
-        assert_eq!(decide(&filter, mmap, [0xf_ffff_ffff, 0, 0, 2, 3, 0]), allow);
+        for low in [1, 0x8000_0000, 0xffff_ffff, 0x1_0000_0000] {
+            assert_eq!(decide(&filter, mmap, [low, 0, 0, 2, 3, 0]), notify);
+        }
+        assert_eq!(decide(&filter, mmap, [u64::MAX, 0, 0, 2, 3, 0]), allow);
         assert_eq!(decide(&filter, mmap, [0, 0, 0, 0x22, 0xfeed << 32 | 3, 0]), allow);
     }
 

@@ -8,9 +8,10 @@ use sys::seccomp::Notification;
 use super::RunError;
 use super::arena::Arena;
 use super::calls::round_up;
+use super::events::TABLE_FULL;
 use super::filter::nr;
 use super::regions::PAGE;
-use super::shared::ARENA_BYTES;
+use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
@@ -47,7 +48,7 @@ impl Supervisor<'_> {
         };
         let end = start.saturating_add(bytes);
         let pieces = arena.regions.pieces(start, end);
-        if pieces.iter().any(|piece| piece.traits.foreign) {
+        if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
             return Ok(self.listener.proceed(call.id)?);
         }
         let covered = arena.regions.covers(start, end);
@@ -84,36 +85,40 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
-        let (first, count, pin) = match i64::from(call.nr) {
+        let (ranges, pin) = match i64::from(call.nr) {
             nr::MLOCKALL => {
                 // MCL_CURRENT locks what is there, MCL_FUTURE what will be.
                 arena.lock_all = call.args[0] & 2 != 0;
-                (arena.page(arena.base), Pages::new(ARENA_BYTES / PAGE), call.args[0] & 1 != 0)
+                let all = arena.regions.all();
+                (all.iter().map(|piece| (piece.start, piece.end)).collect(), call.args[0] & 1 != 0)
             }
             nr::MUNLOCKALL => {
                 arena.lock_all = false;
-                (arena.page(arena.base), Pages::new(ARENA_BYTES / PAGE), false)
+                (vec![(0, ADDRESS_TOP)], false)
             }
             number => {
                 let [start, bytes, ..] = call.args;
-                let count = Pages::new(bytes.div_ceil(PAGE).max(1));
-                (arena.page(start), count, number != nr::MUNLOCK)
+                let end = start.saturating_add(bytes.max(1)).min(ADDRESS_TOP);
+                let pieces = arena.regions.pieces(start / PAGE * PAGE, end);
+                let ranges: Vec<(u64, u64)> =
+                    pieces.iter().map(|piece| (piece.start, piece.end)).collect();
+                (ranges, number != nr::MUNLOCK)
             }
         };
-        for residency in &mut arena.tiers {
+        for (start, end) in ranges {
             if pin {
-                residency.pin(first, count);
+                arena.pin(start, end - start);
             } else {
-                residency.unpin(first, count);
+                arena.unpin(start, end - start);
             }
         }
+        self.members.touch(slot);
         Ok(self.listener.proceed(call.id)?)
     }
 
     pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) {
         if let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.lock_all) {
-            let first = arena.page(start);
-            arena.tiers.iter_mut().for_each(|tier| tier.pin(first, Pages::new(bytes / PAGE)));
+            arena.pin(start, bytes);
         }
     }
 
@@ -130,15 +135,19 @@ impl Supervisor<'_> {
             return Ok(());
         };
         let end = start.saturating_add(bytes);
-        let inside = bytes > 0 && arena.contains(start) && arena.contains(end - 1);
+        let (first, last) = (start / PAGE * PAGE, end.next_multiple_of(PAGE));
+        let pieces = arena.regions.pieces(first, last);
+        let is_ours = !pieces.is_empty() && !pieces.iter().any(|piece| piece.traits.foreign);
+        let inside = bytes > 0 && is_ours && arena.regions.covers(first, last);
         let result = if inside {
-            self.set_tier(&mut arena, start / PAGE * PAGE, end, tier);
+            self.set_tier(&mut arena, first, last, tier);
             0
         } else {
             -EINVAL
         };
         let budget = arena.budget;
         self.arenas[slot] = Some(arena);
+        self.tally(slot);
         self.update_budget(budget);
         Ok(self.listener.answer(call.id, result)?)
     }
@@ -146,9 +155,8 @@ impl Supervisor<'_> {
     fn set_tier(&mut self, arena: &mut Arena, start: u64, end: u64, tier: usize) {
         let bits = u32::try_from(tier).unwrap_or(0);
         for address in (start..end).step_by(4096) {
-            let page = arena.page(address);
-            let Some(cell) = self.tables.make_word(arena.slot, page) else {
-                self.totals.warn_once("page-state table is full: some pages are not managed");
+            let Ok(cell) = self.tables.pages.make_word(arena.slot, address) else {
+                self.totals.lost(TABLE_FULL, (end - address) / PAGE);
                 return;
             };
             let before = Word(cell.load(Ordering::Acquire));
@@ -161,7 +169,7 @@ impl Supervisor<'_> {
             let counted = &mut arena.populated[before.tier()];
             *counted = counted.saturating_sub(1);
             arena.populated[tier] += 1;
-            if before.resident() {
+            if let Some(page) = arena.page(address).filter(|_| before.resident()) {
                 arena.tiers[before.tier()].discard(page, Pages::new(1));
                 arena.tiers[tier].admit(page, crate::residency::Admission::Found);
                 self.tables.lane(arena.budget, before.tier()).credit(1);

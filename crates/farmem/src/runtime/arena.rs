@@ -10,11 +10,13 @@ use sys::ptrace::Entry;
 use sys::socket::Socket;
 use sys::userfault::Userfault;
 
+use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Regions, Traits};
-use super::shared::{ARENA_BYTES, Tables};
+use super::segments::Segments;
+use super::shared::{ADDRESS_MIN, ADDRESS_TOP, Tables};
 use super::word::{State, Word};
-use crate::page::PageIndex;
+use crate::page::{PageIndex, Ranges};
 use crate::residency::Residency;
 
 /// A command sent to the helper whose reply is awaited.
@@ -28,16 +30,19 @@ pub(crate) enum Pending {
     Vacate { id: u64, from: u64, old_bytes: u64, to: u64 },
     /// The helper changes its rights before the program does by the call `id`.
     Follow { id: u64 },
-    /// Pages on their way out; those in `unprotected` are to be write-protected once they are gone.
-    Drop { pages: u64, tier: usize, unprotected: Vec<PageIndex> },
+    /// Pages on their way out; those at the addresses in `unprotected` are to be write-protected
+    /// once they are gone.
+    Drop { pages: u64, tier: usize, unprotected: Vec<u64> },
 }
 
 /// What the program asked of `mmap`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MapRequest {
     pub(crate) protection: u64,
-    /// The address is the program's choice (`MAP_FIXED`).
+    /// Whatever is there is replaced (`MAP_FIXED`).
     pub(crate) fixed: bool,
+    /// It must be there or nowhere (`MAP_FIXED_NOREPLACE`).
+    pub(crate) only_there: bool,
 }
 
 /// One managed process.
@@ -48,12 +53,15 @@ pub(crate) struct Arena {
     /// Index of the budget it draws on.
     pub(crate) budget: usize,
     pub(crate) tgid: u32,
-    /// First address; a forked child has its parent's.
-    pub(crate) base: u64,
+    /// The memory file: the offset is the address.
     pub(crate) memory: MemoryFile,
     pub(crate) socket: Socket,
     pub(crate) fault: Option<Userfault>,
     pub(crate) regions: Regions,
+    /// The numbers of its pages.
+    pub(crate) segments: Segments,
+    /// Addresses of memory that is locked.
+    pub(crate) pinned: Ranges<u64>,
     /// One per tier.
     pub(crate) tiers: Vec<Residency>,
     /// Where the program's heap ended when it was greeted; it never grows after that.
@@ -61,8 +69,6 @@ pub(crate) struct Arena {
     pub(crate) fork_entry: Entry,
     /// The helper is there and takes commands.
     pub(crate) ready: bool,
-    /// Pages that hold something, when that was last added up.
-    pub(crate) noted_pages: u64,
     /// Pages fetched by faults.
     pub(crate) fetch_count: u64,
     /// Pages that hold something, as the log has it.
@@ -94,10 +100,11 @@ pub(crate) struct Birth {
     pub(crate) slot: usize,
     pub(crate) budget: usize,
     pub(crate) tgid: u32,
-    pub(crate) base: u64,
     pub(crate) memory: MemoryFile,
     pub(crate) socket: Socket,
     pub(crate) regions: Regions,
+    pub(crate) segments: Segments,
+    pub(crate) pinned: Ranges<u64>,
     pub(crate) tiers: Vec<Residency>,
     pub(crate) program_break: u64,
     pub(crate) fork_entry: Entry,
@@ -111,16 +118,16 @@ impl Arena {
             slot: birth.slot,
             budget: birth.budget,
             tgid: birth.tgid,
-            base: birth.base,
             memory: birth.memory,
             socket: birth.socket,
             fault: None,
             regions: birth.regions,
+            segments: birth.segments,
+            pinned: birth.pinned,
             tiers: birth.tiers,
             program_break: birth.program_break,
             fork_entry: birth.fork_entry,
             ready: false,
-            noted_pages: 0,
             fetch_count: 0,
             populated,
             emptied_unlogged: 0,
@@ -147,17 +154,18 @@ impl Arena {
         (pages + PAGES_UNCERTAIN) * PAGE
     }
 
-    /// Whether `address` lies in this arena.
-    pub(crate) const fn contains(&self, address: u64) -> bool {
-        address >= self.base && address - self.base < ARENA_BYTES
-    }
-
     /// Makes addresses available again that threads for which `done` holds have unmapped.
     pub(crate) fn recycle(&mut self, done: impl Fn(u32) -> bool) {
-        let regions = &mut self.regions;
+        let (regions, memory) = (&mut self.regions, &self.memory);
         self.leaving.retain(|&(tid, start, end)| {
             let unmapped = done(tid);
             if unmapped {
+                // Another thread may have touched it at the last moment.
+                if matches!(memory.next_populated(start, end), Ok(Some(_)))
+                    && regions.pieces(start, end).is_empty()
+                {
+                    let _end_of_file = memory.punch(start, end - start);
+                }
                 regions.recycle(start, end);
             }
             !unmapped
@@ -166,19 +174,66 @@ impl Arena {
 
     /// Whether anything in a range is locked into memory.
     pub(crate) fn pins_any(&self, start: u64, bytes: u64) -> bool {
-        let (first, count) = (self.page(start), Pages::new(bytes / PAGE));
-        self.tiers.iter().any(|tier| tier.pins_any(first, count))
+        !self.pinned.within(start..start + bytes).is_empty()
     }
 
-    /// The page that holds `address`.
-    pub(crate) fn page(&self, address: u64) -> PageIndex {
-        let page = (address.saturating_sub(self.base) & (ARENA_BYTES - 1)) / PAGE;
-        PageIndex::try_from(page).unwrap_or(PageIndex::MAX)
+    /// Locks a range into memory, what of it is in use and what will be.
+    pub(crate) fn pin(&mut self, start: u64, bytes: u64) {
+        let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
+        self.pinned.insert(from..to);
+        for span in self.segments.spans(from, to) {
+            self.tiers.iter_mut().for_each(|tier| tier.pin(span.first, Pages::new(span.count)));
+        }
     }
 
-    /// First address of `page`.
+    /// Undoes [`pin`](Self::pin).
+    pub(crate) fn unpin(&mut self, start: u64, bytes: u64) {
+        let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
+        self.pinned.remove(from..to);
+        for span in self.segments.spans(from, to) {
+            self.tiers.iter_mut().for_each(|tier| tier.unpin(span.first, Pages::new(span.count)));
+        }
+    }
+
+    /// The number of the page that holds `address`, which has a state word; none when all numbers
+    /// are taken.
+    pub(crate) fn page(&mut self, address: u64) -> Option<PageIndex> {
+        let (page, is_new) = self.segments.number(address)?;
+        if is_new && !self.pinned.is_empty() {
+            let start = address / SEGMENT * SEGMENT;
+            for pinned in self.pinned.within(start..start + SEGMENT) {
+                self.pin(pinned.start, pinned.end - pinned.start);
+            }
+        }
+        Some(page)
+    }
+
+    /// Address of `page`, which has a number.
     pub(crate) fn address(&self, page: PageIndex) -> u64 {
-        self.base + u64::from(page.get()) * PAGE
+        self.segments.address(page)
+    }
+
+    /// Takes a range under management; answers how many pages of it could not be.
+    pub(crate) fn open(&self, tables: &Tables, start: u64, bytes: u64) -> u64 {
+        tables.pages.open(self.slot, start, start + bytes)
+    }
+
+    /// A range is under management no longer, and holds nothing.
+    pub(crate) fn close(&mut self, tables: &Tables, start: u64, end: u64) {
+        // With it whatever lies around it that is not in use either, so that leaves and nodes go.
+        let (before, after) = self.regions.gap(start, end);
+        let from = before.unwrap_or(0).min(start);
+        let to = after.unwrap_or(ADDRESS_TOP).max(end);
+        let segments = &mut self.segments;
+        // Without nodes to tell apart what goes from what stays, touches of it would be counted;
+        // they are those of a program that uses what it has unmapped.
+        let _stays = tables.pages.close(self.slot, from, to, &mut |start| segments.remove(start));
+    }
+
+    /// Calls off what was to be mapped in a range.
+    pub(crate) fn call_off(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        self.regions.unmap(start, start + bytes);
+        self.close(tables, start, start + bytes);
     }
 
     /// Sends the helper a command whose reply will be matched with `pending`.
@@ -229,40 +284,38 @@ impl Arena {
     pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
         let traits = Traits { foreign: true, ..Traits::default() };
         self.regions.map(start, start + bytes, traits);
-        let first = self.page(start);
-        for page in (0..bytes / PAGE).filter_map(|n| first.offset(n.cast_signed())) {
-            if let Some(cell) = tables.make_word(self.slot, page) {
-                cell.store(State::Foreign as u32, Ordering::Release);
-            }
-        }
+        self.close(tables, start, start + bytes);
     }
 
     /// Forgets the contents of a range, as if it had never been touched. Answers the frames given
     /// back, per tier.
     pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
         let mut frames = vec![0_i64; self.tiers.len()];
-        let (first, count) = (self.page(start), bytes / PAGE);
         let mut gone = vec![0_u64; self.tiers.len()];
-        tables.each_word(self.slot, first, count, |_page, cell| {
+        tables.pages.each_word(self.slot, start, start + bytes, |_address, cell| {
             let word = Word(cell.load(Ordering::Acquire));
-            if word.state() == State::Absent {
+            if matches!(word.state(), State::Absent | State::Foreign) {
                 return;
             }
             let tier = word.tier().min(frames.len() - 1);
-            gone[tier] += u64::from(word.state() != State::Foreign);
+            gone[tier] += 1;
             if word.resident() {
                 frames[tier] += 1;
             }
             cell.store(word.emptied().0, Ordering::Release);
         });
+        self.pinned.remove(start..start + bytes);
+        let spans = self.segments.spans(start, start + bytes);
         for (tier, residency) in self.tiers.iter_mut().enumerate() {
             let logged = gone[tier].min(self.populated[tier]);
             self.populated[tier] -= logged;
             self.emptied_unlogged += gone[tier] - logged;
-            residency.discard(first, Pages::new(count));
+            for span in &spans {
+                residency.discard(span.first, Pages::new(span.count));
+            }
         }
         // Always, because pages can be populated without a fault that the trap sees (direct I/O).
-        let _end_of_file = self.memory.punch(start - self.base, bytes);
+        let _end_of_file = self.memory.punch(start, bytes);
         frames
     }
 
@@ -283,8 +336,13 @@ impl Arena {
     }
 }
 
-/// The protection of the mapping that holds `address`, and every mapping of an arena, from
-/// `/proc/pid/maps`.
+/// The part of a range of addresses that may be under management: none if it is empty.
+pub(crate) fn manageable(start: u64, end: u64) -> Option<(u64, u64)> {
+    let (start, end) = (start.max(ADDRESS_MIN), end.min(ADDRESS_TOP));
+    (start < end).then_some((start, end))
+}
+
+/// The mappings of a process, from `/proc/pid/maps`.
 pub(crate) mod maps {
     /// One line of the file.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -293,6 +351,8 @@ pub(crate) mod maps {
         pub(crate) end: u64,
         /// As `mmap` takes it.
         pub(crate) protection: u64,
+        /// Of a memory file of ours.
+        pub(crate) ours: bool,
     }
 
     /// Mappings of process `pid` that begin in `start..end`.
@@ -310,6 +370,7 @@ pub(crate) mod maps {
             start: u64::from_str_radix(start, 16).ok()?,
             end: u64::from_str_radix(end, 16).ok()?,
             protection: bits.iter().filter(|(c, _)| flags.contains(*c)).map(|(_, bit)| bit).sum(),
+            ours: rest.ends_with("/memfd:afar (deleted)"),
         })
     }
 
@@ -320,11 +381,12 @@ pub(crate) mod maps {
         #[test]
         fn parse_reads_ranges_and_protection() {
             let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
-            let mapping = Mapping { start: 0x1000_0020_0000, end: 0x1000_0020_1000, protection: 3 };
+            let (start, end) = (0x1000_0020_0000, 0x1000_0020_1000);
+            let mapping = Mapping { start, end, protection: 3, ours: true };
             assert_eq!(parse(line), Some(mapping));
             assert_eq!(parse("nonsense"), None);
-            let hidden = parse("1000-2000 ---p 0 00:00 0").map(|mapping| mapping.protection);
-            assert_eq!(hidden, Some(0));
+            let hidden = parse("1000-2000 ---p 0 00:00 0");
+            assert_eq!(hidden.map(|mapping| (mapping.protection, mapping.ours)), Some((0, false)));
         }
     }
 }

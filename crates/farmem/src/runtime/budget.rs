@@ -21,16 +21,16 @@ use measure::{LocalSize, Pages};
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
+use super::members::Holding;
 use super::nearby;
 use super::protocol::command;
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
-use crate::page::PageIndex;
 use crate::residency::Admission;
 
 const UNLIMITED: i64 = i64::MAX / 4;
-// More pages than an arena has.
+// More pages than a process has.
 const PAGES_MANY: u64 = u32::MAX as u64;
 // A share of memory is never less than this: one instruction may need several pages at once.
 const USERFAULT_SHARE_MIN: u64 = 16;
@@ -59,16 +59,32 @@ impl Supervisor<'_> {
                 (Some(before), Some(now)) => lane.credit(now.cast_signed() - before.cast_signed()),
                 (_, None) => lane.set_free(UNLIMITED),
                 (None, Some(now)) => {
-                    let resident = self.resident(budget, tier);
+                    let resident = self.members.resident(budget, tier);
                     lane.set_free(now.cast_signed() - resident.cast_signed());
                 }
             }
             let headroom = limit.map_or(0, |limit| self.config.batch(limit));
             let low = headroom / 2 + self.margins[budget][tier].pages();
             lane.set_low(if limit.is_some() { low.cast_signed() } else { i64::MIN });
-            self.size_residencies(budget, tier, limit);
         }
         self.set_unlimited(budget, !any);
+    }
+
+    /// Enters what the process in `slot` has where its budget is summed up.
+    pub(crate) fn tally(&mut self, slot: usize) {
+        let now = self.arenas[slot].as_ref().map(|arena| {
+            let unlogged = self.unlogged(slot);
+            let resident: Vec<u64> = arena.tiers.iter().map(|tier| tier.resident().get()).collect();
+            Holding {
+                budget: arena.budget,
+                populated: arena.populated.clone(),
+                dropping: arena.dropping,
+                pages: arena.pages(unlogged),
+                local_pages: resident.iter().sum::<u64>() + arena.unlogged_pages(unlogged),
+                resident,
+            }
+        });
+        self.members.settle(slot, now);
     }
 
     fn limit(&self, budget: usize, tier: usize) -> Option<u64> {
@@ -78,7 +94,7 @@ impl Supervisor<'_> {
             (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)).get(),
             (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
             (LocalSize::Fraction(share), None) => {
-                let used: u64 = self.members(budget).map(|arena| arena.populated[tier]).sum();
+                let used = self.members.populated(budget, tier);
                 self.least(share.of_pages(Pages::new(used)).get())
             }
         };
@@ -93,30 +109,25 @@ impl Supervisor<'_> {
         }
     }
 
-    fn members(&self, budget: usize) -> impl Iterator<Item = &Arena> {
-        self.arenas.iter().flatten().filter(move |arena| arena.budget == budget)
-    }
-
-    fn resident(&self, budget: usize, tier: usize) -> u64 {
-        self.members(budget).map(|arena| arena.tiers[tier].resident().get()).sum()
-    }
-
     // A process of a shared budget may use what the others leave.
-    fn size_residencies(&mut self, budget: usize, tier: usize, limit: Option<u64>) {
-        let limit = limit.unwrap_or(PAGES_MANY);
-        let total = self.resident(budget, tier);
-        for arena in self.arenas.iter_mut().flatten().filter(|arena| arena.budget == budget) {
-            let residency = &mut arena.tiers[tier];
-            let others = total - residency.resident().get();
-            let share = Pages::new(limit.saturating_sub(others).max(1));
-            if residency.budget() != share {
-                residency.set_budget(share);
-            }
+    fn size_residency(&mut self, slot: usize, tier: usize) {
+        let Some(arena) = self.arenas[slot].as_mut() else { return };
+        let limit = self.budgets[arena.budget][tier].unwrap_or(PAGES_MANY);
+        let residency = &mut arena.tiers[tier];
+        let total = self.members.resident(arena.budget, tier);
+        let others = total.saturating_sub(residency.resident().get());
+        let share = Pages::new(limit.saturating_sub(others).max(1));
+        if residency.budget() != share {
+            residency.set_budget(share);
         }
     }
 
     fn set_unlimited(&mut self, budget: usize, unlimited: bool) {
-        let slots: Vec<usize> = self.members(budget).map(|arena| arena.slot).collect();
+        let flag = self.members.unlimited(budget);
+        if std::mem::replace(flag, unlimited) == unlimited {
+            return;
+        }
+        let slots: Vec<usize> = self.members.of(budget).iter().copied().collect();
         for slot in slots {
             let flag = self.tables.proc(slot);
             let before = flag.unlimited().swap(u32::from(unlimited), Ordering::AcqRel);
@@ -129,16 +140,21 @@ impl Supervisor<'_> {
 
     /// Makes room in every budget that is short of free frames.
     pub(crate) fn restore_budgets(&mut self) {
-        let mut seen = [false; super::shared::PROCS_MAX];
-        for slot in 0..self.arenas.len() {
-            let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) else {
-                continue;
-            };
-            if std::mem::replace(&mut seen[budget], true) {
+        self.hear_doorbell();
+        let touched = self.members.take_touched();
+        for &slot in &touched {
+            self.tally(slot);
+            if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
+                self.members.short(budget);
+            }
+        }
+        let tiers = self.config.tiers.len();
+        for budget in self.members.take_short() {
+            if self.members.of(budget).is_empty() {
                 continue;
             }
             self.update_budget(budget);
-            for tier in 0..self.config.tiers.len() {
+            for tier in 0..tiers {
                 self.restore(budget, tier);
             }
         }
@@ -168,17 +184,21 @@ impl Supervisor<'_> {
             if wanted == 0 {
                 return;
             }
-            let dropping: u64 = self.members(budget).map(|arena| arena.dropping).sum();
+            let dropping = self.members.dropping(budget);
             // Half a batch at a time: while one waits for a processor to notice (a stalled fault
             // holds interrupts off), the next can release that fault.
             let chunk = batch.div_ceil(2).max(1);
             if dropping + chunk > batch.max(1) {
                 return;
             }
-            let fullest = self.members(budget).filter(|arena| arena.ready);
-            let slot =
-                fullest.max_by_key(|arena| arena.tiers[tier].resident()).map(|arena| arena.slot);
-            let evicted = slot.map_or(0, |slot| self.evict(slot, tier, wanted.min(chunk)));
+            let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
+            let slot = self.members.fullest(budget, tier).find(is_ready);
+            let evicted = slot.map_or(0, |slot| {
+                self.size_residency(slot, tier);
+                let evicted = self.evict(slot, tier, wanted.min(chunk));
+                self.tally(slot);
+                evicted
+            });
             let none_left = evicted == 0 && dropping == 0;
             self.tables.lane(budget, tier).set_unrelieved(none_left);
             if none_left && slot.is_some() {
@@ -234,31 +254,35 @@ impl Supervisor<'_> {
         let (mut evicted, mut dirty) = (0, 0);
         let mut flushed = Vec::new();
         for victim in victims {
-            match self.make_remote(slot, victim.page) {
-                Some(before) => {
+            let address = arena.address(victim.page);
+            match self.make_remote(slot, address) {
+                Ok(before) => {
                     evicted += 1;
                     dirty += u64::from(before.dirty());
                     if before.dirty() && !before.write_fetched() {
-                        unprotected.push(victim.page);
+                        unprotected.push(address);
                     }
                     if victim.mapped {
-                        dropped.push(victim.page);
+                        dropped.push(address);
                         if before.dirty() {
-                            flushed.push(victim.page);
+                            flushed.push(address);
                         }
                     }
                 }
                 // Touched since: it stays, as the newest.
-                None => {
+                Err(Some(State::Fetching)) => {
                     arena.tiers[tier].admit(victim.page, Admission::Found);
                 }
+                // Given back.
+                Err(_) => {}
             }
         }
         for page in probes {
-            if let Some(before) = self.make_probation(slot, page) {
-                dropped.push(page);
+            let address = arena.address(page);
+            if let Some(before) = self.make_probation(slot, address) {
+                dropped.push(address);
                 if before.dirty() {
-                    flushed.push(page);
+                    flushed.push(address);
                 }
             }
         }
@@ -274,11 +298,10 @@ impl Supervisor<'_> {
         evicted
     }
 
-    pub(crate) fn send_drop(&mut self, arena: &mut Arena, pages: Vec<PageIndex>, pending: Pending) {
-        let operands: Vec<u64> = runs(pages)
-            .into_iter()
-            .flat_map(|(first, count)| [arena.address(first), count * PAGE])
-            .collect();
+    /// Has the helper drop the pages at `addresses`.
+    pub(crate) fn send_drop(&mut self, arena: &mut Arena, addresses: Vec<u64>, pending: Pending) {
+        let operands: Vec<u64> =
+            runs(addresses).into_iter().flat_map(|(start, bytes)| [start, bytes]).collect();
         if operands.is_empty() {
             self.gone(arena, pending);
         } else if arena.command(command::DROP, &operands, pending).is_err() {
@@ -300,10 +323,10 @@ impl Supervisor<'_> {
         let Some(fault) = arena.fault.as_ref().filter(|fault| fault.tracks_writes()) else {
             return;
         };
-        for (first, count) in runs(unprotected) {
+        for (start, bytes) in runs(unprotected) {
             // A range that was unmapped meanwhile needs no protection.
-            let _unmapped = fault.write_protect(arena.address(first), count * PAGE);
-            self.tables.each_word(arena.slot, first, count, |_page, cell| {
+            let _unmapped = fault.write_protect(start, bytes);
+            self.tables.pages.each_word(arena.slot, start, start + bytes, |_address, cell| {
                 let tracked = |word: u32| {
                     let word = Word(word);
                     let gone = matches!(word.state(), State::Remote | State::Probation);
@@ -315,8 +338,9 @@ impl Supervisor<'_> {
         }
     }
 
-    fn make_remote(&self, slot: usize, page: PageIndex) -> Option<Word> {
-        let cell = self.tables.word(slot, page)?;
+    // The word before; else the state that is in the way, if there is a word.
+    fn make_remote(&self, slot: usize, address: u64) -> Result<Word, Option<State>> {
+        let cell = self.tables.pages.word(slot, address).ok_or(None)?;
         let leave = |word: u32| {
             let word = Word(word);
             let resident =
@@ -325,30 +349,28 @@ impl Supervisor<'_> {
             let remote = word.with_state(State::Remote).with_dirty(false);
             resident.then(|| remote.with_untracked(untracked).0)
         };
-        let before = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).ok()?;
-        Some(Word(before))
+        let before = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave);
+        before.map(Word).map_err(|word| Some(Word(word).state()))
     }
 
-    fn make_probation(&self, slot: usize, page: PageIndex) -> Option<Word> {
+    fn make_probation(&self, slot: usize, address: u64) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);
             (word.state() == State::Local).then(|| word.with_state(State::Probation).0)
         };
-        let cell = self.tables.word(slot, page)?;
+        let cell = self.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
     }
 }
 
-/// Neighbouring pages as ranges.
-fn runs(mut pages: Vec<PageIndex>) -> Vec<(PageIndex, u64)> {
+/// Neighbouring pages as ranges: first address, bytes.
+fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
     pages.sort_unstable();
-    let mut runs: Vec<(PageIndex, u64)> = Vec::with_capacity(pages.len());
+    let mut runs: Vec<(u64, u64)> = Vec::with_capacity(pages.len());
     for page in pages {
         match runs.last_mut() {
-            Some((first, count)) if u64::from(first.get()) + *count == u64::from(page.get()) => {
-                *count += 1;
-            }
-            _ => runs.push((page, 1)),
+            Some((start, bytes)) if *start + *bytes == page => *bytes += PAGE,
+            _ => runs.push((page, PAGE)),
         }
     }
     runs
@@ -360,8 +382,8 @@ mod tests {
 
     #[test]
     fn runs_join_neighbours_whatever_their_order() {
-        let pages = [7, 3, 4, 9, 8, 1].map(PageIndex::new).to_vec();
-        let expected = [(1, 1), (3, 2), (7, 3)].map(|(page, n)| (PageIndex::new(page), n));
+        let pages = [7, 3, 4, 9, 8, 1].map(|page| page * PAGE).to_vec();
+        let expected = [(1, 1), (3, 2), (7, 3)].map(|(page, count)| (page * PAGE, count * PAGE));
         assert_eq!(runs(pages), expected);
         assert_eq!(runs(vec![]), []);
     }

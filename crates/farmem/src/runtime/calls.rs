@@ -11,9 +11,11 @@
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{MapRequest, Pending};
+use super::arena::{MapRequest, Pending, manageable, maps};
+use super::events::TABLE_FULL;
+use super::page_table::SEGMENT;
 use super::regions::{PAGE, Traits};
-use super::shared::ARENA_BYTES;
+use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 
 const EAGAIN: i64 = 11;
@@ -27,8 +29,10 @@ const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_SPECIAL: u64 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const MAP_LOCKED: u64 = 0x2000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-// Places tried before giving up, when something else sits where the arena is thought to be free.
+// Places tried before giving up, when something else sits where memory is thought to be free.
 const ATTEMPTS_MAX: u32 = 8;
+/// Mappings for which there was no room where memory is managed; the kernel placed them.
+const NO_ROOM: &str = "no room for new memory";
 
 impl Supervisor<'_> {
     pub(crate) fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
@@ -40,7 +44,8 @@ impl Supervisor<'_> {
             return Ok(());
         };
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
-        let inside = arena.contains(address) && arena.contains(address.saturating_add(bytes - 1));
+        let end = address.saturating_add(bytes);
+        let inside = manageable(address, end) == Some((address, end));
         let ordinary = flags & MAP_TYPE == MAP_PRIVATE
             && flags & MAP_ANONYMOUS != 0
             && flags & (MAP_SPECIAL | MAP_LOCKED) == 0;
@@ -49,13 +54,11 @@ impl Supervisor<'_> {
         if !typed || fixed && !address.is_multiple_of(PAGE) {
             return Ok(self.listener.answer(call.id, -EINVAL)?);
         }
-        if !ordinary {
-            return self.foreign(slot, call, fixed && inside, bytes);
-        }
-        if fixed && !inside {
-            return Ok(self.listener.proceed(call.id)?);
+        if !ordinary || fixed && !inside {
+            return self.foreign(slot, call, bytes);
         }
         let replace = fixed && flags & MAP_FIXED_NOREPLACE == 0;
+        let hint = address.next_multiple_of(PAGE);
         let start = if replace {
             self.empty(slot, address, bytes);
             let Some(arena) = self.arenas[slot].as_mut() else {
@@ -63,19 +66,19 @@ impl Supervisor<'_> {
             };
             arena.regions.map(address, address + bytes, Traits::default());
             Some(address)
-        } else if inside && address.is_multiple_of(PAGE) && arena.regions.place_at(address, bytes) {
-            Some(address)
+        } else if inside && hint + bytes <= ADDRESS_TOP && arena.regions.place_at(hint, bytes) {
+            Some(hint)
         } else if fixed {
             return Ok(self.listener.answer(call.id, -EEXIST)?);
         } else {
             arena.regions.place(bytes)
         };
         let Some(start) = start else {
-            // Larger than what is left of the arena: ordinary memory of the program's own.
-            self.totals.warn_once("arena is full: new memory is not managed");
+            // Ordinary memory of the program's own.
+            self.totals.lost(NO_ROOM, 1);
             return Ok(self.listener.proceed(call.id)?);
         };
-        let request = MapRequest { protection, fixed: replace };
+        let request = MapRequest { protection, fixed: replace, only_there: fixed };
         let pending = Pending::Map { id: call.id, start, bytes, attempts: 0, request };
         self.send_map(slot, start, bytes, request, pending)
     }
@@ -94,31 +97,38 @@ impl Supervisor<'_> {
         let (Pending::Map { id, .. } | Pending::Move { id, .. }) = pending else {
             return Ok(());
         };
+        let unopened = arena.open(&self.tables, start, bytes);
+        self.totals.lost(TABLE_FULL, unopened);
         if arena.map(start, bytes, request, pending).is_err() {
             // The process is on its way out; so is the caller.
-            arena.regions.unmap(start, start + bytes);
+            arena.call_off(&self.tables, start, bytes);
             self.listener.answer(id, -EAGAIN)?;
         }
         Ok(())
     }
 
-    // Something that is not ours is mapped into the arena, over addresses that may have been.
-    fn foreign(
-        &mut self,
-        slot: usize,
-        call: &Notification,
-        inside: bool,
-        bytes: u64,
-    ) -> Result<(), RunError> {
-        if inside {
-            let start = call.args[0];
+    // Something that is not ours is mapped at an address of the program's choice, where something
+    // of ours may have been.
+    fn foreign(&mut self, slot: usize, call: &Notification, bytes: u64) -> Result<(), RunError> {
+        let [address, _, _, flags, ..] = call.args;
+        let replace = flags & MAP_FIXED != 0 && flags & MAP_FIXED_NOREPLACE == 0;
+        let range = manageable(address, address.saturating_add(bytes));
+        let Some((start, end)) = range.filter(|_| address > 0) else {
+            return Ok(self.listener.proceed(call.id)?);
+        };
+        let is_free = |regions: &super::regions::Regions| regions.is_free(start, end);
+        if !replace && !self.arenas[slot].as_ref().is_some_and(|arena| is_free(&arena.regions)) {
+            // The kernel refuses it, or looks for another place.
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        if replace {
             if !mappable(call) {
                 return Ok(self.listener.proceed(call.id)?);
             }
-            self.empty(slot, start, bytes);
-            if let Some(arena) = self.arenas[slot].as_mut() {
-                arena.make_foreign(&self.tables, start, bytes);
-            }
+            self.empty(slot, start, end - start);
+        }
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            arena.make_foreign(&self.tables, start, end - start);
         }
         Ok(self.listener.proceed(call.id)?)
     }
@@ -126,35 +136,36 @@ impl Supervisor<'_> {
     /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor
     /// meanwhile.
     pub(crate) fn empty(&mut self, slot: usize, start: u64, bytes: u64) {
-        const SLICE: u64 = 2 << 20;
         let end = start + bytes;
         let mut at = start;
-        // Memory below this holds nothing, whatever the state words say.
-        let mut data = start;
         self.note_peak(slot);
-        while at < end {
+        self.members.touch(slot);
+        while let Some(from) = self.next_used(slot, at, end) {
+            let stop = (from / SEGMENT * SEGMENT + SEGMENT).min(end);
             let Some(arena) = self.arenas[slot].as_mut() else {
                 return;
             };
-            let stop = (at / SLICE * SLICE + SLICE).min(end);
-            if data <= at {
-                let next = arena.memory.next_populated(at - arena.base, end - arena.base);
-                data = next.ok().flatten().map_or(end, |(next, _)| arena.base + next);
-            }
-            if data >= stop && !self.tables.has_leaf(slot, arena.page(at)) {
-                at = stop;
-                continue;
-            }
-            let credits = arena.empty(&self.tables, at, stop - at);
-            let first = arena.page(at);
+            let credits = arena.empty(&self.tables, from, stop - from);
             self.credit(slot, &credits);
-            self.unwatch(slot, first, (stop - at) / PAGE);
+            self.unwatch(slot, from, stop);
             at = stop;
             if at < end {
                 self.drain_events();
                 self.restore_budgets();
             }
         }
+    }
+
+    // The first address at or after `at` that may hold something: it has a state word, or memory.
+    fn next_used(&self, slot: usize, at: u64, end: u64) -> Option<u64> {
+        if at >= end {
+            return None;
+        }
+        let arena = self.arenas[slot].as_ref()?;
+        let data = arena.memory.next_populated(at, end).ok().flatten();
+        let data = data.map(|(from, _)| from / PAGE * PAGE);
+        let leaf = self.tables.pages.next_leaf(slot, at, end);
+        data.into_iter().chain(leaf).min().map(|from| from.max(at))
     }
 
     fn credit(&self, slot: usize, frames: &[i64]) {
@@ -178,17 +189,23 @@ impl Supervisor<'_> {
     /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper`
     /// has unmapped them.
     pub(crate) fn release(&mut self, slot: usize, start: u64, end: u64, unmapper: Option<u32>) {
+        let Some((start, end)) = manageable(start, end) else {
+            return;
+        };
         let Some(arena) = &self.arenas[slot] else {
             return;
         };
-        let (base, limit) = (arena.base, arena.base + ARENA_BYTES);
-        for piece in arena.regions.pieces(start.max(base), end.min(limit)) {
+        let pieces = arena.regions.pieces(start, end);
+        if pieces.is_empty() {
+            return;
+        }
+        for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
             self.empty(slot, piece.start, piece.bytes());
         }
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;
         };
-        let (start, end) = (start.max(base), end.min(limit));
+        arena.pinned.remove(start..end);
         match unmapper {
             Some(tid) => {
                 arena.regions.vacate(start, end);
@@ -196,15 +213,7 @@ impl Supervisor<'_> {
             }
             None => arena.regions.unmap(start, end),
         }
-        const SEGMENT: u64 = 2 << 20;
-        let first = (start - base) / SEGMENT * SEGMENT;
-        let mut at = first;
-        while at < end - base {
-            if arena.regions.pieces(base + at, base + at + SEGMENT).is_empty() {
-                self.tables.release_leaf(slot, usize::try_from(at / SEGMENT).unwrap_or(0));
-            }
-            at += SEGMENT;
-        }
+        arena.close(&self.tables, start, end);
     }
 
     /// The helper has done its part of a call.
@@ -244,19 +253,30 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
-        if result == -EEXIST && !request.fixed && attempts < ATTEMPTS_MAX {
-            // Something else sits there: the program mapped it by a hint. Look elsewhere.
-            let next = arena.regions.place(bytes);
-            arena.regions.unmap(start, start + bytes);
-            if let Some(next) = next {
+        arena.call_off(&self.tables, start, bytes);
+        if result != -EEXIST || request.fixed || request.only_there {
+            return Ok(self.listener.answer(id, result)?);
+        }
+        // Something of the program's own sits there. Look elsewhere, past it.
+        let obstacles = maps::read(arena.helper, start, start + bytes);
+        for one in obstacles.iter().filter(|one| !one.ours) {
+            if let Some((start, end)) = manageable(one.start, one.end) {
+                arena.make_foreign(&self.tables, start, end - start);
+            }
+        }
+        let next = (attempts < ATTEMPTS_MAX).then(|| arena.regions.place(bytes)).flatten();
+        match next {
+            Some(next) => {
                 let attempts = attempts + 1;
                 let pending = Pending::Map { id, start: next, bytes, attempts, request };
-                return self.send_map(slot, next, bytes, request, pending);
+                self.send_map(slot, next, bytes, request, pending)
             }
-        } else {
-            arena.regions.unmap(start, start + bytes);
+            None => {
+                // Nobody has asked for an address, so nobody is told that it is taken.
+                self.totals.lost(NO_ROOM, 1);
+                Ok(self.listener.proceed(id)?)
+            }
         }
-        Ok(self.listener.answer(id, result)?)
     }
 }
 
@@ -283,5 +303,5 @@ fn mappable(call: &Notification) -> bool {
 }
 
 pub(crate) fn round_up(bytes: u64) -> Option<u64> {
-    bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes > 0 && bytes <= ARENA_BYTES)
+    bytes.checked_next_multiple_of(PAGE).filter(|&bytes| bytes > 0 && bytes <= ADDRESS_TOP)
 }

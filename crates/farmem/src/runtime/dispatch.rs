@@ -53,6 +53,12 @@ impl Supervisor<'_> {
             _ => {}
         }
         if let Some(slot) = slot {
+            // New memory that another process maps among this one's is its own affair: it may be a
+            // tracer that has stopped all threads there are, our helper among them.
+            let is_lodger = !self.slots.contains_key(&tgid);
+            if is_lodger && number == nr::MMAP && call.args[0] == 0 {
+                return Ok(self.listener.proceed(call.id)?);
+            }
             return self.act(slot, tgid, &call);
         }
         if number != nr::EXIT && self.images.is_fresh(tgid) && self.inject(tgid, &call)? {
@@ -73,6 +79,7 @@ impl Supervisor<'_> {
             // Whatever this thread unmapped before is unmapped by now.
             arena.recycle(|leaving| leaving == call.tid);
         }
+        self.members.touch(slot);
         match i64::from(call.nr) {
             nr::MMAP => self.mmap(slot, call),
             nr::MUNMAP => self.munmap(slot, call),
@@ -163,7 +170,10 @@ impl Supervisor<'_> {
         let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
         let tgid =
             status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
-        self.processes.insert(tid, tgid);
+        if let Some(before) = self.processes.insert(tid, tgid) {
+            self.threads.remove(&(before, tid));
+        }
+        self.threads.insert((tgid, tid));
         Some(tgid)
     }
 

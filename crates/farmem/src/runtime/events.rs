@@ -3,21 +3,25 @@
 use std::sync::atomic::Ordering;
 
 use super::arena::Arena;
-use super::regions::PAGE;
-use super::shared::{ARENA_BYTES, FaultEvent, FaultKind};
+use super::page_table::SEGMENT;
+use super::shared::{ADDRESS_TOP, FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
-use crate::page::PageIndex;
 use crate::residency::Admission;
 
-// Addresses looked at in one go.
-const SCAN_BYTES: u64 = 16 << 20;
+// Leaves looked at in one go.
+const SCAN_LEAVES: usize = 8;
+/// Touches, or pages, that could not be managed because there was no leaf for their state words.
+pub(crate) const TABLE_FULL: &str = "page-state table full";
 
 impl Supervisor<'_> {
     /// Takes every event that is in the log.
     pub(crate) fn drain_events(&mut self) {
         let mut recorded = Vec::new();
-        while let Some(event) = self.tables.next_event() {
+        while let Some(mut event) = self.tables.next_event() {
+            if !self.number(&mut event) {
+                continue;
+            }
             self.note(&event);
             if self.sampler.is_some() {
                 self.watched(&event);
@@ -31,10 +35,55 @@ impl Supervisor<'_> {
         if self.tables.event_lost().load(Ordering::Acquire) > 0 {
             let lost = self.tables.event_lost().swap(0, Ordering::AcqRel);
             self.totals.lost_count += lost;
-            for slot in 0..self.arenas.len() {
+            let live: Vec<usize> = self.members.live().iter().copied().collect();
+            for slot in live {
                 self.find_unlogged(slot);
             }
         }
+        if self.tables.stock_empty().load(Ordering::Acquire) > 0 {
+            let count = self.tables.stock_empty().swap(0, Ordering::AcqRel);
+            self.totals.lost(TABLE_FULL, count);
+        }
+    }
+
+    /// Hears which budgets faults have found short of frames.
+    pub(crate) fn hear_doorbell(&mut self) {
+        let Some(doorbell) = &mut self.doorbell else {
+            return;
+        };
+        let members = &mut self.members;
+        doorbell.answer(|number| {
+            if let Some(budget) = (number as usize).checked_sub(1) {
+                members.short(budget);
+            }
+        });
+        if self.tables.bell_lost().swap(0, Ordering::AcqRel) > 0 {
+            self.touch_all();
+        }
+    }
+
+    /// Something may have happened to any process.
+    pub(crate) fn touch_all(&mut self) {
+        for slot in self.members.live().clone() {
+            self.members.touch(slot);
+        }
+    }
+
+    // Gives the page of an event its number. None if its memory is under management no longer.
+    fn number(&mut self, event: &mut FaultEvent) -> bool {
+        let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
+            return false;
+        };
+        let known = arena.segments.find(event.address);
+        let has_leaf = || self.tables.pages.leaf(event.slot, event.address).is_some();
+        if known.is_none() && !has_leaf() {
+            return false;
+        }
+        match arena.page(event.address) {
+            Some(page) => event.page = page,
+            None => self.totals.lost(TABLE_FULL, 1),
+        }
+        arena.segments.find(event.address).is_some()
     }
 
     /// Brings residency up to date with one event.
@@ -42,10 +91,11 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return;
         };
+        self.members.touch(event.slot);
         let tier = if arena.tiers.len() == 1 {
             0
         } else {
-            let word = self.tables.word(event.slot, event.page);
+            let word = self.tables.pages.word(event.slot, event.address);
             word.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier())
                 .min(arena.tiers.len() - 1)
         };
@@ -62,7 +112,7 @@ impl Supervisor<'_> {
             FaultKind::Prefetch => {
                 residency.admit(event.page, Admission::Prefetch);
                 let ready_ns = event.time_ns + u64::from(event.requested_ns);
-                self.arrivals.push_back((ready_ns, event.slot, event.page));
+                self.arrivals.push_back((ready_ns, event.slot, event.address));
             }
             FaultKind::Soft | FaultKind::Arrived => {
                 residency.soft_fault(event.page);
@@ -75,12 +125,12 @@ impl Supervisor<'_> {
     /// could be taken for one to come.
     pub(crate) fn note_arrivals(&mut self) {
         let now = self.now_ns();
-        while let Some(&(ready_ns, slot, page)) = self.arrivals.front() {
+        while let Some(&(ready_ns, slot, address)) = self.arrivals.front() {
             if ready_ns > now {
                 return;
             }
             self.arrivals.pop_front();
-            if let Some(cell) = self.tables.word(slot, page) {
+            if let Some(cell) = self.tables.pages.word(slot, address) {
                 let there = |word: u32| Word(word).arrived(ready_ns).map(|word| word.0);
                 // A page that has been touched or dropped meanwhile has another word.
                 let _gone = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, there);
@@ -94,48 +144,62 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;
         };
+        self.members.touch(slot);
         let mut populated = vec![0; arena.tiers.len()];
-        let pages = ARENA_BYTES / PAGE;
-        self.tables.each_word(slot, PageIndex::new(0), pages, |page, cell| {
+        let mut unnumbered = 0;
+        self.tables.pages.each_word(slot, 0, ADDRESS_TOP, |address, cell| {
             let word = Word(cell.load(Ordering::Acquire));
             let tier = word.tier().min(populated.len() - 1);
-            if word.state() != State::Absent {
+            if !matches!(word.state(), State::Absent | State::Foreign) {
                 populated[tier] += 1;
             }
             if word.resident() {
-                arena.tiers[tier].admit(page, Admission::Found);
+                match arena.page(address) {
+                    Some(page) => {
+                        arena.tiers[tier].admit(page, Admission::Found);
+                    }
+                    None => unnumbered += 1,
+                }
             }
         });
         arena.counted(populated);
+        if unnumbered > 0 {
+            self.totals.lost(TABLE_FULL, unnumbered);
+        }
         let direct = self.tables.proc(slot).first_touch_count().swap(0, Ordering::AcqRel);
         self.totals.first_touch_count += direct;
     }
 
     /// Looks for pages that are mapped though their word says remote: the kernel brought them back
     /// for itself (direct I/O, pinned buffers), without a fault that a trap sees. A slice of one
-    /// arena at a time, because faults wait for the supervisor meanwhile.
+    /// process at a time, because faults wait for the supervisor meanwhile.
     pub(crate) fn scan_unseen(&mut self) {
-        let (slot, from) = self.scanned;
+        let (at, from) = self.scanned;
+        let slot = self.members.live().range(at..).next().copied();
+        let Some(slot) = slot else {
+            self.scanned = (0, 0);
+            return;
+        };
+        let from = if slot == at { from } else { 0 };
         let Some(mut arena) = self.arenas[slot].take() else {
-            self.scanned = ((slot + 1) % self.arenas.len(), 0);
             return;
         };
         // Pages on their way out may still be mapped.
         let idle = arena.dropping == 0 && arena.ready;
         let limited = self.budgets[arena.budget].iter().any(Option::is_some);
-        let end = arena.base + ARENA_BYTES;
-        let pieces = arena.regions.pieces(arena.base + from, end);
-        let piece = pieces.iter().find(|piece| !piece.traits.foreign).filter(|_| limited);
-        self.scanned = match piece {
-            None => ((slot + 1) % self.arenas.len(), 0),
-            Some(piece) => {
-                let stop = piece.end.min(piece.start + SCAN_BYTES);
-                if idle {
-                    self.scan(&mut arena, piece.start, stop);
-                }
-                (slot, stop - arena.base)
+        let mut at = from;
+        for _ in 0..SCAN_LEAVES {
+            let leaf = self.tables.pages.next_leaf(slot, at, ADDRESS_TOP).filter(|_| limited);
+            let Some(leaf) = leaf else {
+                at = ADDRESS_TOP;
+                break;
+            };
+            if idle {
+                self.scan(&mut arena, leaf, leaf + SEGMENT);
             }
-        };
+            at = leaf + SEGMENT;
+        }
+        self.scanned = if at >= ADDRESS_TOP { (slot + 1, 0) } else { (slot, at) };
         self.arenas[slot] = Some(arena);
     }
 
@@ -146,19 +210,21 @@ impl Supervisor<'_> {
         let mut found = Vec::new();
         // A process that ends meanwhile has nothing to be found.
         let _ended = map.present(start, end, |start, end| {
-            let (first, count) = (arena.page(start), (end - start) / PAGE);
-            self.tables.each_word(arena.slot, first, count, |page, cell| {
+            self.tables.pages.each_word(arena.slot, start, end, |address, cell| {
                 if revive(cell) {
-                    found.push(page);
+                    found.push(address);
                 }
             });
         });
-        for page in found {
-            let cell = self.tables.word(arena.slot, page);
+        for address in found {
+            let cell = self.tables.pages.word(arena.slot, address);
             let tier = cell.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier());
-            arena.tiers[tier].admit(page, Admission::Found);
+            if let Some(page) = arena.page(address) {
+                arena.tiers[tier].admit(page, Admission::Found);
+            }
             self.tables.lane(arena.budget, tier).credit(-1);
             self.totals.unseen_count += 1;
+            self.members.touch(arena.slot);
         }
     }
 }

@@ -16,14 +16,13 @@ use super::RunError;
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
-use crate::page::PageIndex;
 use crate::residency::Admission;
 
 // Robust mutexes of one thread that are looked after.
 const HELD_MAX: usize = 256;
 
 impl Supervisor<'_> {
-    /// A thread is about to be made whose number the kernel will clear at an address of the arena.
+    /// A thread is about to be made whose number the kernel will clear in memory under management.
     pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         const CLEARED_MAX: usize = 4096;
         if let Some(arena) = self.arenas[slot].as_mut() {
@@ -49,11 +48,11 @@ impl Supervisor<'_> {
         let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
         let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
         let other = File::open(format!("/proc/{tid}/mem"));
-        // Never a page of the arena by way of the process: it might fault, and wait for us.
+        // Never managed memory by way of the process: it might fault, and wait for us.
         let read = |address: u64| {
             let mut bytes = [0_u8; 8];
-            if arena.contains(address) {
-                arena.memory.read_at(&mut bytes, address - arena.base).ok()?;
+            if arena.regions.manages(address) {
+                arena.memory.read_at(&mut bytes, address).ok()?;
             } else {
                 other.as_ref().ok()?.read_exact_at(&mut bytes, address).ok()?;
             }
@@ -74,36 +73,39 @@ impl Supervisor<'_> {
     }
 
     fn hold(&mut self, slot: usize, tid: u32, address: u64) {
-        let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.contains(address)) else {
+        let Some(arena) = self.arenas[slot].as_mut() else {
             return;
         };
-        let page = arena.page(address);
-        let Some(cell) = self.tables.word(slot, page) else { return };
+        let Some(cell) = self.tables.pages.word(slot, address) else { return };
         let word = Word(cell.load(Ordering::Acquire));
         if matches!(word.state(), State::Absent | State::Foreign | State::Fetching) {
             return;
         }
         let tier = word.tier().min(arena.tiers.len() - 1);
+        let Some(page) = arena.page(address) else { return };
         if word.state() == State::Remote {
             arena.tiers[tier].admit(page, Admission::Found);
             self.tables.lane(arena.budget, tier).credit(-1);
         }
+        self.members.touch(slot);
         cell.store(word.made_local(true).0, Ordering::Release);
+        let address = address / PAGE * PAGE;
         arena.tiers[tier].pin(page, Pages::new(1));
-        self.exiting.push((tid, slot, page));
+        self.exiting.push((tid, slot, address));
         if let Some(fault) = &arena.fault {
             // Mapped already, or gone with its process.
-            let _there = fault.map(arena.address(page), PAGE);
+            let _there = fault.map(address, PAGE);
         }
     }
 
     /// Lets go of what was held for threads that have ended.
     pub(crate) fn forget_exits(&mut self) {
         let arenas = &mut self.arenas;
-        self.exiting.retain(|&(tid, slot, page): &(u32, usize, PageIndex)| {
+        self.exiting.retain(|&(tid, slot, address): &(u32, usize, u64)| {
             let Some(arena) = arenas[slot].as_mut() else { return false };
             let ended = !sys::process::is_thread_of(tid, arena.tgid);
-            if ended {
+            let is_locked = arena.pinned.contains(address);
+            if let Some(page) = arena.segments.find(address).filter(|_| ended && !is_locked) {
                 arena.tiers.iter_mut().for_each(|tier| tier.unpin(page, Pages::new(1)));
             }
             !ended

@@ -1,14 +1,14 @@
 //! Which system calls of the program the supervisor is asked about.
 //!
 //! Only calls that make, move, lock or free memory, or copy a process; and of those only the ones
-//! whose arguments concern the arena. Everything else, file mappings and thread creation included,
-//! runs at full speed.
+//! that may concern memory under management. Everything else, file mappings without an address and
+//! thread creation included, runs at full speed.
 
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
 use super::config::TrapKind;
 use super::protocol;
-use super::shared::{ARENA_BASE, ARENA_BYTES, PROCS_MAX};
+use super::shared::ADDRESS_TOP;
 
 const MAP_SHARED: u32 = 1;
 const MAP_FIXED_ANY: u32 = 0x10 | 0x10_0000;
@@ -27,7 +27,7 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
         let clone = blocks.iter_mut().find(|block| block.nr == nr::CLONE);
         // Argument 3 is where the kernel clears the new thread's number.
         clone.into_iter().for_each(|block| {
-            let argument = Rule { argument: 3, test: arena(), verdict: Verdict::Notify };
+            let argument = Rule { argument: 3, test: managed(), verdict: Verdict::Notify };
             block.rules.insert(0, argument);
         });
     }
@@ -36,11 +36,11 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
 
 fn blocks(mark: u64) -> Vec<Block> {
     let rule = |argument, test, verdict| Rule { argument, test, verdict };
-    let arena = arena();
+    let managed = managed();
     let ours = |argument| rule(argument, Test::HighEquals(high(protocol::COOKIE)), Verdict::Allow);
-    let in_arena = |number, others: &[Rule]| Block {
+    let at_managed = |number, others: &[Rule]| Block {
         nr: number,
-        rules: others.iter().copied().chain([rule(0, arena, Verdict::Notify)]).collect(),
+        rules: others.iter().copied().chain([rule(0, managed, Verdict::Notify)]).collect(),
         otherwise: Verdict::Allow,
     };
     let always = |number| Block { nr: number, rules: vec![], otherwise: Verdict::Notify };
@@ -56,7 +56,7 @@ fn blocks(mark: u64) -> Vec<Block> {
             nr: nr::MMAP,
             rules: vec![
                 ours(4),
-                rule(0, arena, Verdict::Notify),
+                rule(0, managed, Verdict::Notify),
                 rule(3, Test::AnyBit(MAP_SHARED), Verdict::Allow),
                 rule(3, Test::AnyBit(MAP_SPECIAL), Verdict::Allow),
                 rule(3, Test::AnyBit(MAP_FIXED_ANY), Verdict::Allow),
@@ -64,12 +64,12 @@ fn blocks(mark: u64) -> Vec<Block> {
             ],
             otherwise: Verdict::Allow,
         },
-        in_arena(nr::MUNMAP, &[ours(5)]),
-        in_arena(nr::MADVISE, &[ours(5)]),
-        in_arena(nr::MREMAP, &[rule(4, arena, Verdict::Notify)]),
-        in_arena(nr::MLOCK, &[]),
-        in_arena(nr::MLOCK2, &[]),
-        in_arena(nr::MUNLOCK, &[]),
+        at_managed(nr::MUNMAP, &[ours(5)]),
+        at_managed(nr::MADVISE, &[ours(5)]),
+        at_managed(nr::MREMAP, &[rule(4, managed, Verdict::Notify)]),
+        at_managed(nr::MLOCK, &[]),
+        at_managed(nr::MLOCK2, &[]),
+        at_managed(nr::MUNLOCK, &[]),
         always(nr::MLOCKALL),
         always(nr::MUNLOCKALL),
         Block {
@@ -95,9 +95,10 @@ fn blocks(mark: u64) -> Vec<Block> {
     blocks
 }
 
-// An address in an arena.
-const fn arena() -> Test {
-    Test::HighIn(high(ARENA_BASE), high(ARENA_BASE + ARENA_BYTES * PROCS_MAX as u64))
+// An address that may be under management.
+const fn managed() -> Test {
+    assert!(ADDRESS_TOP.trailing_zeros() >= 32, "the high half decides");
+    Test::NonZeroBelow(high(ADDRESS_TOP))
 }
 
 const fn high(value: u64) -> u32 {

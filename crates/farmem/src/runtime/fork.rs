@@ -29,12 +29,13 @@ use sys::socket::Socket;
 
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
+use super::events::TABLE_FULL;
 use super::protocol::command;
-use super::regions::{PAGE, Regions};
-use super::shared::ARENA_BYTES;
+use super::regions::Regions;
+use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
-use crate::page::PageIndex;
+use crate::page::Ranges;
 
 const EAGAIN: i64 = 11;
 const SIGTRAP: i32 = 5;
@@ -42,6 +43,8 @@ const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
 const MAP_FIXED: u64 = 0x10;
 const SEND_RETRIES: u32 = 5000;
+/// Forks that failed because as many processes as can be were under management.
+const REFUSED: &str = "too many processes at once: a fork was refused";
 
 /// A fork under way.
 pub(crate) struct Fork {
@@ -76,9 +79,8 @@ impl Supervisor<'_> {
             return Ok(self.listener.proceed(call.id)?);
         }
         let under_way = self.forks.iter().filter(|fork| fork.borrowed.is_none()).count();
-        let room = self.arenas.iter().filter(|arena| arena.is_none()).count() > under_way;
-        if !room {
-            self.totals.warn_once("too many processes at once: a fork was refused");
+        if self.members.free_count() <= under_way {
+            self.totals.lost(REFUSED, 1);
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
         }
         if let Err(error) = ptrace::seize(call.tid) {
@@ -217,18 +219,17 @@ impl Supervisor<'_> {
 
     #[expect(clippy::type_complexity, reason = "the parts of a child on their way to two owners")]
     fn copy_arena(
-        &self,
+        &mut self,
         parent: &Arena,
         slot: usize,
         thread: u32,
         child: u32,
     ) -> Result<(Arena, OwnedFd, Vec<maps::Mapping>, Vec<(u64, u64)>), RunError> {
-        let memory = MemoryFile::new("afar", ARENA_BYTES)?;
-        let end = parent.base + ARENA_BYTES;
+        let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
         let (mut regions, mut tiers) = (parent.regions.clone(), Vec::new());
         let mut emptied = Vec::new();
         let mut absent = Vec::new();
-        for piece in parent.regions.pieces(parent.base, end) {
+        for piece in parent.regions.all() {
             if piece.traits.not_on_fork {
                 absent.push((piece.start, piece.bytes()));
                 regions.unmap(piece.start, piece.end);
@@ -236,20 +237,21 @@ impl Supervisor<'_> {
             if piece.traits.not_on_fork || piece.traits.wipe_on_fork {
                 emptied.push(piece);
             } else if !piece.traits.foreign {
-                let offset = piece.start - parent.base;
-                parent.memory.copy_to(&memory, offset, offset, piece.bytes())?;
+                parent.memory.copy_to(&memory, piece.start, piece.start, piece.bytes())?;
             }
         }
         for tier in &parent.tiers {
             let mut tier = tier.clone_for_fork();
             for piece in &emptied {
-                tier.discard(parent.page(piece.start), Pages::new(piece.bytes() / PAGE));
+                for span in parent.segments.spans(piece.start, piece.end) {
+                    tier.discard(span.first, Pages::new(span.count));
+                }
             }
             tiers.push(tier);
         }
         // By thread: the first thread of a process may have ended before the others.
-        let mappings = clip(&maps::read(thread, parent.base, end), &regions);
-        if mappings.is_empty() && !regions.pieces(parent.base, end).is_empty() {
+        let mappings = clip(&maps::read(thread, 0, ADDRESS_TOP), &regions);
+        if mappings.is_empty() && regions.next_managed(0).is_some() {
             return Err(RunError::Lost("the list of the forking process's mappings"));
         }
         let (near, far) = Socket::pair()?;
@@ -257,10 +259,12 @@ impl Supervisor<'_> {
             slot,
             budget: self.budget_for(slot),
             tgid: child,
-            base: parent.base,
             memory,
             socket: near,
             regions,
+            segments: parent.segments.clone(),
+            // Locks are not inherited.
+            pinned: Ranges::default(),
             tiers,
             program_break: parent.program_break,
             fork_entry: parent.fork_entry,
@@ -268,7 +272,9 @@ impl Supervisor<'_> {
         });
         arena.populated.clone_from(&parent.populated);
         arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));
-        self.copy_words(parent, &arena);
+        self.tables.pages.clear(slot);
+        let unmanaged = self.copy_words(parent, &arena);
+        self.totals.lost(TABLE_FULL, unmanaged);
         for piece in emptied {
             arena.empty(&self.tables, piece.start, piece.bytes());
         }
@@ -277,22 +283,30 @@ impl Supervisor<'_> {
 
     // The child's pages are where its parent's were; those that were local are unmapped, but still
     // local.
-    fn copy_words(&self, parent: &Arena, child: &Arena) {
-        let pages = ARENA_BYTES / PAGE;
-        self.tables.each_word(parent.slot, PageIndex::new(0), pages, |page, cell| {
-            let word = Word(cell.load(Ordering::Acquire));
-            let state = match word.state() {
-                State::Absent => return,
-                State::Foreign => State::Foreign,
-                State::Remote => State::Remote,
-                State::Local | State::Probation | State::Prefetched | State::Fetching => {
-                    State::Local
+    fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
+        let pages = &self.tables.pages;
+        let managed = child.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        let mut unmanaged = 0;
+        for piece in managed {
+            unmanaged += pages.open(child.slot, piece.start, piece.end);
+            pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
+                let word = Word(cell.load(Ordering::Acquire));
+                let state = match word.state() {
+                    State::Absent if word.tier() == 0 => return,
+                    State::Absent => State::Absent,
+                    State::Foreign => return,
+                    State::Remote => State::Remote,
+                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
+                        State::Local
+                    }
+                };
+                match pages.make_word(child.slot, address) {
+                    Ok(cell) => cell.store(word.with_state(state).0, Ordering::Release),
+                    Err(_) => unmanaged += 1,
                 }
-            };
-            if let Some(cell) = self.tables.make_word(child.slot, page) {
-                cell.store(word.with_state(state).0, Ordering::Release);
-            }
-        });
+            });
+        }
+        unmanaged
     }
 
     /// A forked child asks for its memory.
@@ -375,9 +389,13 @@ fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {
     let mut clipped = Vec::new();
     for mapping in mappings {
         let pieces = regions.pieces(mapping.start, mapping.end);
-        clipped.extend(pieces.iter().filter(|piece| !piece.traits.foreign).map(|piece| {
-            maps::Mapping { start: piece.start, end: piece.end, protection: mapping.protection }
-        }));
+        clipped.extend(
+            pieces.iter().filter(|piece| !piece.traits.foreign).map(|piece| maps::Mapping {
+                start: piece.start,
+                end: piece.end,
+                ..*mapping
+            }),
+        );
     }
     clipped
 }

@@ -14,18 +14,17 @@ use super::arena::{Arena, Birth, Pending};
 use super::config::TrapKind;
 use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::regions::{PAGE, Regions};
-use super::shared::{ARENA_BASE, ARENA_BYTES, ARENA_SHIFT, PROCS_MAX};
+use super::regions::{Regions, WINDOWS};
+use super::segments::Segments;
+use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
 use super::supervisor::Supervisor;
-use crate::page::PageIndex;
+use crate::page::Ranges;
 use crate::prefetch::Prefetch;
 use crate::residency::{Residency, ResidencyConfig};
 
 const EPERM: i64 = 1;
 const EBUSY: i64 = 16;
 const EPROTO: i64 = 71;
-// The first addresses of an arena stay unused.
-const GUARD: u64 = 2 << 20;
 
 impl Supervisor<'_> {
     /// A program has just been executed and asks for its arena.
@@ -37,7 +36,7 @@ impl Supervisor<'_> {
         let Some(injection) = self.injections.get_mut(&tgid) else {
             return Ok(self.listener.answer(call.id, -EPERM)?);
         };
-        let Some(slot) = self.arenas.iter().position(Option::is_none) else {
+        let Some(slot) = self.free_slot() else {
             let why = format!("there were {PROCS_MAX} managed processes already");
             injection.fail(Reason::new(&why));
             return Ok(self.listener.answer(call.id, -EBUSY)?);
@@ -45,17 +44,18 @@ impl Supervisor<'_> {
         if call.args[2] != VERSION {
             return Ok(self.listener.answer(call.id, -EPROTO)?);
         }
-        let base = ARENA_BASE + ((slot as u64) << ARENA_SHIFT);
-        let memory = MemoryFile::new("afar", ARENA_BYTES)?;
+        self.tables.pages.clear(slot);
+        let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
         let (near, far) = Socket::pair()?;
         let arena = Arena::new(Birth {
             slot,
             budget: self.budget_for(slot),
             tgid,
-            base,
             memory,
             socket: near,
-            regions: Regions::new(base + GUARD, base + ARENA_BYTES),
+            regions: Regions::new(ADDRESS_MIN, ADDRESS_TOP, WINDOWS),
+            segments: Segments::default(),
+            pinned: Ranges::default(),
             tiers: self.residencies(),
             program_break: call.args[3],
             fork_entry: Entry { routine: call.args[4], stack_top: call.args[5], argument: 0 },
@@ -65,7 +65,8 @@ impl Supervisor<'_> {
         self.introduce(slot, call, far)
     }
 
-    /// Hands the program its descriptors and says where the arena is.
+    /// Hands the program its descriptors, and says where in the memory file an address is and how
+    /// it enrols with the trap.
     pub(crate) fn introduce(
         &mut self,
         slot: usize,
@@ -84,7 +85,7 @@ impl Supervisor<'_> {
             self.retire(slot);
             return Ok(self.listener.answer(call.id, -EBUSY)?);
         };
-        let words = [arena.base, 1];
+        let words = [0, 1, self.tables.proc(slot).enrol_address().load(Ordering::Acquire)];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         if arena.socket.send(&bytes).is_err() {
             // It died meanwhile.
@@ -101,6 +102,8 @@ impl Supervisor<'_> {
         }
         self.slots.insert(tgid, slot);
         self.arenas[slot] = Some(arena);
+        self.tally(slot);
+        self.members.touch(slot);
         let proc = self.tables.proc(slot);
         proc.clear();
         proc.budget().store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
@@ -116,10 +119,10 @@ impl Supervisor<'_> {
             self.budgets[budget].fill(None);
         }
         self.update_budget(budget);
-        self.tables.proc(slot).tgid().store(tgid, Ordering::Release);
-        if let Some(tgids) = &mut self.tgids {
-            tgids.insert(tgid, u32::try_from(slot).unwrap_or(0)).map_err(RunError::Trap)?;
-        }
+        let unlimited = u32::from(*self.members.unlimited(budget));
+        self.tables.proc(slot).unlimited().store(unlimited, Ordering::Release);
+        let address = enrol_address(slot, sys::random::number());
+        self.tables.proc(slot).enrol_address().store(address, Ordering::Release);
         self.watch_helper(slot)
     }
 
@@ -128,20 +131,18 @@ impl Supervisor<'_> {
         // What it did since the last look still counts.
         self.drain_events();
         self.note_peak(slot);
+        self.unwatch(slot, 0, ADDRESS_TOP);
         let Some(arena) = self.arenas[slot].take() else {
             return;
         };
-        self.totals.populated -= arena.noted_pages;
         self.poll.remove(&arena.socket);
         self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
         if self.slots.get(&arena.tgid) == Some(&slot) {
             self.slots.remove(&arena.tgid);
         }
-        if let Some(tgids) = &mut self.tgids {
-            tgids.remove(arena.tgid);
-        }
         let direct = self.unlogged(slot);
         let proc = self.tables.proc(slot);
+        self.tables.forget(proc.tgid().load(Ordering::Acquire));
         self.totals.first_touch_count += direct;
         self.images.fetched(arena.tgid, arena.fetch_count);
         proc.clear();
@@ -151,11 +152,16 @@ impl Supervisor<'_> {
             self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
         }
         self.waiting.forget(slot);
-        self.unwatch(slot, PageIndex::new(0), ARENA_BYTES / PAGE);
-        self.tables.release_slot(slot);
-        self.processes.retain(|_, process| *process != arena.tgid);
+        self.tables.pages.clear(slot);
+        let threads: Vec<(u32, u32)> =
+            self.threads.range((arena.tgid, 0)..=(arena.tgid, u32::MAX)).copied().collect();
+        for one in threads {
+            self.threads.remove(&one);
+            self.processes.remove(&one.1);
+        }
         let budget = arena.budget;
         drop(arena);
+        self.tally(slot);
         self.update_budget(budget);
     }
 
@@ -223,6 +229,13 @@ impl Supervisor<'_> {
                  Linux 6.7 and later do",
             );
         }
+        if self.config.trap == TrapKind::Bpf
+            && self.tables.proc(slot).tgid().load(Ordering::Acquire) == 0
+        {
+            arena.ready = false;
+            self.images.unmanaged(pid, Reason::new("the trap does not see its page faults"));
+            return;
+        }
         self.images.managed(pid);
         // A program that is killed soon is not looked at again.
         self.sample(pid);
@@ -233,7 +246,7 @@ impl Supervisor<'_> {
             // Refused without the right to; said once, at the start.
             let _ordinary = sys::process::make_urgent(helper);
         }
-        let pieces = arena.regions.pieces(arena.base, arena.base + ARENA_BYTES);
+        let pieces = arena.regions.all();
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
             self.watch(slot, piece.start, piece.bytes());
         }
@@ -259,6 +272,7 @@ impl Supervisor<'_> {
         let Some(mut arena) = self.arenas[slot].take() else {
             return;
         };
+        self.members.touch(slot);
         let pending = arena.pending.remove(&number);
         match pending {
             Some(Pending::Drop { pages, .. }) => {
@@ -299,6 +313,6 @@ impl Supervisor<'_> {
 
     /// A slot that nobody uses.
     pub(crate) fn free_slot(&self) -> Option<usize> {
-        self.arenas.iter().position(Option::is_none)
+        self.members.free_slot()
     }
 }

@@ -30,15 +30,18 @@ mod inject;
 mod lanes;
 mod link;
 mod margin;
+mod members;
 mod moves;
 mod nearby;
 mod object;
+mod page_table;
 #[path = "../../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
 mod regions;
 mod report;
 mod rights;
+mod segments;
 mod shared;
 mod signal;
 mod supervisor;

@@ -10,8 +10,10 @@ use measure::Pages;
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{Arena, MapRequest, Pending, maps};
+use super::arena::{Arena, MapRequest, Pending, manageable, maps};
 use super::calls::round_up;
+use super::events::TABLE_FULL;
+use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Traits};
 use super::supervisor::Supervisor;
@@ -39,7 +41,7 @@ impl Supervisor<'_> {
             return Ok(());
         };
         let pieces = arena.regions.pieces(from, from.saturating_add(old));
-        if !arena.contains(from) || pieces.iter().any(|piece| piece.traits.foreign) {
+        if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
             return self.move_foreign(slot, call, old, new);
         }
         let known = flags & !(MREMAP_MAYMOVE | MREMAP_FIXED) == 0;
@@ -52,7 +54,8 @@ impl Supervisor<'_> {
             return Ok(self.listener.answer(call.id, -EFAULT)?);
         }
         if flags & MREMAP_FIXED != 0 {
-            if !arena.contains(to) || !to.is_multiple_of(PAGE) {
+            let end = to.saturating_add(new);
+            if manageable(to, end) != Some((to, end)) || !to.is_multiple_of(PAGE) {
                 return Ok(self.listener.answer(call.id, -EINVAL)?);
             }
             self.release(slot, to, to + new, None);
@@ -67,6 +70,8 @@ impl Supervisor<'_> {
             return Ok(self.listener.proceed(call.id)?);
         }
         if arena.regions.extend(from + old, from + new) {
+            let unopened = arena.open(&self.tables, from + old, new - old);
+            self.totals.lost(TABLE_FULL, unopened);
             // The mapping grows over the same file, so the kernel can do it.
             return Ok(self.listener.proceed(call.id)?);
         }
@@ -89,13 +94,13 @@ impl Supervisor<'_> {
         // By thread: the first thread of a process may have ended before the others.
         let mapping = maps::read(call.tid, from, from + PAGE);
         let protection = mapping.first().map_or(3, |mapping| mapping.protection);
-        let request = MapRequest { protection, fixed };
+        let request = MapRequest { protection, fixed, only_there: false };
         let pending = Pending::Move { id, from, old_bytes, to, new_bytes };
         self.send_map(slot, to, new_bytes, request, pending)
     }
 
-    // Something that is not ours moves into the arena, out of it or within it; the kernel does
-    // that.
+    // Something that is not ours moves over something that is, or has a place that we know; the
+    // kernel does that.
     fn move_foreign(
         &mut self,
         slot: usize,
@@ -107,8 +112,10 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_ref() else {
             return Ok(());
         };
-        let into = flags & MREMAP_FIXED != 0 && arena.contains(to) && to.is_multiple_of(PAGE);
-        let (out, grows) = (arena.contains(from), new > old);
+        let end = to.saturating_add(new);
+        let inside = manageable(to, end) == Some((to, end)) && to.is_multiple_of(PAGE);
+        let into = flags & MREMAP_FIXED != 0 && inside;
+        let (out, grows) = (!arena.regions.pieces(from, from + old).is_empty(), new > old);
         if out && flags & MREMAP_FIXED == 0 && grows {
             // It would have to move, and where to is not ours to say.
             return Ok(self.listener.answer(call.id, -ENOMEM)?);
@@ -137,13 +144,13 @@ impl Supervisor<'_> {
             return Ok(());
         };
         if result < 0 {
-            arena.regions.unmap(to, to + new_bytes);
+            arena.call_off(&self.tables, to, new_bytes);
             self.arenas[slot] = Some(arena);
             return Ok(self.listener.answer(id, result)?);
         }
         let bytes = old_bytes.min(new_bytes);
-        let copied = arena.memory.copy_to(&arena.memory, from - arena.base, to - arena.base, bytes);
-        self.move_words(&mut arena, from, to, bytes / PAGE);
+        let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
+        self.move_words(&mut arena, from, to, bytes);
         let pending = Pending::Vacate { id, from, old_bytes, to };
         let sent = arena.command(command::UNMAP, &[from, old_bytes], pending);
         self.arenas[slot] = Some(arena);
@@ -155,33 +162,62 @@ impl Supervisor<'_> {
     }
 
     // A page keeps its state at its new address; one that was mapped is merely unmapped now.
-    fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, count: u64) {
-        let (first, target) = (arena.page(from), arena.page(to));
-        let distance = i64::from(target.get()) - i64::from(first.get());
+    fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, bytes: u64) {
+        let slot = arena.slot;
         let mut moved = Vec::new();
-        self.tables.each_word(arena.slot, first, count, |page, cell| {
-            let word = Word(cell.swap(0, Ordering::AcqRel));
-            if word.state() != State::Absent {
-                moved.push((page, word));
+        self.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
+            let word = Word(cell.load(Ordering::Acquire));
+            if !matches!(word.state(), State::Absent | State::Foreign) {
+                cell.store(0, Ordering::Release);
+                moved.push((address, word));
             }
         });
+        let mut unmanaged = 0;
         let mut now_at = Vec::new();
-        for (page, word) in moved {
-            let Some(page) = page.offset(distance) else {
-                continue;
-            };
-            now_at.push(page);
-            match self.tables.make_word(arena.slot, page) {
-                Some(cell) => cell.store(word.0, Ordering::Release),
-                None => {
-                    self.totals.warn_once("page-state table is full: some pages are not managed")
+        for (address, word) in moved {
+            let target = address - from + to;
+            match (self.tables.pages.make_word(slot, target), arena.page(target)) {
+                (Ok(cell), Some(page)) => {
+                    cell.store(word.0, Ordering::Release);
+                    now_at.push(page);
                 }
+                _ => unmanaged += 1,
             }
         }
-        for residency in &mut arena.tiers {
-            residency.rename(first, target, Pages::new(count));
+        self.totals.lost(TABLE_FULL, unmanaged);
+        rename(arena, from, to, bytes);
+        for pins in arena.pinned.within(from..from + bytes) {
+            arena.pinned.insert(pins.start - from + to..pins.end - from + to);
         }
-        self.unwatch(arena.slot, first, count);
-        self.rewatch(arena.slot, arena.tgid, &now_at);
+        arena.pinned.remove(from..from + bytes);
+        if let Some(sampler) = &mut self.sampler {
+            let spans = arena.segments.spans(from, from + bytes);
+            let now = sys::clock::monotonic_ns();
+            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+            for span in spans {
+                sampler.freed(slot, span.first, span.count, now.saturating_sub(epoch));
+            }
+        }
+        self.rewatch(slot, arena.tgid, &now_at);
+    }
+}
+
+// Pages keep their age, their state and their pins under the numbers of their new addresses.
+fn rename(arena: &mut Arena, from: u64, to: u64, bytes: u64) {
+    for span in arena.segments.spans(from, from + bytes) {
+        let mut at = 0;
+        while at < span.count {
+            // As far as the numbers of the new addresses are in a row, too.
+            let target = span.address + at * PAGE - from + to;
+            let room = (SEGMENT - target % SEGMENT) / PAGE;
+            let count = room.min(span.count - at);
+            let source = span.first.offset(at.cast_signed());
+            if let (Some(source), Some(target)) = (source, arena.segments.find(target)) {
+                for residency in &mut arena.tiers {
+                    residency.rename(source, target, Pages::new(count));
+                }
+            }
+            at += count;
+        }
     }
 }

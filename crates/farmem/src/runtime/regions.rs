@@ -3,6 +3,9 @@
 //! Freed addresses are used again, smallest fitting hole first, so that a program that maps and
 //! unmaps for ever stays within few page-table pages and few leaves of the page-state table. Large
 //! regions get room to grow in place, because growing a region anywhere else means copying it.
+//!
+//! A program may map memory anywhere it likes. What it leaves to us goes where nobody else looks
+//! for room: between the memory of sanitisers, collectors and the kernel's own choices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,18 +43,27 @@ impl Piece {
     }
 }
 
-/// The address space of one arena.
+/// Where memory without an address of the program's choice goes, in order: the usual place, and one
+/// for reservations too large for it. Both are whole gigabytes.
+pub(crate) const WINDOWS: [(u64, u64); 2] =
+    [(0x7b00_0000_0000, 0x7e00_0000_0000), (0x2000_0000_0000, 0x5000_0000_0000)];
+
+/// The address space of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct Regions {
+    windows: [(u64, u64); 2],
     mapped: BTreeMap<u64, (u64, Traits)>,
+    /// None reaches across the bounds of a window.
     holes: BTreeMap<u64, u64>,
-    holes_by_size: BTreeSet<(u64, u64)>,
+    /// Those in windows: number of the window, size, start.
+    holes_by_size: BTreeSet<(usize, u64, u64)>,
 }
 
 impl Regions {
-    /// An arena of addresses `start..end`, all free.
-    pub(crate) fn new(start: u64, end: u64) -> Self {
+    /// Addresses `start..end`, all free, with places for new memory in `windows`.
+    pub(crate) fn new(start: u64, end: u64, windows: [(u64, u64); 2]) -> Self {
         let mut regions = Self {
+            windows,
             mapped: BTreeMap::new(),
             holes: BTreeMap::new(),
             holes_by_size: BTreeSet::new(),
@@ -60,11 +72,15 @@ impl Regions {
         regions
     }
 
-    /// Finds room for `bytes` and maps it; none if the arena is full.
+    /// Finds room for `bytes` and maps it; none if there is none in the windows.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<u64> {
         let wanted = if bytes >= ROOM_FROM { bytes.checked_mul(2)? } else { bytes };
-        let fitting = |size| self.holes_by_size.range((size, 0)..).next().copied();
-        let (_, start) = fitting(wanted).or_else(|| fitting(bytes))?;
+        let fitting = |window: usize, size: u64| {
+            let holes = (window, size, 0)..(window + 1, 0, 0);
+            self.holes_by_size.range(holes).next().map(|&(_, _, start)| start)
+        };
+        let in_window = |window| fitting(window, wanted).or_else(|| fitting(window, bytes));
+        let start = (0..self.windows.len()).find_map(in_window)?;
         self.map(start, start + bytes, Traits::default());
         Some(start)
     }
@@ -93,7 +109,7 @@ impl Regions {
     /// Makes `start..end` one mapped region whatever was there before.
     pub(crate) fn map(&mut self, start: u64, end: u64, traits: Traits) {
         self.unmap(start, end);
-        self.take_from_hole(start, end);
+        self.take_from_holes(start, end);
         self.insert(start, end, traits);
     }
 
@@ -115,7 +131,8 @@ impl Regions {
     /// Makes vacated addresses of `start..end` available again, except what has been mapped anew.
     pub(crate) fn recycle(&mut self, start: u64, end: u64) {
         let hole = |(&start, &end): (&u64, &u64)| (start, end);
-        let mut used: Vec<(u64, u64)> = self.holes.range(..end).map(hole).collect();
+        let first = self.holes.range(..=start).next_back().map_or(start, |(&at, _)| at);
+        let mut used: Vec<(u64, u64)> = self.holes.range(first..end).map(hole).collect();
         used.extend(self.pieces(start, end).iter().map(|piece| (piece.start, piece.end)));
         used.sort_unstable();
         let mut at = start;
@@ -141,6 +158,9 @@ impl Regions {
 
     /// What is mapped in `start..end`, in order, clipped to it.
     pub(crate) fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
+        if start >= end {
+            return Vec::new();
+        }
         let first = self.mapped.range(..=start).next_back().map_or(start, |(&at, _)| at);
         self.mapped
             .range(first..end)
@@ -165,8 +185,45 @@ impl Regions {
         self.mapped.iter().map(|(start, (end, _))| end - start).sum()
     }
 
-    fn is_free(&self, start: u64, end: u64) -> bool {
-        self.holes.range(..=start).next_back().is_some_and(|(_, &hole_end)| hole_end >= end)
+    /// What is mapped around `start..end`, where nothing is: the end of what comes before and the
+    /// start of what comes after, if there are any.
+    pub(crate) fn gap(&self, start: u64, end: u64) -> (Option<u64>, Option<u64>) {
+        let before = self.mapped.range(..start).next_back().map(|(_, &(end, _))| end);
+        (before, self.mapped.range(end..).next().map(|(&start, _)| start))
+    }
+
+    /// Whether nothing is mapped at `start..end`, or has been until a moment ago.
+    pub(crate) fn is_free(&self, start: u64, end: u64) -> bool {
+        let mut at = start;
+        while at < end {
+            match self.holes.range(..=at).next_back() {
+                Some((_, &hole_end)) if hole_end > at => at = hole_end,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The first piece of memory under management that lies at or after `from`, clipped to that.
+    pub(crate) fn next_managed(&self, from: u64) -> Option<Piece> {
+        let before = self.mapped.range(..=from).next_back();
+        before
+            .into_iter()
+            .chain(self.mapped.range(from.saturating_add(1)..))
+            .map(|(&start, &(end, traits))| Piece { start: start.max(from), end, traits })
+            .find(|piece| piece.end > from && !piece.traits.foreign)
+    }
+
+    /// Everything that is mapped, in order.
+    pub(crate) fn all(&self) -> Vec<Piece> {
+        let piece = |(&start, &(end, traits)): (&u64, &(u64, Traits))| Piece { start, end, traits };
+        self.mapped.iter().map(piece).collect()
+    }
+
+    /// Whether the page at `address` is mapped and managed.
+    pub(crate) fn manages(&self, address: u64) -> bool {
+        let before = self.mapped.range(..=address).next_back();
+        before.is_some_and(|(_, (end, traits))| *end > address && !traits.foreign)
     }
 
     fn insert(&mut self, mut start: u64, mut end: u64, traits: Traits) {
@@ -201,37 +258,69 @@ impl Regions {
         }
     }
 
-    fn add_hole(&mut self, mut start: u64, mut end: u64) {
+    // Frees `start..end`, which may reach across the bounds of windows.
+    fn add_hole(&mut self, start: u64, end: u64) {
+        let mut at = start;
+        while at < end {
+            let bounds = self.windows.iter().flat_map(|&(from, to)| [from, to]);
+            let stop = bounds.filter(|&bound| bound > at).min().unwrap_or(end).min(end);
+            self.add_piece_of_hole(at, stop);
+            at = stop;
+        }
+    }
+
+    fn is_bound(&self, address: u64) -> bool {
+        self.windows.iter().any(|&(from, to)| address == from || address == to)
+    }
+
+    fn window(&self, address: u64) -> Option<usize> {
+        self.windows.iter().position(|&(from, to)| (from..to).contains(&address))
+    }
+
+    fn add_piece_of_hole(&mut self, mut start: u64, mut end: u64) {
         if let Some((&before, &before_end)) = self.holes.range(..start).next_back()
             && before_end == start
+            && !self.is_bound(start)
         {
             self.remove_hole(before, before_end);
             start = before;
         }
-        if let Some(&after_end) = self.holes.get(&end) {
+        if let Some(&after_end) = self.holes.get(&end)
+            && !self.is_bound(end)
+        {
             self.remove_hole(end, after_end);
             end = after_end;
         }
         self.holes.insert(start, end);
-        self.holes_by_size.insert((end - start, start));
+        if let Some(window) = self.window(start) {
+            self.holes_by_size.insert((window, end - start, start));
+        }
     }
 
-    fn take_from_hole(&mut self, start: u64, end: u64) {
-        let Some((&hole, &hole_end)) = self.holes.range(..=start).next_back() else {
-            return;
-        };
-        self.remove_hole(hole, hole_end);
-        if hole < start {
-            self.add_hole(hole, start);
-        }
-        if end < hole_end {
-            self.add_hole(end, hole_end);
+    fn take_from_holes(&mut self, start: u64, end: u64) {
+        let first = self.holes.range(..=start).next_back().map_or(start, |(&hole, _)| hole);
+        let holes: Vec<(u64, u64)> = self
+            .holes
+            .range(first..end)
+            .map(|(&hole, &hole_end)| (hole, hole_end))
+            .filter(|&(_, hole_end)| hole_end > start)
+            .collect();
+        for (hole, hole_end) in holes {
+            self.remove_hole(hole, hole_end);
+            if hole < start {
+                self.add_piece_of_hole(hole, start);
+            }
+            if end < hole_end {
+                self.add_piece_of_hole(end, hole_end);
+            }
         }
     }
 
     fn remove_hole(&mut self, start: u64, end: u64) {
         self.holes.remove(&start);
-        self.holes_by_size.remove(&(end - start, start));
+        if let Some(window) = self.window(start) {
+            self.holes_by_size.remove(&(window, end - start, start));
+        }
     }
 }
 
@@ -243,8 +332,44 @@ mod tests {
 
     const BASE: u64 = 1 << 40;
 
+    const NOWHERE: (u64, u64) = (0, 0);
+
     fn arena() -> Regions {
-        Regions::new(BASE, BASE + (1 << 30))
+        let end = BASE + (1 << 30);
+        Regions::new(BASE, end, [(BASE, end), NOWHERE])
+    }
+
+    #[test]
+    fn place_takes_the_second_window_when_the_first_is_too_small() {
+        let (gig, end) = (1 << 30, BASE + (1 << 40));
+        let windows = [(BASE + 2 * gig, BASE + 4 * gig), (BASE + 8 * gig, BASE + 64 * gig)];
+        let mut regions = Regions::new(BASE, end, windows);
+        assert_eq!(regions.place(gig), Some(BASE + 2 * gig));
+        assert_eq!(regions.place(3 * gig), Some(BASE + 8 * gig));
+        assert_eq!(regions.place(60 * gig), None);
+        // A place of the program's choice may be anywhere, across the bounds, too.
+        assert!(regions.place_at(BASE + 3 * gig + PAGE, 5 * gig - 2 * PAGE));
+        assert!(!regions.is_free(BASE + 3 * gig, BASE + 3 * gig + 2 * PAGE));
+        assert_eq!(regions.place(2 * PAGE), Some(BASE + 11 * gig));
+        regions.unmap(BASE, end);
+        assert!(regions.is_free(BASE, end));
+        assert_eq!(regions.place(2 * gig), Some(BASE + 2 * gig));
+    }
+
+    #[test]
+    fn gap_and_next_managed_look_at_neighbours() {
+        let mut regions = arena();
+        regions.map(BASE + 4 * PAGE, BASE + 6 * PAGE, Traits::default());
+        let foreign = Traits { foreign: true, ..Traits::default() };
+        regions.map(BASE + 9 * PAGE, BASE + 10 * PAGE, foreign);
+        let gap = regions.gap(BASE + 7 * PAGE, BASE + 8 * PAGE);
+        assert_eq!(gap, (Some(BASE + 6 * PAGE), Some(BASE + 9 * PAGE)));
+        assert_eq!(regions.gap(BASE, BASE + PAGE), (None, Some(BASE + 4 * PAGE)));
+        let next = |from| regions.next_managed(from).map(|piece| (piece.start, piece.end));
+        assert_eq!(next(0), Some((BASE + 4 * PAGE, BASE + 6 * PAGE)));
+        assert_eq!(next(BASE + 5 * PAGE), Some((BASE + 5 * PAGE, BASE + 6 * PAGE)));
+        assert_eq!(next(BASE + 6 * PAGE), None);
+        assert!(regions.manages(BASE + 5 * PAGE) && !regions.manages(BASE + 9 * PAGE));
     }
 
     #[test]
@@ -273,7 +398,8 @@ mod tests {
 
     #[test]
     fn place_full_arena_is_none_and_changes_nothing() {
-        let mut regions = Regions::new(BASE, BASE + 4 * PAGE);
+        let end = BASE + 4 * PAGE;
+        let mut regions = Regions::new(BASE, end, [(BASE, end), NOWHERE]);
         assert!(regions.place(3 * PAGE).is_some());
         assert_eq!(regions.place(2 * PAGE), None);
         assert_eq!(regions.mapped_bytes(), 3 * PAGE);
@@ -309,7 +435,9 @@ mod tests {
         fn regions_agree_with_a_set_of_pages(
             operations in prop::collection::vec((0_u8..4, 0_u64..64, 1_u64..16), 1..200),
         ) {
-            let mut regions = Regions::new(BASE, BASE + 64 * PAGE);
+            let page = |number: u64| BASE + number * PAGE;
+            let windows = [(page(8), page(40)), (page(48), page(64))];
+            let mut regions = Regions::new(BASE, BASE + 64 * PAGE, windows);
             let mut model = BTreeSet::new();
             for (operation, page, pages) in operations {
                 let pages = pages.min(64 - page);
@@ -347,7 +475,14 @@ mod tests {
                 }
                 let holes: u64 = regions.holes.iter().map(|(start, end)| end - start).sum();
                 prop_assert_eq!(holes + regions.mapped_bytes(), 64 * PAGE);
-                prop_assert_eq!(regions.holes.len(), regions.holes_by_size.len());
+                let in_windows =
+                    regions.holes.keys().filter(|&&hole| regions.window(hole).is_some()).count();
+                prop_assert_eq!(in_windows, regions.holes_by_size.len());
+                let across = |(&from, &to): (&u64, &u64)| {
+                    let inside = |bound: u64| from < bound && bound < to;
+                    windows.iter().any(|&(low, high)| inside(low) || inside(high))
+                };
+                prop_assert!(!regions.holes.iter().any(across));
             }
         }
     }

@@ -108,8 +108,6 @@ pub(crate) struct Totals {
     latencies: Latencies,
     budget: BudgetHeld,
     excess_pages: u64,
-    /// Pages that hold something, in all processes, as last added up; and the most of them.
-    pub(crate) populated: u64,
     /// At the end.
     pub(crate) images: Vec<ImageSummary>,
     populated_peak: u64,
@@ -141,7 +139,6 @@ impl Totals {
             latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
-            populated: 0,
             images: Vec::new(),
             populated_peak: 0,
             warnings: Vec::new(),
@@ -206,7 +203,9 @@ impl Totals {
 
     /// Management was lost: `what` happened to so many touches, or so often.
     pub(crate) fn lost(&mut self, what: &'static str, count: u64) {
-        *self.losses.entry(what).or_default() += count;
+        if count > 0 {
+            *self.losses.entry(what).or_default() += count;
+        }
     }
 
     pub(crate) fn warn(&mut self, text: &str) {
@@ -342,16 +341,13 @@ impl Latencies {
 impl Supervisor<'_> {
     /// Keeps the most that has been managed at a time, in one process and in all.
     pub(crate) fn note_peak(&mut self, slot: usize) {
-        let unlogged = self.unlogged(slot);
-        let Some(arena) = self.arenas[slot].as_mut() else {
-            return;
-        };
-        let pages = arena.pages(unlogged);
-        let totals = &mut self.totals;
-        totals.populated = totals.populated - arena.noted_pages + pages;
-        arena.noted_pages = pages;
-        totals.populated_peak = totals.populated_peak.max(totals.populated);
-        self.images.had(arena.tgid, pages);
+        self.tally(slot);
+        let (pages, _local) = self.members.pages();
+        self.totals.populated_peak = self.totals.populated_peak.max(pages);
+        if let Some(arena) = &self.arenas[slot] {
+            let pages = arena.pages(self.unlogged(slot));
+            self.images.had(arena.tgid, pages);
+        }
     }
 
     /// First touches of a process that were counted and not logged.

@@ -11,24 +11,25 @@ use sys::memory::{MemoryFile, SharedView};
 
 use super::lanes::{LANE_WORDS, Lane, Lanes};
 use super::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES};
+use super::page_table::{LOWER_SHIFT, NODE_ENTRIES, PAGE_SHIFT, PageTable, ROOT_ENTRIES};
 use crate::page::PageIndex;
 
 /// Most processes that are managed at once.
-pub const PROCS_MAX: usize = 128;
+pub const PROCS_MAX: usize = 4096;
 /// Most tiers of far memory.
 pub const TIERS_MAX: usize = 8;
 /// Entries of the event log.
 pub(crate) const EVENTS_MAX: usize = 1 << 16;
-/// First address of the first arena.
-pub(crate) const ARENA_BASE: u64 = 0x1000_0000_0000;
-/// Addresses of one arena: 2 to this power.
-pub(crate) const ARENA_SHIFT: u32 = 37;
-/// Addresses of one arena.
-pub(crate) const ARENA_BYTES: u64 = 1 << ARENA_SHIFT;
-/// Pages whose state words lie together.
-pub(crate) const LEAF_PAGES: usize = 512;
-/// Leaves that cover one arena.
-pub(crate) const SEGMENTS: usize = (ARENA_BYTES >> 12) as usize / LEAF_PAGES;
+/// Memory below this address may be under management; above it the kernel places what it chooses
+/// itself.
+pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
+/// Memory from this address on may be under management.
+pub(crate) const ADDRESS_MIN: u64 = 0x1_0000;
+// A process says which one it is by reading an address of this range, where nothing is mapped.
+const ENROL_BASE: u64 = 0x7700_0000_0000;
+const ENROL_BYTES: u64 = 0x400_0000_0000;
+/// Numbers of threads are below this.
+const PIDS_MAX: usize = 1 << 22;
 
 const CONTROL_BYTES: usize = 256;
 const PROC_WORDS: usize = 8;
@@ -36,8 +37,11 @@ const PROC_WORDS: usize = 8;
 const PROCS_AT: usize = CONTROL_BYTES / 8;
 const LANES_AT: usize = PROCS_AT + PROCS_MAX * PROC_WORDS;
 const TAGS_AT: usize = LANES_AT + PROCS_MAX * TIERS_MAX * LANE_WORDS;
-const DIRECTORIES_AT: usize = TAGS_AT + EVENTS_MAX;
-const SHARED_WORDS: usize = DIRECTORIES_AT + PROCS_MAX * SEGMENTS / 2;
+pub(super) const ROOTS_AT: usize = TAGS_AT + EVENTS_MAX;
+const SLOTS_AT: usize = ROOTS_AT + PROCS_MAX * ROOT_ENTRIES / 2;
+const SHARED_WORDS: usize = SLOTS_AT + PIDS_MAX / 4;
+pub(super) const STOCK_HEAD_AT: usize = 10;
+pub(super) const STOCK_TAIL_AT: usize = 17;
 const TIMING_WORDS: usize = 3;
 /// The trap learns how far the log has been read at every so many events.
 const EVENTS_TOLD: u64 = 256;
@@ -63,11 +67,13 @@ pub struct FaultEvent {
     /// Nanoseconds since the start of the run; 0 for kinds that are not timed unless faults are
     /// recorded.
     pub time_ns: u64,
-    /// Page within the arena; with the swap engine, within its swap space.
+    /// Address of the page in its process; with the swap engine, in its swap space.
+    pub address: u64,
+    /// Number of the page: those of a process are numbered as 2 MiB after 2 MiB comes into use.
     pub page: PageIndex,
     /// Slot of the process.
     pub slot: usize,
-    /// Thread that touched the page.
+    /// Thread that touched the page, as the kernel numbers it; 0 for faults that are not timed.
     pub tid: u32,
     /// What was done.
     pub kind: FaultKind,
@@ -83,16 +89,15 @@ pub struct FaultEvent {
 
 /// Where the parts of a [`Tag`] begin.
 const TAG_KIND_SHIFT: u32 = 4;
-const TAG_SLOT_SHIFT: u32 = 7;
-const TAG_PAGE_SHIFT: u32 = 14;
-const TAG_TID_SHIFT: u32 = 39;
+const TAG_LEAF_SHIFT: u32 = 7;
+const TAG_PAGE_SHIFT: u32 = 27;
 
 /// What happened, in one word, as `TAG` of `bpf/shared.h`.
 #[derive(Debug, Clone, Copy)]
 struct Tag(u64);
 
 impl Tag {
-    /// `bits` bits from `shift` on: at most 25.
+    /// `bits` bits from `shift` on: at most 20.
     #[expect(clippy::cast_possible_truncation, reason = "masked")]
     const fn field(self, shift: u32, bits: u32) -> u32 {
         (self.0 >> shift) as u32 & ((1 << bits) - 1)
@@ -108,32 +113,35 @@ impl Tag {
         }
     }
 
-    const fn slot(self) -> usize {
-        self.field(TAG_SLOT_SHIFT, 7) as usize
+    const fn leaf(self) -> u32 {
+        self.field(TAG_LEAF_SHIFT, 20)
     }
 
-    const fn page(self) -> PageIndex {
-        PageIndex::new(self.field(TAG_PAGE_SHIFT, 25))
-    }
-
-    const fn tid(self) -> u32 {
-        self.field(TAG_TID_SHIFT, 22)
+    /// Bytes from the first page of the leaf.
+    fn offset(self) -> u64 {
+        u64::from(self.field(TAG_PAGE_SHIFT, 9)) << PAGE_SHIFT
     }
 }
 
 /// Sizes that depend on the machine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// Leaves of the page-state table, a power of two.
-    pub(crate) leaves: u32,
+    /// Nodes and leaves of the page-state tables, at most 2¹⁸.
+    pub(crate) nodes: u32,
 }
 
 impl Sizes {
-    /// Enough leaves for all memory of the machine, in segments a quarter full.
+    /// Leaves for all memory of the machine, in segments half full, and nodes and leaves for as
+    /// many processes as there may be.
     pub(crate) fn for_memory(bytes: u64) -> Self {
-        let segments = (bytes >> 21).max(512) * 2;
-        let leaves = segments.next_power_of_two().min(1 << 18);
-        Self { leaves: u32::try_from(leaves).unwrap_or(1 << 18) }
+        let segments = (bytes >> LOWER_SHIFT).max(512) * 2;
+        let nodes = (segments + 4 * PROCS_MAX as u64).min(1 << 18);
+        Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
+    }
+
+    /// Places of the stock: twice as many, so that a place is not used again at once.
+    pub(crate) const fn stock(self) -> u32 {
+        self.nodes.next_power_of_two() * 2
     }
 }
 
@@ -143,23 +151,23 @@ pub(crate) struct Tables {
     shared: Arc<SharedView>,
     links: SharedView,
     profile: SharedView,
-    pages: SharedView,
-    stock: SharedView,
     timings: SharedView,
-    stock_mask: u64,
+    /// What is known of each page.
+    pub(crate) pages: PageTable,
     event_tail: u64,
 }
 
-/// Bytes of each table, in the order of the fields of [`Tables`], with its name in the BPF object.
-pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 6] {
-    let leaves = sizes.leaves as usize;
+/// Bytes of each table, with its name in the BPF object.
+pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 7] {
+    let nodes = sizes.nodes as usize;
     [
         ("afar_shared", SHARED_WORDS * 8),
         ("afar_links", TIERS_MAX * LINK_WORDS * 8),
         ("afar_profile", TIERS_MAX * PROFILE_ENTRIES * 4),
-        ("afar_pages", leaves * LEAF_PAGES * 4),
-        ("afar_stock", leaves * 8),
         ("afar_timings", EVENTS_MAX * TIMING_WORDS * 8),
+        ("afar_nodes", nodes * NODE_ENTRIES * 4),
+        ("afar_stock", sizes.stock() as usize * 8),
+        ("afar_owners", nodes * 8),
     ]
 }
 
@@ -181,22 +189,11 @@ impl Tables {
         let mut next = layout(sizes).into_iter().map(|(name, bytes)| view(name, bytes));
         // `layout` has one entry per field.
         let mut take = || next.next().expect("a view for each field");
-        let tables = Self {
-            shared: Arc::new(take()?),
-            links: take()?,
-            profile: take()?,
-            pages: take()?,
-            stock: take()?,
-            timings: take()?,
-            stock_mask: u64::from(sizes.leaves) - 1,
-            event_tail: 0,
-        };
-        // Leaf 0 means none.
-        for (place, leaf) in tables.stock.words64().iter().zip(1..u64::from(sizes.leaves)) {
-            place.store(leaf, Ordering::Relaxed);
-        }
-        tables.stock_tail().store(u64::from(sizes.leaves) - 1, Ordering::Release);
-        Ok(tables)
+        let shared = Arc::new(take()?);
+        let (links, profile, timings) = (take()?, take()?, take()?);
+        let pages = [take()?, take()?, take()?];
+        let pages = PageTable::new(Arc::clone(&shared), pages, sizes);
+        Ok(Self { shared, links, profile, timings, pages, event_tail: 0 })
     }
 
     pub(crate) fn epoch_ns(&self) -> &AtomicU64 {
@@ -236,11 +233,13 @@ impl Tables {
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
         &self.shared.words64()[9]
     }
-    fn stock_head(&self) -> &AtomicU64 {
-        &self.shared.words64()[10]
+    /// Touches that were let through because there was no leaf for them.
+    pub(crate) fn stock_empty(&self) -> &AtomicU64 {
+        &self.shared.words64()[11]
     }
-    fn stock_tail(&self) -> &AtomicU64 {
-        &self.shared.words64()[17]
+    /// The doorbell had no room for a number.
+    pub(crate) fn bell_lost(&self) -> &AtomicU64 {
+        &self.shared.words64()[26]
     }
 
     /// The doorbell was rung since the supervisor last slept.
@@ -271,102 +270,16 @@ impl Tables {
         &self.profile.words32()[tier * PROFILE_ENTRIES..][..PROFILE_ENTRIES]
     }
 
-    fn directory(&self, slot: usize) -> &[AtomicU32] {
-        &self.shared.words32()[DIRECTORIES_AT * 2 + slot * SEGMENTS..][..SEGMENTS]
+    /// The trap takes no faults of this process for those of a process under management any more.
+    /// It has the process by a number of its own, which is given in `proc`.
+    pub(crate) fn forget(&self, tgid: u32) {
+        let number = tgid as usize % PIDS_MAX;
+        // Two to a word.
+        let half = &self.shared.words32()[SLOTS_AT * 2 + number / 2];
+        half.fetch_and(if number.is_multiple_of(2) { !0xffff } else { 0xffff }, Ordering::AcqRel);
     }
 
-    /// The leaf of `segment` of the arena in `slot`, if it has one.
-    pub(crate) fn leaf(&self, slot: usize, segment: usize) -> Option<&[AtomicU32]> {
-        let leaf = self.directory(slot)[segment].load(Ordering::Acquire);
-        if leaf == 0 || leaf == u32::MAX {
-            return None;
-        }
-        Some(&self.pages.words32()[leaf as usize * LEAF_PAGES..][..LEAF_PAGES])
-    }
-
-    /// Whether anything was ever touched in the segment of a page.
-    pub(crate) fn has_leaf(&self, slot: usize, page: PageIndex) -> bool {
-        self.leaf(slot, split(page).0).is_some()
-    }
-
-    /// The state word of a page, whose leaf is taken from the stock if need be; none if the stock
-    /// is empty.
-    pub(crate) fn make_word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
-        let (segment, index) = split(page);
-        let entry = &self.directory(slot)[segment];
-        if entry.compare_exchange(0, u32::MAX, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            let taken = self.stock_head().fetch_add(1, Ordering::AcqRel);
-            if taken >= self.stock_tail().load(Ordering::Acquire) {
-                entry.store(0, Ordering::Release);
-                self.stock_head().fetch_sub(1, Ordering::AcqRel);
-                return None;
-            }
-            let place = usize::try_from(taken & self.stock_mask).unwrap_or(0);
-            let leaf = self.stock.words64()[place].load(Ordering::Acquire);
-            entry.store(u32::try_from(leaf).unwrap_or(0), Ordering::Release);
-        }
-        self.leaf(slot, segment).map(|words| &words[index])
-    }
-
-    /// The state word of a page, if it has one.
-    pub(crate) fn word(&self, slot: usize, page: PageIndex) -> Option<&AtomicU32> {
-        let (segment, index) = split(page);
-        self.leaf(slot, segment).map(|words| &words[index])
-    }
-
-    /// Calls `visit` with every state word of `count` pages from `first` on that exists.
-    pub(crate) fn each_word(
-        &self,
-        slot: usize,
-        first: PageIndex,
-        count: u64,
-        mut visit: impl FnMut(PageIndex, &AtomicU32),
-    ) {
-        let mut page = u64::from(first.get());
-        let end = (page + count).min(ARENA_BYTES >> 12);
-        while page < end {
-            let segment_end = (page / LEAF_PAGES as u64 + 1) * LEAF_PAGES as u64;
-            let stop = segment_end.min(end);
-            let segment = usize::try_from(page).unwrap_or(0) / LEAF_PAGES;
-            if let Some(words) = self.leaf(slot, segment) {
-                for at in page..stop {
-                    let index = usize::try_from(at).unwrap_or(0) % LEAF_PAGES;
-                    if let Ok(page) = PageIndex::try_from(at) {
-                        visit(page, &words[index]);
-                    }
-                }
-            }
-            page = stop;
-        }
-    }
-
-    /// Gives the leaf of a segment that no mapping covers any more back to the stock.
-    pub(crate) fn release_leaf(&self, slot: usize, segment: usize) {
-        let entry = &self.directory(slot)[segment];
-        if entry.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let leaf = entry.swap(0, Ordering::AcqRel);
-        if leaf == 0 {
-            return;
-        }
-        for word in &self.pages.words32()[leaf as usize * LEAF_PAGES..][..LEAF_PAGES] {
-            word.store(0, Ordering::Relaxed);
-        }
-        let tail = self.stock_tail().load(Ordering::Acquire);
-        let place = usize::try_from(tail & self.stock_mask).unwrap_or(0);
-        self.stock.words64()[place].store(u64::from(leaf), Ordering::Relaxed);
-        self.stock_tail().store(tail + 1, Ordering::Release);
-    }
-
-    /// Gives all leaves of `slot` back.
-    pub(crate) fn release_slot(&self, slot: usize) {
-        for segment in 0..SEGMENTS {
-            self.release_leaf(slot, segment);
-        }
-    }
-
-    /// Takes the next event out of the log.
+    /// Takes the next event out of the log; its page is yet to be numbered.
     pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);
         let word = &self.shared.words64()[TAGS_AT + place];
@@ -378,11 +291,13 @@ impl Tables {
         let stamp = self.timings.words64()[place * TIMING_WORDS].load(Ordering::Relaxed);
         let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
         let time = |at: usize| if flag(8) { halves[at].load(Ordering::Relaxed) } else { 0 };
+        let (slot, segment) = self.pages.owner(tag.leaf());
         let event = FaultEvent {
             time_ns: if flag(8) { stamp } else { 0 },
-            page: tag.page(),
-            tid: tag.tid(),
-            slot: tag.slot(),
+            address: segment + tag.offset(),
+            page: PageIndex::new(0),
+            tid: time(2),
+            slot,
             kind: tag.kind(),
             write: flag(1),
             wait_ns: time(3),
@@ -399,9 +314,10 @@ impl Tables {
     }
 }
 
-fn split(page: PageIndex) -> (usize, usize) {
-    let page = page.get() as usize;
-    (page / LEAF_PAGES, page % LEAF_PAGES)
+/// An address that a process in `slot` reads to say which one it is; nobody else knows it.
+pub(crate) fn enrol_address(slot: usize, random: u64) -> u64 {
+    let numbers = (ENROL_BYTES >> PAGE_SHIFT) / PROCS_MAX as u64;
+    ENROL_BASE + (((random % numbers) * PROCS_MAX as u64 + slot as u64) << PAGE_SHIFT)
 }
 
 /// What the trap knows of a process.
@@ -411,6 +327,7 @@ pub(crate) struct Proc<'a> {
 }
 
 impl<'a> Proc<'a> {
+    /// Its number as the trap has it; 0 before it has enrolled.
     pub(crate) fn tgid(&self) -> &'a AtomicU32 {
         &self.halves[0]
     }
@@ -428,47 +345,56 @@ impl<'a> Proc<'a> {
     }
     /// Processor of the last fault that rang the doorbell.
     pub(crate) fn processor(&self) -> Option<usize> {
-        self.halves[7].load(Ordering::Relaxed).checked_sub(1).map(|number| number as usize)
+        self.halves[5].load(Ordering::Relaxed).checked_sub(1).map(|number| number as usize)
     }
     pub(crate) fn first_touch_count(&self) -> &'a AtomicU64 {
+        &self.words[3]
+    }
+    /// Where it enrols; 0 for nowhere.
+    pub(crate) fn enrol_address(&self) -> &'a AtomicU64 {
         &self.words[4]
     }
     pub(crate) fn clear(&self) {
-        self.tgid().store(0, Ordering::Release);
-        for word in &self.words[1..] {
-            word.store(0, Ordering::Relaxed);
-        }
+        self.words.iter().for_each(|word| word.store(0, Ordering::Release));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::page_table;
     use super::super::word::State;
     use super::*;
 
     fn tables() -> Tables {
-        Tables::private(Sizes { leaves: 8 }).unwrap()
+        Tables::private(Sizes { nodes: 64 }).unwrap()
     }
 
     // As the trap does it.
-    fn log(tables: &Tables, head: u64, (slot, kind, flags): (u64, u64, u64), page: u32) {
+    fn log(tables: &Tables, head: u64, (leaf, kind, flags): (u64, u64, u64), page: u64) {
         let place = usize::try_from(head).unwrap() & (EVENTS_MAX - 1);
+        tables.timings.words32()[place * TIMING_WORDS * 2 + 2].store(77, Ordering::Relaxed);
         tables.timings.words32()[place * TIMING_WORDS * 2 + 3].store(5, Ordering::Relaxed);
-        let tag = flags | kind << 4 | slot << 7 | u64::from(page) << 14 | 77 << 39;
+        let tag = flags | kind << 4 | leaf << 7 | page << 27;
         tables.shared.words64()[TAGS_AT + place].store(tag, Ordering::Release);
     }
 
     #[test]
     fn next_event_takes_complete_entries_in_order_across_the_end() {
         let mut tables = tables();
+        let address = 0x7b00_0040_0000;
+        tables.pages.clear(3);
+        assert_eq!(tables.pages.open(3, address, address + (2 << 20)), 0);
+        let word = tables.pages.make_word(3, address).unwrap() as *const AtomicU32;
+        let leaf = (1..64).find(|&leaf| tables.pages.owner(leaf) == (3, address)).unwrap();
+        assert_eq!(word, std::ptr::from_ref(&tables.pages.leaf(3, address).unwrap()[0]));
         for head in 0..EVENTS_MAX as u64 + 10 {
             assert_eq!(tables.next_event(), None);
-            log(&tables, head, (3, 2, 1), u32::try_from(head).unwrap());
+            log(&tables, head, (leaf.into(), 2, 1), head % 512);
             let event = tables.next_event().unwrap();
-            assert_eq!((u64::from(event.page.get()), event.slot, event.tid), (head, 3, 77));
+            assert_eq!((event.address, event.slot), (address + head % 512 * 4096, 3));
             assert_eq!((event.kind, event.write), (FaultKind::Fetch, true));
             // Not timed: what an older entry left there is not shown.
-            assert_eq!(event.wait_ns, 0);
+            assert_eq!((event.wait_ns, event.tid), (0, 0));
         }
     }
 
@@ -478,32 +404,31 @@ mod tests {
         log(&tables, 1, (0, 1, 0), 9);
         assert_eq!(tables.next_event(), None);
         log(&tables, 0, (0, 1, 8), 8);
-        assert_eq!(tables.next_event().map(|event| event.wait_ns), Some(5));
-        assert_eq!(tables.next_event().map(|event| event.page.get()), Some(9));
+        assert_eq!(tables.next_event().map(|event| (event.wait_ns, event.tid)), Some((5, 77)));
+        assert_eq!(tables.next_event().map(|event| event.address), Some(9 * 4096));
     }
 
     #[test]
-    fn leaves_come_from_the_stock_and_go_back_empty() {
+    fn forget_clears_one_process_of_two_in_a_word() {
         let tables = tables();
-        let page = |segment: u32| PageIndex::new(segment * 512 + 3);
-        for segment in 0..7 {
-            let word = tables.make_word(2, page(segment)).unwrap();
-            word.store(State::Local as u32, Ordering::Relaxed);
-        }
-        assert!(tables.make_word(2, page(7)).is_none(), "seven leaves, the first is no leaf");
-        assert!(tables.word(1, page(0)).is_none(), "slots do not share");
-        tables.release_leaf(2, 4);
-        let word = tables.make_word(5, page(9)).unwrap();
-        assert_eq!(word.load(Ordering::Relaxed), 0);
-        let mut seen = Vec::new();
-        tables.each_word(2, PageIndex::new(0), 8 * 512, |page, word| {
-            if word.load(Ordering::Relaxed) != 0 {
-                seen.push(page.get() / 512);
+        let slots = || tables.shared.words32()[SLOTS_AT * 2 + 50].load(Ordering::Relaxed);
+        tables.shared.words32()[SLOTS_AT * 2 + 50].store(0x0007_0003, Ordering::Relaxed);
+        tables.forget(100);
+        assert_eq!(slots(), 0x0007_0000);
+        tables.forget(101);
+        assert_eq!(slots(), 0);
+    }
+
+    #[test]
+    fn enrol_address_says_the_slot_and_is_no_other_slots() {
+        for random in [0, 1, u64::MAX] {
+            for slot in [0, 1, PROCS_MAX - 1] {
+                let address = enrol_address(slot, random);
+                assert!((ENROL_BASE..ENROL_BASE + ENROL_BYTES).contains(&address));
+                assert_eq!(address >> 12 & (PROCS_MAX as u64 - 1), slot as u64);
             }
-        });
-        assert_eq!(seen, [0, 1, 2, 3, 5, 6]);
-        tables.release_slot(2);
-        assert!((0..6).all(|segment| tables.make_word(0, page(segment)).is_some()));
+        }
+        assert_ne!(enrol_address(1, 1), enrol_address(1, 2));
     }
 
     #[test]
@@ -524,13 +449,23 @@ mod tests {
             format!("#define PROCS_MAX {PROCS_MAX}\n"),
             format!("#define TIERS_MAX {TIERS_MAX}\n"),
             format!("#define EVENTS_MAX (1 << {})\n", EVENTS_MAX.trailing_zeros()),
-            format!("#define ARENA_BASE {ARENA_BASE:#x}ULL\n"),
-            format!("#define ARENA_SHIFT {ARENA_SHIFT}\n"),
+            format!("#define ADDRESS_TOP {ADDRESS_TOP:#x}ULL\n"),
+            format!("#define ENROL_BASE {ENROL_BASE:#x}ULL\n"),
+            format!("#define ENROL_BYTES {ENROL_BYTES:#x}ULL\n"),
+            format!("#define PIDS_MAX (1 << {})\n", PIDS_MAX.trailing_zeros()),
+            format!("#define ENTRY_OPEN {}U\n", page_table::OPEN),
+            format!("#define ENTRY_CLOSED {:#x}U\n", page_table::CLOSED),
+            format!("#define ENTRY_CLAIMED {:#x}U\n", page_table::CLAIMED),
+            format!("#define NODE_ENTRIES {NODE_ENTRIES}U\n"),
+            format!("#define ROOT_ENTRIES {ROOT_ENTRIES}U\n"),
+            format!("#define ROOT_SHIFT {}\n", page_table::ROOT_SHIFT),
+            format!("#define LOWER_SHIFT {LOWER_SHIFT}\n"),
+            format!("#define PAGE_SHIFT {PAGE_SHIFT}\n"),
+            format!("#define OWNER_SEGMENT_SHIFT {}\n", page_table::OWNER_SEGMENT_SHIFT),
             format!("#define STATE_FOREIGN {}U\n", State::Foreign as u32),
             format!("#define TAG_KIND_SHIFT {TAG_KIND_SHIFT}\n"),
-            format!("#define TAG_SLOT_SHIFT {TAG_SLOT_SHIFT}\n"),
+            format!("#define TAG_LEAF_SHIFT {TAG_LEAF_SHIFT}\n"),
             format!("#define TAG_PAGE_SHIFT {TAG_PAGE_SHIFT}\n"),
-            format!("#define TAG_TID_SHIFT {TAG_TID_SHIFT}\n"),
         ];
         for constant in constants {
             assert!(header.contains(&constant), "{constant}");

@@ -14,14 +14,14 @@
 //! * Nothing here prints. What the user should know goes to the [`Observer`] or into the
 //!   [`Outcome`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sys::bpf::{Doorbell, Hash, ProcessorBell};
+use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
 use sys::process::{Change, Life};
 use sys::seccomp::Listener;
@@ -33,13 +33,13 @@ use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
 use super::margin::Margin;
+use super::members::Members;
 use super::object::Object;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::signal::{self, SIGCONT, SIGKILL};
 use super::throttle::Throttle;
 use super::trap::{self, Trap};
-use crate::page::PageIndex;
 use crate::reuse::Sampler;
 
 // Tokens of the poll set; those of arenas follow.
@@ -56,14 +56,15 @@ const FAULTS: u64 = 16 + PROCS_MAX as u64;
 pub const VARIABLE: &str = "AFAR_SUPERVISOR";
 
 const TICK: Duration = Duration::from_millis(100);
+/// Processes that are looked after at a tick; each takes some ten microseconds.
+const TENDED_MAX: usize = 64;
 
 /// A program that runs with part of its memory far away.
 pub struct Supervisor<'a> {
     pub(crate) config: RunConfig,
     pub(crate) observer: &'a mut dyn Observer,
     pub(crate) tables: Tables,
-    pub(crate) tgids: Option<Hash>,
-    doorbell: Option<Doorbell>,
+    pub(crate) doorbell: Option<Doorbell>,
     pub(crate) throttle: Option<Throttle>,
     pub(crate) trap: Option<Trap>,
     pub(crate) listener: Listener,
@@ -75,6 +76,12 @@ pub struct Supervisor<'a> {
     pub(crate) slots: BTreeMap<u32, usize>,
     /// Process of each thread that has made a call.
     pub(crate) processes: BTreeMap<u32, u32>,
+    /// The same: process, thread.
+    pub(crate) threads: BTreeSet<(u32, u32)>,
+    /// What processes have, by budget.
+    pub(crate) members: Members,
+    /// Slot of the process whose turn it was last to be looked after.
+    tended: usize,
     pub(crate) budgets: Vec<Vec<Option<u64>>>,
     /// How many resident pages each budget may have right now: more than its limit while it
     /// shrinks.
@@ -83,12 +90,12 @@ pub struct Supervisor<'a> {
     pub(crate) margins: Vec<Vec<Margin>>,
     pub(crate) forks: Vec<Fork>,
     pub(crate) waiting: super::userfault_trap::Waiting,
-    /// Pages fetched ahead whose words have a time of arrival: that time, slot, page.
-    pub(crate) arrivals: VecDeque<(u64, usize, PageIndex)>,
+    /// Pages fetched ahead whose words have a time of arrival: that time, slot, address.
+    pub(crate) arrivals: VecDeque<(u64, usize, u64)>,
     /// Children stopped at birth whose parents have not reported them yet, and for how many ticks.
     pub(crate) newborns: Vec<(u32, u32)>,
-    /// Pages held for threads that are ending: thread, slot, page.
-    pub(crate) exiting: Vec<(u32, usize, PageIndex)>,
+    /// Pages held for threads that are ending: thread, slot, address.
+    pub(crate) exiting: Vec<(u32, usize, u64)>,
     pub(crate) totals: Totals,
     pub(crate) child: u32,
     /// Images on their way to being managed, by process.
@@ -106,7 +113,7 @@ pub struct Supervisor<'a> {
     deserted: bool,
     /// Readable when the program has ended.
     ended: OwnedFd,
-    /// Where the next look for unseen pages begins: slot and offset.
+    /// Where the next look for unseen pages begins: slot and address.
     pub(crate) scanned: (usize, u64),
     /// Of a run whose pages are watched.
     pub(crate) sampler: Option<Sampler>,
@@ -151,13 +158,15 @@ impl<'a> Supervisor<'a> {
             child: spawned.pid,
             throttle: None,
             tables: trap.tables,
-            tgids: trap.tgids,
             doorbell: trap.doorbell,
             trap: trap.trap,
             listener: spawned.listener,
             arenas: (0..PROCS_MAX).map(|_| None).collect(),
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
+            threads: BTreeSet::new(),
+            members: Members::new(PROCS_MAX, tiers),
+            tended: 0,
             forks: Vec::new(),
             arrivals: VecDeque::new(),
             newborns: Vec::new(),
@@ -187,6 +196,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn prepare(&mut self, bells: Vec<ProcessorBell>) {
+        // A memory file, a socket, a userfaultfd and a few more for each process. The program has
+        // begun with the limit that it was to have.
+        sys::process::allow_descriptors(PROCS_MAX as u64 * 4 + 256);
         if self.config.trap == TrapKind::Bpf {
             self.throttle = Throttle::start(bells, &self.tables.lanes()).ok();
             if sys::process::make_urgent(0).is_err() || self.throttle.is_none() {
@@ -255,11 +267,7 @@ impl<'a> Supervisor<'a> {
                 self.poll.remove(&self.ended);
                 self.next_changes();
             }
-            DOORBELL => {
-                if let Some(doorbell) = &mut self.doorbell {
-                    doorbell.answer();
-                }
-            }
+            DOORBELL => self.hear_doorbell(),
             token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
             token => self.next_replies(index(token - HELPERS)),
         }
@@ -314,12 +322,12 @@ impl<'a> Supervisor<'a> {
         self.timer.acknowledge();
         self.note_arrivals();
         self.scan_unseen();
-        self.tidy_up();
         self.end_orphans();
         self.forget_exits();
         self.look_around();
-        for slot in 0..self.arenas.len() {
-            self.note_peak(slot);
+        for slot in self.members.next_live(self.tended, TENDED_MAX) {
+            self.tend(slot);
+            self.tended = slot;
         }
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {
@@ -327,26 +335,24 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    // Addresses whose unmapping thread has gone on without another call, and processes whose helper
-    // is all that is left of them.
-    fn tidy_up(&mut self) {
-        for arena in self.arenas.iter_mut().flatten() {
+    // Looks after one process: addresses whose unmapping thread has gone on without another call, a
+    // helper that is all that is left, and what it has now.
+    fn tend(&mut self, slot: usize) {
+        self.members.touch(slot);
+        if let Some(arena) = self.arenas[slot].as_mut() {
             arena.recycle(|tid| !unmaps(tid));
             if arena.ready && is_alone(arena.tgid) {
                 let _gone = arena.send(super::protocol::command::LEAVE, 0, &[]);
             }
         }
+        self.note_peak(slot);
     }
 
     fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot::default();
-        for arena in self.arenas.iter().flatten() {
-            let resident: u64 = arena.tiers.iter().map(|tier| tier.resident().get()).sum();
-            let unlogged = self.unlogged(arena.slot);
-            snapshot.processes += 1;
-            snapshot.populated_pages += arena.pages(unlogged);
-            snapshot.resident_pages += resident + arena.unlogged_pages(unlogged);
-        }
+        let (populated_pages, resident_pages) = self.members.pages();
+        let processes = self.members.live().len() as u64;
+        let mut snapshot =
+            Snapshot { processes, populated_pages, resident_pages, ..Snapshot::default() };
         self.totals.fill(&mut snapshot);
         snapshot
     }

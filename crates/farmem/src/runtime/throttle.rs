@@ -20,7 +20,7 @@
 //! own processor.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use sys::bpf::ProcessorBell;
@@ -73,6 +73,28 @@ struct Workers {
     supervisor: Worker,
     /// By slot.
     helpers: Vec<Worker>,
+    /// A bit for each helper with something to do, so that the others cost nothing.
+    busy: Vec<AtomicU64>,
+}
+
+impl Workers {
+    fn new(slots: usize) -> Self {
+        Self {
+            supervisor: Worker::default(),
+            helpers: (0..slots).map(|_| Worker::default()).collect(),
+            busy: (0..slots.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    fn hurry_helpers(&self) {
+        for (place, word) in self.busy.iter().enumerate() {
+            let mut bits = word.load(Ordering::Acquire);
+            while bits != 0 {
+                self.helpers[place * 64 + bits.trailing_zeros() as usize].hurry();
+                bits &= bits - 1;
+            }
+        }
+    }
 }
 
 /// The threads; they end when this is dropped.
@@ -88,8 +110,7 @@ impl Throttle {
     /// # Errors
     /// Without the right to real-time priority.
     pub(crate) fn start(bells: Vec<ProcessorBell>, lanes: &Lanes) -> Result<Self, sys::Error> {
-        let helpers = (0..PROCS_MAX).map(|_| Worker::default()).collect();
-        let workers = Arc::new(Workers { supervisor: Worker::default(), helpers });
+        let workers = Arc::new(Workers::new(PROCS_MAX));
         workers.supervisor.tid.store(sys::process::thread(), Ordering::Release);
         let mut throttle = Self { workers, stop: Waker::new()?, threads: Vec::new() };
         let (tell, begun) = std::sync::mpsc::channel();
@@ -118,10 +139,12 @@ impl Throttle {
     /// The helper of `slot` has something to do.
     pub(crate) fn helper_works(&self, slot: usize, tid: u32) {
         self.workers.helpers[slot].tid.store(tid, Ordering::Release);
+        self.workers.busy[slot / 64].fetch_or(1 << (slot % 64), Ordering::AcqRel);
     }
 
     /// The helper of `slot` has done what it had to do.
     pub(crate) fn helper_rests(&self, slot: usize) {
+        self.workers.busy[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
         let tid = self.workers.helpers[slot].tid.swap(0, Ordering::AcqRel);
         self.workers.helpers[slot].calm(tid);
     }
@@ -176,7 +199,7 @@ fn listen(mut bell: ProcessorBell, mut poll: Poll, workers: &Workers, lanes: &La
         while lane.is_short() && now - begun < HELD_MAX_NS {
             if now >= hurry_at {
                 workers.supervisor.hurry();
-                workers.helpers.iter().for_each(Worker::hurry);
+                workers.hurry_helpers();
                 hurry_at = now + HURRY_NS;
             }
             std::hint::spin_loop();

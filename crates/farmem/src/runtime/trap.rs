@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use measure::LinkConfig;
-use sys::bpf::{BpfError, Doorbell, Hash, Object, ProcessorBell, Setting};
+use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
 use super::config::{LEAD_NS, RunConfig, TrapKind};
 use super::shared::{EVENTS_MAX, Sizes, Tables};
@@ -38,7 +38,6 @@ impl Trap {
 /// What a trap consists of.
 pub(crate) struct Opened {
     pub(crate) tables: Tables,
-    pub(crate) tgids: Option<Hash>,
     pub(crate) doorbell: Option<Doorbell>,
     /// Rings where a fault finds no frame.
     pub(crate) bells: Vec<ProcessorBell>,
@@ -52,7 +51,6 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
         TrapKind::Bpf => attach(sizes)?,
         TrapKind::Userfault => Opened {
             tables: Tables::private(sizes)?,
-            tgids: None,
             doorbell: None,
             bells: Vec::new(),
             trap: None,
@@ -73,26 +71,25 @@ pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
 /// # Errors
 /// The kernel's refusal.
 pub fn probe() -> Result<(), BpfError> {
-    attach(Sizes { leaves: 512 }).map(|_opened| ())
+    attach(Sizes { nodes: 512 }).map(|_opened| ())
 }
 
 fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
-    let mask = sizes.leaves - 1;
+    let mask = sizes.stock() - 1;
     let settings = [
-        Setting::Entries("afar_pages", sizes.leaves),
-        Setting::Entries("afar_stock", sizes.leaves),
+        Setting::Entries("afar_nodes", sizes.nodes),
+        Setting::Entries("afar_owners", sizes.nodes),
+        Setting::Entries("afar_stock", sizes.stock()),
         Setting::Constant("stock_mask", &mask),
     ];
     let mut object = Object::load(&OBJECT.0, &settings)?;
     let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
-    let tgids = object.take_hash("afar_tgids")?;
     let doorbell = object.take_doorbell("afar_doorbell")?;
     let bells = object.take_bells("afar_short")?;
     object.attach("afar_fault_user", "page_fault_user")?;
     object.attach("afar_fault_kernel", "page_fault_kernel")?;
     Ok(Opened {
         tables,
-        tgids: Some(tgids),
         doorbell: Some(doorbell),
         bells,
         trap: Some(Trap { object, resting: None }),
@@ -173,10 +170,7 @@ impl Supervisor<'_> {
             tier.local = Some(local);
         }
         self.write_links();
-        for budget in 0..self.budgets.len() {
-            if self.arenas.iter().flatten().any(|arena| arena.budget == budget) {
-                self.update_budget(budget);
-            }
-        }
+        self.touch_all();
+        self.restore_budgets();
     }
 }

@@ -10,7 +10,10 @@ use std::sync::atomic::Ordering;
 
 use sys::userfault::Fault;
 
+use super::events::TABLE_FULL;
 use super::link::PROFILE_ENTRIES;
+use super::page_table::NoWord;
+use super::regions::PAGE;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -27,7 +30,7 @@ pub(crate) struct Waiting {
     due: BinaryHeap<Reverse<(u64, u64, Due)>>,
     sequence: u64,
     /// When pages fetched ahead arrive, in nanoseconds of the run.
-    arrivals: BTreeMap<(usize, PageIndex), u64>,
+    arrivals: BTreeMap<(usize, u64), u64>,
     prefetchers: BTreeMap<usize, Prefetcher>,
 }
 
@@ -36,7 +39,8 @@ pub(crate) struct Touch {
     slot: usize,
     budget: usize,
     tier: usize,
-    page: PageIndex,
+    /// Of the page.
+    address: u64,
     write: bool,
     minor: bool,
     tid: u32,
@@ -93,7 +97,7 @@ impl Supervisor<'_> {
                 slot,
                 budget: arena.budget,
                 tier: 0,
-                page: arena.page(fault.address),
+                address: fault.address / PAGE * PAGE,
                 write: fault.write,
                 minor: fault.minor,
                 tid: fault.tid,
@@ -109,9 +113,13 @@ impl Supervisor<'_> {
     }
 
     fn touch(&mut self, touch: Touch) {
-        let Some(cell) = self.tables.make_word(touch.slot, touch.page) else {
-            self.totals.warn_once("page-state table is full: some pages are not managed");
-            return self.resolve(&touch);
+        let cell = match self.tables.pages.make_word(touch.slot, touch.address) {
+            Ok(cell) => cell,
+            Err(NoWord::Closed) => return self.resolve(&touch),
+            Err(NoWord::Full) => {
+                self.totals.lost(TABLE_FULL, 1);
+                return self.resolve(&touch);
+            }
         };
         let word = Word(cell.load(Ordering::Acquire));
         match word.state() {
@@ -120,13 +128,15 @@ impl Supervisor<'_> {
                 let touch = Touch { tier, ..touch };
                 let lane = self.tables.lane(touch.budget, tier);
                 if lane.free() <= 0 {
+                    self.members.short(touch.budget);
                     self.waiting.stalled.push_back(touch);
                     return;
                 }
                 lane.credit(-1);
                 self.admit(touch, word);
             }
-            State::Local | State::Probation | State::Foreign => {
+            State::Foreign => self.resolve(&touch),
+            State::Local | State::Probation => {
                 cell.store(word.made_local(touch.write).0, Ordering::Release);
                 self.resolve(&touch);
                 if word.state() == State::Probation {
@@ -134,7 +144,7 @@ impl Supervisor<'_> {
                 }
             }
             State::Prefetched => {
-                let at = self.waiting.arrivals.remove(&(touch.slot, touch.page)).unwrap_or(0);
+                let at = self.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
                 cell.store(word.with_state(State::Fetching).0, Ordering::Release);
                 let requested_ns = at.saturating_sub(touch.since_ns);
                 self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
@@ -148,7 +158,7 @@ impl Supervisor<'_> {
     /// locked memory may be more than the budget.
     pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
         let Some(touch) = self.waiting.take(budget, tier) else { return };
-        let Some(cell) = self.tables.word(touch.slot, touch.page) else { return };
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else { return };
         let word = Word(cell.load(Ordering::Acquire));
         if matches!(word.state(), State::Absent | State::Remote) {
             self.tables.lane(budget, tier).credit(-1);
@@ -163,7 +173,7 @@ impl Supervisor<'_> {
     fn admit(&mut self, touch: Touch, word: Word) {
         let now = self.now_ns();
         let stalled = now.saturating_sub(touch.since_ns);
-        let Some(cell) = self.tables.word(touch.slot, touch.page) else {
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else {
             return;
         };
         if word.state() == State::Absent {
@@ -208,13 +218,22 @@ impl Supervisor<'_> {
     fn prefetch(&mut self, touch: &Touch, now: u64) {
         let prefetch = self.config.prefetch;
         let prefetcher = self.waiting.prefetchers.entry(touch.slot);
-        let pages: Vec<PageIndex> =
-            prefetcher.or_insert_with(|| Prefetcher::new(prefetch)).on_fault(touch.page).collect();
-        for page in pages {
+        let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
+        // It looks at distances between pages, so what is above the bits that a number has does not
+        // matter to it.
+        let number = touch.address / PAGE % (u64::from(PageIndex::MAX.get()) + 1);
+        let Ok(page) = PageIndex::try_from(number) else { return };
+        let distance = |ahead: PageIndex| i64::from(ahead.get()) - i64::from(page.get());
+        let distances: Vec<i64> = prefetcher.on_fault(page).map(distance).collect();
+        for distance in distances {
+            let Some(address) = touch.address.checked_add_signed(distance * PAGE.cast_signed())
+            else {
+                continue;
+            };
             let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
                 return;
             };
-            let Some(cell) = self.tables.word(touch.slot, page) else {
+            let Some(cell) = self.tables.pages.word(touch.slot, address) else {
                 continue;
             };
             let word = Word(cell.load(Ordering::Acquire));
@@ -225,9 +244,9 @@ impl Supervisor<'_> {
             lane.credit(-1);
             cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
             let (_, ready) = self.reserve_fetch(word.tier(), now);
-            self.waiting.arrivals.insert((touch.slot, page), ready);
+            self.waiting.arrivals.insert((touch.slot, address), ready);
             self.log(
-                &Touch { page, ..*touch },
+                &Touch { address, ..*touch },
                 FaultKind::Prefetch,
                 0,
                 ready.saturating_sub(now),
@@ -258,7 +277,7 @@ impl Supervisor<'_> {
                 continue;
             }
             self.waiting.due.pop();
-            if let Some(cell) = self.tables.word(due.touch.slot, due.touch.page) {
+            if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
                 let word = Word(cell.load(Ordering::Acquire));
                 cell.store(word.made_local(due.touch.write).0, Ordering::Release);
             }
@@ -289,7 +308,7 @@ impl Supervisor<'_> {
             return;
         };
         let Some(fault) = &arena.fault else { return };
-        let address = arena.address(touch.page);
+        let address = touch.address;
         // A page whose contents exist is mapped; one that has none is created. Errors mean that the
         // range or the process is gone, and then nobody waits.
         let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
@@ -302,9 +321,12 @@ impl Supervisor<'_> {
 
     fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
         let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        let page = self.arenas[touch.slot].as_mut().and_then(|arena| arena.page(touch.address));
+        let Some(page) = page else { return };
         let event = FaultEvent {
             time_ns: touch.since_ns,
-            page: touch.page,
+            address: touch.address,
+            page,
             slot: touch.slot,
             tid: touch.tid,
             kind,

@@ -47,11 +47,14 @@ impl Supervisor<'_> {
         });
     }
 
-    /// The program has given pages back.
-    pub(crate) fn unwatch(&mut self, slot: usize, first: PageIndex, count: u64) {
+    /// The program has given a range of addresses back.
+    pub(crate) fn unwatch(&mut self, slot: usize, start: u64, end: u64) {
         let now = self.now_ns();
-        if let Some(sampler) = &mut self.sampler {
-            sampler.freed(slot, first, count, now);
+        let (Some(sampler), Some(arena)) = (&mut self.sampler, &self.arenas[slot]) else {
+            return;
+        };
+        for span in arena.segments.spans(start, end) {
+            sampler.freed(slot, span.first, span.count, now);
         }
     }
 
@@ -74,7 +77,11 @@ impl Supervisor<'_> {
         let Some(sampler) = &mut self.sampler else {
             return;
         };
-        if self.arenas.iter().flatten().any(|arena| arena.pending.len() >= MESSAGES_MAX) {
+        let arenas = &self.arenas;
+        let is_busy = |slot: &usize| {
+            arenas[*slot].as_ref().is_some_and(|arena| arena.pending.len() >= MESSAGES_MAX)
+        };
+        if self.members.live().iter().any(is_busy) {
             return;
         }
         let mut by_slot: BTreeMap<usize, Vec<Due>> = BTreeMap::new();
@@ -94,10 +101,11 @@ impl Supervisor<'_> {
         };
         let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
         for due in due {
-            let Some(before) = self.make_watched(slot, due.page) else {
+            let address = arena.address(due.page);
+            let Some(before) = self.make_watched(slot, address) else {
                 continue;
             };
-            dropped.push(due.page);
+            dropped.push(address);
             if !before.dirty() {
                 continue;
             }
@@ -106,7 +114,7 @@ impl Supervisor<'_> {
             }
             // Always, other than when it is evicted: what is seen must not depend on the touch
             // before.
-            unprotected.push(due.page);
+            unprotected.push(address);
         }
         if !dropped.is_empty() {
             nearby::place(&mut arena, &self.tables, unprotected.len());
@@ -116,14 +124,14 @@ impl Supervisor<'_> {
         self.arenas[slot] = Some(arena);
     }
 
-    fn make_watched(&self, slot: usize, page: PageIndex) -> Option<Word> {
+    fn make_watched(&self, slot: usize, address: u64) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);
             let untracked = word.dirty() || word.untracked();
             let watched = word.with_state(State::Probation).with_dirty(false);
             (word.state() == State::Local).then(|| watched.with_untracked(untracked).0)
         };
-        let cell = self.tables.word(slot, page)?;
+        let cell = self.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
     }
 }

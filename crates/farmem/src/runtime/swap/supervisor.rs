@@ -272,6 +272,7 @@ fn hire(config: &SwapConfig) -> Result<(Keeper, Granted), SwapError> {
 fn fault(event: &SwapEvent) -> Option<FaultEvent> {
     Some(FaultEvent {
         time_ns: event.time_ns,
+        address: u64::from(event.slot) * measure::PAGE_BYTES,
         page: PageIndex::try_from(u64::from(event.slot)).ok()?,
         slot: 0,
         tid: event.tid,

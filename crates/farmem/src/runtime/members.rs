@@ -1,0 +1,269 @@
+//! What the processes of each budget have, kept as sums, so that nothing that is done at a wake-up
+//! looks at every process.
+//!
+//! A process that something has happened to is *touched*; what it has is entered here when the
+//! budgets are restored next. A budget that a fault has found short is looked at as well.
+
+use std::collections::BTreeSet;
+
+/// What one process has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Holding {
+    /// The budget that it draws on.
+    pub(crate) budget: usize,
+    /// By tier: pages that hold something.
+    pub(crate) populated: Vec<u64>,
+    /// By tier: those that are local.
+    pub(crate) resident: Vec<u64>,
+    /// Pages on their way out.
+    pub(crate) dropping: u64,
+    /// Pages that hold something, those included that were counted and not logged.
+    pub(crate) pages: u64,
+    /// Those of them that are local.
+    pub(crate) local_pages: u64,
+}
+
+/// What all processes of a budget have.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    members: BTreeSet<usize>,
+    populated: Vec<u64>,
+    resident: Vec<u64>,
+    dropping: u64,
+    /// By tier: resident pages and slot, so that the fullest comes last.
+    by_resident: Vec<BTreeSet<(u64, usize)>>,
+    /// First touches are only counted.
+    unlimited: bool,
+}
+
+/// Processes and budgets.
+#[derive(Debug)]
+pub(crate) struct Members {
+    holdings: Vec<Option<Holding>>,
+    sums: Vec<Sum>,
+    live: BTreeSet<usize>,
+    free: BTreeSet<usize>,
+    touched: BTreeSet<usize>,
+    short: BTreeSet<usize>,
+    pages: u64,
+    local_pages: u64,
+}
+
+impl Members {
+    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers.
+    pub(crate) fn new(slots: usize, tiers: usize) -> Self {
+        let sum = Sum {
+            populated: vec![0; tiers],
+            resident: vec![0; tiers],
+            by_resident: vec![BTreeSet::new(); tiers],
+            ..Sum::default()
+        };
+        Self {
+            holdings: vec![None; slots],
+            sums: vec![sum; slots],
+            live: BTreeSet::new(),
+            free: (0..slots).collect(),
+            touched: BTreeSet::new(),
+            short: BTreeSet::new(),
+            pages: 0,
+            local_pages: 0,
+        }
+    }
+
+    /// The lowest slot that nobody uses.
+    pub(crate) fn free_slot(&self) -> Option<usize> {
+        self.free.first().copied()
+    }
+
+    /// Slots that nobody uses.
+    pub(crate) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Slots in use.
+    pub(crate) const fn live(&self) -> &BTreeSet<usize> {
+        &self.live
+    }
+
+    /// Up to `most` slots in use, those after `slot` first and then from the start.
+    pub(crate) fn next_live(&self, slot: usize, most: usize) -> Vec<usize> {
+        let after = self.live.range(slot + 1..);
+        after.chain(self.live.range(..=slot)).take(most).copied().collect()
+    }
+
+    /// Enters what the process in `slot` has, or that there is none.
+    pub(crate) fn settle(&mut self, slot: usize, now: Option<Holding>) {
+        if self.holdings[slot] == now {
+            return;
+        }
+        if let Some(before) = self.holdings[slot].take() {
+            self.count(slot, &before, false);
+        }
+        match now {
+            Some(now) => {
+                self.live.insert(slot);
+                self.free.remove(&slot);
+                self.count(slot, &now, true);
+                self.holdings[slot] = Some(now);
+            }
+            None => {
+                self.live.remove(&slot);
+                self.free.insert(slot);
+            }
+        }
+    }
+
+    fn count(&mut self, slot: usize, holding: &Holding, add: bool) {
+        let change = |sum: &mut u64, by: u64| {
+            *sum = if add { *sum + by } else { sum.saturating_sub(by) };
+        };
+        change(&mut self.pages, holding.pages);
+        change(&mut self.local_pages, holding.local_pages);
+        let sum = &mut self.sums[holding.budget];
+        change(&mut sum.dropping, holding.dropping);
+        for (sum, &pages) in sum.populated.iter_mut().zip(&holding.populated) {
+            change(sum, pages);
+        }
+        for (sum, &pages) in sum.resident.iter_mut().zip(&holding.resident) {
+            change(sum, pages);
+        }
+        for (order, &pages) in sum.by_resident.iter_mut().zip(&holding.resident) {
+            if add {
+                order.insert((pages, slot));
+            } else {
+                order.remove(&(pages, slot));
+            }
+        }
+        if add {
+            sum.members.insert(slot);
+        } else {
+            sum.members.remove(&slot);
+        }
+    }
+
+    /// Something has happened to the process in `slot`.
+    pub(crate) fn touch(&mut self, slot: usize) {
+        self.touched.insert(slot);
+    }
+
+    /// `budget` has few free frames.
+    pub(crate) fn short(&mut self, budget: usize) {
+        if budget < self.sums.len() {
+            self.short.insert(budget);
+        }
+    }
+
+    /// The processes that something has happened to since this was asked last.
+    pub(crate) fn take_touched(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.touched)
+    }
+
+    /// The budgets to be looked at.
+    pub(crate) fn take_short(&mut self) -> BTreeSet<usize> {
+        std::mem::take(&mut self.short)
+    }
+
+    /// The processes that draw on `budget`.
+    pub(crate) fn of(&self, budget: usize) -> &BTreeSet<usize> {
+        &self.sums[budget].members
+    }
+
+    /// Pages of `budget` in `tier` that hold something.
+    pub(crate) fn populated(&self, budget: usize, tier: usize) -> u64 {
+        self.sums[budget].populated[tier]
+    }
+
+    /// Those of them that are local.
+    pub(crate) fn resident(&self, budget: usize, tier: usize) -> u64 {
+        self.sums[budget].resident[tier]
+    }
+
+    /// Pages of `budget` on their way out.
+    pub(crate) fn dropping(&self, budget: usize) -> u64 {
+        self.sums[budget].dropping
+    }
+
+    /// The processes of `budget`, the one with most local pages in `tier` first.
+    pub(crate) fn fullest(&self, budget: usize, tier: usize) -> impl Iterator<Item = usize> {
+        self.sums[budget].by_resident[tier].iter().rev().map(|&(_, slot)| slot)
+    }
+
+    /// Whether first touches are only counted in `budget`, which can be set.
+    pub(crate) fn unlimited(&mut self, budget: usize) -> &mut bool {
+        &mut self.sums[budget].unlimited
+    }
+
+    /// Pages of all processes that hold something, and those of them that are local.
+    pub(crate) const fn pages(&self) -> (u64, u64) {
+        (self.pages, self.local_pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn holding(budget: usize, resident: u64) -> Holding {
+        Holding {
+            budget,
+            populated: vec![resident * 2],
+            resident: vec![resident],
+            dropping: resident / 2,
+            pages: resident * 2,
+            local_pages: resident,
+        }
+    }
+
+    #[test]
+    fn slots_are_given_lowest_first_and_visited_in_turn() {
+        let mut members = Members::new(4, 1);
+        for slot in [0, 1, 3] {
+            members.settle(slot, Some(holding(0, 1)));
+        }
+        assert_eq!((members.free_slot(), members.free_count()), (Some(2), 1));
+        assert_eq!(members.next_live(0, 2), [1, 3]);
+        assert_eq!(members.next_live(3, 9), [0, 1, 3]);
+        members.settle(0, None);
+        assert_eq!(members.free_slot(), Some(0));
+    }
+
+    proptest! {
+        // Against sums made anew.
+        #[test]
+        fn sums_are_those_of_the_processes_there_are(
+            steps in prop::collection::vec(
+                (0_usize..6, prop::option::of((0_usize..3, 0_u64..50))),
+                1..60,
+            ),
+        ) {
+            let mut members = Members::new(6, 1);
+            let mut model: Vec<Option<(usize, u64)>> = vec![None; 6];
+            for (slot, has) in steps {
+                members.settle(slot, has.map(|(budget, resident)| holding(budget, resident)));
+                model[slot] = has;
+                for budget in 0..3 {
+                    let of: Vec<u64> = model
+                        .iter()
+                        .flatten()
+                        .filter_map(|&(own, resident)| (own == budget).then_some(resident))
+                        .collect();
+                    let sum = of.iter().sum::<u64>();
+                    prop_assert_eq!(members.resident(budget, 0), sum);
+                    prop_assert_eq!(members.populated(budget, 0), sum * 2);
+                    let dropping = of.iter().map(|resident| resident / 2).sum::<u64>();
+                    prop_assert_eq!(members.dropping(budget), dropping);
+                    let first = members.fullest(budget, 0).next();
+                    let fullest = first.and_then(|slot| model[slot]).map(|one| one.1);
+                    prop_assert_eq!(fullest, of.iter().copied().max());
+                    prop_assert_eq!(members.of(budget).len(), of.len());
+                }
+                let all: u64 = model.iter().flatten().map(|one| one.1).sum();
+                prop_assert_eq!(members.pages(), (all * 2, all));
+                let live = model.iter().flatten().count();
+                prop_assert_eq!((members.live().len(), members.free_count()), (live, 6 - live));
+            }
+        }
+    }
+}
