@@ -13,7 +13,7 @@
 //!
 //! Left out: evicted pages that were written to, which records of faults do not have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
@@ -31,6 +31,8 @@ use super::setting::Settings;
 const PAGE_BYTES: u64 = 4096;
 /// Rows of a record that are read; a node needs no more for the flows of one run.
 const ROWS_MAX: usize = 4_000_000;
+/// Pages of 2 MiB.
+const SEGMENT_PAGES: u64 = 512;
 /// Most nodes of a cluster.
 const NODES_MAX: u32 = 1000;
 /// Most times over that a pair draws its flows.
@@ -269,24 +271,37 @@ fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let file = File::open(path).map_err(unreadable)?;
     let mut reader = FaultReader::new(file).map_err(wrong)?;
     let mut fetched = Vec::new();
-    let mut ends = BTreeMap::<u32, u64>::new();
+    // Memory in use, in units of 2 MiB: a blade has that, and not the addresses in between.
+    let mut used = BTreeMap::<u32, BTreeSet<u64>>::new();
+    let mut last = BTreeMap::<u32, u64>::new();
     while let Some(group) = reader.next_group().map_err(wrong)? {
         for fault in group {
-            let end = ends.entry(fault.process_slot).or_default();
-            *end = (*end).max(fault.page.saturating_add(1));
+            used.entry(fault.process_slot).or_default().insert(fault.page / SEGMENT_PAGES);
+            let last = last.entry(fault.process_slot).or_default();
+            *last = (*last).max(fault.page);
             let is_moved = matches!(fault.kind, FaultKind::Fetch | FaultKind::Prefetch);
             if is_moved && fetched.len() < ROWS_MAX {
                 fetched.push((fault.time_ns, fault.process_slot, fault.page));
             }
         }
     }
-    let transfer = |(time_ns, slot, page): (u64, u32, u64)| Transfer {
-        at_ps: time_ns.saturating_mul(1000),
-        place: Place::Memory,
-        address: page,
-        address_end: ends.get(&slot).copied().unwrap_or(1),
-        bytes: PAGE_BYTES,
-        is_read: true,
+    let used: BTreeMap<u32, Vec<u64>> =
+        used.into_iter().map(|(slot, segments)| (slot, segments.into_iter().collect())).collect();
+    let place = |slot: u32, page: u64| {
+        let segments = used.get(&slot).map_or(&[][..], Vec::as_slice);
+        let before = segments.partition_point(|&segment| segment < page / SEGMENT_PAGES) as u64;
+        before * SEGMENT_PAGES + page % SEGMENT_PAGES
+    };
+    let transfer = |(time_ns, slot, page): (u64, u32, u64)| {
+        let end = last.get(&slot).map_or(1, |&last| place(slot, last) + 1);
+        Transfer {
+            at_ps: time_ns.saturating_mul(1000),
+            place: Place::Memory,
+            address: place(slot, page),
+            address_end: end,
+            bytes: PAGE_BYTES,
+            is_read: true,
+        }
     };
     Ok(fetched.into_iter().map(transfer).collect())
 }
