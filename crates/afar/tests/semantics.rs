@@ -49,6 +49,7 @@ cases! {
         executable, shared_with_child, reservation, many_reservations, trimmed, errors, unmapped,
         ten_thousand, churn,
     }
+    addresses { hints, taken, across, reserve_256_gib, reserve_32_tib, sparse, crowd }
     zero { maps, maps_in_threads, heap, heap_in_threads, pages, pages_in_threads }
     remap {
         grow, grow_in_place, shrink, move_to_fixed, middle, keeps_protection, file_into_own,
