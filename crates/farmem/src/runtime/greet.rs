@@ -33,10 +33,11 @@ impl Supervisor<'_> {
         if call.tid == tgid || self.slots.contains_key(&tgid) {
             return Ok(self.listener.answer(call.id, -EPERM)?);
         }
+        let slot = self.free_slot();
         let Some(injection) = self.injections.get_mut(&tgid) else {
             return Ok(self.listener.answer(call.id, -EPERM)?);
         };
-        let Some(slot) = self.free_slot() else {
+        let Some(slot) = slot else {
             let why = format!("there were {PROCS_MAX} managed processes already");
             injection.fail(Reason::new(&why));
             return Ok(self.listener.answer(call.id, -EBUSY)?);
