@@ -1,24 +1,17 @@
 //! What a page fault costs without any emulation: the yardstick for the cost of a remote one.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use rustix::mm::{Advice, UserfaultfdFlags};
+use rustix::mm::Advice;
 
 use crate::clock::cycles;
-use crate::error::{During, check};
+use crate::error::During;
 use crate::memory::{MemoryFile, SharedView};
-use crate::userfault::{Userfault, Watch};
+use crate::userfault::{FEATURES_WRITES, Userfault, Watch};
 use crate::{Error, Result};
 
 const PAGE: usize = 4096;
 const WORDS_PER_PAGE: usize = PAGE / 8;
-
-const API: u64 = 0xaa;
-const IOCTL_API: libc::c_ulong = 0xc018_aa3f;
-const IOCTL_NEW: libc::c_ulong = 0xaa00;
-/// Write-protection, of file pages, of pages not mapped yet, lifted by the kernel itself.
-const FEATURES: u64 = 1 | 1 << 12 | 1 << 13 | 1 << 15;
 
 /// When a page is dropped, so that the next touch of it is a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +48,7 @@ pub fn minor_fault_samples(
     let bytes = pages * PAGE;
     let memory = MemoryFile::new("afar-baseline", bytes as u64)?;
     let view = SharedView::map(&memory, bytes)?;
-    let fault = open_userfaultfd()?;
+    let fault = Userfault::open(FEATURES_WRITES)?;
     fault.register(view.address(), bytes as u64, Watch::Writes)?;
     advise(&view, 0, bytes, Advice::LinuxNoHugepage)?;
     let words = view.words64();
@@ -150,34 +143,6 @@ impl Dropper<'_> {
         advise(self.view, from, bytes, Advice::LinuxDontNeed)?;
         self.fault.write_protect(self.view.address() + from as u64, bytes as u64)
     }
-}
-
-// The device, whose permissions an administrator can set, comes first; then the system call.
-#[expect(unsafe_code, reason = "userfaultfd has no safe wrapper")]
-fn open_userfaultfd() -> Result<Userfault> {
-    const CREATE: &str = "create a userfaultfd";
-    let device = std::fs::File::options().read(true).write(true).open("/dev/userfaultfd");
-    let fd = match device {
-        Ok(device) => {
-            let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
-            // SAFETY: the request takes flags by value.
-            let fd = unsafe { libc::ioctl(device.as_raw_fd(), IOCTL_NEW, flags) };
-            check(CREATE, fd.into())?;
-            // SAFETY: a descriptor the kernel has just given us.
-            unsafe { OwnedFd::from_raw_fd(fd) }
-        }
-        Err(_) => {
-            let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
-            // SAFETY: it only watches memory that is registered with it, which this module alone
-            // does.
-            unsafe { rustix::mm::userfaultfd(flags) }.during(CREATE)?
-        }
-    };
-    let mut api = [API, FEATURES, 0];
-    // SAFETY: `api` is the structure that the request names.
-    let agreed = unsafe { libc::ioctl(fd.as_raw_fd(), IOCTL_API, api.as_mut_ptr()) };
-    check("agree on the features of userfaultfd", agreed.into())?;
-    Ok(Userfault::new(fd, FEATURES))
 }
 
 #[expect(unsafe_code, reason = "madvise")]

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use aya::maps::perf::{PerfEvent as Message, PerfEventArrayBuffer};
 use aya::maps::{Map, MapData, PerfEventArray, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
-use aya::programs::{PerfEvent, RawTracePoint};
+use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
 use aya::{Ebpf, EbpfLoader};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -19,9 +19,27 @@ pub enum BpfError {
     /// The kernel or the loader refused the object.
     #[error("load the page-fault trap: {0}")]
     Load(#[from] aya::EbpfError),
-    /// The kernel's verifier or permission check refused a program.
+    /// The kernel refused to load a program.
+    #[error("load {program}: {source}{}", verdict(.log))]
+    Refused {
+        /// The program.
+        program: &'static str,
+        /// The kernel's answer.
+        source: std::io::Error,
+        /// What the verifier said, in full; empty if it was not asked.
+        log: String,
+    },
+    /// The kernel has no such tracepoint.
+    #[error("attach {program}: this kernel has no tracepoint {tracepoint}")]
+    NoTracepoint {
+        /// The program.
+        program: &'static str,
+        /// What it was to be attached to.
+        tracepoint: String,
+    },
+    /// A program could not be used.
     #[error("load the page-fault trap: {0}")]
-    Program(#[from] aya::programs::ProgramError),
+    Program(#[from] ProgramError),
     /// A map could not be used.
     #[error("open a map of the page-fault trap: {0}")]
     Map(#[from] aya::maps::MapError),
@@ -37,6 +55,30 @@ pub enum BpfError {
     /// Mapping one of its maps failed.
     #[error(transparent)]
     System(#[from] crate::Error),
+}
+
+fn refused(program: &'static str, error: ProgramError) -> BpfError {
+    match error {
+        ProgramError::LoadError { io_error, verifier_log } => {
+            BpfError::Refused { program, source: io_error, log: verifier_log.to_string() }
+        }
+        other => BpfError::Program(other),
+    }
+}
+
+/// What the verifier's log comes to: its last words before the statistics, in the user's terms if
+/// they are known.
+fn verdict(log: &str) -> String {
+    const STATISTICS: [&str; 3] = ["verification time", "stack depth", "processed "];
+    let is_statistics = |line: &&str| STATISTICS.iter().any(|begin| line.starts_with(begin));
+    let mut lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(last) = lines.rfind(|line| !is_statistics(line)) else {
+        return String::new();
+    };
+    if last.contains("bpf_loop#181") || last.contains("unknown#181") {
+        return ": this kernel has no bpf_loop, which Linux 5.17 brought".to_owned();
+    }
+    format!(": the kernel's verifier says \"{last}\"")
 }
 
 /// A loaded BPF object. Dropping it detaches every program.
@@ -80,8 +122,15 @@ impl Object {
     ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut RawTracePoint = program.try_into()?;
-        program.load()?;
-        program.attach(tracepoint)?;
+        program.load().map_err(|error| refused(name, error))?;
+        program.attach(tracepoint).map_err(|error| match error {
+            ProgramError::SyscallError(call)
+                if call.io_error.kind() == std::io::ErrorKind::NotFound =>
+            {
+                BpfError::NoTracepoint { program: name, tracepoint: tracepoint.to_owned() }
+            }
+            other => BpfError::Program(other),
+        })?;
         Ok(())
     }
 
@@ -108,7 +157,7 @@ impl Object {
     ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut PerfEvent = program.try_into()?;
-        program.load()?;
+        program.load().map_err(|error| refused(name, error))?;
         let online = aya::util::online_cpus().map_err(|(_, error)| BpfError::Processors(error))?;
         for cpu in online {
             let event = PerfEventConfig::Software(event);
@@ -210,5 +259,28 @@ impl Doorbell {
     #[must_use]
     pub fn raw_fd(&self) -> RawFd {
         self.ring.as_raw_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_the_verifiers_last_word() {
+        let log = "654: (bf) r2 = r9\n655: (0f) r2 += r1\n\
+            math between map_value pointer and register with unbounded min value is not allowed\n\
+            verification time 6832 usec\nstack depth 152+0\nprocessed 370 insns (limit 1000000)\n";
+        let said = verdict(log);
+        assert!(
+            said.starts_with(": the kernel's verifier says \"math between map_value"),
+            "{said}"
+        );
+        assert!(said.ends_with("is not allowed\""), "{said}");
+        assert_eq!(
+            verdict("7: (85) call unknown#181\ninvalid func unknown#181\nprocessed 9 insns"),
+            ": this kernel has no bpf_loop, which Linux 5.17 brought"
+        );
+        assert_eq!(verdict(""), "");
     }
 }

@@ -12,6 +12,7 @@
 //! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
 //! draw what nobody can foretell                   random
+//! find out what can be done here                  feature
 //! ```
 //!
 //! Invariants:
@@ -28,6 +29,7 @@ pub mod disk;
 mod error;
 pub mod event;
 mod execute;
+pub mod feature;
 pub mod group;
 pub mod listener;
 pub mod memory;

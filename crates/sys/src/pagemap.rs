@@ -55,6 +55,14 @@ impl PageMap {
         Ok(Self { file })
     }
 
+    /// Scans a page, as [`PageMap::present`] does where the kernel can (since Linux 6.7).
+    ///
+    /// # Errors
+    /// When it cannot (`ENOTTY`).
+    pub fn scans(&self) -> Result<()> {
+        self.scan(PAGE, 2 * PAGE, &mut |_start, _end| {}).map(drop)
+    }
+
     /// Calls `visit` with each mapped range of pages in `start..end` (addresses).
     ///
     /// # Errors

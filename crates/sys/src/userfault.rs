@@ -3,11 +3,16 @@
 //!
 //! All of them act on the address space of the process that created the descriptor.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::mm::UserfaultfdFlags;
 
 use crate::Result;
-use crate::error::check;
+use crate::error::{During, check};
 
+const API_VERSION: u64 = 0xaa;
+const API: libc::c_ulong = 0xc018_aa3f;
+const NEW: libc::c_ulong = 0xaa00;
 const REGISTER: libc::c_ulong = 0xc020_aa00;
 const WAKE: libc::c_ulong = 0x8010_aa02;
 const ZEROPAGE: libc::c_ulong = 0xc020_aa04;
@@ -17,6 +22,13 @@ const CONTINUE: libc::c_ulong = 0xc020_aa07;
 const EVENT_PAGEFAULT: u8 = 0x12;
 const FLAG_WRITE: u64 = 1;
 const FLAG_MINOR: u64 = 4;
+
+/// Write-protection, the faulting thread's number, minor faults of memory files, and
+/// write-protection of those (since Linux 5.19): what [`Watch::Faults`] needs.
+pub const FEATURES_FAULTS: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 12;
+/// Write-protection of memory files, also where no page is mapped, lifted by the kernel itself
+/// (since Linux 6.7): what [`Watch::Writes`] needs.
+pub const FEATURES_WRITES: u64 = 1 | 1 << 12 | 1 << 13 | WP_ASYNC;
 
 /// Which accesses a registered range reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +68,39 @@ impl Userfault {
     #[must_use]
     pub const fn new(fd: OwnedFd, features: u64) -> Self {
         Self { fd, features }
+    }
+
+    /// Opens one for this process's own memory. The device, whose permissions an administrator can
+    /// set, comes first; then the system call.
+    ///
+    /// # Errors
+    /// When this process may do neither (`EPERM`, `EACCES`), or the kernel does not have all of
+    /// `features` (`EINVAL`).
+    #[expect(unsafe_code, reason = "userfaultfd has no safe wrapper")]
+    pub fn open(features: u64) -> Result<Self> {
+        const CREATE: &str = "create a userfaultfd";
+        let device = std::fs::File::options().read(true).write(true).open("/dev/userfaultfd");
+        let fd = match device {
+            Ok(device) => {
+                let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+                // SAFETY: the request takes flags by value.
+                let fd = unsafe { libc::ioctl(device.as_raw_fd(), NEW, flags) };
+                check(CREATE, fd.into())?;
+                // SAFETY: a descriptor the kernel has just given us.
+                unsafe { OwnedFd::from_raw_fd(fd) }
+            }
+            Err(_) => {
+                let flags = UserfaultfdFlags::CLOEXEC | UserfaultfdFlags::NONBLOCK;
+                // SAFETY: it only watches memory that is registered with it, and callers here
+                // register memory files of their own.
+                unsafe { rustix::mm::userfaultfd(flags) }.during(CREATE)?
+            }
+        };
+        let mut api = [API_VERSION, features, 0];
+        // SAFETY: `api` is the structure that the request names.
+        let agreed = unsafe { libc::ioctl(fd.as_raw_fd(), API, api.as_mut_ptr()) };
+        check("agree on the features of userfaultfd", agreed.into())?;
+        Ok(Self { fd, features })
     }
 
     /// Whether a write to a page of [`Userfault::write_protect`] goes on by itself. Where it does
