@@ -2,11 +2,16 @@
 //!
 //! ```text
 //! probe without a delay and with it ─► floor, constant ─► probe less the constant ─► its error
+//!                                                  ▲                                  │
+//!                                                  └─────── while it is too large ────┘
 //! ```
 //!
 //! The probe is this same binary run as a program under the engine, with so little local memory
 //! that each of its touches is a fetch. It sees delays as every program does: from inside, by
-//! the time-stamp counter.
+//! the time-stamp counter. The engine must have seen its touches as fetches, each of them once;
+//! what cannot be right is an error ([`Unusable`]), never a number.
+
+mod verdict;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,20 +25,34 @@ use farmem::runtime::{
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
+use sys::usage::waited_ns;
 
 use crate::probe::Probed;
 
-/// Pages that the probe touches in a cycle, and how many of them are local.
-const PAGES: u64 = 2048;
-const LOCAL: Pages = Pages::new(512);
-/// Time for the touches of one probe, and bounds on their number.
+pub(crate) use verdict::{Busy, Unusable};
+
+/// Time for the touches of one probe, and the fewest there are.
 const TOUCHING: Duration = Duration::from_ms(15);
 const TOUCHES_MIN: u64 = 50;
-const TOUCHES_MAX: u64 = PAGES;
 /// Not zero: without any delay the trap does not even look at the clock.
 const SHORTEST: Duration = Duration::from_ns(1);
 /// Assumed of a fault until it has been measured.
 const FAULT_GUESS: Duration = Duration::from_us(10);
+/// How often the constant is corrected, at most.
+const CORRECTIONS_MAX: u32 = 4;
+/// How often all of it is tried until a trap is called unusable: a busy moment is no reason.
+const TRIES: u32 = 3;
+/// Where the probe has everything but the pages that it touches: local, whatever happens.
+const OWN: &str = "own";
+
+/// Pages that the probe touches in a cycle, how many of them are local, and how often it touches
+/// one at most. The bpf trap holds no small budget; a fault of the other may take milliseconds.
+const fn extent(trap: TrapKind) -> (u64, Pages, u64) {
+    match trap {
+        TrapKind::Bpf => (2048, Pages::new(512), 2048),
+        TrapKind::Userfault => (512, Pages::new(64), 448),
+    }
+}
 
 /// Why the cost of a fault could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -46,41 +65,130 @@ pub(crate) enum CalibrationError {
     Incomplete,
     #[error("{0}; --no-calibrate goes on without")]
     Pipe(#[source] io::Error),
+    #[error("trap {}: not usable: {why}", .trap.name())]
+    Unusable { trap: TrapKind, why: Unusable },
+}
+
+/// A calibration that can be relied on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calibrated {
+    pub(crate) calibration: Calibration,
+    /// The delay it was made for.
+    delay: Duration,
+    busy: Busy,
+}
+
+impl Calibrated {
+    /// What a reader of results should know of it, if there is something.
+    pub(crate) fn doubt(&self) -> Option<String> {
+        verdict::doubt(self.calibration.median_error_ns, self.delay, self.busy)
+    }
 }
 
 /// Measures the floor of `trap`, and the constant to take off a delay of `delay` for one page.
 ///
 /// # Errors
-/// When the engine cannot run the probe.
-pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibration, CalibrationError> {
-    let ([at_once, delayed], reference) = probe(trap, [SHORTEST, delay], 0, 0)?;
-    let floor_ns = at_once.p50_ns;
-    // A delay that cannot be had shows nothing but the floor again.
-    let delay = delay.max(Duration::from_ns(floor_ns));
-    let guess_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(floor_ns);
-    let ([checked], _pace) = probe(trap, [delay], guess_ns, reference)?;
-    let samples = checked.samples_ns.as_slice();
-    let constant_ns = guess_ns
-        .saturating_add_signed(error_ns(samples, delay))
-        // More is not a fault but other programs that ran meanwhile.
-        .min(floor_ns * 2);
-    let correction_ns = constant_ns.cast_signed() - guess_ns.cast_signed();
-    Ok(Calibration {
-        floor_ns,
-        constant_ns,
-        reference,
-        // Of all samples it would be none by construction; of the later ones it shows a drift.
-        median_error_ns: error_ns(&samples[samples.len() / 2..], delay) - correction_ns,
-    })
+/// When the engine cannot run the probe, or what is measured cannot be right.
+pub(crate) fn calibrate(trap: TrapKind, delay: Duration) -> Result<Calibrated, CalibrationError> {
+    patiently(|| calibrate_once(trap, delay))
 }
 
 /// Measures the shortest fetch that `trap` can do, in nanoseconds.
 ///
 /// # Errors
-/// When the engine cannot run the probe.
+/// As [`calibrate`].
 pub(crate) fn floor(trap: TrapKind) -> Result<u64, CalibrationError> {
-    let ([probed], _pace) = probe(trap, [SHORTEST], 0, 0)?;
+    patiently(|| floor_once(trap))
+}
+
+// In a run of its own: a probe of long delays touches too few pages to use up the frames that are
+// free when it begins.
+fn floor_once(trap: TrapKind) -> Result<u64, CalibrationError> {
+    let Seen { tiers: [probed], .. } = probe(trap, [SHORTEST], 0, 0)?;
+    usable(trap, verdict::floor(probed.p50_ns))?;
     Ok(probed.p50_ns)
+}
+
+/// Tries again what only looked unusable.
+fn patiently<T>(
+    mut measure: impl FnMut() -> Result<T, CalibrationError>,
+) -> Result<T, CalibrationError> {
+    for _ in 1..TRIES {
+        match measure() {
+            Err(CalibrationError::Unusable { .. }) => {}
+            other => return other,
+        }
+    }
+    measure()
+}
+
+fn usable(trap: TrapKind, verdict: Result<(), Unusable>) -> Result<(), CalibrationError> {
+    verdict.map_err(|why| CalibrationError::Unusable { trap, why })
+}
+
+fn calibrate_once(trap: TrapKind, delay: Duration) -> Result<Calibrated, CalibrationError> {
+    let floor_ns = floor_once(trap)?;
+    // A delay that cannot be had shows nothing but the floor again.
+    let delay = delay.max(Duration::from_ns(floor_ns));
+    let Seen { tiers: [delayed], pace: reference, .. } = probe(trap, [delay], 0, 0)?;
+    let most_ns = constant_max_ns(trap, floor_ns, delay);
+    let mut constant_ns = delayed.p50_ns.saturating_sub(delay.as_ns()).min(most_ns);
+    let mut best: Option<Calibrated> = None;
+    for _ in 0..CORRECTIONS_MAX {
+        let seen = probe(trap, [delay], constant_ns, reference)?;
+        let (calibration, corrected_ns) = corrected(
+            &seen.tiers[0].samples_ns,
+            delay,
+            (floor_ns, constant_ns, reference),
+            most_ns,
+        );
+        let found = Calibrated { calibration, delay, busy: seen.busy };
+        let error = |found: &Calibrated| found.calibration.median_error_ns.unsigned_abs();
+        if best.is_none_or(|best| error(&found) < error(&best)) {
+            best = Some(found);
+        }
+        if verdict::is_tolerable(calibration.median_error_ns, delay) {
+            break;
+        }
+        constant_ns = corrected_ns;
+    }
+    let best = best.ok_or(CalibrationError::Incomplete)?;
+    usable(trap, verdict::error(best.calibration.median_error_ns, delay, best.busy))?;
+    Ok(best)
+}
+
+/// What a fault can cost beyond its delay. The bpf trap waits in the fault itself, so that more
+/// than a fault is other programs that ran meanwhile; the other has the supervisor wake up for it.
+fn constant_max_ns(trap: TrapKind, floor_ns: u64, delay: Duration) -> u64 {
+    match trap {
+        TrapKind::Bpf => (floor_ns * 2).min(delay.as_ns()),
+        TrapKind::Userfault => delay.as_ns(),
+    }
+}
+
+/// What samples taken with a constant say of it, and the constant that they ask for.
+fn corrected(
+    samples: &[u64],
+    delay: Duration,
+    (floor_ns, constant_ns, reference): (u64, u64, u64),
+    most_ns: u64,
+) -> (Calibration, u64) {
+    let off_ns = error_ns(samples, delay);
+    let wanted_ns = constant_ns.saturating_add_signed(off_ns).min(most_ns);
+    let calibration = |constant_ns, median_error_ns| Calibration {
+        floor_ns,
+        constant_ns,
+        reference,
+        median_error_ns,
+    };
+    if !verdict::is_tolerable(off_ns, delay) {
+        // A large correction may do something else than it should: it is to be seen first.
+        return (calibration(constant_ns, off_ns), wanted_ns);
+    }
+    let correction_ns = wanted_ns.cast_signed() - constant_ns.cast_signed();
+    // Of all samples it would be none by construction; of the later ones it shows a drift.
+    let drift_ns = error_ns(&samples[samples.len() / 2..], delay) - correction_ns;
+    (calibration(wanted_ns, drift_ns), wanted_ns)
 }
 
 /// The median of `samples` over the delay.
@@ -91,17 +199,32 @@ fn error_ns(samples: &[u64], delay: Duration) -> i64 {
     median.cast_signed() - delay.as_ns().cast_signed()
 }
 
-/// Runs one probe over tiers with these delays; answers what it saw, and the processor's speed.
+/// What one probe has shown.
+struct Seen<const TIERS: usize> {
+    tiers: [Probed; TIERS],
+    /// The processor's speed ([`Outcome::pace`]).
+    pace: u64,
+    busy: Busy,
+}
+
+/// Runs one probe over tiers with these delays; answers what it saw, if the engine saw the same.
 fn probe<const TIERS: usize>(
     trap: TrapKind,
     delays: [Duration; TIERS],
     constant_ns: u64,
     reference: u64,
-) -> Result<([Probed; TIERS], u64), CalibrationError> {
+) -> Result<Seen<TIERS>, CalibrationError> {
     let configure = |output: &OwnedFd| config(trap, &delays, (constant_ns, reference), output);
-    let (probed, outcome) = ask(configure)?;
-    let probed = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
-    Ok((probed, outcome.pace))
+    let (probed, outcome, engine_waited_ns) = ask_and_wait(configure)?;
+    let tiers: [Probed; TIERS] = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
+    let touched = tiers.iter().map(|probed| probed.touch_count).sum();
+    usable(trap, verdict::counted(touched, outcome.results.faults.fetch_count))?;
+    let waited = tiers.iter().map(|probed| probed.waited_ns).sum::<Option<u64>>();
+    let busy = Busy {
+        waited_ns: waited.zip(engine_waited_ns).map(|(probe, engine)| probe + engine),
+        elapsed_ns: tiers.iter().map(|probed| probed.elapsed_ns).sum(),
+    };
+    Ok(Seen { tiers, pace: outcome.pace, busy })
 }
 
 /// Runs the probe that is configured to write to the given descriptor; answers what it saw of each
@@ -112,25 +235,36 @@ fn probe<const TIERS: usize>(
 pub(crate) fn ask(
     configure: impl FnOnce(&OwnedFd) -> RunConfig,
 ) -> Result<(Vec<Probed>, Outcome), CalibrationError> {
+    ask_and_wait(configure).map(|(probed, outcome, _waited_ns)| (probed, outcome))
+}
+
+/// The same, with how long the engine waited for a processor.
+fn ask_and_wait(
+    configure: impl FnOnce(&OwnedFd) -> RunConfig,
+) -> Result<(Vec<Probed>, Outcome, Option<u64>), CalibrationError> {
     let (near, far) = pipe().map_err(|error| CalibrationError::Pipe(error.into()))?;
     let config = configure(&far);
     // In a thread of its own: the engine blocks signals in the thread it runs in and raises its
     // priority, and the program to come must inherit neither.
     let engine = std::thread::spawn(move || {
-        let ended = Supervisor::start(config, &mut Silent)?.run();
+        let mut silent = Silent;
+        let started = Supervisor::start(config, &mut silent);
+        let ended = started.and_then(Supervisor::run);
         drop(far);
-        ended
+        (ended, waited_ns())
     });
     // To the end, which comes when both the probe and the engine have closed their descriptor.
     let mut answer = String::new();
     let read = File::from(near).read_to_string(&mut answer);
-    let outcome = match engine.join() {
-        Ok(ended) => ended.map_err(|source| CalibrationError::Run { source })?,
+    let (outcome, waited_ns) = match engine.join() {
+        Ok((ended, waited_ns)) => {
+            (ended.map_err(|source| CalibrationError::Run { source })?, waited_ns)
+        }
         Err(panic) => std::panic::resume_unwind(panic),
     };
     read.map_err(CalibrationError::Pipe)?;
     let probed = serde_json::from_str(&answer).map_err(CalibrationError::NoAnswer)?;
-    Ok((probed, outcome))
+    Ok((probed, outcome, waited_ns))
 }
 
 /// A pipe whose writing end is inherited, so that the probe finds it by number.
@@ -146,8 +280,11 @@ fn config(
     (constant_ns, reference): (u64, u64),
     output: &OwnedFd,
 ) -> RunConfig {
-    let program = command(delays, output.as_raw_fd());
-    engine(trap, program, delays.iter().enumerate().map(tier).collect(), (constant_ns, reference))
+    let (pages, local, touches_max) = extent(trap);
+    let program = command(delays, (pages, touches_max), output.as_raw_fd());
+    let own = Tier { name: OWN.to_owned(), ..far(0, None, Duration::ZERO) };
+    let tiers = std::iter::once(own).chain(tiers_of(delays, local)).collect();
+    engine(trap, program, tiers, (constant_ns, reference))
 }
 
 /// How the engine runs a probe.
@@ -174,15 +311,15 @@ pub(crate) fn engine(
     }
 }
 
-fn command(delays: &[Duration], output: i32) -> Vec<OsString> {
+fn command(delays: &[Duration], (pages, touches_max): (u64, u64), output: i32) -> Vec<OsString> {
     let longest = delays.iter().copied().fold(FAULT_GUESS, Duration::max);
-    let touches = (TOUCHING.as_ns() / longest.as_ns()).clamp(TOUCHES_MIN, TOUCHES_MAX);
+    let touches = (TOUCHING.as_ns() / longest.as_ns()).clamp(TOUCHES_MIN, touches_max);
     let names: Vec<String> = (0..delays.len()).map(tier_name).collect();
     let words = [
         "/proc/self/exe".to_owned(),
         "probe".to_owned(),
         "--raw".to_owned(),
-        format!("--pages={PAGES}"),
+        format!("--pages={pages}"),
         format!("--touches={touches}"),
         format!("--tiers={}", names.join(",")),
         format!("--output=/proc/self/fd/{output}"),
@@ -190,8 +327,8 @@ fn command(delays: &[Duration], output: i32) -> Vec<OsString> {
     words.map(OsString::from).to_vec()
 }
 
-fn tier((index, &delay): (usize, &Duration)) -> Tier {
-    far(index, Some(LOCAL), delay)
+fn tiers_of(delays: &[Duration], local: Pages) -> impl Iterator<Item = Tier> {
+    delays.iter().enumerate().map(move |(index, &delay)| far(index, Some(local), delay))
 }
 
 /// The tier of that index, with so much local memory: `None` for all.
@@ -222,5 +359,37 @@ mod tests {
         let delay = Duration::from_ns(100);
         assert_eq!(error_ns(&[90, 900, 107], delay), 7);
         assert_eq!(error_ns(&[90], delay), -10);
+    }
+
+    #[test]
+    fn a_small_error_is_corrected_and_a_large_one_is_seen_first() {
+        let delay = Duration::from_us(5);
+        let (small, wanted_ns) = corrected(&[5060; 8], delay, (900, 500, 7), 5000);
+        assert_eq!((small.constant_ns, small.median_error_ns, wanted_ns), (560, 0, 560));
+        assert_eq!((small.floor_ns, small.reference), (900, 7));
+        let (large, wanted_ns) = corrected(&[5600; 8], delay, (900, 500, 7), 5000);
+        assert_eq!((large.constant_ns, large.median_error_ns, wanted_ns), (500, 600, 1100));
+        let (_, wanted_ns) = corrected(&[99_000; 8], delay, (900, 500, 7), 5000);
+        assert_eq!(wanted_ns, 5000, "no more than there is");
+    }
+
+    #[test]
+    fn only_what_looked_unusable_is_tried_again() {
+        let unusable = || CalibrationError::Unusable {
+            trap: TrapKind::Bpf,
+            why: Unusable::Blind { touched: 1 },
+        };
+        let mut tries = 0;
+        let again = patiently(|| {
+            tries += 1;
+            if tries < 3 { Err(unusable()) } else { Ok(tries) }
+        });
+        assert_eq!(again.ok(), Some(3));
+        let mut tries = 0;
+        let never = patiently(|| -> Result<(), _> {
+            tries += 1;
+            Err(CalibrationError::Incomplete)
+        });
+        assert!(matches!((never, tries), (Err(CalibrationError::Incomplete), 1)));
     }
 }

@@ -147,6 +147,7 @@ impl Failure {
             Self::Run(error) | Self::Calibration(CalibrationError::Run { source: error }) => {
                 of_run(error)
             }
+            Self::Calibration(CalibrationError::Unusable { .. }) => ENVIRONMENT,
             Self::Calibration(_) | Self::Unwritten { .. } | Self::Record { .. } => OURS,
             Self::Ctl(error) => match error {
                 CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
@@ -168,7 +169,7 @@ fn of_run(error: &RunError) -> u8 {
         RunError::NoProgram => USAGE,
         RunError::NotFound(_) => NOT_FOUND,
         RunError::NotExecutable(_) | RunError::NotStarted(..) => NOT_EXECUTABLE,
-        RunError::Trap(_) | RunError::Swap(_) => ENVIRONMENT,
+        RunError::Trap(_) | RunError::Swap(_) | RunError::NoUserfault => ENVIRONMENT,
         RunError::Killed(_, signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
         _ => OURS,
     }

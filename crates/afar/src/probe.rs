@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 use sys::baseline::{Dropped, minor_fault_samples};
 use sys::clock::{cycles, monotonic_ns};
+use sys::usage::waited_ns;
 
 use crate::failure::Failure;
 use crate::flags::ProbeFlags;
@@ -31,6 +32,11 @@ pub(crate) struct Probed {
     pub(crate) write: bool,
     /// What reading the counter costs; taken off every sample.
     pub(crate) timer_ns: u64,
+    /// How long all touches took.
+    pub(crate) elapsed_ns: u64,
+    /// How long of that the probe was ready to go on without a processor; none where the kernel
+    /// does not tell.
+    pub(crate) waited_ns: Option<u64>,
     /// The shortest touch.
     pub(crate) min_ns: u64,
     /// Quantiles of the touches: the smallest sample that so many do not exceed.
@@ -71,12 +77,9 @@ pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
     } else if flags.tiers.is_empty() {
         serde_json::to_string(&measure(flags, &pages(flags)))
     } else {
-        let groups: Vec<Vec<Page>> = flags.tiers.iter().map(|_| pages(flags)).collect();
-        for (tier, group) in flags.tiers.iter().zip(&groups) {
-            if !afar_place::place(group, tier) {
-                return Err(ProbeError::NoTier(tier.clone()).into());
-            }
-        }
+        let groups: Result<Vec<Vec<Page>>, ProbeError> =
+            flags.tiers.iter().map(|tier| placed(flags, tier)).collect();
+        let groups = groups?;
         let probed = if flags.whole {
             measure_whole(flags, &groups)
         } else {
@@ -98,8 +101,29 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// Pages that have been touched once.
 fn pages(flags: &ProbeFlags) -> Vec<Page> {
+    let mut pages = room(flags);
+    fill(&mut pages, flags);
+    pages
+}
+
+/// The same in a tier. They are placed before they are touched, so that those beyond its local
+/// memory are remote when the last one has been.
+fn placed(flags: &ProbeFlags, tier: &str) -> Result<Vec<Page>, ProbeError> {
+    let mut pages = room(flags);
+    if !afar_place::place(pages.spare_capacity_mut(), tier) {
+        return Err(ProbeError::NoTier(tier.to_owned()));
+    }
+    fill(&mut pages, flags);
+    Ok(pages)
+}
+
+fn room(flags: &ProbeFlags) -> Vec<Page> {
+    Vec::with_capacity(usize::try_from(flags.pages).expect("an address space holds the pages"))
+}
+
+fn fill(pages: &mut Vec<Page>, flags: &ProbeFlags) {
     let page = |number| Page(std::array::from_fn(|_word| AtomicU64::new(number)));
-    (0..flags.pages).map(page).collect()
+    pages.extend((0..flags.pages).map(page));
 }
 
 fn measure(flags: &ProbeFlags, pages: &[Page]) -> Probed {
@@ -161,17 +185,19 @@ struct Timer {
     ns: u64,
     /// Ticks that reading it takes.
     empty: u64,
+    waited_ns: Option<u64>,
 }
 
 impl Timer {
     fn start() -> Self {
-        let (ticks, ns) = (cycles(), monotonic_ns());
-        Self { ticks, ns, empty: empty_pairs() }
+        let (empty, waited_ns) = (empty_pairs(), waited_ns());
+        Self { ticks: cycles(), ns: monotonic_ns(), empty, waited_ns }
     }
 
     /// What samples in ticks say, when all have been taken.
     fn probed(&self, flags: &ProbeFlags, mut samples: Vec<u64>) -> Probed {
         let (ticks, ns) = (cycles() - self.ticks, monotonic_ns() - self.ns);
+        let waited_ns = waited_ns().zip(self.waited_ns).map(|(now, then)| now.saturating_sub(then));
         let to_ns = |sample: u64| {
             let scaled = u128::from(sample) * u128::from(ns) / u128::from(ticks.max(1));
             u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -187,6 +213,8 @@ impl Timer {
             touch_count: samples.len() as u64,
             write: flags.write || flags.first,
             timer_ns: to_ns(self.empty),
+            elapsed_ns: ns,
+            waited_ns,
             min_ns: quantile(0),
             p50_ns: quantile(500),
             p90_ns: quantile(900),

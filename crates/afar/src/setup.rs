@@ -20,10 +20,6 @@ use crate::tuning::Tuning;
 use crate::watch::Watch;
 use crate::{host, program};
 
-/// Median errors of the calibration that are not worth a word: in nanoseconds, and as one part of
-/// the delay in so many.
-const ERROR_NS_TOLERATED: u64 = 100;
-const ERROR_SHARE_TOLERATED: u64 = 50;
 /// Calibrations until a delay that is below the floor is believed to be.
 const CALIBRATIONS_MAX: u32 = 3;
 
@@ -85,20 +81,20 @@ impl Setup {
         let Mechanism::Arena(trap) = self.choice.mechanism else {
             return Ok(());
         };
-        let mut calibration = calibrate(trap, delay)?;
+        let mut found = calibrate(trap, delay)?;
         // A floor above the delay may be that of a machine which was busy just then.
         for _ in 1..CALIBRATIONS_MAX {
-            if delay.as_ns() >= calibration.floor_ns {
+            if delay.as_ns() >= found.calibration.floor_ns {
                 break;
             }
             let again = calibrate(trap, delay)?;
-            if again.floor_ns < calibration.floor_ns {
-                calibration = again;
+            if again.calibration.floor_ns < found.calibration.floor_ns {
+                found = again;
             }
         }
-        self.calibration = Some(calibration);
+        self.calibration = Some(found.calibration);
         match Tuning::new(&self.experiment, self.choice.mechanism, self.floor()).check() {
-            Ok(()) => self.warnings.extend(doubt(&calibration, delay)),
+            Ok(()) => self.warnings.extend(found.doubt()),
             Err(below) if self.experiment.allow_below_floor => {
                 self.warnings.push(below.to_string());
             }
@@ -206,36 +202,4 @@ impl Setup {
 fn command() -> Vec<String> {
     let arguments = std::env::args_os();
     arguments.map(|argument| argument.to_string_lossy().into_owned()).collect()
-}
-
-/// What a reader should know of a calibration that did not succeed.
-fn doubt(calibration: &Calibration, delay: Duration) -> Option<String> {
-    let error_ns = calibration.median_error_ns;
-    let tolerated_ns = ERROR_NS_TOLERATED.max(delay.as_ns() / ERROR_SHARE_TOLERATED);
-    (error_ns.unsigned_abs() > tolerated_ns).then(|| {
-        format!(
-            "delays are off by {error_ns:+} ns in the median, because the machine was busy while \
-             afar calibrated itself; run again when it is idle"
-        )
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn doubt_grows_with_the_delay() {
-        let off_by = |median_error_ns| Calibration {
-            floor_ns: 1000,
-            constant_ns: 900,
-            reference: 0,
-            median_error_ns,
-        };
-        let doubted =
-            |error_ns, delay_us| doubt(&off_by(error_ns), Duration::from_us(delay_us)).is_some();
-        assert!(!doubted(100, 2) && !doubted(-100, 2));
-        assert!(doubted(101, 2) && doubted(-101, 2));
-        assert!(!doubted(1000, 50) && doubted(1001, 50));
-    }
 }

@@ -100,6 +100,14 @@ pub fn of_process(pid: u32) -> Result<Usage> {
     })
 }
 
+/// How long the calling thread has been ready to run without a processor, in nanoseconds; `None`
+/// where the kernel does not tell (`CONFIG_SCHED_INFO`).
+#[must_use]
+pub fn waited_ns() -> Option<u64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The name of a process, as the kernel has it: 15 bytes at most; empty if it is gone.
 #[must_use]
 pub fn name_of(pid: u32) -> String {
@@ -220,6 +228,24 @@ mod tests {
         assert!(process_then.processor_ns() >= thread_then.processor_ns());
         let twice = thread.plus(&thread);
         assert_eq!(twice.since(&thread), thread);
+    }
+
+    #[test]
+    fn a_thread_that_shares_its_processor_waits() {
+        if waited_ns().is_none() {
+            return;
+        }
+        let spin = || {
+            let until_ns = crate::clock::thread_ns() + 50_000_000;
+            while crate::clock::thread_ns() < until_ns {
+                std::hint::spin_loop();
+            }
+            waited_ns()
+        };
+        let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * 2;
+        let threads: Vec<_> = (0..count).map(|_| std::thread::spawn(spin)).collect();
+        let waited = threads.into_iter().filter_map(|thread| thread.join().unwrap());
+        assert!(waited.sum::<u64>() > 10_000_000, "two threads for each processor");
     }
 
     #[test]

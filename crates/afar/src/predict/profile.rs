@@ -108,7 +108,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         program::check(name, Engine::Arena)?;
     }
     let kind = trap::any()?;
-    let calibration = calibrate(kind, DELAY)?;
+    let calibration = calibrate(kind, DELAY)?.calibration;
     let started_unix_ns = sys::clock::unix_ns();
     let live = if quiet { None } else { LiveLine::on_terminal() };
     let mut watch = Watch { live, ..Watch::default() };
