@@ -21,9 +21,11 @@ mod keep;
 mod probe;
 
 mod control;
+mod lack;
 mod live;
 mod record;
 mod run;
+mod run_directory;
 mod session;
 mod setup;
 mod watch;

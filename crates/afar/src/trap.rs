@@ -1,20 +1,13 @@
 //! Which trap a run uses, and why.
 
-use std::fs::OpenOptions;
-use std::path::Path;
-
 use farmem::runtime::swap::Obstacle;
-use farmem::runtime::{TrapKind, probe, swap};
-use sys::bpf::BpfError;
+use farmem::runtime::{TrapKind, swap};
 
 use crate::experiment::Experiment;
 use crate::flags::{Engine, Trap};
+use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
 use crate::mechanism::Mechanism;
 use crate::tuning::{BPF_DELAY_MAX, BPF_LOCAL_MIN, budget, longest_delay};
-
-/// How to get access to userfaultfd.
-pub(crate) const USERFAULTFD_REMEDY: &str = "setfacl -m u:$USER:rw /dev/userfaultfd";
-const DEVICE: &str = "/dev/userfaultfd";
 
 /// A trap and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,18 +20,17 @@ pub(crate) struct Choice {
 /// No trap that was asked for can be used here.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrapError {
-    #[error("use the bpf trap: {0}; run afar as root, or use --trap userfaultfd")]
-    Bpf(#[source] BpfError),
-    #[error(
-        "use the userfaultfd trap: open {DEVICE}: {0}; grant access with: \
-         sudo {USERFAULTFD_REMEDY}"
-    )]
-    Userfaultfd(#[source] std::io::Error),
-    #[error(
-        "notice page faults: the bpf trap needs root, and the userfaultfd trap gets {0} from \
-         {DEVICE}; grant access with: sudo {USERFAULTFD_REMEDY}"
-    )]
-    Neither(#[source] std::io::Error),
+    #[error("use the bpf trap: {0}")]
+    Bpf(#[source] Lack),
+    #[error("use the userfaultfd trap: {0}")]
+    Userfaultfd(#[source] Lack),
+    #[error("use the userfaultfd trap, in place of bpf ({bpf}): {userfaultfd}")]
+    Neither {
+        /// Why not the bpf trap.
+        bpf: String,
+        #[source]
+        userfaultfd: Lack,
+    },
     #[error("use the swap engine: {0}")]
     Swap(#[from] Obstacle),
 }
@@ -55,24 +47,29 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
     }
     match experiment.trap {
         Trap::Bpf => {
-            probe().map_err(TrapError::Bpf)?;
+            bpf_trap().map_err(TrapError::Bpf)?;
             return Ok(plain(TrapKind::Bpf));
         }
         Trap::Userfaultfd => {
-            userfaultfd().map_err(TrapError::Userfaultfd)?;
+            userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
             return Ok(plain(TrapKind::Userfault));
         }
         Trap::Auto => {}
     }
-    let obstacle = obstacle(experiment);
-    let probed = probe();
-    let reason = match (obstacle, probed) {
-        (None, Ok(())) => return Ok(plain(TrapKind::Bpf)),
-        (None, Err(_)) => "bpf is not available here, see afar doctor".to_owned(),
-        (Some(obstacle), _) => obstacle,
+    let reason = match obstacle(experiment) {
+        Some(obstacle) => obstacle,
+        None => match bpf_trap() {
+            Ok(()) => return Ok(plain(TrapKind::Bpf)),
+            Err(lack) => lack.found,
+        },
     };
-    userfaultfd().map_err(TrapError::Neither)?;
-    Ok(Choice { mechanism: Mechanism::Arena(TrapKind::Userfault), reason: Some(reason) })
+    match userfaultfd_trap() {
+        Ok(()) => {
+            let mechanism = Mechanism::Arena(TrapKind::Userfault);
+            Ok(Choice { mechanism, reason: Some(reason) })
+        }
+        Err(userfaultfd) => Err(TrapError::Neither { bpf: reason, userfaultfd }),
+    }
 }
 
 /// The fastest trap of the arena that this machine has.
@@ -80,29 +77,13 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
 /// # Errors
 /// When it has none.
 pub(crate) fn any() -> Result<TrapKind, TrapError> {
-    if probe().is_ok() {
-        return Ok(TrapKind::Bpf);
+    match bpf_trap() {
+        Ok(()) => Ok(TrapKind::Bpf),
+        Err(bpf) => match userfaultfd_trap() {
+            Ok(()) => Ok(TrapKind::Userfault),
+            Err(userfaultfd) => Err(TrapError::Neither { bpf: bpf.found, userfaultfd }),
+        },
     }
-    userfaultfd().map_err(TrapError::Neither)?;
-    Ok(TrapKind::Userfault)
-}
-
-/// Whether this process may create a userfaultfd that handles faults of the kernel's accesses too.
-///
-/// # Errors
-/// The kernel's refusal.
-pub(crate) fn userfaultfd() -> std::io::Result<()> {
-    if may_by_right() {
-        return Ok(());
-    }
-    OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)).map(drop)
-}
-
-// The system call works for everybody where the administrator has said so, and for root.
-fn may_by_right() -> bool {
-    let setting = std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd");
-    let everybody = setting.is_ok_and(|text| text.trim() == "1");
-    everybody || sys::process::effective_user() == 0
 }
 
 /// What about the experiment the bpf trap cannot do.

@@ -102,7 +102,7 @@ impl AttachError {
 }
 
 /// What gives a user access to the device.
-pub(crate) const FUSE_REMEDY: &str = "sudo setfacl -m u:$USER:rw /dev/fuse";
+pub(crate) const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw /dev/fuse";
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;

@@ -2,33 +2,34 @@
 
 use std::path::Path;
 
-use farmem::runtime::{TrapKind, probe, swap};
+use farmem::runtime::{TrapKind, swap};
 use measure::Duration;
 use sys::group::{Hierarchy, Version};
-use sys::memory::MemoryFile;
+use sys::pagemap::PageMap;
+use sys::userfault::{FEATURES_WRITES, Userfault};
 
 use super::{Check, State};
 use crate::attach::FUSE_REMEDY;
 use crate::calibrate;
-use crate::trap::{USERFAULTFD_REMEDY, userfaultfd};
+use crate::lack::{BPF, ENGINE, Lack, Need, bpf_trap, sentence, userfaultfd_trap};
 
-/// Oldest kernels with what the traps use: bpf_loop (5.17); asynchronous write-protection of
-/// shared memory and PAGEMAP_SCAN, which tell dirty pages from clean ones (6.7).
-const KERNEL_MIN: (u32, u32) = (5, 17);
+/// The oldest kernel on which all traps have been seen to work.
+const KERNEL_MIN: (u32, u32) = (6, 1);
 const SWAP_ENGINE: &str = "--engine swap";
-const KERNEL_SCAN: (u32, u32) = (6, 7);
 
 /// Checks everything; whether `afar run` works at all comes with it.
 pub(super) fn all() -> (Vec<Check>, bool) {
-    let traps = [bpf(), userfault()];
+    let traps = [
+        trap("trap bpf", TrapKind::Bpf, bpf_trap),
+        trap("trap userfaultfd", TrapKind::Userfault, userfaultfd_trap),
+    ];
     let usable = traps.iter().any(|check| check.state == State::Ok);
     let mut checks = vec![kernel(), processors()];
+    checks.extend(ENGINE.iter().chain(&BPF).map(need));
     checks.extend(traps);
     checks.extend([
-        notifications(),
-        memory_file(),
+        write_tracking(),
         page_map_scan(),
-        priority(),
         zram(),
         control_groups(),
         swap_engine(),
@@ -51,6 +52,10 @@ impl Check {
         Self { needed_for: Some(what), ..self }
     }
 
+    fn lacks(name: &'static str, lack: Lack) -> Self {
+        Self::no(name, lack.found).fix(lack.remedy)
+    }
+
     fn fix(self, remedy: impl Into<String>) -> Self {
         Self { remedy: Some(remedy.into()), ..self }
     }
@@ -61,8 +66,11 @@ fn kernel() -> Check {
     let name = "kernel";
     let (major, minor) = KERNEL_MIN;
     if version(&release) < KERNEL_MIN {
-        return Check::no(name, format!("{release}; {major}.{minor} is the oldest that works"))
-            .needed_for("everything");
+        return Check::no(
+            name,
+            format!("{release}; {major}.{minor} is the oldest that is known to work"),
+        )
+        .needed_for("afar run");
     }
     Check::ok(name, release)
 }
@@ -98,78 +106,43 @@ fn processors() -> Check {
     Check::no(name, "1: afar and the program take turns").needed_for("undisturbed measurements")
 }
 
-fn bpf() -> Check {
-    let name = "trap bpf";
-    match probe() {
-        Ok(()) => floor(name, TrapKind::Bpf),
-        Err(error) => Check::no(name, sentence(&error))
-            .needed_for("delays from about 1 µs; the userfaultfd trap does with more")
-            .fix("run afar as root: sudo afar run ..."),
-    }
-}
-
-fn userfault() -> Check {
-    let name = "trap userfaultfd";
-    match userfaultfd() {
-        Ok(()) => floor(name, TrapKind::Userfault),
-        Err(error) => Check::no(name, format!("open /dev/userfaultfd: {error}"))
-            .needed_for("running without root")
-            .fix(format!("sudo {USERFAULTFD_REMEDY}")),
+fn need(need: &Need) -> Check {
+    match (need.tried)() {
+        Ok(()) => Check::ok(need.name, "works"),
+        Err(lack) => Check::lacks(need.name, lack).needed_for(need.needed_for),
     }
 }
 
 /// Runs a program under the trap, which shows that all of the engine works, and how fast.
-fn floor(name: &'static str, trap: TrapKind) -> Check {
-    match calibrate::floor(trap) {
+fn trap(name: &'static str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
+    if let Err(lack) = loads() {
+        return Check::lacks(name, lack).needed_for("afar run, unless the other trap works");
+    }
+    match calibrate::floor(kind) {
         Ok(ns) => Check::ok(name, format!("shortest delay {}", Duration::from_ns(ns))),
         Err(error) => Check::no(name, sentence(&error)).needed_for("afar run"),
     }
 }
 
-fn notifications() -> Check {
-    let name = "seccomp notifications";
-    let actions = read("/proc/sys/kernel/seccomp/actions_avail");
-    if actions.split(' ').any(|action| action == "user_notif") {
-        return Check::ok(name, "available");
-    }
-    Check::no(name, "the kernel has none").needed_for("afar run")
-}
-
-fn memory_file() -> Check {
-    let name = "memory files";
-    let noexec = "/proc/sys/vm/memfd_noexec";
-    if read(noexec) == "2" {
-        return Check::no(name, "may not be executed")
-            .needed_for("loading afar's part into the program")
-            .fix("sudo sysctl vm.memfd_noexec=1");
-    }
-    match MemoryFile::new("afar-doctor", 4096) {
-        Ok(_) => Check::ok(name, "may be executed"),
-        Err(error) => Check::no(name, error.to_string()).needed_for("afar run"),
+/// Without it every page counts as dirty.
+fn write_tracking() -> Check {
+    let name = "write tracking";
+    match Userfault::open(FEATURES_WRITES) {
+        Ok(_) => Check::ok(name, "works"),
+        Err(error) => Check::no(name, error.to_string())
+            .needed_for("telling dirty pages from clean ones; without it all count as dirty")
+            .fix("Linux 6.7 and later have it"),
     }
 }
 
+/// Without it the page map is read entry by entry: the same answer, more slowly.
 fn page_map_scan() -> Check {
     let name = "page map scan";
-    let release = release();
-    if version(&release) >= KERNEL_SCAN {
-        return Check::ok(name, "available");
-    }
-    Check::no(name, format!("needs a kernel from 6.7, this is {release}"))
-        .needed_for("telling dirty pages from clean ones")
-}
-
-/// Tried in a thread of its own, so that nothing else gets the priority.
-fn priority() -> Check {
-    let name = "priority";
-    let both = || sys::process::make_urgent(0).and_then(|()| sys::process::make_realtime(0, 1));
-    let tried = std::thread::spawn(both).join();
-    match tried {
-        Ok(Ok(())) => Check::ok(name, "available"),
-        Ok(Err(error)) => Check::no(name, error.to_string())
-            .needed_for("budgets that are held on a busy machine")
-            .fix("run afar as root: sudo afar run ..."),
-        Err(panic) => std::panic::resume_unwind(panic),
+    match PageMap::open(std::process::id()).and_then(|map| map.scans()) {
+        Ok(()) => Check::ok(name, "works"),
+        Err(error) => Check::no(name, error.to_string())
+            .needed_for("finding soon what was mapped unseen; without it, that takes longer")
+            .fix("Linux 6.7 and later have it"),
     }
 }
 
@@ -227,21 +200,6 @@ fn version(release: &str) -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// An error and its causes on one line, without what a cause repeats.
-fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,12 +209,12 @@ mod tests {
         let cases = [
             ("6.18.44-fc-v669", (6, 18)),
             ("5.15.0-91-generic", (5, 15)),
-            ("6.7-rc1", (6, 7)),
+            ("6.1.0-50-amd64", KERNEL_MIN),
             ("", (0, 0)),
         ];
         for (release, numbers) in cases {
             assert_eq!(version(release), numbers, "{release}");
         }
-        assert!(version("5.9") < KERNEL_MIN, "9 is less than 17");
+        assert!(version("5.19") < KERNEL_MIN && version("6.10") > KERNEL_MIN);
     }
 }

@@ -8,6 +8,7 @@ mod doctor;
 mod pages;
 mod place;
 mod results;
+mod rights;
 mod status;
 
 use std::ffi::OsStr;

@@ -212,7 +212,7 @@ impl Supervisor<'_> {
         arena.processors = sys::processors::Processors::of(arena.helper).ok();
         arena.ready = true;
         if features == 0 {
-            if self.config.trap == TrapKind::Userfault && pid == self.child {
+            if pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
                 return;
             }

@@ -87,10 +87,11 @@ pub enum RunError {
     /// A system call failed.
     #[error(transparent)]
     System(#[from] sys::Error),
-    /// The program may not use userfaultfd, and there is no other trap.
+    /// The program may not use userfaultfd, which both traps need: the userfaultfd trap sees
+    /// faults by it, and the bpf trap has the kernel map one page at a time by it.
     #[error(
-        "trap page faults with userfaultfd: permission denied; grant it with: \
-         setfacl -m u:$USER:rw /dev/userfaultfd"
+        "open a userfaultfd in the program: permission denied, though afar may; give the program \
+         CAP_SYS_PTRACE as an ambient capability, or access to /dev/userfaultfd"
     )]
     NoUserfault,
     /// The host could not be set up for the swap engine.
