@@ -1,16 +1,16 @@
 //! The socket by which `afar ctl` looks at a run and changes it.
 //!
-//! One line of JSON in, one line out, over an abstract socket named after afar's process id: it
-//! needs no place in the file system and is gone with the process. Polled ten times a second.
+//! One line of JSON in, one line out, over a socket in the directory of runs
+//! ([`crate::run_directory`]). Polled ten times a second.
 
 use std::io::{self, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use farmem::runtime::{Retune, Snapshot, Tier};
 use measure::PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 
+use crate::run_directory::Listener;
 use crate::setting::Change;
 use crate::tuning::Tuning;
 
@@ -64,15 +64,10 @@ pub(crate) struct TierState {
     pub(crate) profile: bool,
 }
 
-/// The name of the socket of the run with this process id.
-pub(crate) fn address(pid: u32) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("afar-{pid}"))
-}
-
 /// The run's end of the socket.
 #[derive(Debug)]
 pub(crate) struct Control {
-    listener: UnixListener,
+    listener: Listener,
     peers: Vec<Peer>,
     program: String,
     tuning: Tuning,
@@ -88,10 +83,10 @@ impl Control {
     /// Listens.
     ///
     /// # Errors
-    /// When the name is taken: process ids are not, but anybody may take the name.
+    /// When the directory of runs cannot be made, or is another user's.
     pub(crate) fn listen(program: String, tuning: Tuning) -> io::Result<Self> {
-        let listener = UnixListener::bind_addr(&address(std::process::id())?)?;
-        listener.set_nonblocking(true)?;
+        let listener = Listener::bind()?;
+        listener.socket.set_nonblocking(true)?;
         Ok(Self { listener, peers: Vec::new(), program, tuning })
     }
 
@@ -120,7 +115,7 @@ impl Control {
 
     fn accept(&mut self) {
         while self.peers.len() < PEERS_MAX {
-            let Ok((stream, _)) = self.listener.accept() else {
+            let Ok((stream, _)) = self.listener.socket.accept() else {
                 return;
             };
             if may_control(&stream) && stream.set_nonblocking(true).is_ok() {
@@ -199,7 +194,7 @@ impl Peer {
     }
 }
 
-/// Only root and the user of this run: names of abstract sockets have no permissions.
+/// Only root and the user of this run; the socket's permissions say the same.
 fn may_control(stream: &UnixStream) -> bool {
     let Ok(peer) = rustix::net::sockopt::socket_peercred(stream) else {
         return false;

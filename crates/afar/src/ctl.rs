@@ -1,6 +1,6 @@
 //! `afar ctl`: looks at running programs and changes their settings, and looks at controllers.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -10,12 +10,13 @@ use std::time::Duration as Timeout;
 use flash::host::{HostError, NvmeUriError};
 use measure::{BitsPerSec, Bytes, Duration};
 
-use crate::control::{Reply, Request, RunState, address};
+use crate::control::{Reply, Request, RunState};
 use crate::failure::Failure;
 use crate::flags::CtlFlags;
 use crate::identify::identify;
 use crate::identify_unit::identify_unit;
 use crate::initiator::{InitiatorError, SCHEME};
+use crate::run_directory::sockets;
 use crate::setting::{Change, SettingError};
 use crate::summary::count;
 use crate::terminal;
@@ -88,21 +89,24 @@ fn number(text: &str) -> Result<u32, CtlError> {
 
 /// Asks one run one thing.
 fn ask(pid: u32, request: &Request) -> Result<RunState, CtlError> {
-    let failed = |source: io::Error| match source.kind() {
+    let stream = runs().remove(&pid).ok_or(CtlError::NoRun { pid })?;
+    ask_over(stream.map_err(|error| failed(pid, error))?, pid, request)
+}
+
+fn failed(pid: u32, source: io::Error) -> CtlError {
+    match source.kind() {
         io::ErrorKind::ConnectionRefused => CtlError::NoRun { pid },
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CtlError::Silent { pid },
-        // Those it does not talk to it hangs up on.
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => CtlError::NotOurs { pid },
+        // Those it does not talk to cannot connect, or it hangs up on them.
+        io::ErrorKind::PermissionDenied
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionReset => CtlError::NotOurs { pid },
         _ => CtlError::Connection { pid, source },
-    };
-    let mut stream =
-        address(pid).and_then(|address| UnixStream::connect_addr(&address)).map_err(failed)?;
-    // Anybody could have taken the name.
-    let peer = rustix::net::sockopt::socket_peercred(&stream);
-    let is_it = peer.is_ok_and(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()) == Ok(pid));
-    if !is_it {
-        return Err(CtlError::NoRun { pid });
     }
+}
+
+fn ask_over(mut stream: UnixStream, pid: u32, request: &Request) -> Result<RunState, CtlError> {
+    let failed = |source| failed(pid, source);
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     let mut line = serde_json::to_vec(request).expect("texts have a JSON form");
     line.push(b'\n');
@@ -124,25 +128,40 @@ pub(crate) fn answers(pid: u32) -> bool {
     ask(pid, &Request::Show).is_ok()
 }
 
-/// Process ids of all runs on this machine, in order.
-fn runs() -> BTreeSet<u32> {
-    let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    sockets.lines().filter_map(listening).collect()
+/// All runs on this machine by process id, with a connection to each or why there is none.
+///
+/// The id is the one that the kernel has for whoever listens: names can be chosen, and are of
+/// another process in another namespace. Only of a run that may not be connected to is the name
+/// all that is known.
+fn runs() -> BTreeMap<u32, io::Result<UnixStream>> {
+    let mut runs = BTreeMap::new();
+    for found in sockets() {
+        match UnixStream::connect(&found.path) {
+            Ok(stream) => {
+                if let Some(pid) = listener_of(&stream) {
+                    runs.insert(pid, Ok(stream));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                runs.entry(found.pid).or_insert(Err(error));
+            }
+            // Nobody listens there any more.
+            Err(_) => {}
+        }
+    }
+    runs
 }
 
-/// The run whose socket a line of /proc/net/unix describes. Its connections have the same name,
-/// but only the listening socket has the flag `__SO_ACCEPTCON`.
-fn listening(line: &str) -> Option<u32> {
-    const ACCEPTS: &str = "00010000";
-    let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [_, _, _, ACCEPTS, _, _, _, name] = columns.as_slice() else {
-        return None;
-    };
-    name.strip_prefix("@afar-")?.parse().ok()
+fn listener_of(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
 }
 
 fn list(json: bool) -> String {
-    let asked = runs().into_iter().map(|pid| (pid, ask(pid, &Request::Show)));
+    let asked = runs().into_iter().map(|(pid, stream)| {
+        let stream = stream.map_err(|error| failed(pid, error));
+        (pid, stream.and_then(|stream| ask_over(stream, pid, &Request::Show)))
+    });
     if json {
         let states: Vec<RunState> = asked.filter_map(|(_, state)| state.ok()).collect();
         return to_json(&states);
@@ -206,24 +225,4 @@ fn to_json<T: serde::Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("plain data has a JSON form");
     text.push('\n');
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn listening_sockets_of_runs() {
-        let cases = [
-            ("0000: 00000002 00000000 00010000 0001 01 43022 @afar-4711", Some(4711)),
-            ("0000: 00000003 00000000 00000000 0001 03 43023 @afar-4711", None),
-            ("0000: 00000002 00000000 00010000 0001 01 43024 @afar-x", None),
-            ("0000: 00000002 00000000 00010000 0001 01 43025 /run/afar-4711", None),
-            ("0000: 00000002 00000000 00010000 0001 01 43026", None),
-            ("Num       RefCount Protocol Flags    Type St Inode Path", None),
-        ];
-        for (line, pid) in cases {
-            assert_eq!(listening(line), pid, "{line}");
-        }
-    }
 }

@@ -5,6 +5,9 @@
 //! that was not killed with it, whose system calls nobody answers any more; or an afar whose
 //! program is gone. Names in file systems are looked for all the same.
 //!
+//! A run that is killed leaves the socket by which `afar ctl` reached it, as a name: nobody listens
+//! there.
+//!
 //! An attached disk is a mount, which outlives whoever serves it; everything there fails then.
 //!
 //! The swap engine changes the host. A process of its own puts that back; if it was killed too, its
@@ -22,7 +25,7 @@ use farmem::runtime::{VARIABLE as SUPERVISOR_VARIABLE, swap};
 use serde::Serialize;
 use sys::group::Hierarchy;
 
-use crate::{attach, ctl};
+use crate::{attach, ctl, run_directory};
 
 const SIGKILL: i32 = 9;
 /// How long whoever serves a mount has to answer.
@@ -50,6 +53,8 @@ enum What {
     Path { path: PathBuf },
     /// An attached disk that nobody serves any more.
     Mount { path: PathBuf },
+    /// The socket of a run that was killed.
+    Socket { path: PathBuf },
     /// What a run under the swap engine has changed.
     Swap { keeper: u32, changes: String },
 }
@@ -75,6 +80,8 @@ pub(super) fn find() -> Vec<Leftover> {
     }
     let mounts = sys::mount::mounts_of(attach::KIND).filter(|path| is_abandoned(path));
     found.extend(mounts.map(|path| What::Mount { path }));
+    let sockets = run_directory::sockets().into_iter().filter(run_directory::Found::is_abandoned);
+    found.extend(sockets.map(|socket| What::Socket { path: socket.path }));
     let leftover = |what| Leftover { what, removed: false, error: None };
     found.into_iter().map(leftover).collect()
 }
@@ -91,6 +98,7 @@ impl Leftover {
             }
             // A group that went with the swap space of its run.
             What::Path { path } if !path.exists() => Ok(()),
+            What::Socket { path } => remove_socket(path).map_err(|error| error.to_string()),
             What::Mount { path } if !is_abandoned(path) => Ok(()),
             What::Mount { path } => sys::mount::detach(path).map_err(|error| error.to_string()),
             What::Path { path } => remove_path(path).map_err(|error| error.to_string()),
@@ -109,6 +117,9 @@ impl fmt::Display for Leftover {
             }
             What::Supervisor { pid } => write!(f, "process {pid} (afar), whose program is gone")?,
             What::Path { path } => write!(f, "{}", path.display())?,
+            What::Socket { path } => {
+                write!(f, "{}, the socket of a killed run", path.display())?;
+            }
             What::Mount { path } => {
                 write!(f, "a disk at {}, whose afar is gone", path.display())?;
             }
@@ -211,6 +222,13 @@ fn named_afar(directory: &Path) -> impl Iterator<Item = PathBuf> {
         .collect();
     paths.sort();
     paths.into_iter()
+}
+
+/// Its directory goes with the last one.
+fn remove_socket(path: &Path) -> std::io::Result<()> {
+    fs::remove_file(path)?;
+    let _in_use = path.parent().map(fs::remove_dir);
+    Ok(())
 }
 
 /// Only an empty directory can be removed: a control group with processes is in use.

@@ -166,3 +166,106 @@ fn other_users_are_turned_away() {
     assert!(stderr(&output).contains("does not answer to this user"), "{}", stderr(&output));
     assert_eq!(run.show()["tiers"][0]["rtt_ns"], 10_000);
 }
+
+/// Runs `afar ctl` in a network namespace of its own.
+fn ctl_elsewhere(words: &[&str]) -> Output {
+    let mut command = Command::new("unshare");
+    command.args(["-n", "timeout", "60", AFAR, "ctl", "--json"]).args(words);
+    command.output().expect("unshare(1) is part of util-linux")
+}
+
+#[test]
+fn a_run_is_found_from_any_network_namespace() {
+    if !is_root("a_run_is_found_from_any_network_namespace") {
+        return;
+    }
+    let Some(run) = Sleeper::start("any network", &["--rtt", "10us"]) else {
+        return;
+    };
+    let output = ctl_elsewhere(&[&run.pid(), "set", "rtt=35us"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(run.show()["tiers"][0]["rtt_ns"], 35_000);
+    let listed: Value = serde_json::from_str(&stdout(&ctl_elsewhere(&["list"]))).unwrap();
+    let is_it = |state: &Value| state["pid"] == run.afar.id();
+    assert!(listed.as_array().unwrap().iter().any(is_it), "{listed}");
+}
+
+/// The sockets of a run of root's.
+fn sockets_of(pid: u32) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir("/run/afar").into_iter().flatten().flatten();
+    let begins = format!("run-{pid}-");
+    let is_it = |path: &std::path::PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&begins))
+    };
+    entries.map(|entry| entry.path()).filter(is_it).collect()
+}
+
+#[test]
+fn the_socket_goes_with_the_run_or_is_found_by_doctor() {
+    if !is_root("the_socket_goes_with_the_run") {
+        return;
+    }
+    let Some(run) = Sleeper::start("socket", &["--rtt", "10us"]) else {
+        return;
+    };
+    let pid = run.afar.id();
+    assert_eq!(sockets_of(pid).len(), 1);
+    drop(run);
+    assert_eq!(sockets_of(pid).len(), 0, "it ended by itself");
+
+    let Some(mut run) = Sleeper::start("killed", &["--rtt", "10us"]) else {
+        return;
+    };
+    // Only what is older than two seconds is believed to be abandoned.
+    std::thread::sleep(Duration::from_millis(2200));
+    let left = sockets_of(run.afar.id());
+    let found = |arguments: &[&str]| {
+        let report: Value = serde_json::from_str(&stdout(&afar(arguments))).unwrap();
+        let leftovers = report["leftovers"].as_array().unwrap().clone();
+        let is_it = |leftover: &Value| {
+            leftover["kind"] == "socket" && leftover["path"] == left[0].to_str().unwrap()
+        };
+        leftovers.into_iter().find(is_it).map(|leftover| leftover["removed"] == true)
+    };
+    assert_eq!(found(&["doctor", "--json"]), None, "its run goes on");
+    run.afar.kill().unwrap();
+    run.afar.wait().unwrap();
+    assert_eq!(found(&["doctor", "--json"]), Some(false), "{left:?}");
+    assert!(!stdout(&afar(["ctl", "list"])).contains(&format!(" {} ", run.afar.id())));
+    assert_eq!(found(&["doctor", "--repair", "--json"]), Some(true), "{left:?}");
+    assert!(!left[0].exists());
+}
+
+#[test]
+fn a_user_finds_runs_in_the_directory_of_that_user() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_root("a_user_finds_runs") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let runtime = scratch.path("runtime");
+    std::fs::create_dir(&runtime).unwrap();
+    std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::chown(&runtime, Some(65534), Some(65534)).unwrap();
+    for runtime in [Some(&runtime), None] {
+        // With a trap's right, so that something can be run.
+        let script = format!(
+            "{AFAR} run -q --no-calibrate --trap userfaultfd -- sleep 20 & run=$!; \
+             for i in $(seq 100); do {AFAR} ctl $run set rtt=45us && break; sleep 0.1; done; \
+             kill $run; wait"
+        );
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+        command.args(["--inh-caps=-all,+sys_ptrace", "--ambient-caps=-all,+sys_ptrace"]);
+        command.args(["timeout", "60", "sh", "-c", &script]).env_remove("XDG_RUNTIME_DIR");
+        if let Some(runtime) = runtime {
+            command.env("XDG_RUNTIME_DIR", runtime);
+        }
+        let output = command.output().expect("setpriv(1) is part of util-linux");
+        if stderr(&output).contains("Permission denied") && stdout(&output).is_empty() {
+            return skip("a_user_finds_runs", "nobody cannot execute afar where it was built");
+        }
+        assert!(stdout(&output).contains("rtt 45.0 µs"), "{}", stderr(&output));
+    }
+    assert!(!runtime.join("afar").exists(), "gone with its last run");
+}
