@@ -218,7 +218,7 @@ fn probe<const TIERS: usize>(
     let (probed, outcome, engine_waited_ns) = ask_and_wait(configure)?;
     let tiers: [Probed; TIERS] = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
     let touched = tiers.iter().map(|probed| probed.touch_count).sum();
-    usable(trap, verdict::counted(touched, outcome.results.faults.fetch_count))?;
+    usable(trap, verdict::counted(touched, outcome.results.seen().faults.fetch_count))?;
     let waited = tiers.iter().map(|probed| probed.waited_ns).sum::<Option<u64>>();
     let busy = Busy {
         waited_ns: waited.zip(engine_waited_ns).map(|(probe, engine)| probe + engine),

@@ -77,7 +77,7 @@ pub fn count_faults_of_all() -> Result<()> {
 /// # Errors
 /// The kernel's refusal; `EBUSY` where a supervisor is at work already.
 pub fn notifications() -> Result<()> {
-    let tried = std::thread::spawn(|| Filter::new(&[]).install().map(drop)).join();
+    let tried = std::thread::spawn(|| Filter::new(&[], &[]).install().map(drop)).join();
     tried.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
