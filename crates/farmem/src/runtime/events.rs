@@ -15,10 +15,14 @@ const SCAN_LEAVES: usize = 8;
 pub(crate) const TABLE_FULL: &str = "page-state table full";
 
 impl Supervisor<'_> {
-    /// Takes every event that is in the log.
+    /// Takes every event that is in the log now. Those that come meanwhile are for the next time:
+    /// threads that fault as fast as they can would keep the supervisor here for ever.
     pub(crate) fn drain_events(&mut self) {
         let mut recorded = Vec::new();
-        while let Some(mut event) = self.tables.next_event() {
+        let until = self.tables.logged_count().load(Ordering::Acquire);
+        while self.tables.taken_count() < until
+            && let Some(mut event) = self.tables.next_event()
+        {
             if !self.number(&mut event) {
                 continue;
             }
@@ -74,16 +78,19 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return false;
         };
-        let known = arena.segments.find(event.address);
-        let has_leaf = || self.tables.pages.leaf(event.slot, event.address).is_some();
-        if known.is_none() && !has_leaf() {
+        if let Some(page) = arena.segments.find(event.address) {
+            event.page = page;
+            return true;
+        }
+        if self.tables.pages.leaf(event.slot, event.address).is_none() {
             return false;
         }
-        match arena.page(event.address) {
+        let page = arena.page(event.address);
+        match page {
             Some(page) => event.page = page,
             None => self.totals.lost(TABLE_FULL, 1),
         }
-        arena.segments.find(event.address).is_some()
+        page.is_some()
     }
 
     /// Brings residency up to date with one event.

@@ -233,6 +233,14 @@ impl Tables {
     pub(crate) fn joined_count(&self) -> &AtomicU64 {
         &self.shared.words64()[9]
     }
+    /// Places of the log that were given out since the start.
+    pub(crate) fn logged_count(&self) -> &AtomicU64 {
+        &self.shared.words64()[8]
+    }
+    /// Events that were taken since the start.
+    pub(crate) const fn taken_count(&self) -> u64 {
+        self.event_tail
+    }
     /// Touches that were let through because there was no leaf for them.
     pub(crate) fn stock_empty(&self) -> &AtomicU64 {
         &self.shared.words64()[11]
