@@ -13,6 +13,7 @@ pub(crate) const STACK_BYTES: usize = 64 << 10;
 const MAP_SHARED: u64 = 1;
 const MADV_DONTNEED: u64 = 4;
 const MADV_NOHUGEPAGE: u64 = 15;
+const MADV_DONTNEED_LOCKED: u64 = 24;
 const EAGAIN: i64 = 11;
 const SIG_SETMASK: u64 = 2;
 const SIGKILL: u64 = 9;
@@ -251,7 +252,8 @@ extern "C" fn serve(greeting: u64) -> ! {
         }
         let count = (bytes.cast_unsigned() as usize / 8).min(WORDS_MAX);
         let result = match words[0] {
-            command::DROP => drop_ranges(process, &words[2..count]),
+            command::DROP => drop_ranges(process, &words[2..count], MADV_DONTNEED),
+            command::FREEZE => drop_ranges(process, &words[2..count], MADV_DONTNEED_LOCKED),
             command::LEAVE => leave(),
             command::FOLLOW => rights::follow(&words[2..count]),
             command::RESTRICT => {
@@ -308,20 +310,20 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
 }
 
 // The words are an array of `struct iovec` as they stand.
-fn drop_ranges(process: u64, ranges: &[u64]) -> i64 {
+fn drop_ranges(process: u64, ranges: &[u64], advice: u64) -> i64 {
     let count = ranges.len() as u64 / 2;
     let total: u64 = ranges.chunks_exact(2).map(|range| range[1]).sum();
     let vector = ranges.as_ptr() as u64;
     // SAFETY: the vector is ours; contents survive, because the mapping is shared.
     let done =
-        unsafe { call(system::PROCESS_MADVISE, [process, vector, count, MADV_DONTNEED, 0, 0]) };
+        unsafe { call(system::PROCESS_MADVISE, [process, vector, count, advice, 0, COOKIE]) };
     if done >= 0 && done.cast_unsigned() == total {
         return 0;
     }
     // Kernels before 6.13, or a range that the program has unmapped meanwhile: one by one.
     for range in ranges.chunks_exact(2) {
         // SAFETY: as above.
-        unsafe { call(system::MADVISE, [range[0], range[1], MADV_DONTNEED, 0, 0, COOKIE]) };
+        unsafe { call(system::MADVISE, [range[0], range[1], advice, 0, 0, COOKIE]) };
     }
     0
 }

@@ -41,6 +41,8 @@ pub mod command {
     pub const UNMAP: u64 = 2;
     /// Drop the mappings of `[address, bytes]…` without losing the contents.
     pub const DROP: u64 = 3;
+    /// As [`DROP`], locked memory included: whoever touches it next waits.
+    pub const FREEZE: u64 = 8;
     /// Leave: the helper is the last thread.
     pub const LEAVE: u64 = 5;
     /// Nothing follows: the list of mappings of a forked child is complete.

@@ -33,6 +33,14 @@ impl MemoryFile {
         Ok(Self { file: File::from(fd) })
     }
 
+    /// Another handle on the same file.
+    ///
+    /// # Errors
+    /// When the kernel is out of descriptors.
+    pub fn share(&self) -> Result<Self> {
+        Ok(Self { file: self.file.try_clone().during("duplicate a descriptor")? })
+    }
+
     /// Gives back the memory behind a range; it reads as zeros from now on, in every mapping.
     ///
     /// # Errors
@@ -96,6 +104,32 @@ impl MemoryFile {
     /// When the file is shorter.
     pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_exact_at(bytes, offset).during("read a memory file")
+    }
+
+    /// Wakes one who waits for the word at `offset` (futex), in whatever process.
+    ///
+    /// # Errors
+    /// When the page cannot be mapped.
+    #[expect(unsafe_code, reason = "mmap, futex and munmap")]
+    pub fn wake(&self, offset: u64) -> Result<()> {
+        const PAGE: u64 = 4096;
+        let (start, within) = (offset / PAGE * PAGE, usize::try_from(offset % PAGE).unwrap_or(0));
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping of one page, unmapped below; the word lies within it.
+        unsafe {
+            let page = rustix::mm::mmap(
+                std::ptr::null_mut(),
+                4096,
+                protection,
+                MapFlags::SHARED,
+                &self.file,
+                start,
+            )
+            .during("map a page of a memory file")?;
+            let word = page.byte_add(within);
+            libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1);
+            rustix::mm::munmap(page, 4096).during("unmap a page of a memory file")
+        }
     }
 
     /// Bytes of memory the file occupies now.

@@ -14,6 +14,7 @@ const API_VERSION: u64 = 0xaa;
 const API: libc::c_ulong = 0xc018_aa3f;
 const NEW: libc::c_ulong = 0xaa00;
 const REGISTER: libc::c_ulong = 0xc020_aa00;
+const UNREGISTER: libc::c_ulong = 0x8010_aa01;
 const WAKE: libc::c_ulong = 0x8010_aa02;
 const ZEROPAGE: libc::c_ulong = 0xc020_aa04;
 const WRITEPROTECT: libc::c_ulong = 0xc018_aa06;
@@ -124,6 +125,21 @@ impl Userfault {
         self.ioctl("watch a range of the program", REGISTER, &mut request)
     }
 
+    /// Watches `bytes` from `address` no longer, and wakes those who wait there. Write-protection is
+    /// lifted.
+    ///
+    /// The kernel wakes before it changes the range (seen on Linux 6.18). A thread that faults at
+    /// that moment would wait for ever, so those who wait are woken again.
+    ///
+    /// # Errors
+    /// When nothing of the range is mapped, or the process is gone.
+    pub fn unregister(&self, address: u64, bytes: u64) -> Result<()> {
+        let mut range = [address, bytes];
+        self.ioctl("stop watching a range of the program", UNREGISTER, &mut range)?;
+        let mut range = [address, bytes];
+        self.ioctl("wake the program", WAKE, &mut range)
+    }
+
     /// Write-protects a range, so that the next write to each page is noticed. Only where
     /// [`Userfault::tracks_writes`].
     ///
@@ -142,6 +158,29 @@ impl Userfault {
     pub fn map(&self, address: u64, bytes: u64) -> Result<()> {
         let mut request = [address, bytes, 0, 0];
         self.resolve("map a page of the program", CONTINUE, &mut request)
+    }
+
+    /// As [`map`](Self::map) for many pages, those left out that are mapped already or do not exist.
+    ///
+    /// # Errors
+    /// When the range is not watched, or the process is gone.
+    pub fn map_all(&self, address: u64, bytes: u64) -> Result<()> {
+        const PAGE: u64 = 4096;
+        let end = address + bytes;
+        let mut at = address;
+        while at < end {
+            let mut request = [at, end - at, 0, 0];
+            match self.ioctl("map pages of the program", CONTINUE, &mut request) {
+                Ok(()) => at = end,
+                Err(error) => match error.errno() {
+                    // It has mapped so many bytes before it came upon a page that it could not.
+                    Some(libc::EAGAIN) if request[3].cast_signed() > 0 => at += request[3],
+                    Some(libc::EAGAIN | libc::EEXIST | libc::EFAULT) => at += PAGE,
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
     }
 
     /// Creates a page of zeros and wakes those who wait for it. A page that exists already is no

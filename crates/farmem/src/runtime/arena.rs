@@ -10,6 +10,7 @@ use sys::ptrace::Entry;
 use sys::socket::Socket;
 use sys::userfault::Userfault;
 
+use super::cut::Cut;
 use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Regions, Traits};
@@ -30,6 +31,8 @@ pub(crate) enum Pending {
     Vacate { id: u64, from: u64, old_bytes: u64, to: u64 },
     /// The helper changes its rights before the program does by the call `id`.
     Follow { id: u64 },
+    /// Ranges that nobody is to touch until a fork.
+    Freeze,
     /// Pages on their way out; those at the addresses in `unprotected` are to be write-protected
     /// once they are gone.
     Drop { pages: u64, tier: usize, unprotected: Vec<u64> },
@@ -77,6 +80,8 @@ pub(crate) struct Arena {
     /// local and first touches are only counted.
     emptied_unlogged: u64,
     pub(crate) pending: BTreeMap<u64, Pending>,
+    /// While a child gets its memory.
+    pub(crate) cut: Option<Cut>,
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
     pub(crate) lock_all: bool,
@@ -132,6 +137,7 @@ impl Arena {
             populated,
             emptied_unlogged: 0,
             pending: BTreeMap::new(),
+            cut: None,
             dropping: 0,
             lock_all: false,
             leaving: Vec::new(),
@@ -152,6 +158,12 @@ impl Arena {
         let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
         let pages = self.tiers.iter().map(resident).sum::<u64>() + self.dropping;
         (pages + PAGES_UNCERTAIN) * PAGE
+    }
+
+    /// Ranges that are mapped and managed, in order.
+    pub(crate) fn managed(&self) -> Vec<(u64, u64)> {
+        let managed = self.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        managed.map(|piece| (piece.start, piece.end)).collect()
     }
 
     /// Makes addresses available again that threads for which `done` holds have unmapped.

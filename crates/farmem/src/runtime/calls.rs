@@ -142,6 +142,7 @@ impl Supervisor<'_> {
         self.members.touch(slot);
         while let Some(from) = self.next_used(slot, at, end) {
             let stop = (from / SEGMENT * SEGMENT + SEGMENT).min(end);
+            self.preserve(slot, from, stop);
             let Some(arena) = self.arenas[slot].as_mut() else {
                 return;
             };
@@ -154,6 +155,8 @@ impl Supervisor<'_> {
                 self.restore_budgets();
             }
         }
+        // Where nothing is, nothing is to be copied later either.
+        self.preserve(slot, start, end);
     }
 
     // The first address at or after `at` that may hold something: it has a state word, or memory.
@@ -230,6 +233,10 @@ impl Supervisor<'_> {
                 self.listener.answer(id, to.cast_signed()).map_err(RunError::from)
             }
             Pending::Follow { id } => self.listener.proceed(id).map_err(RunError::from),
+            Pending::Freeze => {
+                self.froze(slot);
+                Ok(())
+            }
             Pending::Drop { .. } => Ok(()),
         };
         if let Err(error) = answered {

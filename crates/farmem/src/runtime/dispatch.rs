@@ -79,6 +79,10 @@ impl Supervisor<'_> {
             // Whatever this thread unmapped before is unmapped by now.
             arena.recycle(|leaving| leaving == call.tid);
         }
+        if self.must_wait(slot, call) {
+            self.postponed.push(*call);
+            return Ok(());
+        }
         self.members.touch(slot);
         match i64::from(call.nr) {
             nr::MMAP => self.mmap(slot, call),
@@ -206,7 +210,8 @@ impl Supervisor<'_> {
     }
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The children of a process.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let listed =
         tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());

@@ -13,6 +13,7 @@ use measure::Pages;
 use sys::seccomp::Notification;
 
 use super::RunError;
+use super::filter::nr;
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -31,7 +32,21 @@ impl Supervisor<'_> {
             }
             arena.cleared.push(call.args[3]);
         }
+        self.starting.push((call.tid, slot, self.now_ns()));
         Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// Whether a thread of the process in `slot` is making another.
+    pub(crate) fn any_starts(&mut self, slot: usize) -> bool {
+        // More than it takes, unless its processor is taken away.
+        const START_MAX_NS: u64 = 2_000_000;
+        let now = self.now_ns();
+        self.starting.retain(|&(tid, _, since)| {
+            let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+            let inside = call.split(' ').next() == Some(&nr::CLONE.to_string());
+            inside || call.starts_with("running") && now - since < START_MAX_NS
+        });
+        self.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
 
     /// A thread is about to end.
@@ -92,10 +107,20 @@ impl Supervisor<'_> {
         let address = address / PAGE * PAGE;
         arena.tiers[tier].pin(page, Pages::new(1));
         self.exiting.push((tid, slot, address));
+        self.preserve(slot, address, address + PAGE);
+        let Some(arena) = self.arenas[slot].as_ref() else { return };
         if let Some(fault) = &arena.fault {
             // Mapped already, or gone with its process.
             let _there = fault.map(address, PAGE);
         }
+    }
+
+    /// Whether a thread of the process in `slot` is ending, and the kernel may write its last words.
+    pub(crate) fn any_ends(&self, slot: usize) -> bool {
+        self.arenas[slot].as_ref().is_some_and(|arena| {
+            let ends = |tid| sys::process::is_thread_of(tid, arena.tgid);
+            self.exiting.iter().any(|&(tid, owner, _)| owner == slot && ends(tid))
+        })
     }
 
     /// Lets go of what was held for threads that have ended.

@@ -24,12 +24,6 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
     if trap == TrapKind::Userfault {
         // A thread that ends does not wait for user space when the kernel writes its last words.
         blocks.push(Block { nr: nr::EXIT, rules: vec![], otherwise: Verdict::Notify });
-        let clone = blocks.iter_mut().find(|block| block.nr == nr::CLONE);
-        // Argument 3 is where the kernel clears the new thread's number.
-        clone.into_iter().for_each(|block| {
-            let argument = Rule { argument: 3, test: managed(), verdict: Verdict::Notify };
-            block.rules.insert(0, argument);
-        });
     }
     Filter::new(&blocks, &nr::foreign::ASKED)
 }
@@ -79,7 +73,11 @@ fn blocks(mark: u64) -> Vec<Block> {
         },
         Block {
             nr: nr::CLONE,
-            rules: vec![rule(0, Test::AnyBit(CLONE_VM), Verdict::Allow)],
+            rules: vec![
+                // Where the kernel clears the new thread's number.
+                rule(3, managed, Verdict::Notify),
+                rule(0, Test::AnyBit(CLONE_VM), Verdict::Allow),
+            ],
             otherwise: Verdict::Notify,
         },
         always(nr::FORK),

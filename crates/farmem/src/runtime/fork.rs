@@ -1,8 +1,8 @@
 //! A process copies itself: the child gets its own memory before its first instruction.
 //!
 //! ```text
-//! fork call held -> follow the caller -> let the kernel fork -> both stop
-//! copy the memory file -> caller goes on
+//! fork call held -> follow the caller -> cut -> let the kernel fork -> both stop
+//! caller goes on; copy the memory file, a slice at a time
 //! child runs our routine: its helper greets and maps its own copy -> breakpoint
 //! context back -> child goes on
 //! ```
@@ -12,9 +12,8 @@
 //! * An arena is a shared mapping, so a child as the kernel makes it would write into its parent's
 //!   memory. It is stopped at birth (ptrace) and does not run any code but ours until its own
 //!   memory is in place.
-//! * The copy is made while the forking thread waits; its cost grows with the memory in use, some
-//!   100 ms per gigabyte. Other threads of the parent run on meanwhile, as they do during the
-//!   kernel's own copy.
+//! * What the child sees is one cut of its parent's memory (`cut`). It waits until all is copied
+//!   (`copy`), some 500 ms per gigabyte; its parent does not.
 //! * A debugger on the same thread makes the fork fail with EAGAIN rather than go wrong.
 
 use std::os::fd::OwnedFd;
@@ -29,9 +28,11 @@ use sys::socket::Socket;
 
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
+use super::copy::Copy;
 use super::events::TABLE_FULL;
+use super::filter::nr;
 use super::protocol::command;
-use super::regions::Regions;
+use super::regions::{PAGE, Regions};
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -42,20 +43,33 @@ const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
 const MAP_FIXED: u64 = 0x10;
+const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 const SEND_RETRIES: u32 = 5000;
 /// Forks that failed because as many processes as can be were under management.
 const REFUSED: &str = "too many processes at once: a fork was refused";
 
 /// A fork under way.
 pub(crate) struct Fork {
-    /// The thread that called.
+    /// The thread that called; 0 when it has gone on.
     thread: u32,
-    parent_slot: usize,
+    pub(crate) parent_slot: usize,
+    /// Where the kernel writes the child's number before the child has memory of its own, and what
+    /// the parent has there.
+    tid_word: Option<(u64, [u8; 4])>,
     /// The child, once the kernel has told.
     child: Option<u32>,
     /// The child waits before its first instruction.
     born: bool,
+    copying: Option<Copying>,
     borrowed: Option<Borrowed>,
+}
+
+// A child that waits for the copy to be complete.
+struct Copying {
+    slot: usize,
+    far: OwnedFd,
+    mappings: Vec<maps::Mapping>,
+    absent: Vec<(u64, u64)>,
 }
 
 // A child that runs our routine.
@@ -70,15 +84,22 @@ struct Borrowed {
     stop: bool,
 }
 
+impl Fork {
+    // Its child has no arena yet.
+    const fn has_no_slot(&self) -> bool {
+        self.copying.is_none() && self.borrowed.is_none()
+    }
+}
+
 impl Supervisor<'_> {
     /// Begins a fork.
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed
         // already.
         if self.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
-            return Ok(self.listener.proceed(call.id)?);
+            return self.cut_and_fork(slot, call);
         }
-        let under_way = self.forks.iter().filter(|fork| fork.borrowed.is_none()).count();
+        let under_way = self.forks.iter().filter(|fork| fork.has_no_slot()).count();
         if self.members.free_count() <= under_way {
             self.totals.lost(REFUSED, 1);
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
@@ -88,15 +109,30 @@ impl Supervisor<'_> {
                 .warn_once(&format!("a fork was refused: {error}; is the program being debugged?"));
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
         }
-        self.forks.retain(|fork| fork.thread != call.tid || fork.child.is_some());
+        let [flags, _, _, tid_address, ..] = call.args;
+        let told = i64::from(call.nr) == nr::CLONE && flags & CLONE_CHILD_SETTID != 0;
         self.forks.push(Fork {
             thread: call.tid,
             parent_slot: slot,
+            tid_word: told.then_some((tid_address, [0; 4])),
             child: None,
             born: false,
+            copying: None,
             borrowed: None,
         });
-        Ok(self.listener.proceed(call.id)?)
+        self.cut_and_fork(slot, call)
+    }
+
+    /// Nobody writes to the memory in `slot` any more until `thread` has forked.
+    pub(crate) fn note_tid_word(&mut self, slot: usize, thread: u32) {
+        let Some(arena) = &self.arenas[slot] else { return };
+        let ours = |fork: &&mut Fork| fork.thread == thread && fork.child.is_none();
+        let Some(fork) = self.forks.iter_mut().find(ours) else { return };
+        fork.tid_word = fork.tid_word.and_then(|(address, mut word)| {
+            let read =
+                arena.regions.manages(address) && arena.memory.read_at(&mut word, address).is_ok();
+            read.then_some((address, word))
+        });
     }
 
     /// Whether stops of `pid` are ours to handle.
@@ -169,7 +205,7 @@ impl Supervisor<'_> {
     }
 
     fn is_newborn(&self, pid: u32) -> bool {
-        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_none())
+        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.has_no_slot())
     }
 
     fn is_borrowed(&self, pid: u32) -> bool {
@@ -183,52 +219,70 @@ impl Supervisor<'_> {
         self.prepare_child(child)
     }
 
-    // Once the child waits and the parent does too: copy, and send the child into our routine.
+    /// Goes on with forks that had to wait for another of the same process.
+    pub(crate) fn prepare_children(&mut self) {
+        let waiting = self.forks.iter().filter(|fork| fork.born && fork.has_no_slot());
+        for child in waiting.filter_map(|fork| fork.child).collect::<Vec<_>>() {
+            if let Err(error) = self.prepare_child(child) {
+                self.abandon(child, &error);
+            }
+        }
+    }
+
+    // Once the child waits and the parent does too: begin to copy.
     fn prepare_child(&mut self, child: u32) -> Result<(), RunError> {
         let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
             return Ok(());
         };
         let (thread, parent_slot) = (self.forks[at].thread, self.forks[at].parent_slot);
-        if !self.forks[at].born || self.forks[at].borrowed.is_some() {
+        if !self.forks[at].born || !self.forks[at].has_no_slot() {
             return Ok(());
         }
         // The parent stops at its report; if that is still to come, this is called again then.
         if ptrace::message(thread).is_err() {
             return Ok(());
         }
+        let frozen = self.is_frozen_for(parent_slot, thread);
+        if !frozen {
+            if self.is_cut(parent_slot) || self.is_copied(parent_slot) {
+                // Another fork of this process goes first.
+                return Ok(());
+            }
+            if !self.stands_still(parent_slot, thread) && self.begin_cut(parent_slot, thread, None)
+            {
+                return Ok(());
+            }
+        }
         self.drain_events();
         let slot = self.free_slot().ok_or(RunError::Lost("a free slot"))?;
         let Some(parent) = self.arenas[parent_slot].take() else {
             return Err(RunError::Lost("the forking process"));
         };
-        let made = self.copy_arena(&parent, slot, thread, child);
+        let made = self.make_child(&parent, slot, child, self.forks[at].tid_word);
         self.arenas[parent_slot] = Some(parent);
-        let (arena, far, mappings, absent) = made?;
-        let entry = arena.fork_entry;
+        let (arena, copy, copying) = made?;
         self.adopt(arena)?;
-        // Our routine starts a thread there.
-        ptrace::forget_children(child)?;
-        let context = Context::save(child)?;
-        context.divert(child, entry)?;
-        self.forks[at].borrowed =
-            Some(Borrowed { slot, context, far: Some(far), mappings, absent, stop: false });
-        ptrace::detach(thread, 0)?;
+        self.copies.push(copy);
+        self.forks[at].copying = Some(copying);
         self.totals.fork_count += 1;
-        Ok(ptrace::resume(child, 0)?)
+        if frozen {
+            self.forks[at].thread = 0;
+            self.release_held(parent_slot);
+            ptrace::detach(thread, 0)?;
+        }
+        Ok(())
     }
 
-    #[expect(clippy::type_complexity, reason = "the parts of a child on their way to two owners")]
-    fn copy_arena(
+    fn make_child(
         &mut self,
         parent: &Arena,
         slot: usize,
-        thread: u32,
         child: u32,
-    ) -> Result<(Arena, OwnedFd, Vec<maps::Mapping>, Vec<(u64, u64)>), RunError> {
+        tid_word: Option<(u64, [u8; 4])>,
+    ) -> Result<(Arena, Copy, Copying), RunError> {
         let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
         let (mut regions, mut tiers) = (parent.regions.clone(), Vec::new());
-        let mut emptied = Vec::new();
-        let mut absent = Vec::new();
+        let (mut emptied, mut absent) = (Vec::new(), Vec::new());
         for piece in parent.regions.all() {
             if piece.traits.not_on_fork {
                 absent.push((piece.start, piece.bytes()));
@@ -236,8 +290,6 @@ impl Supervisor<'_> {
             }
             if piece.traits.not_on_fork || piece.traits.wipe_on_fork {
                 emptied.push(piece);
-            } else if !piece.traits.foreign {
-                parent.memory.copy_to(&memory, piece.start, piece.start, piece.bytes())?;
             }
         }
         for tier in &parent.tiers {
@@ -249,8 +301,8 @@ impl Supervisor<'_> {
             }
             tiers.push(tier);
         }
-        // By thread: the first thread of a process may have ended before the others.
-        let mappings = clip(&maps::read(thread, 0, ADDRESS_TOP), &regions);
+        // The child's own: what the kernel has copied.
+        let mappings = clip(&maps::read(child, 0, ADDRESS_TOP), &regions);
         if mappings.is_empty() && regions.next_managed(0).is_some() {
             return Err(RunError::Lost("the list of the forking process's mappings"));
         }
@@ -275,10 +327,43 @@ impl Supervisor<'_> {
         self.tables.pages.clear(slot);
         let unmanaged = self.copy_words(parent, &arena);
         self.totals.lost(TABLE_FULL, unmanaged);
+        let mut copy = Copy::new(parent, &arena)?;
         for piece in emptied {
+            copy.skip(piece.start, piece.end);
             arena.empty(&self.tables, piece.start, piece.bytes());
         }
-        Ok((arena, far, mappings, absent))
+        if let Some((address, word)) = tid_word {
+            // The kernel has told the child, in memory that was its parent's.
+            let page = address / PAGE * PAGE;
+            copy.preserve(page, page + PAGE)?;
+            parent.memory.write_at(&word, address)?;
+        }
+        Ok((arena, copy, Copying { slot, far, mappings, absent }))
+    }
+
+    /// Sends a child whose memory has been copied into our routine.
+    pub(crate) fn enter_child(&mut self, child: u32) -> Result<(), RunError> {
+        let Some(fork) = self.forks.iter_mut().find(|fork| fork.child == Some(child)) else {
+            return Ok(());
+        };
+        let Some(Copying { slot, far, mappings, absent }) = fork.copying.take() else {
+            return Ok(());
+        };
+        let Some(entry) = self.arenas[slot].as_ref().map(|arena| arena.fork_entry) else {
+            return Err(RunError::Lost("the forked process"));
+        };
+        // Our routine starts a thread there.
+        ptrace::forget_children(child)?;
+        let context = Context::save(child)?;
+        context.divert(child, entry)?;
+        fork.borrowed =
+            Some(Borrowed { slot, context, far: Some(far), mappings, absent, stop: false });
+        let waiting = std::mem::take(&mut fork.thread);
+        if waiting != 0 {
+            // It may have been killed.
+            let _gone = ptrace::detach(waiting, 0);
+        }
+        Ok(ptrace::resume(child, 0)?)
     }
 
     // The child's pages are where its parent's were; those that were local are unmapped, but still
@@ -356,8 +441,8 @@ impl Supervisor<'_> {
         Ok(ptrace::detach(child, 0)?)
     }
 
-    // A child whose memory cannot be put in place must not run.
-    fn abandon(&mut self, pid: u32, error: &RunError) {
+    /// Ends a child whose memory cannot be put in place: it must not run.
+    pub(crate) fn abandon(&mut self, pid: u32, error: &RunError) {
         let Some(at) = self.forks.iter().position(|f| f.thread == pid || f.child == Some(pid))
         else {
             return;
@@ -365,7 +450,9 @@ impl Supervisor<'_> {
         let fork = self.forks.swap_remove(at);
         if let Some(child) = fork.child {
             let _gone = sys::process::kill(child, SIGKILL);
+            self.end_copy(child);
         }
+        self.thaw_for(fork.parent_slot, fork.thread);
         let _not_stopped = ptrace::detach(fork.thread, 0);
         self.totals.warn(&format!("a forked process was ended: {error}"));
     }
@@ -373,12 +460,22 @@ impl Supervisor<'_> {
     /// A followed thread has ended.
     pub(crate) fn traced_end(&mut self, pid: u32) {
         self.newborns.retain(|(newborn, _)| *newborn != pid);
+        self.end_copy(pid);
+        let slots: Vec<usize> = self
+            .forks
+            .iter()
+            .filter(|fork| fork.thread == pid || fork.child == Some(pid))
+            .map(|fork| fork.parent_slot)
+            .collect();
+        for slot in slots {
+            self.thaw_for(slot, pid);
+        }
         self.forks.retain(|fork| {
-            let orphaned = fork.thread == pid && fork.borrowed.is_none();
+            let orphaned = fork.thread == pid && fork.has_no_slot();
             if let Some(child) = fork.child.filter(|_| orphaned) {
                 let _gone = sys::process::kill(child, SIGKILL);
             }
-            // A child that runs our routine needs its parent no more.
+            // A child whose copy has begun needs its parent no more.
             fork.child != Some(pid) && !orphaned
         });
     }

@@ -136,6 +136,7 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].take() else {
             return;
         };
+        self.outlive(slot);
         self.poll.remove(&arena.socket);
         self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
         if self.slots.get(&arena.tgid) == Some(&slot) {

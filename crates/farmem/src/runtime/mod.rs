@@ -7,7 +7,8 @@
 //! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them, `images`
 //! whose memory is managed, `inject` how a program is entered, `object` with what, `rights` how its
 //! helper follows it to another user, `calls`, `moves` and `advice` what
-//! they mean, `regions` who owns which address, `arena` one process, `fork` two, `trap` and
+//! they mean, `regions` who owns which address, `arena` one process, `fork` two, `cut`
+//! what the second sees of the first, `copy` and `todo` how it gets there, `trap` and
 //! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
 //! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop.
 
@@ -19,6 +20,8 @@ mod arena;
 mod budget;
 mod calls;
 mod config;
+mod copy;
+mod cut;
 mod dispatch;
 mod events;
 mod exits;
@@ -28,6 +31,7 @@ mod greet;
 mod images;
 mod inject;
 mod lanes;
+mod last_words;
 mod link;
 mod margin;
 mod members;
@@ -47,6 +51,7 @@ mod signal;
 mod supervisor;
 pub mod swap;
 mod throttle;
+mod todo;
 mod trap;
 mod userfault_trap;
 mod watch;

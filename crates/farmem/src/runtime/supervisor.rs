@@ -24,14 +24,16 @@ use std::time::Duration;
 use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
 use sys::process::{Change, Life};
-use sys::seccomp::Listener;
+use sys::seccomp::{Listener, Notification};
 
 use super::RunError;
 use super::arena::Arena;
 use super::config::{RunConfig, TrapKind};
+use super::copy::Copy;
 use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
+use super::last_words::Mortal;
 use super::margin::Margin;
 use super::members::Members;
 use super::object::Object;
@@ -89,6 +91,12 @@ pub struct Supervisor<'a> {
     /// By budget and tier.
     pub(crate) margins: Vec<Vec<Margin>>,
     pub(crate) forks: Vec<Fork>,
+    pub(crate) copies: Vec<Copy>,
+    pub(crate) mortals: Vec<Mortal>,
+    /// Threads that make others: thread, slot, nanoseconds of the run.
+    pub(crate) starting: Vec<(u32, usize, u64)>,
+    /// Calls that wait for a fork of their process.
+    pub(crate) postponed: Vec<Notification>,
     pub(crate) waiting: super::userfault_trap::Waiting,
     /// Pages fetched ahead whose words have a time of arrival: that time, slot, address.
     pub(crate) arrivals: VecDeque<(u64, usize, u64)>,
@@ -168,6 +176,10 @@ impl<'a> Supervisor<'a> {
             members: Members::new(PROCS_MAX, tiers),
             tended: 0,
             forks: Vec::new(),
+            copies: Vec::new(),
+            mortals: Vec::new(),
+            starting: Vec::new(),
+            postponed: Vec::new(),
             arrivals: VecDeque::new(),
             newborns: Vec::new(),
             exiting: Vec::new(),
@@ -222,7 +234,7 @@ impl<'a> Supervisor<'a> {
         let mut ready = Vec::new();
         loop {
             self.tables.rung().store(0, Ordering::Release);
-            self.poll.wait(None, &mut ready)?;
+            self.poll.wait(self.patience(), &mut ready)?;
             self.drain_events();
             self.catch_up();
             for event in ready.clone() {
@@ -232,6 +244,8 @@ impl<'a> Supervisor<'a> {
                 let _gone = sys::process::kill(self.child, SIGKILL);
                 return Err(error);
             }
+            self.advance_copies();
+            self.call_again()?;
             self.drain_events();
             self.restore_budgets();
             self.watch_due();
@@ -247,6 +261,20 @@ impl<'a> Supervisor<'a> {
                 return Ok(self.finish(status));
             }
         }
+    }
+
+    // How long to wait when nothing happens.
+    fn patience(&self) -> Option<Duration> {
+        if !self.copies.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        (!self.postponed.is_empty()).then_some(Duration::from_millis(1))
+    }
+
+    // Calls and forks that had to wait.
+    fn call_again(&mut self) -> Result<(), RunError> {
+        self.prepare_children();
+        std::mem::take(&mut self.postponed).into_iter().try_for_each(|call| self.call(call))
     }
 
     // What could not wait, when it has waited too long.
@@ -323,6 +351,8 @@ impl<'a> Supervisor<'a> {
         self.note_arrivals();
         self.scan_unseen();
         self.end_orphans();
+        self.end_stale_cuts();
+        self.write_last_words();
         self.forget_exits();
         self.look_around();
         for slot in self.members.next_live(self.tended, TENDED_MAX) {

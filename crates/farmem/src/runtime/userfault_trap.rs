@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use sys::userfault::Fault;
 
+use super::config::TrapKind;
 use super::events::TABLE_FULL;
 use super::link::PROFILE_ENTRIES;
 use super::page_table::NoWord;
@@ -36,14 +37,14 @@ pub(crate) struct Waiting {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Touch {
-    slot: usize,
+    pub(crate) slot: usize,
     budget: usize,
     tier: usize,
     /// Of the page.
-    address: u64,
+    pub(crate) address: u64,
     write: bool,
     minor: bool,
-    tid: u32,
+    pub(crate) tid: u32,
     since_ns: u64,
 }
 
@@ -103,7 +104,10 @@ impl Supervisor<'_> {
                 tid: fault.tid,
                 since_ns: self.now_ns(),
             };
-            self.touch(touch);
+            match self.config.trap {
+                TrapKind::Userfault => self.touch(touch),
+                TrapKind::Bpf => self.touch_frozen(&touch),
+            }
         }
         self.resolve_due();
     }
@@ -303,7 +307,12 @@ impl Supervisor<'_> {
         self.resolve_due();
     }
 
-    fn resolve(&self, touch: &Touch) {
+    /// Lets a fault go, unless it has to wait for a fork.
+    pub(crate) fn resolve(&mut self, touch: &Touch) {
+        if self.detains(touch) {
+            return;
+        }
+        self.preserve(touch.slot, touch.address, touch.address + PAGE);
         let Some(arena) = &self.arenas[touch.slot] else {
             return;
         };

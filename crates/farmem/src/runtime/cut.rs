@@ -1,0 +1,362 @@
+//! One cut of a process's memory, as its child is to see it.
+//!
+//! ```text
+//! fork call held -> drop every page, faults are reported -> nobody can touch anything any more
+//!                -> the kernel forks -> copy: a page that is touched is copied first -> thaw
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * The kernel gives a child one cut of private memory: threads of the parent that write meanwhile
+//!   wait. An arena is shared memory, of which the kernel copies nothing. So it is frozen before
+//!   the kernel copies the rest (stacks, static data), and until then a thread that touches the
+//!   arena waits. A write that a child sees was then done before each write that it does not see,
+//!   wherever the two were.
+//! * Threads are not stopped: that would end system calls early that they wait in. Their next touch
+//!   of a page is a fault that userfaultfd reports; so is that of the kernel on their behalf.
+//! * Memory that a device writes to is not held back, as little as by the kernel's own fork.
+//! * A process without other threads stands still in its fork anyway. If it has little memory it is
+//!   not frozen, but goes on only when all is copied.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use sys::seccomp::Notification;
+use sys::userfault::Watch;
+
+use super::RunError;
+use super::arena::Pending;
+use super::config::TrapKind;
+use super::filter::nr;
+use super::protocol::{WORDS_MAX, command};
+use super::regions::PAGE;
+use super::supervisor::Supervisor;
+use super::userfault_trap::Touch;
+use super::word::{State, Word};
+
+const CLONE_VM: u64 = 0x100;
+const RANGES_MAX: usize = WORDS_MAX / 2 - 1;
+// Commands to the helper on their way at once: its socket has no room for very many.
+const COMMANDS_MAX: usize = 8;
+// Ticks after which a fork that the kernel has not reported is looked at, and given up.
+const TICKS_LOOK: u32 = 2;
+const TICKS_MAX: u32 = 20;
+/// Pages that are copied sooner than they are frozen.
+const PAGES_FEW: u64 = 2048;
+
+/// How far a cut is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Some pages may still be mapped.
+    Freezing,
+    /// No page is. The child is not there yet.
+    Frozen,
+    /// The child is there; pages are copied and mapped again.
+    Copying,
+}
+
+/// A cut of one process.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// The thread that forks.
+    thread: u32,
+    /// Its call, as long as it is held.
+    call: Option<u64>,
+    phase: Phase,
+    /// Ranges that the helper has not been told of.
+    untold: VecDeque<Vec<u64>>,
+    /// Commands to the helper that it has not answered.
+    unanswered: usize,
+    /// Faults that wait.
+    held: Vec<Touch>,
+    ticks: u32,
+}
+
+impl Supervisor<'_> {
+    /// Lets the kernel fork for `call`, after a cut if other threads could write meanwhile.
+    pub(crate) fn cut_and_fork(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+    ) -> Result<(), RunError> {
+        let same = |cut: &&mut Cut| cut.thread == call.tid && cut.phase != Phase::Copying;
+        let cut = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        if let Some(cut) = cut.filter(same) {
+            // Begun anew after a signal, and nobody has written meanwhile.
+            match cut.phase {
+                Phase::Freezing => cut.call = Some(call.id),
+                _ => self.listener.proceed(call.id)?,
+            }
+            return Ok(());
+        }
+        if self.stands_still(slot, call.tid) || !self.begin_cut(slot, call.tid, Some(call.id)) {
+            self.note_tid_word(slot, call.tid);
+            self.listener.proceed(call.id)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nobody but `thread` can touch the memory in `slot`, and it is little.
+    pub(crate) fn stands_still(&self, slot: usize, thread: u32) -> bool {
+        let Some(arena) = &self.arenas[slot] else {
+            return true;
+        };
+        // The thread and the helper.
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)).map(Iterator::count);
+        let others = tasks.map_or(true, |count| count > 2);
+        !others
+            && arena.pages(self.unlogged(slot)) <= PAGES_FEW
+            && !super::dispatch::children(arena.tgid).into_iter().any(|child| {
+                // A clone that shares memory but is no thread.
+                sys::remote::share_memory(thread, child).unwrap_or(false)
+            })
+    }
+
+    /// Whether `call` of the process in `slot` has to wait until its memory is whole again.
+    pub(crate) fn must_wait(&mut self, slot: usize, call: &Notification) -> bool {
+        let number = i64::from(call.nr);
+        let forks = number == nr::FORK || number == nr::CLONE && call.args[0] & CLONE_VM == 0;
+        if forks && (self.any_starts(slot) || self.any_ends(slot)) {
+            return true;
+        }
+        let Some(arena) = &self.arenas[slot] else {
+            return false;
+        };
+        // What the helper has yet to map must be there to be frozen.
+        let unmapped =
+            || arena.pending.values().any(|pending| !matches!(pending, Pending::Drop { .. }));
+        match &arena.cut {
+            Some(cut) if cut.thread == call.tid && cut.phase != Phase::Copying => false,
+            Some(cut) => forks || cut.phase != Phase::Copying,
+            None => forks && (self.is_copied(slot) || unmapped()),
+        }
+    }
+
+    /// Begins to freeze the memory in `slot`; not if the kernel reports no faults there.
+    pub(crate) fn begin_cut(&mut self, slot: usize, thread: u32, call: Option<u64>) -> bool {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return false;
+        };
+        if arena.fault.is_none() {
+            self.totals.warn_once(
+                "no userfaultfd: a forked process may see what other threads wrote while its \
+                 memory was copied",
+            );
+            return false;
+        }
+        let ranges = arena.managed();
+        if self.config.trap == TrapKind::Bpf {
+            self.note_mortals(slot);
+        }
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return false;
+        };
+        if let Some(fault) = arena.fault.as_ref().filter(|_| self.config.trap == TrapKind::Bpf) {
+            for &(start, end) in &ranges {
+                // A range that is gone meanwhile needs no watching.
+                let _gone = fault.register(start, end - start, Watch::Faults);
+            }
+        }
+        let operands = |ranges: &[(u64, u64)]| {
+            ranges.iter().flat_map(|(start, end)| [*start, end - start]).collect()
+        };
+        arena.cut = Some(Cut {
+            thread,
+            call,
+            phase: Phase::Freezing,
+            untold: ranges.chunks(RANGES_MAX).map(operands).collect(),
+            unanswered: 0,
+            held: Vec::new(),
+            ticks: 0,
+        });
+        if self.config.trap == TrapKind::Bpf {
+            self.watch_faults(slot);
+        }
+        self.go_on_freezing(slot);
+        true
+    }
+
+    /// The helper has frozen some ranges.
+    pub(crate) fn froze(&mut self, slot: usize) {
+        if let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) {
+            cut.unanswered = cut.unanswered.saturating_sub(1);
+            self.go_on_freezing(slot);
+        }
+    }
+
+    fn go_on_freezing(&mut self, slot: usize) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let Some(mut cut) = arena.cut.take() else {
+            return;
+        };
+        while cut.unanswered < COMMANDS_MAX
+            && let Some(operands) = cut.untold.pop_front()
+        {
+            // Without its helper the process is about to end.
+            if arena.command(command::FREEZE, &operands, Pending::Freeze).is_ok() {
+                cut.unanswered += 1;
+            }
+        }
+        let frozen = cut.phase == Phase::Freezing && cut.unanswered == 0;
+        if frozen {
+            cut.phase = Phase::Frozen;
+        }
+        arena.cut = Some(cut);
+        if frozen && let Err(error) = self.frozen(slot) {
+            self.totals.warn(&error.to_string());
+        }
+    }
+
+    // Nobody can touch anything any more.
+    fn frozen(&mut self, slot: usize) -> Result<(), RunError> {
+        let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) else {
+            return Ok(());
+        };
+        let (thread, call) = (cut.thread, cut.call.take());
+        if call.is_some() && cut.held.iter().any(|touch| touch.tid == thread) {
+            // It is in a handler of a signal, and will fork later.
+            self.thaw(slot);
+        }
+        match call {
+            Some(call) => {
+                self.note_tid_word(slot, thread);
+                Ok(self.listener.proceed(call)?)
+            }
+            None => {
+                self.prepare_children();
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether `thread` may fork, and its child sees one cut.
+    pub(crate) fn is_frozen_for(&self, slot: usize, thread: u32) -> bool {
+        let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
+        cut.is_some_and(|cut| cut.thread == thread && cut.phase == Phase::Frozen)
+    }
+
+    /// Whether there is a cut of the memory in `slot`.
+    pub(crate) fn is_cut(&self, slot: usize) -> bool {
+        self.arenas[slot].as_ref().is_some_and(|arena| arena.cut.is_some())
+    }
+
+    /// The child is there: faults that wait are answered, each when its page has been copied.
+    pub(crate) fn release_held(&mut self, slot: usize) {
+        let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) else {
+            return;
+        };
+        cut.phase = Phase::Copying;
+        for touch in std::mem::take(&mut cut.held) {
+            self.resolve(&touch);
+        }
+    }
+
+    /// Holds a fault that must not be answered yet; answers whether it does.
+    pub(crate) fn detains(&mut self, touch: &Touch) -> bool {
+        let cut = self.arenas[touch.slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        let Some(cut) = cut.filter(|cut| cut.phase != Phase::Copying) else {
+            return false;
+        };
+        cut.held.push(*touch);
+        if cut.phase == Phase::Frozen && touch.tid == cut.thread {
+            // Not in its fork, or the kernel writes for it. A cut is taken later then.
+            self.thaw(touch.slot);
+        }
+        true
+    }
+
+    /// Ends a cut: memory is as it was before.
+    pub(crate) fn thaw(&mut self, slot: usize) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let Some(cut) = arena.cut.take() else {
+            return;
+        };
+        if self.config.trap == TrapKind::Bpf {
+            self.watch_writes_again(slot);
+        }
+        for touch in cut.held {
+            self.resolve(&touch);
+        }
+        if let Some(call) = cut.call {
+            // The caller may have died.
+            let _gone = self.listener.proceed(call);
+        }
+        self.write_last_words();
+    }
+
+    /// Ends a cut that was for a fork of `thread`, whose child never came.
+    pub(crate) fn thaw_for(&mut self, slot: usize, thread: u32) {
+        let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
+        if cut.is_some_and(|cut| cut.thread == thread && cut.phase != Phase::Copying) {
+            self.thaw(slot);
+        }
+    }
+
+    // Faults are not reported any more, which wakes those who wait. To be watched less, a range
+    // must not be watched at all for a moment, and the kernel forgets which pages are
+    // write-protected.
+    fn watch_writes_again(&self, slot: usize) {
+        let Some(arena) = &self.arenas[slot] else { return };
+        let Some(fault) = &arena.fault else { return };
+        self.poll.remove(fault);
+        for (start, end) in arena.managed() {
+            // A range that is gone meanwhile is not watched either.
+            let _gone = fault.unregister(start, end - start);
+            let _gone = fault.register(start, end - start, Watch::Writes);
+            let mut clean: Vec<(u64, u64)> = Vec::new();
+            self.tables.pages.each_word(slot, start, end, |address, cell| {
+                let word = Word(cell.load(Ordering::Acquire));
+                if word.state() == State::Absent || word.dirty() || word.untracked() {
+                    return;
+                }
+                match clean.last_mut() {
+                    Some((_, end)) if *end == address => *end += PAGE,
+                    _ => clean.push((address, address + PAGE)),
+                }
+            });
+            for (start, end) in clean {
+                let _gone = fault.write_protect(start, end - start);
+            }
+        }
+    }
+
+    /// A fault that is reported under the BPF trap, which has seen it already: its page is frozen.
+    pub(crate) fn touch_frozen(&mut self, touch: &Touch) {
+        if let Some(cell) = self.tables.pages.word(touch.slot, touch.address) {
+            // Writes to it will not be noticed.
+            let dirty = |word: u32| {
+                let word = Word(word);
+                (word.state() == State::Local).then(|| word.with_dirty(true).0)
+            };
+            let _elsewhere = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, dirty);
+        }
+        self.resolve(touch);
+    }
+
+    /// Gives up cuts whose fork the kernel does not report: it has failed. Called at every tick.
+    pub(crate) fn end_stale_cuts(&mut self) {
+        let slots: Vec<usize> = self.forks.iter().map(|fork| fork.parent_slot).collect();
+        for slot in slots {
+            let Some(arena) = self.arenas[slot].as_mut() else {
+                continue;
+            };
+            let Some(cut) = arena.cut.as_mut().filter(|cut| cut.phase == Phase::Frozen) else {
+                continue;
+            };
+            cut.ticks += 1;
+            if cut.ticks > TICKS_MAX || cut.ticks > TICKS_LOOK && !is_forking(cut.thread) {
+                self.thaw(slot);
+            }
+        }
+    }
+}
+
+fn is_forking(thread: u32) -> bool {
+    let call = std::fs::read_to_string(format!("/proc/{thread}/syscall")).unwrap_or_default();
+    let number = call.split(' ').next().unwrap_or_default();
+    number == "running" || [nr::CLONE, nr::FORK].iter().any(|nr| number == nr.to_string())
+}

@@ -1,0 +1,163 @@
+//! What the kernel could not write for threads that ended in frozen memory.
+//!
+//! When a thread ends, the kernel clears its number where `pthread_join` waits for it, and marks the
+//! robust mutexes it still holds. It does not wait for a page then, so in frozen memory (`cut`) the
+//! write is lost. It is made up for when the thread is gone and the word still says that it is not.
+//!
+//! Where the number of a thread is, the call that made the thread has said.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::arena::Arena;
+use super::supervisor::Supervisor;
+
+// Mutexes of one thread that are looked after.
+const HELD_MAX: usize = 256;
+// Ticks after which a thread that was alive at a cut was not about to end then.
+const TICKS_MAX: u32 = 3;
+const NUMBER_MASK: u32 = 0x3fff_ffff;
+const OWNER_DIED: u32 = 0x4000_0000;
+const WAITERS: u32 = 0x8000_0000;
+
+/// A thread that was alive when its memory was frozen, and of which the kernel will write to it.
+#[derive(Debug)]
+pub(crate) struct Mortal {
+    slot: usize,
+    tgid: u32,
+    tid: u32,
+    /// Its number as its process sees it.
+    number: u32,
+    /// Where that is.
+    number_at: Option<u64>,
+    /// Where its mutexes are.
+    locks: Vec<u64>,
+    ticks: u32,
+}
+
+impl Supervisor<'_> {
+    /// Notes which words the kernel will write when threads of the process in `slot` end.
+    pub(crate) fn note_mortals(&mut self, slot: usize) {
+        let Some(arena) = &self.arenas[slot] else { return };
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)) else { return };
+        let memory = File::open(format!("/proc/{}/mem", arena.tgid));
+        let tids = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok());
+        let numbers = numbers(arena);
+        let mortals: Vec<Mortal> =
+            tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &numbers, tid)).collect();
+        self.mortals.retain(|mortal| mortal.slot != slot);
+        self.mortals.extend(mortals);
+    }
+
+    /// Writes for threads that have ended what the kernel could not. Called when memory is frozen no
+    /// longer, and at every tick.
+    pub(crate) fn write_last_words(&mut self) {
+        let mut mortals = std::mem::take(&mut self.mortals);
+        mortals.retain_mut(|mortal| {
+            let arena = self.arenas[mortal.slot].as_ref();
+            let Some(arena) = arena.filter(|arena| arena.tgid == mortal.tgid) else {
+                return false;
+            };
+            if arena.cut.is_some() {
+                return true;
+            }
+            mortal.ticks += 1;
+            if sys::process::is_thread_of(mortal.tid, mortal.tgid) {
+                return mortal.ticks <= TICKS_MAX;
+            }
+            mortal.write(arena);
+            false
+        });
+        self.mortals = mortals;
+    }
+}
+
+impl Mortal {
+    fn write(&self, arena: &Arena) {
+        let replace = |address: u64, with: &dyn Fn(u32) -> Option<u32>| {
+            let mut bytes = [0; 4];
+            let before =
+                arena.memory.read_at(&mut bytes, address).map(|()| u32::from_ne_bytes(bytes));
+            let after = before.ok().and_then(with);
+            if let Some(after) = after
+                && arena.memory.write_at(&after.to_ne_bytes(), address).is_ok()
+            {
+                // Nobody may be waiting.
+                let _nobody = arena.memory.wake(address);
+            }
+        };
+        for &lock in &self.locks {
+            replace(lock, &|word| {
+                let held = word & NUMBER_MASK == self.number;
+                held.then_some(word & WAITERS | OWNER_DIED)
+            });
+        }
+        if let Some(at) = self.number_at {
+            replace(at, &|word| (word == self.number).then_some(0));
+        }
+    }
+}
+
+// Which thread numbers are where the kernel will clear them.
+fn numbers(arena: &Arena) -> BTreeMap<u32, u64> {
+    let number = |&address: &u64| {
+        let mut bytes = [0; 4];
+        let managed = arena.regions.manages(address);
+        let read = managed && arena.memory.read_at(&mut bytes, address).is_ok();
+        read.then_some((u32::from_ne_bytes(bytes), address))
+    };
+    arena.cleared.iter().filter_map(number).collect()
+}
+
+fn mortal(
+    arena: &Arena,
+    memory: Option<&File>,
+    numbers: &BTreeMap<u32, u64>,
+    tid: u32,
+) -> Option<Mortal> {
+    let locks = locks(arena, memory, tid).unwrap_or_default();
+    if locks.is_empty() && numbers.is_empty() {
+        return None;
+    }
+    let number = own_number(tid)?;
+    let number_at = numbers.get(&number).copied();
+    let any = number_at.is_some() || !locks.is_empty();
+    let (slot, tgid) = (arena.slot, arena.tgid);
+    any.then_some(Mortal { slot, tgid, tid, number, number_at, locks, ticks: 0 })
+}
+
+// Robust mutexes of a thread in managed memory.
+fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
+    let head = sys::process::robust_list(tid).ok().filter(|&head| head != 0)?;
+    // Never a page of the arena by way of the process: it might fault, and wait for us.
+    let read = |address: u64| {
+        let mut bytes = [0_u8; 8];
+        if arena.regions.manages(address) {
+            arena.memory.read_at(&mut bytes, address).ok()?;
+        } else {
+            memory?.read_exact_at(&mut bytes, address).ok()?;
+        }
+        Some(u64::from_ne_bytes(bytes))
+    };
+    // struct robust_list_head: the first entry, the distance from an entry to its lock word.
+    let mut entry = read(head)? & !1;
+    let distance = read(head + 8)?;
+    let mut locks = Vec::new();
+    for _ in 0..HELD_MAX {
+        if entry == head {
+            break;
+        }
+        let lock = entry.wrapping_add(distance);
+        locks.extend(Some(lock).filter(|&lock| arena.regions.manages(lock)));
+        entry = read(entry).map_or(head, |next| next & !1);
+    }
+    Some(locks)
+}
+
+// The number of a thread in its own namespace.
+fn own_number(tid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().next_back()?.parse().ok()
+}
