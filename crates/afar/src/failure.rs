@@ -94,6 +94,8 @@ pub(crate) enum Failure {
 pub(crate) const USAGE: u8 = 2;
 /// This machine lacks something.
 pub(crate) const ENVIRONMENT: u8 = 3;
+/// Too little of a program's memory was managed for anything to be concluded.
+pub(crate) const INVALID: u8 = 4;
 pub(crate) const FAILED: u8 = 1;
 /// As a shell says it of a program that was interrupted.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -130,6 +132,9 @@ impl Failure {
             Self::Sim(error) if error.is_usage() => USAGE,
             Self::Loop(error) if error.is_usage() => USAGE,
             Self::Predict(error) if error.is_usage() => USAGE,
+            Self::Loop(error) if error.is_invalid() => INVALID,
+            Self::Predict(PredictError::Invalid(_)) => INVALID,
+            Self::Reproduce(ReproduceError::Loop(error)) if error.is_invalid() => INVALID,
             Self::Top(_) | Self::Discover(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
             Self::Sim(_) | Self::Loop(_) | Self::Predict(_) | Self::Report(_) => FAILED,

@@ -13,7 +13,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use farmem::runtime::{FaultEvent, FaultKind};
+use measure::InvalidRun;
 use records::{Fault, FaultWriter, RecordError};
+
+use crate::validity;
 
 /// Faults handed over at once.
 const BATCH: usize = 4096;
@@ -36,8 +39,16 @@ enum State {
     /// The thread starts with the first faults: by then the engine has blocked the signals that
     /// the thread must not receive.
     Waiting(File, Vec<(&'static str, String)>),
-    Writing(SyncSender<Vec<Fault>>, JoinHandle<Result<u64, RecordError>>),
+    Writing(SyncSender<Batch>, JoinHandle<Result<u64, RecordError>>),
     Over,
+}
+
+/// What the thread is sent.
+#[derive(Debug)]
+enum Batch {
+    Faults(Vec<Fault>),
+    /// Why nothing is to be concluded from the faults.
+    Invalid(String),
 }
 
 /// What became of the faults.
@@ -82,17 +93,27 @@ impl Recorder {
         }
     }
 
-    /// Waits until everything is written, and says how much.
+    /// Waits until everything is written, and says how much. The file says why nothing is to be
+    /// concluded from it, if the verdict on the run is that, or there is none.
     ///
     /// # Errors
     /// When the file could not be written to.
-    pub(crate) fn finish(mut self) -> Result<Recorded, RecordError> {
+    pub(crate) fn finish(
+        mut self,
+        verdict: Option<&Result<(), InvalidRun>>,
+    ) -> Result<Recorded, RecordError> {
         self.start();
+        let invalid = match verdict {
+            Some(Ok(())) => None,
+            Some(Err(invalid)) => Some(validity::told(invalid)),
+            None => Some("invalid: the run did not come to its end".to_owned()),
+        };
         let State::Writing(sender, thread) = std::mem::replace(&mut self.state, State::Over) else {
             return Ok(Recorded { row_count: 0, dropped_count: self.dropped_count });
         };
         // Nobody is held up any more, so this one may wait. If the thread has ended, it says why.
-        let _ended = sender.send(std::mem::take(&mut self.batch));
+        let _ended = sender.send(Batch::Faults(std::mem::take(&mut self.batch)));
+        let _ended = invalid.map(|why| sender.send(Batch::Invalid(why)));
         drop(sender);
         match thread.join() {
             Ok(written) => Ok(Recorded { row_count: written?, dropped_count: self.dropped_count }),
@@ -104,10 +125,11 @@ impl Recorder {
         self.start();
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
         if let State::Writing(sender, _) = &self.state
-            && let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
-                sender.try_send(batch)
+            && let count = batch.len() as u64
+            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+                sender.try_send(Batch::Faults(batch))
         {
-            self.dropped_count += batch.len() as u64;
+            self.dropped_count += count;
         }
     }
 
@@ -126,12 +148,15 @@ impl Recorder {
 fn write(
     file: File,
     notes: &[(&'static str, String)],
-    faults: &Receiver<Vec<Fault>>,
+    batches: &Receiver<Batch>,
 ) -> Result<u64, RecordError> {
     let notes: Vec<(&str, &str)> = notes.iter().map(|(key, text)| (*key, text.as_str())).collect();
     let mut writer = FaultWriter::new(file, &notes)?;
-    while let Ok(batch) = faults.recv() {
-        writer.write(&batch)?;
+    while let Ok(batch) = batches.recv() {
+        match batch {
+            Batch::Faults(faults) => writer.write(&faults)?,
+            Batch::Invalid(why) => writer.invalidate(&why),
+        }
     }
     let rows = writer.row_count();
     writer.finish()?;
@@ -182,11 +207,15 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_too_slow_costs_rows_and_they_are_counted() {
-        let (sender, receiver) = sync_channel::<Vec<Fault>>(1);
+        let (sender, receiver) = sync_channel::<Batch>(1);
         let (go, wait) = sync_channel::<()>(0);
         let thread = std::thread::spawn(move || {
             let _closed = wait.recv();
-            Ok(receiver.iter().map(|batch| batch.len() as u64).sum())
+            let count = |batch| match batch {
+                Batch::Faults(faults) => faults.len() as u64,
+                Batch::Invalid(_) => 0,
+            };
+            Ok(receiver.iter().map(count).sum())
         });
         let mut recorder = Recorder {
             path: PathBuf::new(),
@@ -199,7 +228,7 @@ mod tests {
         recorder.take(&vec![event(1); batches * BATCH + 1]);
         drop(go);
         let batch = BATCH as u64;
-        let recorded = recorder.finish().unwrap();
+        let recorded = recorder.finish(Some(&Ok(()))).unwrap();
         assert_eq!(recorded.row_count, batch + 1, "one batch fits, and the end may wait");
         assert_eq!(recorded.dropped_count, 2 * batch);
     }

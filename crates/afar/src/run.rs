@@ -4,19 +4,19 @@ use std::process::ExitCode;
 
 use farmem::runtime::swap::SwapSupervisor;
 use farmem::runtime::{Outcome, RunError, Supervisor};
-use measure::Run;
+use measure::{InvalidRun, Run};
 use sys::process::Change;
 
 use crate::control::Control;
-use crate::failure::Failure;
+use crate::failure::{Failure, INVALID};
 use crate::flags::RunFlags;
 use crate::mechanism::Mechanism;
 use crate::output::Output;
 use crate::record::Recorded;
 use crate::setup::Setup;
 use crate::summary::{self, Extra};
-use crate::terminal;
 use crate::watch::Watch;
+use crate::{terminal, validity};
 
 /// Runs a program and tells what it cost; the answer is the program's own exit status.
 ///
@@ -32,20 +32,32 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let mut watch = setup.watch(flags)?;
     let mut record = setup.frame();
-    let ended = supervise(&setup, &mut watch);
-    let recorded = close(watch, &mut setup.warnings);
+    let ended = supervise(&setup, &mut watch).map(|outcome| judged(outcome, flags));
+    let verdict = ended.as_ref().ok().map(|outcome| outcome.results.figures().map(drop));
+    let recorded = close(watch, &mut setup.warnings, verdict.as_ref());
     let Outcome { change, results, .. } = ended?;
     record.results = results;
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);
+    let invalid = record.results.figures().err();
     if !flags.quiet {
         tell(flags, &record, recorded.as_ref().ok().copied().flatten());
+    } else if let Some(invalid) = &invalid {
+        terminal::say(&format!("afar run: {}\n", validity::told(invalid)));
     }
     if let Some(json) = json {
         json.write(&record.to_json())?;
     }
     recorded?;
-    Ok(exit_code(change))
+    Ok(if invalid.is_some() { ExitCode::from(INVALID) } else { exit_code(change) })
+}
+
+fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
+    let results = match flags.allow_unmanaged {
+        true => outcome.results.allowing_unmanaged(),
+        false => outcome.results,
+    };
+    Outcome { results, ..outcome }
 }
 
 fn supervise(setup: &Setup, watch: &mut Watch) -> Result<Outcome, RunError> {
@@ -56,15 +68,20 @@ fn supervise(setup: &Setup, watch: &mut Watch) -> Result<Outcome, RunError> {
     }
 }
 
-/// Ends the watch: erases the line, closes the socket, finishes the record.
-fn close(watch: Watch, warnings: &mut Vec<String>) -> Result<Option<Recorded>, Failure> {
+/// Ends the watch: erases the line, closes the socket, finishes the record with the verdict on the
+/// run, if it came to one.
+fn close(
+    watch: Watch,
+    warnings: &mut Vec<String>,
+    verdict: Option<&Result<(), InvalidRun>>,
+) -> Result<Option<Recorded>, Failure> {
     drop(watch.live);
     warnings.extend(watch.control.map(Control::into_changes).unwrap_or_default());
     let Some(recorder) = watch.recorder else {
         return Ok(None);
     };
     let path = recorder.path().to_owned();
-    let recorded = recorder.finish().map_err(|source| Failure::Record { path, source })?;
+    let recorded = recorder.finish(verdict).map_err(|source| Failure::Record { path, source })?;
     if recorded.dropped_count > 0 {
         warnings.push(format!(
             "{} faults are missing in the record: its disk was too slow",

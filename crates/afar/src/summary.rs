@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use measure::{
-    BitsPerSec, Bytes, Duration, FaultLatency, Figures, LatencySummary, Params, Run, RunResults,
+    BitsPerSec, Bytes, Duration, FaultLatency, Figures, Invalid, LatencySummary, Params, Run,
+    RunResults,
 };
 
 use crate::mechanism::Mechanism;
 use crate::record::Recorded;
+use crate::validity;
 
 /// Width of the column of names.
 const NAME: usize = 14;
@@ -24,7 +26,7 @@ pub(crate) struct Extra<'a> {
 pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     let (params, results) = (&run.params, &run.results);
     let figures = results.seen();
-    let mut out = format!("\nafar: {}\n\n", end(results, extra.program));
+    let mut out = format!("\n{}afar: {}\n\n", verdict(results), end(results, extra.program));
     let mut row = |name: &str, text: String| {
         let _infallible = writeln!(out, "{name:<NAME$}{text}");
     };
@@ -43,10 +45,13 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("faults", faults(figures));
         row("traffic", traffic(figures));
         row("stalls", stalls(figures));
-        row("not managed", unmanaged(results));
     }
-    for text in unmanaged_processes(results) {
-        row("", text);
+    row("coverage", validity::covered(&results.coverage));
+    for loss in &results.coverage.lost {
+        row("lost", format!("{}: {}", loss.what, count(loss.count)));
+    }
+    for text in unmanaged_images(results) {
+        row("not managed", text);
     }
     if let Some((path, recorded)) = extra.recorded {
         row("record", format!("{} faults in {path}", count(recorded.row_count)));
@@ -56,6 +61,20 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     }
     out.push_str(&latency(&figures.fault_latency));
     out
+}
+
+/// What comes first where not everything is well: why nothing is concluded from the run, or that
+/// something stayed local and the user allowed it.
+fn verdict(results: &RunResults) -> String {
+    let (label, reasons): (_, Vec<String>) = match (&results.invalid[..], &results.allowed[..]) {
+        ([], []) => return String::new(),
+        ([], allowed) => {
+            (validity::ALLOWED, allowed.iter().map(|one| one.reason.clone()).collect())
+        }
+        (invalid, _) => ("INVALID", invalid.iter().map(Invalid::to_string).collect()),
+    };
+    // As far in as the name of the program that says it.
+    format!("afar: {label}: {}\n", reasons.join("\n      "))
 }
 
 fn end(results: &RunResults, program: &str) -> String {
@@ -192,25 +211,20 @@ fn stalls(figures: &Figures) -> String {
     )
 }
 
-fn unmanaged(results: &RunResults) -> String {
-    let bytes = Bytes::new(results.coverage.unmanaged_anon_bytes);
-    format!("{bytes} stayed local (stacks, static data, ...)")
-}
-
-/// A line for each kind of process that ran without management.
-fn unmanaged_processes(results: &RunResults) -> Vec<String> {
+/// A line for each process image that was not managed.
+fn unmanaged_images(results: &RunResults) -> Vec<String> {
     let unmanaged = results.images.iter().filter(|image| !image.managed);
     let mut lines: Vec<String> = Vec::new();
     for image in unmanaged {
         let why = image.why_unmanaged.as_deref().unwrap_or("for reasons unknown");
-        let line = format!("all of {} (process {}): {why}", image.name, image.pid);
+        let line = format!("{} (pid {}): {why}", image.name, image.pid);
         lines.push(line);
     }
     const SHOWN: usize = 4;
     if lines.len() > SHOWN {
         let rest = lines.len() - SHOWN;
         lines.truncate(SHOWN);
-        lines.push(format!("and {rest} more processes, see --json"));
+        lines.push(format!("and {rest} more, see --json"));
     }
     lines
 }
@@ -291,6 +305,10 @@ mod tests {
         let extra = Extra { program: "redis-server", recorded: None };
         let text = text(&run(), &extra);
         let wanted = "
+afar: INVALID: redis-server (pid 77) was not managed, its 20.0 KiB stayed local: statically \
+linked; use --engine swap
+      the page-state table was full: 4 touches in 10 went unmanaged, and 1 in 100 may; --engine \
+swap manages every process, --allow-unmanaged accepts the run as it is
 afar: redis-server ended with status 0 after 1.5 s
 
 local memory  512.0 MiB of 2.0 GiB in use at most
@@ -301,8 +319,9 @@ faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
 joined a fetch under way 7, not seen 6
 traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
 stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
-not managed   12.0 KiB stayed local (stacks, static data, ...)
-              all of redis-server (process 77): statically linked
+coverage      0.0 % managed: 0 B; local: 12.0 KiB anonymous, 8.0 KiB shared, and 4.0 KiB of files
+lost          the page-state table was full: 4
+not managed   redis-server (pid 77): statically linked
 warning       one processor was busy
 
 fetch, µs            p50       p95       p99     p99.9       max
@@ -316,6 +335,22 @@ achieved             0.6       0.6       0.6       0.6       0.6
     }
 
     #[test]
+    fn text_of_an_allowed_run_says_so_first_and_of_another_nothing() {
+        let extra = Extra { program: "redis-server", recorded: None };
+        let mut run = run();
+        run.results = run.results.allowing_unmanaged();
+        let allowed = text(&run, &extra);
+        let first = "\nafar: part of the program ran with local memory only (allowed): \
+                     redis-server \
+                     (pid 77) was not managed, ";
+        assert!(allowed.starts_with(first), "{allowed}");
+        assert!(!allowed.contains("INVALID"), "{allowed}");
+        run.results.allowed.clear();
+        let valid = text(&run, &extra);
+        assert!(valid.starts_with("\nafar: redis-server ended with status 0"), "{valid}");
+    }
+
+    #[test]
     fn text_of_the_swap_engine_says_what_the_kernel_did() {
         let mut run = run();
         (run.params.engine, run.params.page_cluster) = ("swap".to_owned(), Some(3));
@@ -326,7 +361,7 @@ achieved             0.6       0.6       0.6       0.6       0.6
         let faults = "\nfaults        fetched 2, and ahead 4, without a transfer 6 (pages of zeros";
         assert!(text.contains(faults), "{text}");
         assert!(text.contains("\nreclaim       1 times at the limit"), "{text}");
-        assert!(!text.contains("trap") && !text.contains("not managed"), "{text}");
+        assert!(!text.contains("\ntrap") && !text.contains("\nstalls"), "{text}");
     }
 
     #[test]

@@ -17,17 +17,8 @@ pub(crate) fn covered(coverage: &Coverage) -> String {
         None => "no memory seen".to_owned(),
     };
     format!(
-        "{share}: {managed}; stayed local: {anonymous} anonymous, {shared} shared, and {files} of \
-         files"
+        "{share}: {managed}; local: {anonymous} anonymous, {shared} shared, and {files} of files"
     )
-}
-
-/// What is said in place of an answer, the reason first.
-pub(crate) fn no_answer(program: &str, invalid: &InvalidRun) -> Vec<String> {
-    vec![
-        format!("The run of {program} is invalid, so nothing is concluded from it."),
-        format!("{}.", told(invalid)),
-    ]
 }
 
 /// `invalid: ` and why.

@@ -40,7 +40,10 @@ fn storm(flags: &[&str], arguments: &[&str], name: &str) -> Option<Run> {
     let record = scratch(&format!("{name}.json"));
     let json = record.to_str().expect("paths here are text");
     let words = [program("storm").into_os_string()].into_iter();
-    let launch = Launch::new(words.chain(arguments.iter().map(Into::into)));
+    let mut launch = Launch::new(words.chain(arguments.iter().map(Into::into)));
+    if arguments.contains(&"lock") {
+        launch = launch.unmanaged("the kernel does not let go of pages that are locked");
+    }
     let all = [&["--trap", "bpf", "--json", json, "--local"], flags].concat();
     let ended = launch.under_afar(&all).limit(Duration::from_secs(120)).run().expect(0, name);
     assert_eq!(ended.text(), "done\n");

@@ -196,11 +196,14 @@ fn the_papers_table_of_latencies() {
 fn waiting_and_requirements() {
     let record = json(&["latency", "--set", "sharing.load=50%"]);
     assert_eq!(record["paths"][0]["wait_ns"], 409.6);
-    let requirement = "{\"schema\": \"afar.requirement/1\", \"requirements\": [{\"axis\": \
+    let requirement = "{\"schema\": \"afar.requirement/2\", \"requirements\": [{\"axis\": \
                        \"rtt\", \"last_good\": {\"value\": \"4us\"}}]}";
     let path = file("redis.json", requirement);
     let said = answer(&["latency", "--requirement", &path]);
     assert!(said.contains("redis (4.0 µs)"), "{said}");
+    let invalid = requirement.replacen("{\"axis", "{\"invalid\": \"invalid: why\", \"axis", 1);
+    let invalid = ["latency", "--requirement", &file("invalid.json", &invalid)];
+    refused(&invalid, "no round trip was found: invalid: why");
     refused(&["latency", "--set", "sharing.load=100%"], "a load of 100.0 % never ends");
     refused(&["latency", "--requirement", &file("x.json", "{")], "x.json:1:1: this is no JSON");
     refused(&["latency", "--requirement", &file("y.json", "{}")], "this is no requirement");

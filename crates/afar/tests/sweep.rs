@@ -224,7 +224,7 @@ fn a_requirement_is_bracketed() {
     let answer = experiment.run(&["--find", "2500%", "--json"], 0).text();
     assert_eq!(experiment.rows().len(), runs);
     let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
-    assert_eq!(answer["schema"], "afar.requirement/1");
+    assert_eq!(answer["schema"], "afar.requirement/2");
     let rtt = &answer["requirements"][0];
     assert_eq!((rtt["axis"].as_str(), rtt["confirmed"].as_bool()), (Some("rtt"), Some(true)));
     let slowdown = |side: &str| rtt[side]["slowdown"]["median"].as_f64().expect("it was run");

@@ -47,6 +47,9 @@ pub struct Fault {
     pub measured_ns: u32,
 }
 
+/// The note of faults from which nothing is to be concluded: why.
+pub(crate) const INVALID: &str = "invalid";
+
 /// The schema, one column for each field of [`Fault`] in the same order.
 pub(crate) const SCHEMA: &str = "message fault {
     REQUIRED INT64 time_ns (INTEGER(64,false));

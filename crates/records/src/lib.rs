@@ -31,6 +31,9 @@ pub enum RecordError {
     /// The file could not be written to, most often because the disk is full.
     #[error("write the record: {0}; check the space left on its disk")]
     Write(#[source] parquet::errors::ParquetError),
+    /// The faults are those of a run from which nothing is to be concluded, and why.
+    #[error("{0}; nothing is concluded from its faults")]
+    Invalid(String),
     /// The file is not a Parquet file or ends early.
     #[error("read the record: {0}; it may be cut short")]
     Read(#[source] parquet::errors::ParquetError),

@@ -7,7 +7,7 @@ use parquet::data_type::{BoolType, ByteArrayType, DataType, Int32Type, Int64Type
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::RecordError;
-use crate::fault::Fault;
+use crate::fault::{Fault, INVALID};
 
 /// Reads the faults of a file that [`FaultWriter`](crate::FaultWriter) wrote.
 pub struct FaultReader {
@@ -19,12 +19,14 @@ impl FaultReader {
     /// Reads the footer of `file`.
     ///
     /// # Errors
-    /// When it is not a Parquet file.
+    /// When it is not a Parquet file, or nothing is to be concluded from its faults.
     pub fn new(file: File) -> Result<Self, RecordError> {
-        Ok(Self {
-            file: SerializedFileReader::new(file).map_err(RecordError::Read)?,
-            next_group: 0,
-        })
+        let file = SerializedFileReader::new(file).map_err(RecordError::Read)?;
+        let reader = Self { file, next_group: 0 };
+        match reader.note(INVALID) {
+            Some(why) => Err(RecordError::Invalid(why.to_owned())),
+            None => Ok(reader),
+        }
     }
 
     /// Faults in the file.

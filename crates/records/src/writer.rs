@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
 use crate::RecordError;
-use crate::fault::{Fault, FaultKind, SCHEMA};
+use crate::fault::{Fault, FaultKind, INVALID, SCHEMA};
 
 /// Rows of a row group: readers skip and share out whole groups, and one is held in memory.
 pub(crate) const GROUP_ROWS: usize = 1 << 20;
@@ -63,6 +63,13 @@ impl<W: Write + Send> FaultWriter<W> {
             }
         }
         Ok(())
+    }
+
+    /// Notes in the footer why nothing is to be concluded from these faults; a reader is told so
+    /// in their place.
+    pub fn invalidate(&mut self, why: &str) {
+        let note = KeyValue::new(INVALID.to_owned(), why.to_owned());
+        self.file.append_key_value_metadata(note);
     }
 
     /// Faults added so far.

@@ -39,6 +39,8 @@ pub(super) struct Experiment {
     pub(super) rounds: u32,
     /// How far two profiles may differ.
     pub(super) agree: f64,
+    /// Whether runs count of which much stayed local.
+    pub(super) allow_unmanaged: bool,
     settings: Settings,
 }
 
@@ -95,6 +97,7 @@ impl Experiment {
             repetitions: number(&repetitions, 3)?,
             rounds: number(&rounds, 8)?,
             agree,
+            allow_unmanaged: false,
             settings,
         })
     }
@@ -110,6 +113,7 @@ impl Experiment {
             repetitions,
             rounds: 1,
             agree: 0.05,
+            allow_unmanaged: false,
             settings: Settings::default(),
         }
     }

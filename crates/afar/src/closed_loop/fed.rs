@@ -77,6 +77,12 @@ impl<'a> Feeder<'a> {
         Self { experiment, directory, signals }
     }
 
+    /// Has runs count of which much stayed local, if it is allowed.
+    pub(crate) fn allowing(mut self, allow_unmanaged: bool) -> Self {
+        self.experiment.allow_unmanaged = allow_unmanaged;
+        self
+    }
+
     /// Runs it without delay.
     ///
     /// # Errors

@@ -44,6 +44,8 @@ pub(crate) enum LoopError {
     Sim(#[from] SimError),
     #[error("run the program: {0}")]
     Program(String),
+    #[error("run the program: {0}")]
+    Invalid(String),
     #[error(transparent)]
     System(#[from] sys::Error),
 }
@@ -53,8 +55,13 @@ impl LoopError {
     pub(crate) const fn is_usage(&self) -> bool {
         match self {
             Self::Sim(error) => error.is_usage(),
-            Self::Program(_) | Self::System(_) => false,
+            Self::Program(_) | Self::Invalid(_) | Self::System(_) => false,
         }
+    }
+
+    /// Whether nothing is concluded from a run of the program.
+    pub(crate) const fn is_invalid(&self) -> bool {
+        matches!(self, Self::Invalid(_))
     }
 }
 
@@ -99,6 +106,8 @@ struct Closed {
     /// The first is of an idle network.
     rounds: Vec<Round>,
     agreed: bool,
+    /// Whether a run counts only because memory that is not managed was allowed.
+    allowed: bool,
 }
 
 /// Runs `afar loop`.
@@ -106,7 +115,8 @@ struct Closed {
 /// # Errors
 /// When the file cannot be, the program fails, or a flow never finishes.
 pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
-    let experiment = Experiment::read(&flags.experiment)?;
+    let mut experiment = Experiment::read(&flags.experiment)?;
+    experiment.allow_unmanaged = flags.allow_unmanaged;
     let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
     fs::create_dir_all(&directory).map_err(|source| Failure::output(&directory, source))?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
@@ -122,6 +132,12 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
         Err(Stopped::Interrupted) => {
             terminal::say("afar loop: interrupted; there is no result\n");
             return Ok(ExitCode::from(INTERRUPTED));
+        }
+        Err(Stopped::Error(LoopError::Invalid(why))) => {
+            let text = crate::plan::json_text(&told::invalid(&experiment, &why));
+            record.write(&text)?;
+            json.map(|json| json.write(&text)).transpose()?;
+            return Err(LoopError::Invalid(why).into());
         }
         Err(Stopped::Error(error)) => return Err(error.into()),
     };
@@ -149,13 +165,15 @@ impl Turning<'_> {
         self.say("without delay");
         let zero = self.programs.run(None, "zero")?;
         let (mut profile, _) = self.simulate(&zero.record, "idle", true)?;
-        let mut closed = Closed { zero_s: zero.seconds, rounds: Vec::new(), agreed: false };
+        let (zero_s, allowed) = (zero.seconds, zero.allowed);
+        let mut closed = Closed { zero_s, rounds: Vec::new(), agreed: false, allowed };
         for round in 0..=self.programs.experiment.rounds {
             let name = format!("round-{round}");
             self.say(&format!("{name}: the program runs"));
             let ran =
                 self.programs.run(Some(&self.path(&format!("{}.csv", last(round)))), &name)?;
             self.say(&format!("{name}: its traffic is simulated"));
+            closed.allowed |= ran.allowed;
             let (next, slowdown) = self.simulate(&ran.record, &name, false)?;
             closed.rounds.push(Round {
                 seconds: ran.seconds,

@@ -31,8 +31,17 @@ pub(super) struct Ran {
     pub(super) fetch_count: u64,
     /// Pages by wall time, of the last of them.
     pub(super) fetch_per_sec: f64,
+    /// Whether a run counts only because memory that is not managed was allowed.
+    pub(super) allowed: bool,
     /// Its page faults in the last of them.
     pub(super) record: PathBuf,
+}
+
+/// One run.
+struct Once {
+    seconds: f64,
+    figures: Figures,
+    allowed: bool,
 }
 
 /// A process and its group, which end when this is dropped.
@@ -60,8 +69,8 @@ impl Programs<'_> {
         let beside = self.directory.join(format!("{name}-beside.parquet"));
         let mut slower = Vec::new();
         let ran = self.repeat(Some(profile), name, |seconds| {
-            let (without, _figures) = self.once(None, &beside)?;
-            slower.push(seconds / without - 1.0);
+            let without = self.once(None, &beside)?;
+            slower.push(seconds / without.seconds - 1.0);
             Ok(())
         })?;
         let _kept = std::fs::remove_file(&beside);
@@ -77,24 +86,29 @@ impl Programs<'_> {
     ) -> Result<Ran, Stopped> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
-        let (mut fetch_count, mut fetch_per_sec) = (0, 0.0);
+        let (mut fetch_count, mut fetch_per_sec, mut allowed) = (0, 0.0, false);
         for _ in 0..self.experiment.repetitions {
-            let (seconds, figures) = self.once(profile, &record)?;
+            let Once { seconds, figures, allowed: is_allowed } = self.once(profile, &record)?;
+            allowed |= is_allowed;
             then(seconds)?;
             times.push(seconds);
             fetch_count = figures.faults.fetch_count;
             fetch_per_sec = fetch_count as f64 * 1e9 / figures.elapsed_ns.max(1) as f64;
         }
         times.sort_by(f64::total_cmp);
-        Ok(Ran { seconds: times[times.len() / 2], fetch_count, fetch_per_sec, record })
+        let seconds = times[times.len() / 2];
+        Ok(Ran { seconds, fetch_count, fetch_per_sec, allowed, record })
     }
 
-    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<(f64, Figures), Stopped> {
+    fn once(&self, profile: Option<&Path>, record: &Path) -> Result<Once, Stopped> {
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
+        // What an earlier run has said is not about this one.
+        let _none = std::fs::remove_file(&json);
         let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
         let mut command = Command::new(&afar);
         command.args(["run", "--quiet", "--allow-below-floor", "--local", &self.experiment.local]);
         command.arg("--json").arg(&json).arg("--record").arg(record);
+        command.args(self.experiment.allow_unmanaged.then_some("--allow-unmanaged"));
         match profile {
             Some(profile) => command.arg("--profile").arg(profile),
             None => command.args(["--rtt", "0"]),
@@ -123,14 +137,17 @@ impl Programs<'_> {
             String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
         };
         let printed = read(&out);
+        let ran = Run::from_json(&read(&json));
+        if let Ok(Err(invalid)) = ran.as_ref().map(|run: &Run| run.results.figures()) {
+            return Err(LoopError::Invalid(validity::told(&invalid)).into());
+        }
         if !status.success() {
             let last = printed.lines().last().unwrap_or("it printed nothing").to_owned();
             return Err(LoopError::Program(format!("{status}: {last}")).into());
         }
-        let ran = Run::from_json(&read(&json));
-        let ran: Run = ran.map_err(|error| LoopError::Program(error.to_string()))?;
-        let figures = ran.results.figures();
-        let figures = figures.map_err(|invalid| LoopError::Program(validity::told(&invalid)))?;
+        let results = ran.map_err(|error| LoopError::Program(error.to_string()))?.results;
+        let figures = results.figures();
+        let figures = figures.map_err(|invalid| LoopError::Invalid(validity::told(&invalid)))?;
         let own = self.experiment.metric.as_ref().map(|metric| {
             let found = metric.captures_iter(&printed).last();
             let found = found.and_then(|found| found.get(1)?.as_str().parse().ok());
@@ -138,6 +155,7 @@ impl Programs<'_> {
             found.filter(|seconds: &f64| *seconds > 0.0).ok_or_else(missing)
         });
         let seconds = own.transpose()?.unwrap_or(figures.elapsed_ns as f64 / 1e9);
-        Ok((seconds, figures.clone()))
+        let allowed = !results.allowed.is_empty();
+        Ok(Once { seconds, figures: figures.clone(), allowed })
     }
 }

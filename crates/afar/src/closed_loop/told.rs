@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::experiment::Experiment;
 use super::{Closed, Round};
 use crate::layout::{row, table};
+use crate::validity::ALLOWED;
 
 /// A line for each round, and what that comes to.
 pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -> String {
@@ -27,7 +28,8 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
             format!("{:.3}", round.slowdown),
         ]);
     }
-    let mut text = format!("{} with {} local\n\n", experiment.command.join(" "), experiment.local);
+    let mut text = if closed.allowed { format!("{ALLOWED}\n\n") } else { String::new() };
+    text += &format!("{} with {} local\n\n", experiment.command.join(" "), experiment.local);
     text += &table(&rows);
     text.push('\n');
     if let (Some(first), Some(last)) = (closed.rounds.first(), closed.rounds.last()) {
@@ -67,21 +69,54 @@ pub(super) fn record(experiment: &Experiment, closed: &Closed) -> Value {
     };
     let ends = [closed.rounds.first(), closed.rounds.last()];
     let [alone, queued] = ends.map(|round| round.map(|round| degradation(closed, round)));
+    merged(
+        experiment,
+        json!({
+            "valid": true,
+            "invalid": null,
+            "allowed": closed.allowed,
+            "zero_seconds": closed.zero_s,
+            "rounds": closed.rounds.iter().map(round).collect::<Vec<_>>(),
+            "agreed": closed.agreed,
+            "degradation_without_queueing": alone,
+            "degradation_with_queueing": queued,
+        }),
+    )
+}
+
+/// The record of a loop with an invalid run, which has no figures.
+pub(super) fn invalid(experiment: &Experiment, why: &str) -> Value {
+    merged(
+        experiment,
+        json!({
+            "valid": false,
+            "invalid": why,
+            "allowed": false,
+            "zero_seconds": null,
+            "rounds": [],
+            "agreed": false,
+            "degradation_without_queueing": null,
+            "degradation_with_queueing": null,
+        }),
+    )
+}
+
+// What was run, and what came of it.
+fn merged(experiment: &Experiment, outcome: Value) -> Value {
     let settings: serde_json::Map<String, Value> = experiment
         .settings()
         .all()
         .map(|(name, value)| (name.replace('-', "_"), value.into()))
         .collect();
-    json!({
-        "schema": "afar.loop/1",
+    let mut record = json!({
+        "schema": "afar.loop/2",
         "version": env!("CARGO_PKG_VERSION"),
         "command": experiment.command,
         "local": experiment.local,
         "network": settings,
-        "zero_seconds": closed.zero_s,
-        "rounds": closed.rounds.iter().map(round).collect::<Vec<_>>(),
-        "agreed": closed.agreed,
-        "degradation_without_queueing": alone,
-        "degradation_with_queueing": queued,
-    })
+    });
+    if let (Some(record), Value::Object(outcome)) = (record.as_object_mut(), outcome) {
+        record.extend(outcome);
+    }
+    record
 }

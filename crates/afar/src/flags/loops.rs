@@ -22,6 +22,10 @@ pub(crate) struct LoopFlags {
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 
+    /// Have runs count of which much memory stayed local; the result says so
+    #[arg(long)]
+    pub(crate) allow_unmanaged: bool,
+
     /// Write the result as JSON; - is standard output, in place of the table
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -46,5 +50,5 @@ Example of a file:
 
 [network] has the knobs of afar sim, with _ for -.
 
-Exit status: 0 delays and traffic agree; 1 they do not, or something failed; 2 bad usage;
-130 interrupted.";
+Exit status: 0 delays and traffic agree; 1 they do not, or something failed; 2 bad usage; 4 a run of
+the program is invalid (see afar run), and so is the result; 130 interrupted.";

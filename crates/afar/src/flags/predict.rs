@@ -58,6 +58,10 @@ pub(crate) struct PredictFlags {
     #[arg(long, value_name = "MODE", value_parser = link(), default_value = "shared")]
     pub(crate) link: LinkMode,
 
+    /// Predict although much of the program's memory stayed local and was not watched; it is said
+    #[arg(long, requires = "program")]
+    pub(crate) allow_unmanaged: bool,
+
     /// Write every point as JSON; - is standard output, in place of the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -81,7 +85,7 @@ Not seen are touches of pages among the last few that were touched, accesses of 
 kernel to memory it has pinned, and what a program does otherwise because it is slower. Pages that
 forked processes share with their parent are not watched in the child.
 
-Exit status: 0 predicted; 125 afar failed; 126, 127 and 3 as of afar run; 1 the program failed;
+Exit status: 0 predicted; 125 afar failed; 126, 127, 3 and 4 as of afar run; 1 the program failed;
 2 bad usage.
 
 Example: afar predict --record sort.reuse -- afar workload sort --size 64MiB

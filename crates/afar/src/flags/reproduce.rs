@@ -48,6 +48,10 @@ pub(crate) struct ReproduceFlags {
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub(crate) python: PathBuf,
 
+    /// Have runs of programs count of which much memory stayed local; they are told apart
+    #[arg(long)]
+    pub(crate) allow_unmanaged: bool,
+
     /// How long each load runs
     #[arg(long, value_name = "TIME", hide = true)]
     pub(crate) runtime: Option<Duration>,

@@ -14,7 +14,7 @@ use crate::setting::{Bandwidth, TierSetting, delay, seed};
 ///
 /// The program runs unmodified. Pages beyond its local memory are taken away from it, and touching
 /// one costs what fetching it over the given link would cost. Afterwards a summary says how often
-/// that happened and how long it took; the exit status is the program's own.
+/// that happened and how long it took; the exit status is the program's own, if the run is valid.
 #[derive(Debug, Args)]
 #[command(override_usage = "afar run [OPTIONS] [--] PROGRAM [ARGUMENTS]...")]
 #[command(after_help = RUN_NOTES)]
@@ -104,6 +104,11 @@ pub(crate) struct RunFlags {
     #[arg(long, conflicts_with = "no_calibrate", help_heading = MECHANISM)]
     pub(crate) allow_below_floor: bool,
 
+    /// Accept memory that is not managed: a run of which much stayed local is not invalid, but
+    /// told and labelled as what it is
+    #[arg(long, help_heading = MECHANISM)]
+    pub(crate) allow_unmanaged: bool,
+
     /// Write everything that was measured as JSON; - is standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(crate) json: Option<PathBuf>,
@@ -137,7 +142,9 @@ Units: 4k, 4KiB = 4096 bytes and 4kB = 1000, as in fio; 40Gbps, 40Gb/s = 40 x 10
 second; times in ns, us, ms, s.
 
 Exit status: that of the program; 128+N if signal N ended it; 126 not executable; 127 not found;
-125 afar failed; 3 this machine lacks something; 2 bad usage.
+125 afar failed; 4 the run is invalid, because less than 90 % of the program's memory was managed or
+nothing of the process that used most; 3 this machine lacks something; 2 bad usage. The program's
+own status is in --json, too.
 
 Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --port 7000";
 

@@ -26,6 +26,10 @@ pub(crate) struct SweepFlags {
     #[arg(long, value_name = "SHARE")]
     pub(crate) find: Option<String>,
 
+    /// Have runs count of which much memory stayed local; they are told apart
+    #[arg(long)]
+    pub(crate) allow_unmanaged: bool,
+
     /// Print CSV in place of tables
     #[arg(long, conflicts_with_all = ["find", "table"])]
     pub(crate) csv: bool,
@@ -70,4 +74,7 @@ from the most to the least generous. A run during which other guests of the mach
 stolen_max (default "5%") of the processor time it wanted is repeated up to twice, and the least
 disturbed kept.
 
-Exit status: 0 every run has a figure; 1 some have none; 2 bad usage; 130 interrupted."#;
+A run that is invalid (see afar run) has no figure: tables and JSON have the reason in its place.
+
+Exit status: 0 every run has a figure; 1 some failed; 4 some are invalid; 2 bad usage; 130
+interrupted."#;

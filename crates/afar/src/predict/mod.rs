@@ -95,7 +95,7 @@ pub(crate) fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
 
 fn watch(flags: &PredictFlags) -> Result<Profile, Failure> {
     let record = flags.record.as_deref().map(Output::open).transpose()?;
-    let profile = profile::watch(&flags.program, flags.quiet)?;
+    let profile = profile::watch(&flags.program, flags.allow_unmanaged, flags.quiet)?;
     if let Some(record) = record {
         let path = flags.record.clone().unwrap_or_default();
         let bytes = file::bytes(&profile);

@@ -52,6 +52,9 @@ pub(super) struct Facts {
     pub(super) blind_share: f64,
     /// Faults that watching cost.
     pub(super) soft_count: u64,
+    /// Reasons against the run that the user allowed.
+    #[serde(default)]
+    pub(super) allowed: Vec<String>,
     /// The shortest fetch.
     pub(super) floor_ns: u64,
     /// What it takes beyond the delays.
@@ -103,7 +106,11 @@ impl Facts {
 ///
 /// # Errors
 /// When it cannot be run, or fails.
-pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure> {
+pub(super) fn watch(
+    words: &[OsString],
+    allow_unmanaged: bool,
+    quiet: bool,
+) -> Result<Profile, Failure> {
     if let Some(name) = words.first() {
         program::check(name, Engine::Arena)?;
     }
@@ -119,7 +126,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     let name = program.first().cloned().unwrap_or_default();
     let Outcome { change, results, touches, .. } = outcome;
     let touches = touches.unwrap_or_default();
-    let figures = results.figures().map_err(PredictError::from)?;
+    let results = if allow_unmanaged { results.allowing_unmanaged() } else { results };
     let end = match change {
         Change::Exited(0) => None,
         Change::Exited(status) => Some(format!("status {status}")),
@@ -129,6 +136,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
     if let Some(end) = end {
         return Err(PredictError::Failed { program: name, end }.into());
     }
+    let figures = results.figures().map_err(PredictError::from)?;
     if touches.events.is_empty() {
         return Err(PredictError::Nothing { program: name }.into());
     }
@@ -155,6 +163,7 @@ pub(super) fn watch(words: &[OsString], quiet: bool) -> Result<Profile, Failure>
         earlier: touches.earlier.iter().map(|part| (part.end, part.rate, part.scale)).collect(),
         blind_share: touches.blind_share,
         soft_count: touches.soft_count,
+        allowed: results.allowed.iter().map(|one| one.reason.clone()).collect(),
         floor_ns: calibration.floor_ns,
         software,
     };

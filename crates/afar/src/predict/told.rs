@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::model::{Point, Prediction, Size};
 use super::profile::Facts;
 use crate::layout::{kilo, table};
+use crate::validity::ALLOWED;
 
 /// What `--json` writes.
 #[derive(Serialize)]
@@ -26,7 +27,11 @@ struct Told<'a> {
 /// The tables.
 pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
     let alone = facts.alone();
-    let mut text = format!(
+    let mut text = match &facts.allowed[..] {
+        [] => String::new(),
+        reasons => format!("{ALLOWED}: {}\n", reasons.join("; ")),
+    };
+    text += &format!(
         "{}: {alone} with {} local; {:.1} % of the pages were watched, {} touches seen\n\n",
         facts.program.join(" "),
         Bytes::new(facts.managed_peak_bytes),

@@ -72,9 +72,13 @@ pub(super) fn section(names: [&str; 2], sections: [&Section; 2]) -> Section {
             Some(Pair::new(figure, other))
         })
         .collect();
+    let invalid = [("A", one), ("B", other)]
+        .into_iter()
+        .find_map(|(name, section)| section.invalid.as_ref().map(|why| format!("{name} is {why}")));
     let mut section = Section {
         title: format!("A against B: {}", one.title),
         kind: "compared",
+        invalid,
         answer: answer(&pairs),
         verdicts: Some(table(&pairs)),
         facts: vec![("A".to_owned(), names[0].to_owned()), ("B".to_owned(), names[1].to_owned())],
@@ -98,7 +102,7 @@ pub(super) fn section(names: [&str; 2], sections: [&Section; 2]) -> Section {
         let other = other.pictures.iter().find(|other| other.name == picture.name)?;
         overlay(picture, other)
     }));
-    section
+    section.silenced()
 }
 
 fn answer(pairs: &[Pair<'_>]) -> Vec<String> {

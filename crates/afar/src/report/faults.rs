@@ -16,7 +16,15 @@ const ROWS_MAX: usize = 200_000;
 const COLUMNS: usize = 240;
 const RANGES: usize = 48;
 
+const TITLE: &str = "Every fault of a run";
+const KIND: &str = "faults";
 const PAGE_BYTES: f64 = 4096.0;
+
+/// The section of faults from which nothing is to be concluded.
+pub(super) fn invalid(why: String) -> Section {
+    let title = TITLE.to_owned();
+    Section { title, kind: KIND, invalid: Some(why), ..Section::default() }
+}
 
 /// Reads the record of `afar run --record`.
 pub(super) fn section(mut reader: FaultReader) -> Result<Section, RecordError> {
@@ -30,8 +38,8 @@ pub(super) fn section(mut reader: FaultReader) -> Result<Section, RecordError> {
     faults.truncate(FAULTS_MAX);
     faults.sort_by_key(|fault| fault.time_ns);
     let mut section = Section {
-        title: "Every fault of a run".to_owned(),
-        kind: "faults",
+        title: TITLE.to_owned(),
+        kind: KIND,
         answer: answer(&faults),
         // A note has the words joined; that is how it is shown.
         command: if command.is_empty() { Vec::new() } else { vec![command] },

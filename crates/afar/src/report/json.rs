@@ -38,6 +38,7 @@ fn section(name: &str, section: &Section) -> Value {
         "title": section.title,
         "command": section.command,
         "host": section.host,
+        "valid": section.invalid.is_none(),
         "answer": section.answer,
         "enough": section.enough.as_ref().map(|(enough, _)| table(enough)),
         "verdicts": section.verdicts.as_ref().map(table),

@@ -64,6 +64,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     Ok(Section {
         title: format!("Load on {}", params.target),
         kind: "load",
+        invalid: None,
         answer,
         warnings,
         facts: vec![

@@ -8,13 +8,18 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::source::Context;
 use super::sweep::program;
 use super::words::{command, exact, percent, time_ns};
+use crate::validity::ALLOWED;
 
-/// `afar.loop/1`.
+/// `afar.loop/2`.
 #[derive(Deserialize)]
 struct Record {
     command: Vec<String>,
     local: String,
     network: Map<String, Value>,
+    /// Why there is no result.
+    invalid: Option<String>,
+    #[serde(default)]
+    allowed: bool,
     rounds: Vec<Round>,
     agreed: bool,
     degradation_without_queueing: Option<f64>,
@@ -32,7 +37,7 @@ struct Round {
     slowdown: f64,
 }
 
-/// Reads `afar.loop/1`.
+/// Reads `afar.loop/2`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Record = serde_json::from_value(value)?;
     let program = program(&record.command, &context.name);
@@ -40,8 +45,12 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     let mut section = Section {
         title: format!("{program}: far memory over a shared network"),
         kind: "loop",
+        invalid: record.invalid.clone(),
         ..Section::default()
     };
+    if record.allowed {
+        section.answer.push(format!("{program}: {ALLOWED}."));
+    }
     let (alone, queued) = (record.degradation_without_queueing, record.degradation_with_queueing);
     if let Some((alone, queued)) = alone.zip(queued) {
         let verdict =
@@ -64,7 +73,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         section.answer.push(format!("In the end a page took {mean} in the mean, and p99 {p99}."));
         section.figures.push(Figure::new("page, mean", "µs", last.page_mean_us));
     }
-    if !record.agreed {
+    if !record.agreed && record.invalid.is_none() {
         let what = "delays and traffic did not agree: give more rounds, or a larger agree";
         section.warnings.push(what.to_owned());
     }

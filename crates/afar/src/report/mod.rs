@@ -123,7 +123,7 @@ fn read(flags: &ReportFlags, bound: f64) -> Result<Report, ReportError> {
     }
     let mut sections = Vec::new();
     for path in &flags.records {
-        let section = source::read(path, bound)?;
+        let section = source::read(path, bound)?.silenced();
         sections.push((path.display().to_string(), section));
     }
     if flags.compare {

@@ -11,6 +11,7 @@ use super::setting;
 use super::source::Context;
 use super::sweep;
 use super::words::{command, exact, percent, time_ns};
+use crate::validity::ALLOWED;
 
 /// What such a section is called; see [`against`].
 pub(super) const KIND: &str = "prediction";
@@ -32,6 +33,8 @@ struct Profile {
     host: Host,
     managed_peak_bytes: u64,
     sampled_share: f64,
+    #[serde(default)]
+    allowed: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +78,7 @@ impl Slowdown {
 /// Reads `afar.prediction/1`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Record = serde_json::from_value(value)?;
-    let Profile { program, host, managed_peak_bytes, sampled_share } = &record.profile;
+    let Profile { program, host, managed_peak_bytes, sampled_share, allowed } = &record.profile;
     let cells: Vec<Value> = record.points.iter().map(Slowdown::found).collect();
     let findings = json!({"workload": program, "cells": cells});
     let mut section = sweep::section(findings, context)?;
@@ -96,6 +99,9 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     if record.curve.iter().any(|point| !point.seen_whole) {
         let what = "with the least local memory not every touch was seen: at least so many fetches";
         section.warnings.push(what.to_owned());
+    }
+    if !allowed.is_empty() {
+        section.answer.insert(0, format!("{name}: {ALLOWED}: {}.", allowed.join("; ")));
     }
     section.facts = vec![
         ("program".to_owned(), command(program)),

@@ -14,7 +14,7 @@ use super::source::Context;
 use super::sweep::{Estimate, program};
 use super::words::{exact, list, percent, slower};
 
-/// `afar.requirement/1`.
+/// `afar.requirement/2`.
 #[derive(Deserialize)]
 struct Requirements {
     #[serde(default)]
@@ -34,6 +34,9 @@ struct Requirement {
     last_good: Option<Side>,
     first_bad: Option<Side>,
     confirmed: bool,
+    /// Why there is no edge to be found.
+    #[serde(default)]
+    invalid: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -42,14 +45,17 @@ struct Side {
     slowdown: Option<Estimate>,
 }
 
-/// Reads `afar.requirement/1`.
+/// Reads `afar.requirement/2`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Requirements = serde_json::from_value(value)?;
     let program = program(&record.workload, &context.name);
     let bound = record.slowdown_max;
     let mut answer = vec![headline(&program, &record)];
     answer.extend(record.requirements.iter().map(|one| sentence(one, &record, bound)));
+    let is_invalid = record.requirements.iter().all(|one| one.invalid.is_some());
+    let first = record.requirements.iter().find_map(|one| one.invalid.clone());
     let mut section = Section {
+        invalid: first.filter(|_| is_invalid).map(|why| format!("invalid: {why}")),
         title: format!("{program}: what it needs"),
         kind: "requirement",
         answer,
@@ -71,7 +77,9 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
             let interval = (slowdown.low, slowdown.high);
             section.figures.push(Figure::new(name, "x", slowdown.median).within(interval));
         }
-        if !one.confirmed {
+        if let Some(why) = &one.invalid {
+            section.warnings.push(format!("{}: {why}", setting::name(&one.axis)));
+        } else if !one.confirmed {
             let name = setting::name(&one.axis);
             section
                 .warnings
@@ -104,6 +112,12 @@ fn headline(program: &str, record: &Requirements) -> String {
         })
         .collect();
     let bound = percent(record.slowdown_max - 1.0);
+    let is_unknown = record.requirements.iter().any(|one| one.invalid.is_some());
+    if needs.is_empty() && is_unknown {
+        return format!(
+            "What keeps {program} within {bound} of its speed is not known: runs are invalid."
+        );
+    }
     if needs.is_empty() {
         return format!(
             "Nothing that was tried keeps {program} within {bound} of its speed: with {}, neither \
@@ -144,7 +158,10 @@ fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
         }
         (Some(good), None) => format!("All steps are good enough, up to {}", side(good)),
         (None, Some(bad)) => format!("No step is good enough; the most generous is {}", side(bad)),
-        (None, None) => "Nothing was tried".to_owned(),
+        (None, None) => match &one.invalid {
+            Some(why) => format!("Nothing is known, because a run {why}"),
+            None => "Nothing was tried".to_owned(),
+        },
     };
     let mut name: Vec<char> = name.chars().collect();
     name.iter_mut().take(1).for_each(|first| *first = first.to_ascii_uppercase());
@@ -228,7 +245,7 @@ mod tests {
             json!({"value": value, "slowdown": {"median": median, "low": median - 0.01,
                 "high": median + 0.01, "count": 5}})
         };
-        let record = json!({"schema": "afar.requirement/1", "slowdown_max": 1.05,
+        let record = json!({"schema": "afar.requirement/2", "slowdown_max": 1.05,
             "workload": ["redis-server"],
             "held": {"engine": "arena", "local": "25%", "rtt": "5us", "bandwidth": "40Gbps"},
             "requirements": [

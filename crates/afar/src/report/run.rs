@@ -32,7 +32,7 @@ pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
             section.pictures.extend(cdf(&known.fault_latency.total_bins));
             section.pictures.extend(parts(known));
         }
-        Err(invalid) => section.answer = validity::no_answer(&program, &invalid),
+        Err(invalid) => section.invalid = Some(validity::told(&invalid)),
     }
     section.command = run.command;
     section.host = Some(run.host);
@@ -248,7 +248,7 @@ mod tests {
     fn told(run: &Run) -> Section {
         let context = Context { bound: 1.05, name: String::new() };
         let value = serde_json::from_str(&run.to_json()).expect("it is JSON");
-        section(value, &context).expect("it is a run")
+        section(value, &context).expect("it is a run").silenced()
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(super) struct Section {
     /// The command that made it, if the record says so.
     pub(super) command: Vec<String>,
     pub(super) host: Option<Host>,
+    /// Why nothing is concluded from the record: it has no answer then.
+    pub(super) invalid: Option<String>,
     /// Sentences, the most important one first.
     pub(super) answer: Vec<String>,
     /// What of something is enough, by how good it is to be, and how to read that.
@@ -77,6 +79,23 @@ pub(super) enum Better {
     Higher,
 }
 
+impl Section {
+    /// An invalid record has a reason in place of an answer, and nothing that one could take for
+    /// one; whoever made the section cannot forget it.
+    pub(super) fn silenced(self) -> Self {
+        let Some(why) = &self.invalid else { return self };
+        let answer = vec![format!("{why}."), "Nothing is concluded from this record.".to_owned()];
+        Self {
+            answer,
+            enough: None,
+            verdicts: None,
+            pictures: Vec::new(),
+            figures: Vec::new(),
+            ..self
+        }
+    }
+}
+
 impl Chart {
     /// Draws it.
     pub(super) fn draw(&self) -> Drawing {
@@ -137,6 +156,21 @@ impl Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_invalid_record_has_no_answer_of_its_own() {
+        let full = || Section {
+            answer: vec!["The network did not matter.".to_owned()],
+            figures: vec![Figure::new("elapsed", "s", 1.0)],
+            verdicts: Some(Table::new(["a"])),
+            ..Section::default()
+        };
+        let section = Section { invalid: Some("invalid: why".to_owned()), ..full() }.silenced();
+        let answer = ["invalid: why.", "Nothing is concluded from this record."];
+        assert_eq!(section.answer, answer);
+        assert!(section.figures.is_empty() && section.verdicts.is_none());
+        assert_eq!(full().silenced().answer, full().answer);
+    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {

@@ -82,13 +82,13 @@ type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 /// Kinds of records by their schema.
 const READERS: [(&str, Reader); 18] = [
     ("afar.run/2", run::section),
-    ("afar.findings/1", sweep::section),
-    ("afar.requirement/1", requirement::section),
+    ("afar.findings/2", sweep::section),
+    ("afar.requirement/2", requirement::section),
     ("afar.load/1", kv::section),
     ("afar.workload/1", workload::section),
     ("afar.sim/1", sim::section),
     ("afar.sim.findings/1", sim::many::section),
-    ("afar.loop/1", loops::section),
+    ("afar.loop/2", loops::section),
     ("afar.prediction/1", predicted::section),
     ("afar.reproduce/1", reproduced::section),
     ("afar.plan.cost/1", plan::cost::section),
@@ -148,7 +148,7 @@ fn of_directory(path: &Path, context: &Context) -> Result<Section, SourceError> 
         let value: Value = serde_json::from_slice(&bytes(&head)?)
             .map_err(|source| SourceError::NotJson { path: head.clone(), source })?;
         match value["schema"].as_str() {
-            Some("afar.sweep/1") => {}
+            Some("afar.sweep/2") => {}
             Some("afar.sim.sweep/1") => {
                 return Err(SourceError::Simulated { path: path.to_owned() });
             }
@@ -178,7 +178,11 @@ fn of_parquet(path: &Path) -> Result<Section, SourceError> {
     let open = || {
         File::open(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
     };
-    let reader = records::FaultReader::new(open()?).map_err(failed)?;
+    let reader = match records::FaultReader::new(open()?) {
+        Ok(reader) => reader,
+        Err(RecordError::Invalid(why)) => return Ok(faults::invalid(why)),
+        Err(source) => return Err(failed(source)),
+    };
     match reader.note("schema") {
         Some("afar.faults/1") => faults::section(reader).map_err(failed),
         _ => flows::section(open()?).map_err(failed),

@@ -12,8 +12,9 @@ use super::setting::{self, AxisOf};
 use super::source::Context;
 use super::words::{exact, percent};
 use super::{allowed, need};
+use crate::validity::ALLOWED;
 
-/// `afar.findings/1`.
+/// `afar.findings/2`.
 #[derive(Deserialize)]
 struct Findings {
     #[serde(default)]
@@ -35,6 +36,12 @@ pub(super) struct Found {
     outliers: Vec<Value>,
     failed_count: u64,
     first_failure: Option<String>,
+    #[serde(default)]
+    invalid_count: u64,
+    #[serde(default)]
+    first_invalid: Option<String>,
+    #[serde(default)]
+    allowed_count: u64,
     fetch_count: Option<u64>,
     budget_exceeded_count: u64,
 }
@@ -74,7 +81,7 @@ impl Found {
     }
 }
 
-/// Reads `afar.findings/1`.
+/// Reads `afar.findings/2`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let mut findings: Findings = serde_json::from_value(value)?;
     leave_out_shared(&mut findings.cells);
@@ -83,6 +90,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     let program = program(&findings.workload, &context.name);
     let told = need::told(&program, &far, &zeros, context.bound);
     let mut section = Section {
+        invalid: invalid(&far),
         title: format!("{program}: slowdown with far memory"),
         kind: "sweep",
         command: findings.command,
@@ -115,6 +123,14 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         section.figures.push(figure.within((slowdown.low, slowdown.high)));
     }
     Ok(section)
+}
+
+/// Why nothing is concluded from a sweep of which no valid run with far memory is left.
+fn invalid(far: &[&Found]) -> Option<String> {
+    if far.iter().any(|cell| cell.slowdown.is_some()) {
+        return None;
+    }
+    far.iter().find_map(|cell| cell.first_invalid.clone())
 }
 
 /// An engine or policy that all have tells nothing apart.
@@ -154,6 +170,12 @@ fn warnings(cells: &[Found]) -> Vec<String> {
         if let Some(why) = &cell.first_failure {
             warnings.push(format!("{} failed ({name}): {why}", runs(cell.failed_count)));
         }
+        if let Some(why) = &cell.first_invalid {
+            warnings.push(format!("{} of {name}: {why}", runs(cell.invalid_count)));
+        }
+        if cell.allowed_count > 0 {
+            warnings.push(format!("{} of {name}: {ALLOWED}", runs(cell.allowed_count)));
+        }
         if cell.budget_exceeded_count > 0 {
             let count = runs(cell.budget_exceeded_count);
             warnings.push(format!("the budget of local memory was exceeded in {count} ({name})"));
@@ -171,7 +193,8 @@ fn warnings(cells: &[Found]) -> Vec<String> {
 fn table(cells: &[&Found], axes: &[&str]) -> Table {
     let mut table =
         Table { columns: axes.iter().map(|axis| (*axis).to_owned()).collect(), ..Table::default() };
-    let rest = ["other settings", "slowdown", "low", "high", "runs", "fetches", "failed"];
+    let rest =
+        ["other settings", "slowdown", "low", "high", "runs", "fetches", "failed", "invalid"];
     table.columns.extend(rest.map(str::to_owned));
     for cell in cells {
         let mut row: Vec<String> = axes.iter().map(|axis| cell.value(axis).to_owned()).collect();
@@ -182,6 +205,7 @@ fn table(cells: &[&Found], axes: &[&str]) -> Table {
         row.push(cell.slowdown.map_or(0, |slowdown| slowdown.count).to_string());
         row.push(cell.fetch_count.map_or_else(String::new, |count| count.to_string()));
         row.push(cell.failed_count.to_string());
+        row.push(cell.first_invalid.clone().unwrap_or_default());
         table.rows.push(row);
     }
     table
@@ -370,7 +394,7 @@ mod tests {
                 }
             }
         }
-        json!({"schema": "afar.findings/1", "version": "0.1.0", "cells": cells,
+        json!({"schema": "afar.findings/2", "version": "0.1.0", "cells": cells,
             "workload": ["/usr/bin/redis-server", "--port", "0"],
             "command": ["afar", "sweep", "redis.toml"]})
     }
@@ -402,6 +426,32 @@ mod tests {
         // With 25 % local, 2 µs at 40 Gb/s are within the bound and everything around is not.
         let drawn = section.pictures[3].chart.draw();
         assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1, "{}", drawn.svg);
+    }
+
+    #[test]
+    fn invalid_cells_are_told_and_a_sweep_of_nothing_else_has_no_answer() {
+        let context = Context { bound: 1.05, name: "x".to_owned() };
+        let invalidate = |all: bool| {
+            let mut findings = findings();
+            let cells = findings["cells"].as_array_mut().expect("cells");
+            for cell in cells.iter_mut().filter(|cell| cell["kind"] == "far") {
+                if all || cell["settings"]["local"] == "25%" {
+                    cell["slowdown"] = Value::Null;
+                    cell["invalid_count"] = 5.into();
+                    cell["first_invalid"] = "invalid: it ran natively".into();
+                }
+            }
+            section(findings, &context).expect("it is one").silenced()
+        };
+        let some = invalidate(false);
+        assert!(some.invalid.is_none());
+        let is_told = |warning: &String| warning.ends_with(": invalid: it ran natively");
+        assert!(some.warnings.iter().any(is_told), "{:?}", some.warnings);
+        let row = &some.pictures[0].table.rows[0];
+        assert_eq!(row.last().map(String::as_str), Some("invalid: it ran natively"));
+        let all = invalidate(true);
+        assert_eq!(all.answer[0], "invalid: it ran natively.");
+        assert!(all.pictures.is_empty() && all.figures.is_empty() && all.verdicts.is_none());
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::sweep::journal::{Header, Journal, Row};
 use crate::sweep::matrix::{self, Cell, Kind};
 use crate::sweep::table::slowdown;
 use crate::sweep::trial::{self, Trials, Trouble};
+use crate::validity::ALLOWED;
 use crate::{host, terminal};
 
 /// Orders of blocks follow from it.
@@ -88,7 +89,9 @@ pub(super) fn run(
     let directory = flags.output.join(format!("{set}-{pace}.runs"));
     let head = format!("repetitions = {repetitions}\nstolen_max = \"{stolen_max}\"\n");
     let host = host::describe();
-    let open = programs.iter().map(|program| Opened::new(program, &head, &directory, &host));
+    let allow = flags.allow_unmanaged;
+    let open =
+        programs.iter().map(|program| Opened::new(program, (&head, allow), &directory, &host));
     let opened = open.collect::<Result<Vec<_>, _>>()?;
     let mut running = Running {
         opened,
@@ -125,9 +128,9 @@ pub(super) fn check(programs: &[(&'static str, &'static str)]) -> Result<(), Rep
     missing.map_or(Ok(()), |&(program, package)| Err(ReproduceError::Missing { program, package }))
 }
 
-fn header(sweep: &Sweep, experiment: String, host: Host) -> Header {
+fn header(sweep: &Sweep, experiment: String, host: Host, allow_unmanaged: bool) -> Header {
     Header {
-        schema: "afar.sweep/1".to_owned(),
+        schema: "afar.sweep/2".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
@@ -136,6 +139,7 @@ fn header(sweep: &Sweep, experiment: String, host: Host) -> Header {
         experiment,
         // Figures add theirs.
         cells: Vec::new(),
+        allow_unmanaged,
     }
 }
 
@@ -152,25 +156,26 @@ fn nothing(runs: &[Runs]) -> Option<String> {
 struct Opened<'a> {
     program: &'a Program,
     sweep: Sweep,
+    allow_unmanaged: bool,
     journal: Journal<Row>,
 }
 
 impl<'a> Opened<'a> {
     fn new(
         program: &'a Program,
-        head: &str,
+        (head, allow_unmanaged): (&str, bool),
         directory: &Path,
         host: &Host,
     ) -> Result<Self, ReproduceError> {
         let text = format!("{head}{}", program.experiment);
         let sweep = Sweep::own(&text);
-        let header = header(&sweep, text, host.clone());
+        let header = header(&sweep, text, host.clone(), allow_unmanaged);
         let journal = Journal::open(&directory.join(program.name), &header)?;
-        Ok(Self { program, sweep, journal })
+        Ok(Self { program, sweep, allow_unmanaged, journal })
     }
 
     fn close(self) -> Runs {
-        let Self { program, sweep, journal } = self;
+        let Self { program, sweep, journal, .. } = self;
         Runs { name: program.name, better: sweep.metric.better, rows: journal.rows }
     }
 }
@@ -243,17 +248,21 @@ impl Running<'_> {
             line.draw(&format!("afar  {which}  {name}  {}", cell.name()));
         }
         let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
-        let trials = Trials { sweep: &opened.sweep, afar, signals: &self.signals };
+        let Opened { sweep, allow_unmanaged, .. } = &*opened;
+        let allow_unmanaged = *allow_unmanaged;
+        let trials = Trials { sweep, allow_unmanaged, afar, signals: &self.signals };
         match trials.run(cell, block) {
             Ok(row) => {
-                if let Some(why) = row.failure.as_ref().filter(|_| !self.quiet) {
+                if let Some(why) = row.trouble().filter(|_| !self.quiet) {
                     terminal::say(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
                 }
                 opened.journal.add(row)?;
                 Ok(true)
             }
             Err(Trouble::Interrupted) => Ok(false),
-            Err(Trouble::Failed(why)) => unreachable!("a failure is a row: {why}"),
+            Err(Trouble::Failed(why) | Trouble::Invalid(why)) => {
+                unreachable!("a run without a figure is a row: {why}")
+            }
         }
     }
 }
@@ -261,7 +270,8 @@ impl Running<'_> {
 impl Runs {
     fn of<'a>(&'a self, cell: &Cell) -> impl Iterator<Item = &'a Row> {
         let name = cell.name();
-        self.rows.iter().filter(move |row| row.cell == name)
+        // Of an invalid run nothing counts, not even how long it took.
+        self.rows.iter().filter(move |row| row.cell == name && row.invalid.is_none())
     }
 
     fn middle(&self, cell: &Cell, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
@@ -314,7 +324,7 @@ impl Runs {
 
     /// Why the first run without a figure has none.
     pub(super) fn failure(&self) -> Option<&str> {
-        self.rows.iter().find_map(|row| row.failure.as_deref())
+        self.rows.iter().find_map(Row::trouble)
     }
 }
 
@@ -343,10 +353,17 @@ impl Outcome {
         }
         for runs in &self.runs {
             if let Some(why) = runs.failure() {
-                text += &format!("\n{}: some runs failed: {why}", runs.name);
+                text += &format!("\n{}: some runs have no figure: {why}", runs.name);
+            }
+            if runs.rows.iter().any(|row| row.allowed) {
+                text += &format!("\n{}: {ALLOWED}", runs.name);
             }
         }
         text
+    }
+
+    fn count(&self, is: fn(&Row) -> bool) -> usize {
+        self.runs.iter().flat_map(|runs| &runs.rows).filter(|row| is(row)).count()
     }
 
     /// The same for the record.
@@ -356,6 +373,8 @@ impl Outcome {
             "runs": self.all - self.left,
             "runs_before": self.before,
             "runs_left": self.left,
+            "runs_invalid": self.count(|row| row.invalid.is_some()),
+            "runs_allowed": self.count(|row| row.allowed),
             "directory": self.directory.display().to_string(),
         })
     }
@@ -395,6 +414,21 @@ mod tests {
         let turned = Runs { better: Better::Higher, ..runs };
         assert_eq!(turned.slowdown(&cell), Some(1.0 / 3.0));
         assert_eq!(turned.slowdowns(&cell), Some([0.25, 1.0 / 3.0]));
+    }
+
+    #[test]
+    fn an_invalid_run_is_in_no_figure() {
+        let cell = far(&[("local", "25%")]);
+        let mut rows = vec![ran(0, &Cell::NATIVE, 1.0), ran(0, &cell, 2.0), ran(1, &cell, 9.0)];
+        rows[2].invalidate("invalid: it ran natively".to_owned());
+        rows[2].elapsed_ns = 5_000_000_000;
+        let runs = Runs { name: "x", better: Better::Lower, rows };
+        assert_eq!((runs.value(&cell), runs.fetches(&cell)), (Some(2.0), Some(7.0)));
+        assert_eq!(runs.elapsed_s(&cell), Some(0.0), "of the first alone");
+        assert_eq!(runs.failure(), Some("invalid: it ran natively"));
+        let only = runs.rows.into_iter().filter(|row| row.value.is_none()).collect();
+        let runs = [Runs { name: "x", better: Better::Lower, rows: only }];
+        assert_eq!(nothing(&runs).as_deref(), Some("x: invalid: it ran natively"));
     }
 
     #[test]

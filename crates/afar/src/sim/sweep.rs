@@ -113,6 +113,7 @@ fn header(experiment: &Experiment, cells: &[Cell]) -> Header {
         host: host::describe(),
         experiment: experiment.said(),
         cells: cells.iter().map(Cell::name).collect(),
+        allow_unmanaged: false,
     }
 }
 

@@ -3,7 +3,8 @@
 //! One axis moves at a time, the others stay where the experiment has them. Steps are ordered from
 //! generous to mean and slowdown is taken to grow along them, so the last good step is found by
 //! bisection. A step whose interval holds the bound is run again, up to three times as often; what
-//! is undecided then is decided by its median and marked.
+//! is undecided then is decided by its median and marked. A step with an invalid run ends the
+//! search of its axis: where the edge is, is unknown then.
 //!
 //! What the search has found is then confirmed: the last good step and the first bad one run
 //! again, beside the native program, in blocks of their own. If they do not lie on either side of
@@ -23,10 +24,12 @@ pub(crate) const MOVES: u32 = 4;
 pub(crate) const SEARCHED: [&str; 3] = ["rtt", "bandwidth", "local"];
 
 /// What a step came to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// Nothing if it could not be run.
+    /// Nothing if it could not be run, or a run of it is invalid.
     pub(crate) slowdown: Option<Estimate>,
+    /// Why nothing is concluded from it: it is neither good nor bad.
+    pub(crate) invalid: Option<String>,
 }
 
 impl Step {
@@ -49,13 +52,36 @@ pub(crate) struct Requirement {
     pub(crate) bad: Option<(String, Step)>,
     /// Whether both were found on their sides of the bound when they ran again.
     pub(crate) confirmed: bool,
+    /// The step from which nothing could be concluded, and why: there is no edge then.
+    pub(crate) invalid: Option<(String, String)>,
+}
+
+impl Requirement {
+    /// Nothing found yet.
+    pub(crate) const fn new(axis: &'static str) -> Self {
+        Self { axis, good: None, bad: None, confirmed: false, invalid: None }
+    }
+
+    /// Nothing to be found, because of a step.
+    pub(crate) fn invalid(axis: &'static str, step: (String, String)) -> Self {
+        Self { invalid: Some(step), ..Self::new(axis) }
+    }
+}
+
+/// Where a search ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Before the step of this index, the first bad one.
+    At(usize),
+    /// Nowhere: this step is invalid, and why.
+    Invalid(String, String),
 }
 
 /// Where the edge goes after its two sides have run again; nowhere if they confirm it.
 pub(crate) fn moved(
     edge: usize,
-    good: Option<Step>,
-    bad: Option<Step>,
+    good: Option<&Step>,
+    bad: Option<&Step>,
     bound: f64,
 ) -> Option<usize> {
     if good.is_some_and(|good| !good.is_good(bound)) {
@@ -90,7 +116,8 @@ pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     Cell { kind: Kind::Far, settings: settings.into() }
 }
 
-/// Bisects: `run` answers what a step came to. The answer is the index of the first bad step.
+/// Bisects: `run` answers what a step came to. The answer is the index of the first bad step, or
+/// the first step from which nothing can be concluded.
 ///
 /// # Errors
 /// Those of `run`.
@@ -98,18 +125,22 @@ pub(crate) fn search<E>(
     steps: &[String],
     bound: f64,
     mut run: impl FnMut(&str) -> Result<Step, E>,
-) -> Result<usize, E> {
+) -> Result<Edge, E> {
     // Everything before `low` is good, everything from `high` on is bad.
     let (mut low, mut high) = (0, steps.len());
     while low < high {
         let middle = low.midpoint(high);
-        if run(&steps[middle])?.is_good(bound) {
+        let step = run(&steps[middle])?;
+        if let Some(why) = step.invalid {
+            return Ok(Edge::Invalid(steps[middle].clone(), why));
+        }
+        if step.is_good(bound) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    Ok(low)
+    Ok(Edge::At(low))
 }
 
 /// What a program needs, in the manner of Table 3 of Gao et al.
@@ -125,12 +156,16 @@ pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> S
     );
     let head = ("requirement", "last good", "first bad");
     let _infallible = writeln!(out, "{:<20}{:<38}{}", head.0, head.1, head.2);
-    for Requirement { axis, good, bad, confirmed } in requirements {
+    for Requirement { axis, good, bad, confirmed, invalid } in requirements {
         let name = match *axis {
             "rtt" => "rtt at most",
             "bandwidth" => "bandwidth at least",
             _ => "local at least",
         };
+        if let Some((value, why)) = invalid {
+            let _infallible = writeln!(out, "{name:<20}unknown: at {value} {why}");
+            continue;
+        }
         let show = |side: &Option<(String, Step)>, none: &str| match side {
             Some((value, step)) => format!("{value}  {}", shown(step, bound)),
             None => none.to_owned(),
@@ -169,7 +204,25 @@ mod tests {
     }
 
     fn at(median: f64) -> Step {
-        Step { slowdown: Some(Estimate { median, low: median, high: median, count: 1 }) }
+        let slowdown = Some(Estimate { median, low: median, high: median, count: 1 });
+        Step { slowdown, invalid: None }
+    }
+
+    fn failed() -> Step {
+        Step { slowdown: None, invalid: None }
+    }
+
+    #[test]
+    fn an_invalid_step_is_no_side_of_an_edge() {
+        let why = || Some("invalid: it ran natively".to_owned());
+        let edge = search(&steps(), 1.05, |_| Ok::<_, ()>(Step { invalid: why(), ..at(1.0) }));
+        let Ok(Edge::Invalid(value, why)) = edge else { panic!("{edge:?}") };
+        assert_eq!((value.as_str(), why.as_str()), ("5", "invalid: it ran natively"));
+        let found = Requirement::invalid("rtt", (value, why));
+        let sweep = toml::from_str("[workload]\ncommand=['x']").expect("good");
+        let text = text(&sweep, 1.05, &[found]);
+        assert!(text.contains("unknown: at 5 invalid: it ran natively"), "{text}");
+        assert!(!text.contains("none of the steps"), "{text}");
     }
 
     // Whatever the last good step is, it and the next are run.
@@ -182,7 +235,7 @@ mod tests {
                 tried.push(value);
                 Ok::<_, ()>(at(if value <= threshold { 1.0 } else { 2.0 }))
             });
-            assert_eq!(edge, Ok(threshold));
+            assert_eq!(edge, Ok(Edge::At(threshold)));
             let is_tried = |step| step == 0 || step > 8 || tried.contains(&step);
             assert!(is_tried(threshold) && is_tried(threshold + 1), "{tried:?}");
             assert!(tried.len() <= 4, "{tried:?}");
@@ -191,21 +244,22 @@ mod tests {
 
     #[test]
     fn an_edge_moves_to_where_its_sides_differ() {
-        let (good, bad) = (Some(at(1.0)), Some(at(2.0)));
+        let (good, bad, failed) = (at(1.0), at(2.0), failed());
+        let (good, bad) = (Some(&good), Some(&bad));
         assert_eq!(moved(3, good, bad, 1.05), None);
         assert_eq!(moved(3, bad, bad, 1.05), Some(2));
         assert_eq!(moved(3, good, good, 1.05), Some(4));
         assert_eq!(moved(0, None, bad, 1.05), None, "nothing is good enough");
         assert_eq!(moved(8, good, None, 1.05), None, "nothing is too bad");
-        assert_eq!(moved(3, Some(Step { slowdown: None }), bad, 1.05), Some(2));
+        assert_eq!(moved(3, Some(&failed), bad, 1.05), Some(2));
     }
 
     #[test]
     fn what_cannot_be_run_is_bad() {
-        let edge = search(&steps(), 1.05, |_| Ok::<_, ()>(Step { slowdown: None }));
-        assert_eq!(edge, Ok(0));
-        let bad = Some(("1".to_owned(), Step { slowdown: None }));
-        let found = Requirement { axis: "rtt", good: None, bad, confirmed: true };
+        let edge = search(&steps(), 1.05, |_| Ok::<_, ()>(failed()));
+        assert_eq!(edge, Ok(Edge::At(0)));
+        let bad = Some(("1".to_owned(), failed()));
+        let found = Requirement { bad, confirmed: true, ..Requirement::new("rtt") };
         let text =
             text(&toml::from_str("[workload]\ncommand=['x']").expect("good"), 1.05, &[found]);
         assert!(text.contains("rtt at most         none of the steps"), "{text}");
@@ -214,8 +268,10 @@ mod tests {
 
     #[test]
     fn unsure_is_an_interval_around_the_bound() {
-        let step =
-            |low, high| Step { slowdown: Some(Estimate { median: 1.04, low, high, count: 5 }) };
+        let step = |low, high| {
+            let slowdown = Some(Estimate { median: 1.04, low, high, count: 5 });
+            Step { slowdown, invalid: None }
+        };
         assert!(step(1.0, 1.1).is_unsure(1.05));
         assert!(!step(1.0, 1.049).is_unsure(1.05));
         assert!(!at(1.06).is_unsure(1.05));

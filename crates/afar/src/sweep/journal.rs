@@ -19,8 +19,8 @@ pub(crate) enum JournalError {
     #[error("{}: {source}; check the path and the space left on its disk", path.display())]
     File { path: PathBuf, source: io::Error },
     #[error(
-        "{} has the results of another experiment or version; name another directory with \
-         --output, or remove it",
+        "{} has the results of another experiment or version, or runs with another \
+         --allow-unmanaged; name another directory with --output, or remove it",
         path.display()
     )]
     Other { path: PathBuf },
@@ -41,6 +41,9 @@ pub(crate) struct Header {
     pub(crate) experiment: String,
     /// What is run in every block.
     pub(crate) cells: Vec<String>,
+    /// Whether runs count of which much stayed local.
+    #[serde(default)]
+    pub(crate) allow_unmanaged: bool,
 }
 
 /// One run.
@@ -49,13 +52,17 @@ pub(crate) struct Row {
     /// Counted from 0.
     pub(crate) block: u32,
     pub(crate) cell: String,
-    /// The figure; nothing if the run failed.
+    /// The figure; nothing if the run failed or is invalid.
     pub(crate) value: Option<f64>,
     /// What `metric.further` points to; nothing where it points to no number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) further: Vec<Option<f64>>,
     /// Why it failed.
     pub(crate) failure: Option<String>,
+    /// Why nothing is concluded from it; it has no numbers then.
+    pub(crate) invalid: Option<String>,
+    /// Whether it would be invalid, had the user not allowed memory that is not managed.
+    pub(crate) allowed: bool,
     pub(crate) started_unix_ns: u64,
     pub(crate) elapsed_ns: u64,
     /// The share of the processor time it wanted that went to other guests of the machine, 0 to 1.
@@ -69,6 +76,21 @@ pub(crate) struct Row {
     pub(crate) managed_peak_bytes: Option<u64>,
     pub(crate) unmanaged_bytes: Option<u64>,
     pub(crate) budget_held: Option<bool>,
+}
+
+impl Row {
+    /// Why it has no figure, if it has none.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.failure.as_deref().or(self.invalid.as_deref())
+    }
+
+    /// Nothing is concluded from the run: its numbers go, so that nobody can use them.
+    pub(crate) fn invalidate(&mut self, why: String) {
+        let Self { block, started_unix_ns, unmanaged_bytes, .. } = *self;
+        let cell = std::mem::take(&mut self.cell);
+        let invalid = Some(why);
+        *self = Self { block, cell, started_unix_ns, unmanaged_bytes, invalid, ..Self::default() };
+    }
 }
 
 /// An open journal.
@@ -166,7 +188,8 @@ impl Journal<Row> {
 impl Header {
     fn is_same(&self, other: &Self) -> bool {
         let of = |header: &Self| {
-            (header.schema.clone(), header.version.clone(), header.experiment.clone())
+            let name = (header.schema.clone(), header.version.clone());
+            (name, header.experiment.clone(), header.allow_unmanaged)
         };
         of(self) == of(other)
     }
@@ -188,7 +211,7 @@ mod tests {
 
     fn header(experiment: &str) -> Header {
         Header {
-            schema: "afar.sweep/1".to_owned(),
+            schema: "afar.sweep/2".to_owned(),
             version: "0".to_owned(),
             command: Vec::new(),
             started_unix_ns: 0,
@@ -196,6 +219,7 @@ mod tests {
             host: Host::default(),
             experiment: experiment.to_owned(),
             cells: Vec::new(),
+            allow_unmanaged: false,
         }
     }
 
@@ -225,6 +249,9 @@ mod tests {
         }
         let other = Journal::<Row>::open(&directory, &header("b"));
         assert!(matches!(other, Err(JournalError::Other { .. })));
+        let allowing = Header { allow_unmanaged: true, ..header("a") };
+        let other = Journal::<Row>::open(&directory, &allowing);
+        assert!(matches!(other, Err(JournalError::Other { .. })), "runs of both are not mixed");
         fs::remove_dir_all(&directory).expect("it is ours");
     }
 }

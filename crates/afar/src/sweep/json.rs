@@ -13,7 +13,7 @@ use super::table::Finding;
 pub(crate) fn findings(header: &Header, sweep: &Sweep, findings: &[Finding]) -> String {
     let cells: Vec<Value> = findings.iter().map(finding).collect();
     text(&json!({
-        "schema": "afar.findings/1",
+        "schema": "afar.findings/2",
         "version": env!("CARGO_PKG_VERSION"),
         "command": header.command,
         "started_unix_ns": header.started_unix_ns,
@@ -41,6 +41,9 @@ fn finding(finding: &Finding) -> Value {
         "outliers": outliers,
         "failed_count": finding.failed_count,
         "first_failure": finding.first_failure,
+        "invalid_count": finding.invalid_count,
+        "first_invalid": finding.first_invalid,
+        "allowed_count": finding.allowed_count,
         "fetch_count": finding.fetch_count,
         "budget_exceeded_count": finding.exceeded_count,
     })
@@ -56,7 +59,7 @@ pub(crate) fn requirements(
     let find = &sweep.find;
     let requirements: Vec<Value> = requirements.iter().map(requirement).collect();
     text(&json!({
-        "schema": "afar.requirement/1",
+        "schema": "afar.requirement/2",
         "version": env!("CARGO_PKG_VERSION"),
         "command": header.command,
         "started_unix_ns": header.started_unix_ns,
@@ -84,6 +87,7 @@ fn requirement(found: &Requirement) -> Value {
         "last_good": side(&found.good),
         "first_bad": side(&found.bad),
         "confirmed": found.confirmed,
+        "invalid": found.invalid.as_ref().map(|(value, why)| format!("at {value} {why}")),
     })
 }
 
@@ -103,12 +107,16 @@ mod tests {
     #[test]
     fn a_requirement_has_both_sides() {
         let slowdown = Some(Estimate { median: 1.0, low: 0.9, high: 1.1, count: 5 });
-        let good = Some(("5us".to_owned(), Step { slowdown }));
-        let bad = Some(("10us".to_owned(), Step { slowdown: None }));
-        let found = Requirement { axis: "rtt", good, bad, confirmed: true };
+        let good = Some(("5us".to_owned(), Step { slowdown, invalid: None }));
+        let bad = Some(("10us".to_owned(), Step { slowdown: None, invalid: None }));
+        let found = Requirement { good, bad, confirmed: true, ..Requirement::new("rtt") };
         let value = requirement(&found);
         assert_eq!(value["last_good"]["slowdown"]["high"], 1.1);
         assert_eq!(value["first_bad"], json!({"value": "10us", "slowdown": null}));
-        assert_eq!(value["confirmed"], true);
+        assert_eq!((&value["confirmed"], &value["invalid"]), (&json!(true), &json!(null)));
+        let why = ("5us".to_owned(), "invalid: why".to_owned());
+        let value = requirement(&Requirement::invalid("rtt", why));
+        assert_eq!(value["invalid"], "at 5us invalid: why");
+        assert_eq!((&value["last_good"], &value["first_bad"]), (&json!(null), &json!(null)));
     }
 }

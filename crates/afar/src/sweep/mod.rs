@@ -20,16 +20,15 @@ use std::time::Duration;
 
 use sys::event::Signals;
 
-use crate::failure::{FAILED, Failure};
+use crate::failure::{FAILED, Failure, INVALID};
 use crate::flags::SweepFlags;
 use crate::live::Line;
 use crate::{host, terminal};
 
 use file::Sweep;
-use find::Requirement;
+use find::{Edge, Requirement};
 use journal::{Header, Journal, Row};
 use matrix::{Cell, Kind};
-use stats::Estimate;
 use trial::{Trials, Trouble};
 
 pub(crate) use file::FileError;
@@ -74,7 +73,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         return Err(SweepError::NoMatrix { path: flags.experiment.clone() }.into());
     }
     let directory = flags.output.clone().unwrap_or_else(|| beside(&flags.experiment));
-    let header = header(&sweep, text, &cells);
+    let header = Header { allow_unmanaged: flags.allow_unmanaged, ..header(&sweep, text, &cells) };
     if flags.dry_run {
         let known = directory.join("sweep.json").exists();
         let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
@@ -85,7 +84,12 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
     trial::clear_scratch();
     let mut run = Sweeping {
-        trials: Trials { sweep: &sweep, afar, signals: &signals },
+        trials: Trials {
+            sweep: &sweep,
+            allow_unmanaged: flags.allow_unmanaged,
+            afar,
+            signals: &signals,
+        },
         header: &header,
         journal: open(&directory, &header)?,
         json: flags.json,
@@ -122,8 +126,13 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     if let Some(stolen) = stolen(rows).filter(|_| !flags.quiet) {
         terminal::say(&stolen);
     }
-    let has_failed = rows.iter().any(|row| row.value.is_none());
-    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(if rows.iter().any(|row| row.invalid.is_some()) {
+        ExitCode::from(INVALID)
+    } else if rows.iter().any(|row| row.value.is_none()) {
+        ExitCode::from(FAILED)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// What the runs in the directory of a sweep say, as `afar sweep --json` has it: every cell that
@@ -163,7 +172,7 @@ fn beside(experiment: &Path) -> PathBuf {
 
 fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
     Header {
-        schema: "afar.sweep/1".to_owned(),
+        schema: "afar.sweep/2".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
@@ -171,6 +180,7 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
         host: host::describe(),
         experiment,
         cells: cells.iter().map(Cell::name).collect(),
+        allow_unmanaged: false,
     }
 }
 
@@ -268,8 +278,10 @@ impl Sweeping<'_> {
         let mut found = Vec::new();
         for (number, axis) in (0..).zip(find::SEARCHED) {
             let steps = find::steps(sweep, axis);
-            let edge = find::search(steps, bound, |value| self.step(axis, value, bound))?;
-            found.push(self.confirm((number, axis), edge, bound)?);
+            found.push(match find::search(steps, bound, |value| self.step(axis, value, bound))? {
+                Edge::At(edge) => self.confirm((number, axis), edge, bound)?,
+                Edge::Invalid(value, why) => Requirement::invalid(axis, (value, why)),
+            });
         }
         Ok(Some(if self.json {
             json::requirements(self.header, sweep, bound, &found)
@@ -288,7 +300,7 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let steps = find::steps(sweep, axis);
         let mut edge = edge;
-        let mut found = Requirement { axis, good: None, bad: None, confirmed: false };
+        let mut found = Requirement::new(axis);
         for turn in 0..find::MOVES {
             // Those of the search come before.
             let first = CONFIRMING * (1 + number * find::MOVES + turn);
@@ -299,6 +311,13 @@ impl Sweeping<'_> {
             self.run_sides(&cells, first, bound)?;
             let judged: Vec<find::Step> =
                 cells.iter().map(|cell| self.judge(cell, first..first + CONFIRMING)).collect();
+            let invalid = sides
+                .iter()
+                .zip(&judged)
+                .find_map(|(value, step)| Some(((*value).clone(), step.invalid.clone()?)));
+            if let Some(step) = invalid {
+                return Ok(Requirement::invalid(axis, step));
+            }
             let mut judged = judged.into_iter();
             let good = good.map(|value| (value.clone(), judged.next()));
             let bad = steps.get(edge).map(|value| (value.clone(), judged.next()));
@@ -306,8 +325,9 @@ impl Sweeping<'_> {
                 side.and_then(|(value, step)| Some((value, step?)))
             };
             (found.good, found.bad) = (step(good), step(bad));
-            let side = |side: &Option<(String, find::Step)>| side.as_ref().map(|side| side.1);
-            match find::moved(edge, side(&found.good), side(&found.bad), bound) {
+            let [good, bad] = [&found.good, &found.bad].map(|side| side.as_ref());
+            let (good, bad) = (good.map(|side| &side.1), bad.map(|side| &side.1));
+            match find::moved(edge, good, bad, bound) {
                 None => {
                     found.confirmed = true;
                     break;
@@ -360,8 +380,11 @@ impl Sweeping<'_> {
         let rows = self.journal.rows.iter().filter(|row| blocks.contains(&row.block));
         let rows: Vec<Row> = rows.cloned().collect();
         let findings = table::findings(cells, &rows, sweep.metric.better, sweep.seed);
-        let slowdown: Option<Estimate> = findings.first().and_then(|finding| finding.slowdown);
-        find::Step { slowdown }
+        let finding = findings.first();
+        let invalid = finding.and_then(|finding| finding.first_invalid.clone());
+        // With some runs of a step invalid, the others are chance.
+        let slowdown = finding.and_then(|finding| finding.slowdown);
+        find::Step { slowdown: slowdown.filter(|_| invalid.is_none()), invalid }
     }
 
     fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
@@ -370,14 +393,16 @@ impl Sweeping<'_> {
         }
         match self.trials.run(cell, block) {
             Ok(row) => {
-                if let Some(why) = row.failure.as_ref().filter(|_| !self.quiet) {
+                if let Some(why) = row.trouble().filter(|_| !self.quiet) {
                     let (name, block) = (&row.cell, block + 1);
                     terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
                 }
                 Ok(self.journal.add(row)?)
             }
             Err(Trouble::Interrupted) => Err(Stopped::Interrupted),
-            Err(Trouble::Failed(why)) => unreachable!("a failure is a row: {why}"),
+            Err(Trouble::Failed(why) | Trouble::Invalid(why)) => {
+                unreachable!("a run without a figure is a row: {why}")
+            }
         }
     }
 

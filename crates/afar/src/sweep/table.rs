@@ -6,6 +6,7 @@ use super::file::{AXES, Better};
 use super::journal::Row;
 use super::matrix::{Cell, Kind};
 use super::stats::{Estimate, outliers};
+use crate::validity::ALLOWED;
 
 /// What the runs of one cell say.
 #[derive(Debug)]
@@ -15,9 +16,14 @@ pub(crate) struct Finding {
     pub(crate) slowdown: Option<Estimate>,
     /// Block and slowdown of runs that stand out.
     pub(crate) outliers: Vec<(u32, f64)>,
-    /// Runs without a figure, and why the first of them has none.
+    /// Runs that failed, and why the first of them did.
     pub(crate) failed_count: usize,
     pub(crate) first_failure: Option<String>,
+    /// Runs from which nothing is concluded, and why not from the first of them.
+    pub(crate) invalid_count: usize,
+    pub(crate) first_invalid: Option<String>,
+    /// Runs that count because memory that is not managed was allowed.
+    pub(crate) allowed_count: usize,
     pub(crate) fetch_count: Option<u64>,
     /// Runs whose budget was exceeded.
     pub(crate) exceeded_count: usize,
@@ -56,8 +62,11 @@ fn finding(cell: &Cell, rows: &[Row], better: Better, seed: u64) -> Finding {
         cell: cell.clone(),
         slowdown: Estimate::of(&values, seed),
         outliers: outliers(&values).into_iter().map(|index| ratios[index]).collect(),
-        failed_count: mine.iter().filter(|row| row.value.is_none()).count(),
+        failed_count: mine.iter().filter(|row| row.failure.is_some()).count(),
         first_failure: mine.iter().find_map(|row| row.failure.clone()),
+        invalid_count: mine.iter().filter(|row| row.invalid.is_some()).count(),
+        first_invalid: mine.iter().find_map(|row| row.invalid.clone()),
+        allowed_count: mine.iter().filter(|row| row.allowed).count(),
         fetch_count,
         exceeded_count: mine.iter().filter(|row| row.budget_held == Some(false)).count(),
     }
@@ -137,6 +146,12 @@ fn row(finding: &Finding) -> String {
     if let Some(why) = &finding.first_failure {
         let _infallible = write!(out, "  {} failed: {why}", finding.failed_count);
     }
+    if let Some(why) = &finding.first_invalid {
+        let _infallible = write!(out, "  {} {why}", finding.invalid_count);
+    }
+    if finding.allowed_count > 0 {
+        let _infallible = write!(out, "  {} of them: {ALLOWED}", finding.allowed_count);
+    }
     out
 }
 
@@ -146,7 +161,9 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
     for axis in AXES {
         let _infallible = write!(out, ",{axis}");
     }
-    out.push_str(",slowdown,low,high,count,failed,outliers,fetches,budget_exceeded\n");
+    out.push_str(
+        ",slowdown,low,high,count,failed,invalid,allowed,outliers,fetches,budget_exceeded\n",
+    );
     for finding in findings {
         let mut fields = vec![match finding.cell.kind {
             Kind::Native => "native".to_owned(),
@@ -162,6 +179,8 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
             None => fields.extend(["", "", "", "0"].map(str::to_owned)),
         }
         fields.push(finding.failed_count.to_string());
+        fields.push(finding.invalid_count.to_string());
+        fields.push(finding.allowed_count.to_string());
         fields.push(finding.outliers.len().to_string());
         fields.push(finding.fetch_count.map_or_else(String::new, |count| count.to_string()));
         fields.push(finding.exceeded_count.to_string());
@@ -217,7 +236,24 @@ mod tests {
         assert!(text.contains("50%  no figure  6 failed: it hung"), "{text}");
         let csv = csv(&findings);
         assert_eq!(csv.lines().count(), 5);
-        assert!(csv.contains("far,,25%,,,,,,,3.000000,3.000000,3.000000,6,0,0,,0\n"), "{csv}");
+        assert!(csv.contains("far,,25%,,,,,,,3.000000,3.000000,3.000000,6,0,0,0,0,,0\n"), "{csv}");
+    }
+
+    #[test]
+    fn an_invalid_run_is_told_and_counts_for_nothing() {
+        let cell = far("25%");
+        let mut rows = Vec::new();
+        for block in 0..3 {
+            rows.push(ran(block, &Cell::NATIVE, Some(1.0)));
+            rows.push(ran(block, &cell, Some(2.0)));
+        }
+        rows[1].invalidate("invalid: it ran natively".to_owned());
+        let findings = findings(std::slice::from_ref(&cell), &rows, Better::Lower, 1);
+        let expected = Estimate { median: 2.0, low: 2.0, high: 2.0, count: 2 };
+        assert_eq!(findings[0].slowdown, Some(expected));
+        assert_eq!((findings[0].invalid_count, findings[0].failed_count), (1, 0));
+        let text = text(&findings);
+        assert!(text.contains("n=2  1 invalid: it ran natively"), "{text}");
     }
 
     #[test]

@@ -34,11 +34,15 @@ pub(crate) enum Trouble {
     Interrupted,
     /// Something that is said of this run; the others go on.
     Failed(String),
+    /// Nothing is concluded from this run, and why; the others go on.
+    Invalid(String),
 }
 
 /// What every run needs.
 pub(crate) struct Trials<'a> {
     pub(crate) sweep: &'a Sweep,
+    /// Whether runs count of which much stayed local.
+    pub(crate) allow_unmanaged: bool,
     /// This program.
     pub(crate) afar: PathBuf,
     pub(crate) signals: &'a Signals,
@@ -89,7 +93,8 @@ impl Trials<'_> {
         match self.measure(cell, &mut row) {
             Ok(value) => row.value = Some(value),
             Err(Trouble::Failed(why)) => row.failure = Some(why),
-            Err(interrupted) => return Err(interrupted),
+            Err(Trouble::Invalid(why)) => row.invalidate(why),
+            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
         }
         row.elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         row.stolen = ProcessorTime::now().stolen_since(processors);
@@ -123,9 +128,10 @@ impl Trials<'_> {
         let mut program = start(&placed, &scratch.0, "program")?;
         let Some(load) = &self.sweep.workload.load else {
             let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
-            // Afar's own start is not the program's.
-            let elapsed = facts(&record, row)?.unwrap_or(elapsed);
+            let said = facts(&record, row)?;
             good(status, &program)?;
+            // Afar's own start is not the program's.
+            let elapsed = judged(cell, said)?.unwrap_or(elapsed);
             row.further = further(&self.sweep.metric, &program);
             return figure(&self.sweep.metric, &program, elapsed);
         };
@@ -143,13 +149,12 @@ impl Trials<'_> {
         row.further = further(&self.sweep.metric, &loader);
         let figure = figure(&self.sweep.metric, &loader, elapsed)?;
         let _gone = sys::process::kill(program.child.id(), SIGTERM);
-        // A server that does not end is killed; its figure stands.
-        match self.finish(&mut program, begin, Instant::now() + GRACE) {
-            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
-            Ok(_) | Err(Trouble::Failed(_)) => {
-                facts(&record, row)?;
-            }
+        // A server that does not end is killed.
+        if let Err(Trouble::Interrupted) = self.finish(&mut program, begin, Instant::now() + GRACE)
+        {
+            return Err(Trouble::Interrupted);
         }
+        judged(cell, facts(&record, row)?)?;
         Ok(figure)
     }
 
@@ -161,7 +166,9 @@ impl Trials<'_> {
         let seed = ["--seed".to_owned(), self.sweep.seed.to_string()];
         let json = ["--json".to_owned(), record.display().to_string()];
         let floor = self.sweep.allow_below_floor.then(|| "--allow-below-floor".to_owned());
-        let flags = afar.into_iter().chain(seed).chain(json).chain(floor).chain(cell.flags());
+        let allow = self.allow_unmanaged.then(|| "--allow-unmanaged".to_owned());
+        let flags =
+            afar.into_iter().chain(seed).chain(json).chain(floor).chain(allow).chain(cell.flags());
         flags.chain(["--".to_owned()]).chain(command).collect()
     }
 
@@ -231,7 +238,7 @@ fn least_disturbed(
 ) -> Result<Row, Trouble> {
     let mut best = once()?;
     for repeated_count in 1..ATTEMPTS {
-        // A run that failed would fail again, and may have waited for its time-out.
+        // A run without a figure would have none again, and may have waited for its time-out.
         if best.stolen <= stolen_max || best.value.is_none() {
             break;
         }
@@ -332,13 +339,24 @@ fn pointed(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Option<f64>> {
     pointers.iter().map(|pointer| number(pointer.as_ref())).collect()
 }
 
+// Nobody knows of a run without a record whether its memory was far away.
+fn judged(cell: &Cell, said: Option<Duration>) -> Result<Option<Duration>, Trouble> {
+    if said.is_none() && cell.kind != Kind::Native {
+        let why = "afar has not judged the run: the program did not end when it was asked to, or \
+                   ended afar; let it end at SIGTERM";
+        return Err(Trouble::Invalid(format!("invalid: {why}")));
+    }
+    Ok(said)
+}
+
 // What afar says of the run, if it has said anything; answers how long the program ran.
 fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
     let Ok(run) = Run::<RunResults>::from_json(&read(record)) else { return Ok(None) };
     let coverage = &run.results.coverage;
     row.unmanaged_bytes = Some(coverage.unmanaged_anon_bytes + coverage.unmanaged_shared_bytes);
     let figures = run.results.figures();
-    let figures = figures.map_err(|invalid| Trouble::Failed(validity::told(&invalid)))?;
+    let figures = figures.map_err(|invalid| Trouble::Invalid(validity::told(&invalid)))?;
+    row.allowed = !run.results.allowed.is_empty();
     row.fetch_count = Some(figures.faults.fetch_count);
     row.fetch_p50_ns = Some(figures.fault_latency.achieved.p50_ns);
     row.managed_peak_bytes = Some(figures.managed_peak_bytes);
@@ -367,6 +385,43 @@ mod tests {
         let text = r#"{"a": {"b": 2.5}, "c": "3"}"#;
         assert_eq!(pointed(text, &["/a/b", "/c", "/d"]), [Some(2.5), None, None]);
         assert_eq!(pointed("a: 1", &["/a"]), [None]);
+    }
+
+    #[test]
+    fn a_run_that_nobody_judged_has_no_figure() {
+        let far = Cell { kind: Kind::Far, settings: Vec::new() };
+        let said = Some(Duration::from_secs(1));
+        assert!(matches!(judged(&far, None), Err(Trouble::Invalid(_))));
+        assert!(matches!(judged(&Cell::zero(None), None), Err(Trouble::Invalid(_))));
+        assert_eq!(judged(&far, said).expect("it was judged"), said);
+        assert_eq!(judged(&Cell::NATIVE, None).expect("nothing to judge"), None);
+    }
+
+    #[test]
+    fn an_invalid_run_leaves_its_reason_and_no_number() {
+        let golden = include_str!("../../../measure/tests/golden/run.json");
+        let path = std::env::temp_dir().join(format!("afar-trial-{}.json", std::process::id()));
+        let fresh = || Row { further: vec![Some(1.0)], ..Row::default() };
+        let said = |text: &str| {
+            fs::write(&path, text).expect("there is room");
+            let mut row = fresh();
+            let said = facts(&path, &mut row);
+            (said, row)
+        };
+        let (said_invalid, mut row) = said(golden);
+        let Err(Trouble::Invalid(why)) = said_invalid else { panic!("{said_invalid:?}") };
+        assert!(why.starts_with("invalid: redis-server (pid 77) was not managed"), "{why}");
+        row.invalidate(why.clone());
+        assert_eq!(
+            row,
+            Row { invalid: Some(why), unmanaged_bytes: Some(20_480), ..Row::default() }
+        );
+        let run: Run = Run::from_json(golden).expect("it is a run");
+        let allowed = Run { results: run.results.clone().allowing_unmanaged(), ..run };
+        let (said_allowed, row) = said(&allowed.to_json());
+        assert_eq!(said_allowed.expect("it counts"), Some(Duration::from_millis(1500)));
+        assert!(row.allowed && row.fetch_count == Some(2), "{row:?}");
+        fs::remove_file(&path).expect("it is ours");
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn findings_of(program: &str, engine: &str) -> Value {
             }
         }
     }
-    json!({"schema": "afar.findings/1", "version": "0.1.0", "cells": cells, "host": host(),
+    json!({"schema": "afar.findings/2", "version": "0.1.0", "cells": cells, "host": host(),
         "workload": [program, "--port", "{port}"], "command": ["afar", "sweep", "x.toml"]})
 }
 
@@ -107,7 +107,7 @@ fn requirement(directory: &Path) -> PathBuf {
         let confirmed = !good.is_null();
         json!({"axis": axis, "last_good": good, "first_bad": bad, "confirmed": confirmed})
     };
-    let value = json!({"schema": "afar.requirement/1", "version": "0.1.0", "seed": 1,
+    let value = json!({"schema": "afar.requirement/2", "version": "0.1.0", "seed": 1,
         "slowdown_max": 1.05,
         "held": {"engine": "arena", "local": "25%", "rtt": "5us", "bandwidth": "40Gbps"},
         "requirements": [
@@ -197,7 +197,7 @@ fn closed_loop(directory: &Path) -> PathBuf {
         json!({"seconds": seconds, "degradation": degradation, "fetch_count": 5000,
             "page_mean_us": 4.2, "page_p50_us": 3.9, "page_p99_us": 19.0, "slowdown": 1.4})
     };
-    let value = json!({"schema": "afar.loop/1", "version": "0.1.0",
+    let value = json!({"schema": "afar.loop/2", "version": "0.1.0",
         "command": ["afar", "workload", "wordcount"], "local": "25%",
         "network": {"transport": "pfabric", "topology": "leaf-spine"}, "zero_seconds": 1.0,
         "rounds": [round(1.03, 0.03), round(1.09, 0.09), round(1.08, 0.08)], "agreed": false,
@@ -247,7 +247,7 @@ fn sweep_directory(directory: &Path) -> PathBuf {
     let path = directory.join("killed.sweep");
     fs::create_dir_all(&path).expect("a directory under target");
     let experiment = "[workload]\ncommand = [\"sort\"]\n[matrix]\nlocal = [\"25%\", \"50%\"]\n";
-    let head = json!({"schema": "afar.sweep/1", "version": "0.1.0", "command": ["afar", "sweep"],
+    let head = json!({"schema": "afar.sweep/2", "version": "0.1.0", "command": ["afar", "sweep"],
         "started_unix_ns": 1, "seed": 1, "host": host(), "experiment": experiment,
         "cells": ["native"]});
     fs::write(path.join("sweep.json"), head.to_string()).expect("a file under target");

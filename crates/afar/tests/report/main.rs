@@ -177,7 +177,7 @@ fn what_is_no_record_is_refused_in_one_sentence() {
         (file("empty", b""), "neither JSON nor Parquet"),
         (file("cut.parquet", b"PAR1 and nothing"), "it may be cut short"),
         (file("x.json", b"{\"schema\": \"afar.run/9\"}"), "has schema \"afar.run/9\""),
-        (file("y.json", b"{\"schema\": \"afar.run/1\"}"), "cannot be read as \"afar.run/1\""),
+        (file("y.json", b"{\"schema\": \"afar.run/2\"}"), "cannot be read as \"afar.run/2\""),
         (file("z.json", b"{\"fio version\": \"3\"}"), "missing field `jobs`"),
         (file("w.json", b"{}"), "has no \"schema\" field"),
         (directory.join("nowhere"), "No such file"),

@@ -2,6 +2,7 @@
 //! behind.
 #![allow(dead_code, reason = "every test file uses its part of this")]
 
+mod covered;
 pub(crate) mod iscsi;
 
 use std::ffi::{OsStr, OsString};
@@ -30,6 +31,10 @@ pub(crate) struct Launch {
     stdin: Option<PathBuf>,
     limit: Duration,
     mark: String,
+    /// Where afar writes the record of the run.
+    record: Option<PathBuf>,
+    /// Why the test says something although memory stayed local.
+    exception: Option<&'static str>,
 }
 
 impl Launch {
@@ -42,14 +47,32 @@ impl Launch {
             stdin: None,
             limit: Duration::from_secs(60),
             mark: format!("{}.{number}", std::process::id()),
+            record: None,
+            exception: None,
         }
     }
 
-    /// The same command under `afar run` with `flags`.
+    /// The test says something although not all of the program is managed, for this reason.
+    pub(crate) fn unmanaged(mut self, reason: &'static str) -> Self {
+        self.exception = Some(reason);
+        self
+    }
+
+    /// The same command under `afar run` with `flags`. At its end its record is looked at: the
+    /// program's memory must have been managed, unless [`Launch::unmanaged`] says why not.
     pub(crate) fn under_afar(&self, flags: &[&str]) -> Self {
         let afar = [env!("CARGO_BIN_EXE_afar"), "run", "--quiet"];
-        let words = afar.iter().chain(flags).chain(&["--"]).map(OsString::from);
-        let mut launch = Self::new(words.chain(self.words.iter().cloned()));
+        let words = afar.iter().chain(flags).map(OsString::from);
+        let mut launch = Self::new(words);
+        let given = flags.iter().position(|&flag| flag == "--json").map(|at| flags[at + 1]);
+        let record = given.map_or_else(|| launch.own_record(), PathBuf::from);
+        let own = ["--json".into(), record.clone().into_os_string()];
+        launch.words.extend(own.into_iter().filter(|_| given.is_none()));
+        launch.words.extend(self.exception.map(|_| "--allow-unmanaged".into()));
+        launch.words.push("--".into());
+        launch.words.extend(self.words.iter().cloned());
+        launch.record = Some(record);
+        launch.exception = self.exception;
         launch.environment.clone_from(&self.environment);
         launch.stdin.clone_from(&self.stdin);
         launch.limit = self.limit;
@@ -89,6 +112,7 @@ impl Launch {
 
     /// Starts it in a process group of its own.
     pub(crate) fn start(self) -> Running {
+        self.empty_record();
         let (out, err) = (self.file("out"), self.file("err"));
         let mut command = Command::new(&self.words[0]);
         command
@@ -109,6 +133,19 @@ impl Launch {
     /// Runs it to its end.
     pub(crate) fn run(self) -> Ended {
         self.start().wait()
+    }
+
+    fn own_record(&self) -> PathBuf {
+        open_scratch(&format!("{}.json", self.mark))
+    }
+
+    // What an earlier run has said is not about this one; and everybody may write to it.
+    fn empty_record(&self) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let Some(record) = &self.record else { return };
+        File::create(record).expect("there is room for temporary files");
+        let everybody = fs::Permissions::from_mode(0o666);
+        fs::set_permissions(record, everybody).expect("it is ours");
     }
 
     fn file(&self, kind: &str) -> PathBuf {
@@ -180,12 +217,25 @@ impl Running {
             sleep(POLL);
         };
         self.ended = true;
+        self.check_record(status.code());
         Ended {
             status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
             stdout: fs::read(&self.out).unwrap_or_default(),
             stderr: self.errors(),
             elapsed: start.elapsed(),
             mark: self.launch.mark.clone(),
+        }
+    }
+
+    // Of a run that afar refused, or that was killed with afar, there is none.
+    fn check_record(&self, status: Option<i32>) {
+        let Some(record) = self.launch.record.as_ref().filter(|_| self.launch.exception.is_none())
+        else {
+            return;
+        };
+        let is_written = fs::metadata(record).is_ok_and(|file| file.len() > 0);
+        if is_written || status == Some(0) {
+            covered::check(record, &format!("{:?}", self.launch.words));
         }
     }
 
@@ -225,7 +275,7 @@ impl Drop for Running {
             }
             let _reaped = self.child.wait();
         }
-        for path in [&self.out, &self.err] {
+        for path in [&self.out, &self.err, &self.launch.own_record()] {
             let _gone = fs::remove_file(path);
         }
     }

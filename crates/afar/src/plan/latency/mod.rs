@@ -78,13 +78,16 @@ fn requirement(path: &Path) -> Result<Target, PlanError> {
         place: format!("{}:{}:{}", source.name, error.line(), error.column()),
         message: "this is no JSON; give what afar sweep --find --json has printed".to_owned(),
     })?;
-    if record["schema"] != "afar.requirement/1" {
+    if record["schema"] != "afar.requirement/2" {
         let what = "this is no requirement; give what afar sweep --find --json has printed";
         return Err(wrong(what.to_owned()));
     }
     let found = record["requirements"].as_array().into_iter().flatten();
+    let mut found = found.filter(|one| one["axis"] == "rtt");
+    if let Some(why) = found.clone().find_map(|one| one["invalid"].as_str()) {
+        return Err(wrong(format!("no round trip was found: {why}")));
+    }
     let value = found
-        .filter(|one| one["axis"] == "rtt")
         .find_map(|one| one["last_good"]["value"].as_str())
         .ok_or_else(|| wrong("no round trip was found to be short enough".to_owned()))?;
     let rtt = value.parse().map_err(|error| wrong(format!("rtt: {error}")))?;

@@ -87,7 +87,7 @@ fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
         place: format!("{}:{}:{}", source.name, error.line(), error.column()),
         message: "this is no JSON; give what afar sweep --json has written".to_owned(),
     })?;
-    if record["schema"] != "afar.findings/1" {
+    if record["schema"] != "afar.findings/2" {
         let message = "this is no record of a sweep; give what afar sweep --json has written";
         return Err(source.wrong(&(0..0), message));
     }
@@ -124,6 +124,8 @@ fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
         "high",
         "count",
         "failed",
+        "invalid",
+        "allowed",
         "outliers",
         "fetches",
         "budget_exceeded",
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn records_of_sweeps_are_curves() {
-        let text = "{\"schema\": \"afar.findings/1\", \"cells\": [
+        let text = "{\"schema\": \"afar.findings/2\", \"cells\": [
             {\"kind\": \"far\", \"settings\": {\"local\": \"50%\", \"rtt\": \"5us\"},
              \"slowdown\": {\"median\": 1.0, \"low\": 1.0, \"high\": 1.1, \"count\": 5}},
             {\"kind\": \"far\", \"settings\": {\"local\": \"25%\", \"rtt\": \"5us\"},

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sys::event::Signals;
 
-use crate::closed_loop::{Fed, FedRound, Feeder, Slower, Stopped};
+use crate::closed_loop::{Fed, FedRound, Feeder, LoopError, Slower, Stopped};
 use crate::flags::ReproduceFlags;
 use crate::layout::{NONE, table};
 use crate::live::Line;
@@ -74,11 +74,12 @@ pub(in crate::reproduce) fn run(
     let signals = Signals::receive(&[SIGINT, SIGTERM])?;
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let mut points: Vec<Point> = Vec::new();
-    let mut is_interrupted = false;
+    let (mut is_interrupted, mut invalid) = (false, Vec::new());
     for (workload, sizes) in WORKLOADS {
         let words = [&[workload, "--repeat", REPEAT], sizes[size]].concat();
         let directory = directory(&flags.output, workload)?;
         let feeder = Feeder::new(&words, (LOCAL, repetitions), directory, &signals);
+        let feeder = feeder.allowing(flags.allow_unmanaged);
         points.push(Point { workload, fed: vec![None; NETWORKS.len()] });
         let mut say = |what: &str| {
             if let Some(line) = &mut line {
@@ -91,20 +92,34 @@ pub(in crate::reproduce) fn run(
                 is_interrupted = true;
                 break;
             }
+            // The others can be measured all the same.
+            Err(Stopped::Error(LoopError::Invalid(why))) => {
+                if let Some(point) = points.last_mut() {
+                    point.fed.fill(None);
+                }
+                invalid.push(format!("{workload}: {why}"));
+            }
             Err(Stopped::Error(error)) => return Err(error.into()),
         }
     }
     drop(line);
-    if points.iter().flat_map(|point| &point.fed).all(Option::is_none) {
+    let is_nothing = points.iter().flat_map(|point| &point.fed).all(Option::is_none);
+    if is_nothing && !invalid.is_empty() {
+        return Err(LoopError::Invalid(invalid.join("; ")).into());
+    }
+    if is_nothing {
         return Ok(None);
     }
-    let described = format!(
+    let mut described = format!(
         "144 hosts in 9 racks, full bisection, pFabric, clusters of 5 nodes; {flow_count} flows \
          drawn from distributions of\nwhat each program fetched with {LOCAL} of its memory local; \
          the middle of {REPEAT} times in each of {repetitions} runs, each beside one without delay"
     );
-    let bed = json!({"delay": DELAY, "local": LOCAL, "repeat": REPEAT, "runs": repetitions,
-        "rounds_max": rounds, "flow_count": flow_count});
+    for why in &invalid {
+        described += &format!("\n{why}");
+    }
+    let bed = json!({"invalid": invalid, "delay": DELAY, "local": LOCAL, "repeat": REPEAT,
+        "runs": repetitions, "rounds_max": rounds, "flow_count": flow_count});
     Ok(Some(Measured { report: report(&points), described, bed, is_interrupted }))
 }
 
