@@ -102,8 +102,8 @@ fn greet(greeting: u64) -> Option<Link> {
     let answer = answer.cast_unsigned();
     let socket = answer & 0xffff_ffff;
     let mut setup = [0_u64; WORDS_MAX];
-    // The first message says which address is at the start of the memory file, whether a userfaultfd
-    // is wanted, and which address to read.
+    // The first message says which address is at the start of the memory file, whether a
+    // userfaultfd is wanted, and which address to read.
     if receive(socket, &mut setup) < 24 {
         return None;
     }
