@@ -11,6 +11,7 @@ use sys::socket::Socket;
 use sys::userfault::Userfault;
 
 use super::cut::Cut;
+use super::loader::Loader;
 use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Regions, Traits};
@@ -89,6 +90,8 @@ pub(crate) struct Arena {
     pub(crate) leaving: Vec<(u32, u64, u64)>,
     /// Where the kernel clears thread numbers, as far as that is in the arena.
     pub(crate) cleared: Vec<u64>,
+    /// Of a program that a dynamic loader has begun.
+    pub(crate) loader: Option<Loader>,
     /// The helper's thread, as the kernel has told it; 0 until the helper has called.
     pub(crate) helper: u32,
     /// Processors that the helper may use, and the one it is kept on.
@@ -114,6 +117,7 @@ pub(crate) struct Birth {
     pub(crate) program_break: u64,
     pub(crate) fork_entry: Entry,
     pub(crate) helper: u32,
+    pub(crate) loader: Option<Loader>,
 }
 
 impl Arena {
@@ -143,6 +147,7 @@ impl Arena {
             leaving: Vec::new(),
             cleared: Vec::new(),
             helper: birth.helper,
+            loader: birth.loader,
             processors: None,
             kept_on: None,
             next_command: 0,

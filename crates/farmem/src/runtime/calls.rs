@@ -57,6 +57,10 @@ impl Supervisor<'_> {
         if !ordinary || fixed && !inside {
             return self.foreign(slot, call, bytes);
         }
+        let loader = arena.loader.as_mut().filter(|_| address == 0);
+        if loader.is_some_and(|loader| loader.takes(call.return_to, bytes)) {
+            return Ok(self.listener.proceed(call.id)?);
+        }
         let replace = fixed && flags & MAP_FIXED_NOREPLACE == 0;
         let hint = address.next_multiple_of(PAGE);
         let start = if replace {

@@ -321,6 +321,7 @@ impl Supervisor<'_> {
             program_break: parent.program_break,
             fork_entry: parent.fork_entry,
             helper: 0,
+            loader: None,
         });
         arena.populated.clone_from(&parent.populated);
         arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));

@@ -42,6 +42,7 @@ impl Supervisor<'_> {
             injection.fail(Reason::new(&why));
             return Ok(self.listener.answer(call.id, -EBUSY)?);
         };
+        let loader = injection.loader();
         if call.args[2] != VERSION {
             return Ok(self.listener.answer(call.id, -EPROTO)?);
         }
@@ -61,6 +62,7 @@ impl Supervisor<'_> {
             program_break: call.args[3],
             fork_entry: Entry { routine: call.args[4], stack_top: call.args[5], argument: 0 },
             helper: call.tid,
+            loader,
         });
         self.adopt(arena)?;
         self.introduce(slot, call, far)

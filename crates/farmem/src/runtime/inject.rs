@@ -24,6 +24,7 @@ use sys::seccomp::Notification;
 
 use super::RunError;
 use super::images::Reason;
+use super::loader::Loader;
 use super::protocol::{self, COOKIE};
 use super::supervisor::Supervisor;
 
@@ -74,10 +75,16 @@ pub(crate) struct Injection {
     replaced: [u8; WAY_IN.len()],
     behind: u64,
     base: u64,
+    loader: Option<Loader>,
     failed: Option<Reason>,
 }
 
 impl Injection {
+    /// The loader of the image, if a loader has made its first call.
+    pub(crate) fn loader(&self) -> Option<Loader> {
+        self.loader.clone()
+    }
+
     /// It cannot be managed, for this reason.
     pub(crate) fn fail(&mut self, reason: Reason) {
         self.failed = Some(reason);
@@ -131,7 +138,8 @@ impl Supervisor<'_> {
         let base = free_place(tgid, bytes)
             .ok_or_else(|| Reason::new("it has no room for the helper among its addresses"))?;
         remote.write(&way_in(base, bytes, call.nr), call.return_to).map_err(refused)?;
-        Ok(Injection { remote, replaced, behind: call.return_to, base, failed: None })
+        let (behind, loader) = (call.return_to, Loader::of(tgid, call.return_to));
+        Ok(Injection { remote, replaced, behind, base, loader, failed: None })
     }
 
     /// The diverted thread has mapped room for the object.

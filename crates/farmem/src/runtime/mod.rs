@@ -33,6 +33,7 @@ mod inject;
 mod lanes;
 mod last_words;
 mod link;
+mod loader;
 mod margin;
 mod members;
 mod moves;
