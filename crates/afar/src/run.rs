@@ -49,7 +49,11 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
         json.write(&record.to_json())?;
     }
     recorded?;
-    Ok(if invalid.is_some() { ExitCode::from(INVALID) } else { exit_code(change) })
+    Ok(match change {
+        // Whoever ends a program hears of that, whatever it had by then.
+        Change::Exited(_) if invalid.is_some() => ExitCode::from(INVALID),
+        change => exit_code(change),
+    })
 }
 
 fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {

@@ -102,6 +102,7 @@ fn a_full_table_is_counted_and_nothing_of_it_is_lost() {
     let json = record.to_str().expect("paths here are text");
     for trap in TRAPS.into_iter().filter(|trap| usable(trap, "overload::table")) {
         let launch = Launch::new(["/usr/bin/python3", "-c", &script]);
+        let launch = launch.unmanaged("what is beyond the tables stays local");
         let flags = ["--trap", trap, "--local", "100%", "--json", json];
         let ended = launch.under_afar(&flags).run();
         assert_eq!(ended.text(), "True\nTrue\n", "{trap}: {}", ended.stderr);

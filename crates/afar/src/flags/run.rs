@@ -142,9 +142,9 @@ Units: 4k, 4KiB = 4096 bytes and 4kB = 1000, as in fio; 40Gbps, 40Gb/s = 40 x 10
 second; times in ns, us, ms, s.
 
 Exit status: that of the program; 128+N if signal N ended it; 126 not executable; 127 not found;
-125 afar failed; 4 the run is invalid, because less than 90 % of the program's memory was managed or
-nothing of the process that used most; 3 this machine lacks something; 2 bad usage. The program's
-own status is in --json, too.
+125 afar failed; 4 the program ended by itself and the run is invalid, because less than 90 % of its
+memory was managed or nothing of the process that used most; 3 this machine lacks something; 2 bad
+usage. The program's own status is in --json, too.
 
 Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --port 7000";
 

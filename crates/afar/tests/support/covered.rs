@@ -15,6 +15,13 @@ pub(super) fn check(record: &Path, words: &str) {
     }
 }
 
+/// Whether a signal ended the program before anything was seen of it.
+pub(super) fn is_cut_short(record: &Path) -> bool {
+    let text = std::fs::read_to_string(record).unwrap_or_default();
+    let run = Run::<RunResults>::from_json(&text);
+    run.is_ok_and(|run| run.results.signal.is_some() && run.results.images.is_empty())
+}
+
 fn judge(record: &str) -> Result<(), String> {
     let run = Run::<RunResults>::from_json(record).map_err(|error| error.to_string())?;
     let results = &run.results;

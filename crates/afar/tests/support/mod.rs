@@ -234,7 +234,8 @@ impl Running {
             return;
         };
         let is_written = fs::metadata(record).is_ok_and(|file| file.len() > 0);
-        if is_written || status == Some(0) {
+        // One that was ended by a signal may have had no memory yet.
+        if status == Some(0) || (is_written && !covered::is_cut_short(record)) {
             covered::check(record, &format!("{:?}", self.launch.words));
         }
     }
