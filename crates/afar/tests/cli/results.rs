@@ -184,7 +184,7 @@ fn summary_says_how_it_went_and_is_plain_when_piped() {
         "\nlink          rtt 300.0 µs\n",
         "\nfaults        ",
         "\ntraffic       ",
-        "\nnot managed   ",
+        "\ncoverage      ",
         "\nfetch, µs            p50       p95       p99     p99.9       max\n",
         "\nrequested          300.",
     ] {
