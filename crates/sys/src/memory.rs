@@ -227,3 +227,32 @@ impl Drop for SharedView {
 pub fn raw(fd: &impl AsFd) -> i32 {
     fd.as_fd().as_raw_fd()
 }
+/// Makes a mapping as `mmap(2)` would anywhere and undoes it: tells whether the kernel allows one.
+/// Nothing of it is touched. `protection` and `flags` are those of the call.
+///
+/// # Errors
+/// The kernel's refusal.
+#[expect(unsafe_code, reason = "mmap of what another process asks for")]
+pub fn try_map(
+    bytes: u64,
+    protection: u64,
+    flags: u64,
+    file: Option<&impl AsFd>,
+    offset: u64,
+) -> Result<()> {
+    let operation = "map a file";
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let number = |value: u64| libc::c_int::try_from(value).unwrap_or(-1);
+    let descriptor = file.map_or(-1, |file| file.as_fd().as_raw_fd());
+    let offset = libc::off_t::try_from(offset).unwrap_or(-1);
+    let none = std::ptr::null_mut();
+    // SAFETY: no address is asked for, so the mapping replaces nothing.
+    let address =
+        unsafe { libc::mmap(none, length, number(protection), number(flags), descriptor, offset) };
+    if address == libc::MAP_FAILED {
+        return Err(crate::Error::last(operation));
+    }
+    // SAFETY: the mapping made above, which nobody else knows of.
+    unsafe { libc::munmap(address, length) };
+    Ok(())
+}

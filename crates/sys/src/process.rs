@@ -365,6 +365,38 @@ impl std::fmt::Display for Life {
     }
 }
 
+/// Whether a process may empty ranges of its own memory by `process_madvise(2)`: Linux 6.13 and
+/// later.
+#[must_use]
+#[expect(unsafe_code, reason = "process_madvise(2) has no safe wrapper")]
+pub fn may_advise_itself() -> bool {
+    static ANSWER: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let Ok(own) = watch(std::process::id()) else { return false };
+        let (fd, none) = (own.as_raw_fd(), std::ptr::null::<libc::iovec>());
+        // SAFETY: no range at all, so nothing is read and nothing is emptied.
+        let answer = unsafe {
+            libc::syscall(libc::SYS_process_madvise, fd, none, 0_usize, libc::MADV_DONTNEED, 0)
+        };
+        answer == 0
+    })
+}
+
+/// A copy of descriptor `number` of the process that thread `tid` belongs to.
+///
+/// # Errors
+/// When there is none, or the caller may not trace the process.
+pub fn descriptor_of(tid: u32, number: u32) -> Result<OwnedFd> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).during("find a process")?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    let process = watch(process.unwrap_or(0))?;
+    let Ok(number) = RawFd::try_from(number) else {
+        return Err(rustix::io::Errno::BADF).during("copy a descriptor of a process");
+    };
+    rustix::process::pidfd_getfd(process, number, rustix::process::PidfdGetfdFlags::empty())
+        .during("copy a descriptor of a process")
+}
+
 /// The calling thread.
 #[must_use]
 pub fn thread() -> u32 {

@@ -78,6 +78,31 @@ static void file_over_own(void)
     CHECK(munmap(memory, 32 * PAGE) == 0);
 }
 
+// What is refused destroys nothing.
+static void refused_over_own(void)
+{
+    char *memory = map(32 * PAGE), *middle = memory + 8 * PAGE;
+    int read_only = open("/proc/self/exe", O_RDONLY), path = open("/proc/self/exe", O_PATH);
+    int directory = open("/", O_RDONLY), write_only = open("/dev/null", O_WRONLY), pipes[2];
+    CHECK(read_only >= 0 && path >= 0 && directory >= 0 && write_only >= 0 && pipe(pipes) == 0);
+    int closed = dup(read_only);
+    CHECK(close(closed) == 0);
+    for (int remote = 0; remote < 2; remote++) {
+        stamp(memory, 32 * PAGE, 20);
+        if (remote)
+            press();
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, RW, MAP_SHARED | MAP_FIXED, read_only, 0), EACCES);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, RW, MAP_PRIVATE | MAP_FIXED, path, 0), EBADF);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, RW, MAP_PRIVATE | MAP_FIXED, closed, 0), EBADF);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, RW, MAP_PRIVATE | MAP_FIXED, -1, 0), EBADF);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, directory, 0), ENODEV);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, pipes[0], 0), ENODEV);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, write_only, 0), EACCES);
+        CHECK_ERRNO(mmap(middle, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, read_only, 77), EINVAL);
+        CHECK(holds(memory, 32 * PAGE, 20));
+    }
+}
+
 static void no_replace(void)
 {
     char *memory = map(16 * PAGE);
@@ -330,6 +355,6 @@ static void churn(void)
 }
 
 MAIN(CASE(read_write), CASE(protections), CASE(fixed_over_own), CASE(file_over_own),
-     CASE(no_replace), CASE(hints), CASE(kinds), CASE(executable), CASE(shared_with_child),
+     CASE(refused_over_own), CASE(no_replace), CASE(hints), CASE(kinds), CASE(executable), CASE(shared_with_child),
      CASE(reservation), CASE(many_reservations), CASE(trimmed), CASE(errors), CASE(unmapped),
      CASE(ten_thousand), CASE(churn))

@@ -18,10 +18,13 @@ use super::word::{State, Word};
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;
 
-mod hint {
+pub(crate) mod hint {
+    /// Those after which memory reads as zeros, at once or some time.
+    pub(crate) const EMPTYING: [u64; 3] = [DONTNEED, FREE, DONTNEED_LOCKED];
+
     pub(super) const WILLNEED: u64 = 3;
-    pub(super) const DONTNEED: u64 = 4;
-    pub(super) const FREE: u64 = 8;
+    pub(crate) const DONTNEED: u64 = 4;
+    pub(crate) const FREE: u64 = 8;
     pub(super) const REMOVE: u64 = 9;
     pub(super) const DONTFORK: u64 = 10;
     pub(super) const DOFORK: u64 = 11;
@@ -33,7 +36,7 @@ mod hint {
     pub(super) const KEEPONFORK: u64 = 19;
     pub(super) const COLD: u64 = 20;
     pub(super) const PAGEOUT: u64 = 21;
-    pub(super) const DONTNEED_LOCKED: u64 = 24;
+    pub(crate) const DONTNEED_LOCKED: u64 = 24;
     pub(super) const COLLAPSE: u64 = 25;
 }
 

@@ -28,6 +28,7 @@ const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_SPECIAL: u64 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const MAP_LOCKED: u64 = 0x2000;
+const MAP_POPULATE: u64 = 0x8000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 // Places tried before giving up, when something else sits where memory is thought to be free.
 const ATTEMPTS_MAX: u32 = 8;
@@ -291,26 +292,20 @@ impl Supervisor<'_> {
     }
 }
 
-// Whether the kernel will find the file of a file mapping.
+// Whether the kernel will do as it is asked: it is asked for the same elsewhere.
 fn mappable(call: &Notification) -> bool {
-    let [_, _, protection, flags, descriptor, _] = call.args;
-    if flags & MAP_ANONYMOUS != 0 {
-        return true;
-    }
-    let number = descriptor & 0xffff_ffff;
-    let Ok(link) = std::fs::read_link(format!("/proc/{}/fd/{number}", call.tid)) else {
-        return false;
+    let [_, bytes, protection, flags, descriptor, offset] = call.args;
+    let file = if flags & MAP_ANONYMOUS == 0 {
+        let number = u32::try_from(descriptor & 0xffff_ffff).unwrap_or(u32::MAX);
+        let Ok(file) = sys::process::descriptor_of(call.tid, number) else {
+            return false;
+        };
+        Some(file)
+    } else {
+        None
     };
-    let info = std::fs::read_to_string(format!("/proc/{}/fdinfo/{number}", call.tid));
-    let flags = info.unwrap_or_default();
-    let octal = flags.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
-    let mode = octal.and_then(|text| u32::from_str_radix(text, 8).ok()).unwrap_or(0) & 3;
-    const WRITE_ONLY: u32 = 1;
-    let kind = link.to_string_lossy();
-    let file = !["pipe:", "socket:", "anon_inode:"].iter().any(|other| kind.starts_with(other));
-    file && mode != WRITE_ONLY
-        && !std::fs::metadata(&link).is_ok_and(|file| file.is_dir())
-        && protection <= 7
+    let elsewhere = flags & !(MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_POPULATE | MAP_LOCKED);
+    sys::memory::try_map(bytes, protection, elsewhere, file.as_ref(), offset).is_ok()
 }
 
 pub(crate) fn round_up(bytes: u64) -> Option<u64> {

@@ -89,6 +89,7 @@ impl Supervisor<'_> {
             nr::MUNMAP => self.munmap(slot, call),
             nr::MREMAP => self.mremap(slot, call),
             nr::MADVISE => self.madvise(slot, call),
+            nr::PROCESS_MADVISE => self.process_madvise(slot, tgid, call),
             nr::BRK => {
                 let end = self.arenas[slot].as_ref().map_or(0, |arena| arena.program_break);
                 Ok(self.listener.answer(call.id, end.cast_signed())?)

@@ -6,6 +6,7 @@
 
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
+use super::advice::hint;
 use super::config::TrapKind;
 use super::protocol;
 use super::shared::ADDRESS_TOP;
@@ -60,6 +61,16 @@ fn blocks(mark: u64) -> Vec<Block> {
         },
         at_managed(nr::MUNMAP, &[ours(5)]),
         at_managed(nr::MADVISE, &[ours(5)]),
+        Block {
+            nr: nr::PROCESS_MADVISE,
+            rules: [ours(5)]
+                .into_iter()
+                .chain(
+                    hint::EMPTYING.map(|hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify)),
+                )
+                .collect(),
+            otherwise: Verdict::Allow,
+        },
         at_managed(nr::MREMAP, &[rule(4, managed, Verdict::Notify)]),
         at_managed(nr::MLOCK, &[]),
         at_managed(nr::MLOCK2, &[]),
@@ -129,6 +140,7 @@ pub(crate) mod nr {
     pub(crate) const EXECVEAT: i64 = 322;
     pub(crate) const MLOCK2: i64 = 325;
     pub(crate) const CLONE3: i64 = 435;
+    pub(crate) const PROCESS_MADVISE: i64 = 440;
 
     /// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
     /// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.

@@ -40,6 +40,7 @@ mod moves;
 mod nearby;
 mod object;
 mod page_table;
+mod process_madvise;
 #[path = "../../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
