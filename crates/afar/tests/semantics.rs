@@ -76,6 +76,12 @@ cases! {
         snapshot, layouts, nested, while_others_allocate, by_several_threads, two_hundred,
         forty_at_once, hundred_at_once, by_vfork, daemonized, large, sharing_process,
     }
+    cut {
+        next_pages, next_pages_backwards, far_apart, far_apart_backwards, by_the_kernel,
+        by_the_kernel_backwards, two_threads, two_threads_backwards, static_first, static_second,
+        nobody_is_interrupted, while_threads_end, own_stack, parent_goes_on, parent_ends,
+        under_signals, locked, by_several_threads,
+    }
     execs {
         by_spawn, by_system, by_popen, by_vfork, work = 7, itself, from_thread = 7, failing,
         empty_environment, many_arguments, tree,

@@ -285,7 +285,7 @@ impl Supervisor<'_> {
             // The caller may have died.
             let _gone = self.listener.proceed(call);
         }
-        self.write_last_words();
+        self.write_last_words(false);
     }
 
     /// Ends a cut that was for a fork of `thread`, whose child never came.

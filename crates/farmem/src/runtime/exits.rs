@@ -27,24 +27,24 @@ impl Supervisor<'_> {
     pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         const CLEARED_MAX: usize = 4096;
         if let Some(arena) = self.arenas[slot].as_mut() {
-            if arena.cleared.len() == CLEARED_MAX {
+            arena.cleared.retain(|&address| address != call.args[3]);
+            arena.cleared.push(call.args[3]);
+            if arena.cleared.len() > CLEARED_MAX {
                 arena.cleared.remove(0);
             }
-            arena.cleared.push(call.args[3]);
         }
-        self.starting.push((call.tid, slot, self.now_ns()));
+        self.starting.push((call.tid, slot, run_ns(call.tid)));
         Ok(self.listener.proceed(call.id)?)
     }
 
     /// Whether a thread of the process in `slot` is making another.
     pub(crate) fn any_starts(&mut self, slot: usize) -> bool {
-        // More than it takes, unless its processor is taken away.
-        const START_MAX_NS: u64 = 2_000_000;
-        let now = self.now_ns();
-        self.starting.retain(|&(tid, _, since)| {
+        // Time on a processor, more than it takes.
+        const START_MAX_NS: u64 = 1_000_000;
+        self.starting.retain(|&(tid, _, before)| {
             let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
             let inside = call.split(' ').next() == Some(&nr::CLONE.to_string());
-            inside || call.starts_with("running") && now - since < START_MAX_NS
+            inside || call.starts_with("running") && run_ns(tid) < before + START_MAX_NS
         });
         self.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
@@ -136,4 +136,10 @@ impl Supervisor<'_> {
             !ended
         });
     }
+}
+
+// How long a thread has been on a processor.
+fn run_ns(tid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)
 }

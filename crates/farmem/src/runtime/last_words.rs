@@ -46,13 +46,15 @@ impl Supervisor<'_> {
         let numbers = numbers(arena);
         let mortals: Vec<Mortal> =
             tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &numbers, tid)).collect();
-        self.mortals.retain(|mortal| mortal.slot != slot);
+        // One that has ended since the last cut is not listed any more.
+        let listed = |tid| mortals.iter().any(|mortal| mortal.tid == tid);
+        self.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
         self.mortals.extend(mortals);
     }
 
     /// Writes for threads that have ended what the kernel could not. Called when memory is frozen no
     /// longer, and at every tick.
-    pub(crate) fn write_last_words(&mut self) {
+    pub(crate) fn write_last_words(&mut self, tick: bool) {
         let mut mortals = std::mem::take(&mut self.mortals);
         mortals.retain_mut(|mortal| {
             let arena = self.arenas[mortal.slot].as_ref();
@@ -62,7 +64,7 @@ impl Supervisor<'_> {
             if arena.cut.is_some() {
                 return true;
             }
-            mortal.ticks += 1;
+            mortal.ticks += u32::from(tick);
             if sys::process::is_thread_of(mortal.tid, mortal.tgid) {
                 return mortal.ticks <= TICKS_MAX;
             }
@@ -75,28 +77,29 @@ impl Supervisor<'_> {
 
 impl Mortal {
     fn write(&self, arena: &Arena) {
-        let replace = |address: u64, with: &dyn Fn(u32) -> Option<u32>| {
-            let mut bytes = [0; 4];
-            let before =
-                arena.memory.read_at(&mut bytes, address).map(|()| u32::from_ne_bytes(bytes));
-            let after = before.ok().and_then(with);
-            if let Some(after) = after
-                && arena.memory.write_at(&after.to_ne_bytes(), address).is_ok()
-            {
-                // Nobody may be waiting.
-                let _nobody = arena.memory.wake(address);
-            }
-        };
+        let died = |word: u32| word & WAITERS | OWNER_DIED;
         for &lock in &self.locks {
-            replace(lock, &|word| {
-                let held = word & NUMBER_MASK == self.number;
-                held.then_some(word & WAITERS | OWNER_DIED)
-            });
+            replace(arena, lock, |word| (word & NUMBER_MASK == self.number).then(|| died(word)));
         }
         if let Some(at) = self.number_at {
-            replace(at, &|word| (word == self.number).then_some(0));
+            replace(arena, at, |word| (word == self.number).then_some(0));
         }
     }
+}
+
+// Changes a word if there is another for it, and wakes who waits for it in any case: the kernel may
+// have changed it and then not found it when it wanted to wake.
+fn replace(arena: &Arena, address: u64, with: impl Fn(u32) -> Option<u32>) {
+    let mut bytes = [0; 4];
+    if arena.memory.read_at(&mut bytes, address).is_err() {
+        return;
+    }
+    if let Some(after) = with(u32::from_ne_bytes(bytes)) {
+        // The file is there for as long as the arena is.
+        let _full = arena.memory.write_at(&after.to_ne_bytes(), address);
+    }
+    // Nobody may be waiting.
+    let _nobody = arena.memory.wake(address);
 }
 
 // Which thread numbers are where the kernel will clear them.

@@ -93,7 +93,7 @@ pub struct Supervisor<'a> {
     pub(crate) forks: Vec<Fork>,
     pub(crate) copies: Vec<Copy>,
     pub(crate) mortals: Vec<Mortal>,
-    /// Threads that make others: thread, slot, nanoseconds of the run.
+    /// Threads that make others: thread, slot, nanoseconds they had been on a processor.
     pub(crate) starting: Vec<(u32, usize, u64)>,
     /// Calls that wait for a fork of their process.
     pub(crate) postponed: Vec<Notification>,
@@ -352,7 +352,7 @@ impl<'a> Supervisor<'a> {
         self.scan_unseen();
         self.end_orphans();
         self.end_stale_cuts();
-        self.write_last_words();
+        self.write_last_words(true);
         self.forget_exits();
         self.look_around();
         for slot in self.members.next_live(self.tended, TENDED_MAX) {
