@@ -73,8 +73,7 @@ fn kill_at_any_time_leaves_nothing() {
             sleep(Duration::from_micros((state >> 33) % 80_000));
             // Its first children are attempts at what this machine can do.
             let is_program = |pid: &u32| {
-                std::fs::read_to_string(format!("/proc/{pid}/comm"))
-                    .is_ok_and(|name| name == "busy\n")
+                fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "busy\n")
             };
             let child = first_child(&run).filter(|pid| round % 2 == 1 && is_program(pid));
             match child {

@@ -46,8 +46,8 @@ macro_rules! cases {
 cases! {
     map {
         read_write, protections, fixed_over_own, file_over_own, refused_over_own, no_replace,
-        hints, kinds, executable, shared_with_child, reservation, many_reservations, trimmed, errors, unmapped,
-        ten_thousand, churn,
+        hints, kinds, executable, shared_with_child, reservation, many_reservations, trimmed,
+        errors, unmapped, ten_thousand, churn,
     }
     addresses { hints, taken, across, reserve_256_gib, reserve_32_tib, sparse, crowd }
     zero { maps, maps_in_threads, heap, heap_in_threads, pages, pages_in_threads }
@@ -56,7 +56,8 @@ cases! {
         own_over_file, leave_behind, errors, in_several_threads,
     }
     advise {
-        dont_need, dont_need_together, free_lazily, hints, wipe_on_fork, dont_fork, errors, resident, lock, lock_all,
+        dont_need, dont_need_together, free_lazily, hints, wipe_on_fork, dont_fork, errors,
+        resident, lock, lock_all,
     }
     heap {
         program_break, stress, arenas, one_arena, everything_mapped, freed_elsewhere, aligned,

@@ -1,9 +1,9 @@
 //! The way in and out: a thread of the program that the supervisor has diverted comes here.
 //!
 //! The supervisor has written a few instructions over the program's, behind the system call that it
-//! holds. They save the registers of that call, map memory for this object, have the supervisor fill
-//! it, and jump to [`afar_enter`]. Once the helper is there, the thread makes its call again as if
-//! for the first time; by then the program's own instructions are back in their place.
+//! holds. They save the registers of that call, map memory for this object, have the supervisor
+//! fill it, and jump to [`afar_enter`]. Once the helper is there, the thread makes its call again
+//! as if for the first time; by then the program's own instructions are back in their place.
 
 use core::arch::naked_asm;
 

@@ -250,7 +250,7 @@ pub fn try_map(
     let address =
         unsafe { libc::mmap(none, length, number(protection), number(flags), descriptor, offset) };
     if address == libc::MAP_FAILED {
-        return Err(crate::Error::last(operation));
+        return Err(Error::last(operation));
     }
     // SAFETY: the mapping made above, which nobody else knows of.
     unsafe { libc::munmap(address, length) };

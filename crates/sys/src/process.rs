@@ -332,7 +332,8 @@ pub fn make_realtime(tid: u32, priority: u32) -> Result<()> {
     check("make a thread real-time", result.into()).map(|_zero| ())
 }
 
-/// One process, which its number alone does not tell from a later one: the number and when it began.
+/// One process, which its number alone does not tell from a later one: the number and when it
+/// began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
     pid: u32,

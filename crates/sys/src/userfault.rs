@@ -125,8 +125,8 @@ impl Userfault {
         self.ioctl("watch a range of the program", REGISTER, &mut request)
     }
 
-    /// Watches `bytes` from `address` no longer, and wakes those who wait there. Write-protection is
-    /// lifted.
+    /// Watches `bytes` from `address` no longer, and wakes those who wait there. Write-protection
+    /// is lifted.
     ///
     /// The kernel wakes before it changes the range (seen on Linux 6.18). A thread that faults at
     /// that moment would wait for ever, so those who wait are woken again.
@@ -160,7 +160,8 @@ impl Userfault {
         self.resolve("map a page of the program", CONTINUE, &mut request)
     }
 
-    /// As [`map`](Self::map) for many pages, those left out that are mapped already or do not exist.
+    /// As [`map`](Self::map) for many pages, those left out that are mapped already or do not
+    /// exist.
     ///
     /// # Errors
     /// When the range is not watched, or the process is gone.

@@ -115,7 +115,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether a thread of the process in `slot` is ending, and the kernel may write its last words.
+    /// Whether a thread of the process in `slot` is ending, and the kernel may write its last
+    /// words.
     pub(crate) fn any_ends(&self, slot: usize) -> bool {
         self.arenas[slot].as_ref().is_some_and(|arena| {
             let ends = |tid| sys::process::is_thread_of(tid, arena.tgid);

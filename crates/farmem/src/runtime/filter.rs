@@ -38,6 +38,7 @@ fn blocks(mark: u64) -> Vec<Block> {
         rules: others.iter().copied().chain([rule(0, managed, Verdict::Notify)]).collect(),
         otherwise: Verdict::Allow,
     };
+    let emptying = |hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify);
     let always = |number| Block { nr: number, rules: vec![], otherwise: Verdict::Notify };
     let mut blocks = vec![
         Block {
@@ -63,12 +64,7 @@ fn blocks(mark: u64) -> Vec<Block> {
         at_managed(nr::MADVISE, &[ours(5)]),
         Block {
             nr: nr::PROCESS_MADVISE,
-            rules: [ours(5)]
-                .into_iter()
-                .chain(
-                    hint::EMPTYING.map(|hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify)),
-                )
-                .collect(),
+            rules: [ours(5)].into_iter().chain(hint::EMPTYING.map(emptying)).collect(),
             otherwise: Verdict::Allow,
         },
         at_managed(nr::MREMAP, &[rule(4, managed, Verdict::Notify)]),

@@ -18,7 +18,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use measure::Pages;
 use sys::memory::MemoryFile;
@@ -31,8 +30,8 @@ use super::arena::{Arena, Birth, maps};
 use super::copy::Copy;
 use super::events::TABLE_FULL;
 use super::filter::nr;
-use super::protocol::command;
-use super::regions::{PAGE, Regions};
+use super::inherit::{clip, send_mappings};
+use super::regions::PAGE;
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -42,9 +41,7 @@ const EAGAIN: i64 = 11;
 const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
 const SIGSTOP: i32 = 19;
-const MAP_FIXED: u64 = 0x10;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
-const SEND_RETRIES: u32 = 5000;
 /// Forks that failed because as many processes as can be were under management.
 const REFUSED: &str = "too many processes at once: a fork was refused";
 
@@ -480,51 +477,4 @@ impl Supervisor<'_> {
             fork.child != Some(pid) && !orphaned
         });
     }
-}
-
-// The managed parts of mappings.
-fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {
-    let mut clipped = Vec::new();
-    for mapping in mappings {
-        let pieces = regions.pieces(mapping.start, mapping.end);
-        clipped.extend(
-            pieces.iter().filter(|piece| !piece.traits.foreign).map(|piece| maps::Mapping {
-                start: piece.start,
-                end: piece.end,
-                ..*mapping
-            }),
-        );
-    }
-    clipped
-}
-
-// What the child of a fork unmaps and maps before it goes on.
-fn send_mappings(
-    arena: &Arena,
-    absent: &[(u64, u64)],
-    mappings: &[maps::Mapping],
-) -> Result<(), sys::Error> {
-    for &(start, bytes) in absent {
-        send_patiently(arena, command::UNMAP, &[start, bytes])?;
-    }
-    for mapping in mappings {
-        let bytes = mapping.end - mapping.start;
-        let operands = [mapping.start, bytes, mapping.protection, MAP_FIXED];
-        send_patiently(arena, command::MAP, &operands)?;
-    }
-    send_patiently(arena, command::DONE, &[])
-}
-
-// The child reads while we send, so a full queue empties soon.
-fn send_patiently(arena: &Arena, operation: u64, operands: &[u64]) -> Result<(), sys::Error> {
-    const FULL: i32 = 11;
-    for _ in 0..SEND_RETRIES {
-        match arena.send(operation, 0, operands) {
-            Err(error) if error.errno() == Some(FULL) => {
-                arena.socket.wait_for_room(Duration::from_millis(1));
-            }
-            done => return done,
-        }
-    }
-    arena.send(operation, 0, operands)
 }

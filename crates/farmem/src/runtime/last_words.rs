@@ -1,8 +1,9 @@
 //! What the kernel could not write for threads that ended in frozen memory.
 //!
-//! When a thread ends, the kernel clears its number where `pthread_join` waits for it, and marks the
-//! robust mutexes it still holds. It does not wait for a page then, so in frozen memory (`cut`) the
-//! write is lost. It is made up for when the thread is gone and the word still says that it is not.
+//! When a thread ends, the kernel clears its number where `pthread_join` waits for it, and marks
+//! the robust mutexes it still holds. It does not wait for a page then, so in frozen memory (`cut`)
+//! the write is lost. It is made up for when the thread is gone and the word still says that it is
+//! not.
 //!
 //! Where the number of a thread is, the call that made the thread has said.
 
@@ -52,8 +53,8 @@ impl Supervisor<'_> {
         self.mortals.extend(mortals);
     }
 
-    /// Writes for threads that have ended what the kernel could not. Called when memory is frozen no
-    /// longer, and at every tick.
+    /// Writes for threads that have ended what the kernel could not. Called when memory is frozen
+    /// no longer, and at every `tick`.
     pub(crate) fn write_last_words(&mut self, tick: bool) {
         let mut mortals = std::mem::take(&mut self.mortals);
         mortals.retain_mut(|mortal| {

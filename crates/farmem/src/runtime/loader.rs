@@ -22,8 +22,8 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// The loader of process `pid`, which has just made its first call for memory at `address`; none
-    /// if the image has no loader or another object makes the call.
+    /// The loader of process `pid`, which has just made its first call for memory at `address`;
+    /// none if the image has no loader or another object makes the call.
     pub(crate) fn of(pid: u32, address: u64) -> Option<Self> {
         let base = base(&std::fs::read(format!("/proc/{pid}/auxv")).ok()?)?;
         // Objects that are loaded next lie elsewhere; the loader's segments follow its base.

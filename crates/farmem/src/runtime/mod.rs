@@ -4,10 +4,10 @@
 //! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
 //! ```
 //!
-//! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them, `images`
-//! whose memory is managed, `inject` how a program is entered, `object` with what, `rights` how its
-//! helper follows it to another user, `calls`, `moves` and `advice` what
-//! they mean, `regions` who owns which address, `arena` one process, `fork` two, `cut`
+//! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
+//! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
+//! `rights` how its helper follows it to another user, `calls`, `moves` and `advice` what they
+//! mean, `regions` who owns which address, `arena` one process, `fork` and `inherit` two, `cut`
 //! what the second sees of the first, `copy` and `todo` how it gets there, `trap` and
 //! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
 //! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop.
@@ -29,6 +29,7 @@ mod filter;
 mod fork;
 mod greet;
 mod images;
+mod inherit;
 mod inject;
 mod lanes;
 mod last_words;

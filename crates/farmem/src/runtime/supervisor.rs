@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
-use sys::process::{Change, Life};
+use sys::process::{Change, Life, Spawned};
 use sys::seccomp::{Listener, Notification};
 
 use super::RunError;
@@ -134,15 +134,7 @@ impl<'a> Supervisor<'a> {
     /// When the program cannot be run, or the machine lacks what the trap needs.
     pub fn start(config: RunConfig, observer: &'a mut dyn Observer) -> Result<Self, RunError> {
         let trap = trap::open(&config)?;
-        let name = config.program.first().ok_or(RunError::NoProgram)?;
-        let mut mark = [0; 4];
-        sys::random::fill(&mut mark);
-        let mark = u64::from(u32::from_ne_bytes(mark)) << 32;
-        let filter = super::filter::filter(config.trap, mark);
-        let own = Life::of(std::process::id()).ok_or(RunError::Lost("this process"))?.to_string();
-        let variable = (OsStr::new(VARIABLE), OsStr::new(&own));
-        let spawned = sys::process::spawn(&config.program, variable, filter, mark)
-            .map_err(|error| RunError::spawn(name, error))?;
+        let spawned = spawn(&config)?;
         // Not before: the program inherits the signal mask.
         let signals = Signals::receive(&signal::TAKEN)?;
         let (poll, timer, deadline) = (Poll::new()?, Timer::new()?, Timer::new()?);
@@ -438,6 +430,19 @@ fn is_alone(tgid: u32) -> bool {
     let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
     state.starts_with('Z')
         && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
+}
+
+// Starts the program under the filter.
+fn spawn(config: &RunConfig) -> Result<Spawned, RunError> {
+    let name = config.program.first().ok_or(RunError::NoProgram)?;
+    let mut mark = [0; 4];
+    sys::random::fill(&mut mark);
+    let mark = u64::from(u32::from_ne_bytes(mark)) << 32;
+    let filter = super::filter::filter(config.trap, mark);
+    let own = Life::of(std::process::id()).ok_or(RunError::Lost("this process"))?.to_string();
+    let variable = (OsStr::new(VARIABLE), OsStr::new(&own));
+    sys::process::spawn(&config.program, variable, filter, mark)
+        .map_err(|error| RunError::spawn(name, error))
 }
 
 fn userfaultfd_device() -> Option<File> {
