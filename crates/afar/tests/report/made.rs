@@ -256,8 +256,9 @@ fn sweep_directory(directory: &Path) -> PathBuf {
         for (cell, value) in [("native", 1.0), ("zero", 1.01), ("local=25%", 1.3), ("rtt=9us", 1.4)]
         {
             let row = json!({"block": block, "cell": cell, "value": value, "failure": null,
-                "started_unix_ns": 1, "elapsed_ns": 1, "fetch_count": 3, "fetch_p50_ns": 5000,
-                "managed_peak_bytes": 1, "unmanaged_bytes": 1, "budget_held": true});
+                "allowed": false, "started_unix_ns": 1, "elapsed_ns": 1, "fetch_count": 3,
+                "fetch_p50_ns": 5000, "managed_peak_bytes": 1, "unmanaged_bytes": 1,
+                "budget_held": true});
             lines += &format!("{row}\n");
         }
     }
