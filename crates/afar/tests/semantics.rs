@@ -108,7 +108,10 @@ fn check(file: &str, case: &str, status: i32) {
     let native = Launch::new([path.as_os_str(), case.as_ref()]).limit(Duration::from_secs(55));
     native.clone().run().expect(status, "the native run");
     let exception = UNMANAGED.iter().find(|(case, _)| *case == name);
-    let native = exception.map_or(native.clone(), |(_, why)| native.unmanaged(why));
+    let native = match exception {
+        Some((_, why)) => native.unmanaged(why),
+        None => native,
+    };
     for trap in TRAPS {
         let limit = LIMITS.iter().find(|limit| limit.case == name);
         if (name.as_str(), trap) == NOT_RUN || !usable(trap, &format!("semantics::{name}")) {
