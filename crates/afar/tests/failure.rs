@@ -89,6 +89,30 @@ fn kill_at_any_time_leaves_nothing() {
     });
 }
 
+// Most of a short program's life is its loader's and our way in. The first process of a namespace
+// cannot send itself a signal that kills.
+#[test]
+fn kill_while_programs_are_entered_leaves_nothing() {
+    const SHORT: &str = "echo ready; while :; do /bin/true; done";
+    let namespace = ["unshare", "--pid", "--fork", "sh", "-c", SHORT];
+    let rounds = if sys::process::effective_user() == 0 { 2 } else { 1 };
+    let mut state = SEED;
+    for_each_trap("kill_while_programs_are_entered", |trap| {
+        for words in [&namespace[3..], &namespace].into_iter().take(rounds) {
+            for round in 0..25 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let launch = Launch::new(words).under_afar(&["--no-calibrate", "--trap", trap]);
+                let mut run = launch.limit(Duration::from_secs(20)).start();
+                run.wait_for("ready");
+                sleep(Duration::from_micros((state >> 33) % 8_000));
+                run.signal("KILL");
+                let what = format!("{trap}, {words:?}, round {round} of seed {SEED}");
+                run.wait().expect(SIGKILL, &what).leaves_nothing(&what);
+            }
+        }
+    });
+}
+
 #[test]
 fn two_runs_do_not_disturb_each_other() {
     for_each_trap("two_runs", |trap| {

@@ -16,7 +16,6 @@ const MADV_NOHUGEPAGE: u64 = 15;
 const MADV_DONTNEED_LOCKED: u64 = 24;
 const EAGAIN: i64 = 11;
 const SIG_SETMASK: u64 = 2;
-const SIGKILL: u64 = 9;
 const UFFD_API: u64 = 0xaa;
 const UFFDIO_API: u64 = 0xc018_aa3f;
 const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
@@ -231,7 +230,7 @@ extern "C" fn serve(greeting: u64) -> ! {
     let link = greet(greeting);
     let Some(link) = link else {
         announce(ABSENT);
-        leave();
+        system::exit();
     };
     let process = name_and_find();
     announce(READY);
@@ -243,18 +242,13 @@ extern "C" fn serve(greeting: u64) -> ! {
         }
         if bytes < 16 {
             // The supervisor is gone.
-            // SAFETY: no pointers.
-            unsafe {
-                let own = call(system::GETPID, [0; 6]).cast_unsigned();
-                call(system::KILL, [own, SIGKILL, 0, 0, 0, 0]);
-            }
-            system::exit_group(137);
+            system::die();
         }
         let count = (bytes.cast_unsigned() as usize / 8).min(WORDS_MAX);
         let result = match words[0] {
             command::DROP => drop_ranges(process, &words[2..count], MADV_DONTNEED),
             command::FREEZE => drop_ranges(process, &words[2..count], MADV_DONTNEED_LOCKED),
-            command::LEAVE => leave(),
+            command::LEAVE => system::exit(),
             command::FOLLOW => rights::follow(&words[2..count]),
             command::RESTRICT => {
                 rights::restrict(words[2]);
@@ -263,13 +257,6 @@ extern "C" fn serve(greeting: u64) -> ! {
             _ => perform(&link, &words),
         };
         answer(link.socket, words[1], result);
-    }
-}
-
-fn leave() -> ! {
-    loop {
-        // SAFETY: ends this thread alone.
-        unsafe { call(system::EXIT, [0; 6]) };
     }
 }
 

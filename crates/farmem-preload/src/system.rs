@@ -25,6 +25,7 @@ pub(crate) const PIDFD_OPEN: u64 = 434;
 pub(crate) const CLOSE_RANGE: u64 = 436;
 pub(crate) const PROCESS_MADVISE: u64 = 440;
 const CLONE: u64 = 56;
+const SIGKILL: u64 = 9;
 const EXIT_GROUP: u64 = 231;
 
 /// Makes a system call; a negative answer is `-errno`.
@@ -95,8 +96,26 @@ pub(crate) unsafe fn spawn_thread(
 
 /// Ends the whole process.
 pub(crate) fn exit_group(status: u64) -> ! {
-    loop {
-        // SAFETY: no pointers; does not return.
-        unsafe { call(EXIT_GROUP, [status, 0, 0, 0, 0, 0]) };
+    // SAFETY: no pointers.
+    unsafe { call(EXIT_GROUP, [status, 0, 0, 0, 0, 0]) };
+    die()
+}
+
+/// Ends this thread.
+pub(crate) fn exit() -> ! {
+    // SAFETY: ends this thread alone.
+    unsafe { call(EXIT, [0; 6]) };
+    die()
+}
+
+/// Kills the whole process when the supervisor is gone: its filter then answers ENOSYS to the calls
+/// that end a thread or a process. The first process of a namespace cannot send itself SIGKILL, but
+/// an invalid instruction ends it too, because this thread blocks every signal.
+pub(crate) fn die() -> ! {
+    // SAFETY: no pointers; the last instruction does not return.
+    unsafe {
+        let own = call(GETPID, [0; 6]).cast_unsigned();
+        call(KILL, [own, SIGKILL, 0, 0, 0, 0]);
+        asm!("ud2", options(noreturn, nomem, nostack))
     }
 }

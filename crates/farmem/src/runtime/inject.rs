@@ -16,6 +16,8 @@
 //! * The thread is alone in its process and waits in the kernel each time that its instructions
 //!   are changed. The program's bytes come from the process itself, so what a debugger has put
 //!   among them stays.
+//! * A supervisor that dies meanwhile puts nothing back, and its filter then answers ENOSYS. So our
+//!   instructions end the process at that answer: it would go round them for ever.
 //! * Registers are those of the call when it is made again: a system call changes none but its
 //!   answer and two that are lost anyway.
 
@@ -39,7 +41,7 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// What an image is made to run, as an assembler writes it; the parts that differ are filled in.
 #[rustfmt::skip]
-const WAY_IN: [u8; 121] = [
+const WAY_IN: [u8; 150] = [
     0x48, 0x8d, 0x64, 0x24, 0x80,                   // lea rsp, [rsp - 128]
     0x57, 0x56, 0x52,                               // push rdi, rsi, rdx
     0x41, 0x52, 0x41, 0x50, 0x41, 0x51,             // push r10, r8, r9
@@ -56,7 +58,9 @@ const WAY_IN: [u8; 121] = [
     0xbf, 0, 0, 0, 0,                               // mov edi, PRCTL
     0xbe, 0, 0, 0, 0,                               // mov esi, INJECTED
     0x0f, 0x05,                                     // syscall
-    0x4c, 0x8d, 0x1d, 0xa7, 0xff, 0xff, 0xff,       // lea r11, [the program's syscall]
+    0x48, 0x83, 0xf8, 0xda,                         // cmp rax, -ENOSYS
+    0x74, 0x29,                                     // je gone
+    0x4c, 0x8d, 0x1d, 0xa1, 0xff, 0xff, 0xff,       // lea r11, [the program's syscall]
     0xb9, 0, 0, 0, 0,                               // mov ecx, number of the program's call
     0x48, 0x85, 0xc0,                               // test rax, rax
     0x78, 0x02,                                     // js back
@@ -66,6 +70,13 @@ const WAY_IN: [u8; 121] = [
     0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0,          // lea rsp, [rsp + 128]
     0x89, 0xc8,                                     // mov eax, ecx
     0x41, 0xff, 0xe3,                               // jmp r11
+    0xb8, 39, 0, 0, 0,                              // gone: mov eax, getpid
+    0x0f, 0x05,                                     // syscall
+    0x89, 0xc7,                                     // mov edi, eax
+    0xbe, 9, 0, 0, 0,                               // mov esi, SIGKILL
+    0xb8, 62, 0, 0, 0,                              // mov eax, kill
+    0x0f, 0x05,                                     // syscall
+    0x0f, 0x0b,                                     // ud2
 ];
 
 /// An image on its way to being managed.
@@ -99,7 +110,7 @@ fn way_in(base: u64, bytes: u64, number: i32) -> [u8; WAY_IN.len()] {
     code[51..55].copy_from_slice(&half(COOKIE >> 32));
     code[69..73].copy_from_slice(&half(protocol::PRCTL));
     code[74..78].copy_from_slice(&half(protocol::INJECTED));
-    code[88..92].copy_from_slice(&number.to_le_bytes());
+    code[94..98].copy_from_slice(&number.to_le_bytes());
     code
 }
 
@@ -200,9 +211,12 @@ mod tests {
         assert_eq!(code[29..34], [0xbe, 0x00, 0xa0, 0x09, 0x00]);
         assert_eq!(code[45..55], [0x49, 0xb8, 0xff, 0xff, 0xff, 0xff, 0xfa, 0x5a, 0, 0]);
         assert_eq!(code[68..78], [0xbf, 0x72, 0x61, 0x66, 0x61, 0xbe, 4, 0, 0, 0]);
-        assert_eq!(code[87..92], [0xb9, 231, 0, 0, 0]);
+        assert_eq!(code[93..98], [0xb9, 231, 0, 0, 0]);
         // The program's own call is two bytes before ours.
-        let distance = i32::from_le_bytes([code[83], code[84], code[85], code[86]]);
-        assert_eq!(87 + distance, -2);
+        let distance = i32::from_le_bytes([code[89], code[90], code[91], code[92]]);
+        assert_eq!(93 + distance, -2);
+        // Without a supervisor it goes where the process ends.
+        assert_eq!(code[84..86], [0x74, 0x29]);
+        assert_eq!(code[86 + 0x29..][..5], [0xb8, 39, 0, 0, 0]);
     }
 }
