@@ -19,8 +19,11 @@ const DIRECTORY_MODE: u32 = 0o755;
 const SOCKET_MODE: u32 = 0o600;
 /// Who removes an empty directory may do so between its making and its first socket.
 const TRIES: u32 = 5;
-/// A younger socket may be one that is about to be listened to.
-const AGE_MIN: Duration = Duration::from_secs(2);
+/// A socket gets the name by which it is found when it is listened to. Until then it has this
+/// one.
+const UNFINISHED: &str = "new-";
+/// Nobody needs longer to listen; so an older one was left by a run that was killed.
+const UNFINISHED_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// A run's end of its socket; the path is gone with it.
 #[derive(Debug)]
@@ -42,18 +45,20 @@ impl Listener {
     fn bind_in(directory: &Path) -> io::Result<Self> {
         // Process ids are unique in their namespace only.
         let now = sys::clock::unix_ns() & u64::from(u32::MAX);
-        let name = format!("{PREFIX}{}-{now:x}", std::process::id());
-        let path = directory.join(name);
+        let name = format!("{}-{now:x}", std::process::id());
+        let unfinished = directory.join(format!("{UNFINISHED}{name}"));
         let mut tries = 1..TRIES;
         loop {
             prepare(directory)?;
-            match UnixListener::bind(&path) {
+            match UnixListener::bind(&unfinished) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && tries.next().is_some() => {
                 }
                 bound => {
-                    let socket = bound?;
-                    let listener = Self { socket, path };
+                    let mut listener = Self { socket: bound?, path: unfinished };
                     fs::set_permissions(&listener.path, Permissions::from_mode(SOCKET_MODE))?;
+                    let path = directory.join(format!("{PREFIX}{name}"));
+                    fs::rename(&listener.path, &path)?;
+                    listener.path = path;
                     return Ok(listener);
                 }
             }
@@ -75,17 +80,20 @@ pub(crate) struct Found {
     /// The run's process in its own namespace.
     pub(crate) pid: u32,
     pub(crate) path: PathBuf,
+    /// Whether it is or was listened to.
+    pub(crate) finished: bool,
 }
 
 impl Found {
     /// Whether nobody listens there any more.
     pub(crate) fn is_abandoned(&self) -> bool {
-        let age = fs::symlink_metadata(&self.path)
-            .and_then(|data| data.modified())
-            .ok()
-            .and_then(|modified| modified.elapsed().ok());
         let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-        age.is_some_and(|age| age >= AGE_MIN) && UnixStream::connect(&self.path).is_err_and(refused)
+        (self.finished || self.age() >= Some(UNFINISHED_AGE_MAX))
+            && UnixStream::connect(&self.path).is_err_and(refused)
+    }
+
+    fn age(&self) -> Option<Duration> {
+        fs::symlink_metadata(&self.path).ok()?.modified().ok()?.elapsed().ok()
     }
 }
 
@@ -125,8 +133,11 @@ fn is_named_for_a_user(path: &Path) -> bool {
 }
 
 fn named(path: PathBuf) -> Option<Found> {
-    let (pid, _since) = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
-    Some(Found { pid: pid.parse().ok()?, path })
+    let name = path.file_name()?.to_str()?;
+    let finished = name.starts_with(PREFIX);
+    let rest = name.strip_prefix(PREFIX).or_else(|| name.strip_prefix(UNFINISHED))?;
+    let (pid, _since) = rest.split_once('-')?;
+    Some(Found { pid: pid.parse().ok()?, path, finished })
 }
 
 fn runtime_directory() -> Option<PathBuf> {
@@ -178,10 +189,26 @@ mod tests {
         assert_eq!(found.pid, std::process::id());
         assert_eq!(fs::metadata(&one.path).unwrap().mode() & 0o777, SOCKET_MODE);
         assert!(UnixStream::connect(&one.path).is_ok() && !found.is_abandoned());
+        assert_eq!(
+            children(&directory).filter_map(named).filter(|found| found.finished).count(),
+            2
+        );
         drop(one);
         assert!(!found.path.exists() && other.path.exists());
         drop(other);
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_socket_that_nobody_listens_to_is_abandoned_at_once_unless_it_may_be_unfinished() {
+        let directory = scratch("killed");
+        fs::create_dir(&directory).unwrap();
+        for (name, is_abandoned) in [("run-12-34", true), ("new-12-34", false)] {
+            let path = directory.join(name);
+            drop(UnixListener::bind(&path).unwrap());
+            assert_eq!(named(path).unwrap().is_abandoned(), is_abandoned, "{name}");
+        }
+        fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]

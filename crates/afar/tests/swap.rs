@@ -153,9 +153,9 @@ fn a_tree_of_processes_shares_one_budget() {
     let native = Launch::new(["sh", "-c", &script]);
     let record = same(&native, &["--local", "25%"]);
     assert_eq!(record["params"]["budget_scope"], "tree");
-    let processes = record["results"]["processes"].as_array().expect("there are some");
-    let cycles = processes.iter().filter(|process| process["name"] == "cycle").count();
-    assert_eq!(cycles, 2, "{processes:?}");
+    let images = record["results"]["images"].as_array().expect("there are some");
+    let cycles = images.iter().filter(|image| image["name"] == "cycle").count();
+    assert_eq!(cycles, 2, "{images:?}");
 }
 
 #[test]
@@ -262,7 +262,8 @@ fn doctor_puts_back_what_a_killed_keeper_has_left() {
         let repaired = doctor(&["--repair"]);
         assert!(!repaired.contains("not removed"), "{what}: {repaired}");
         before.returns(&format!("{what}, where doctor said: {repaired}"));
-        assert!(doctor(&[]).contains("ok  clean"), "{what}");
+        let found = doctor(&[]);
+        assert!(found.contains("ok  clean"), "{what}: {found}");
     }
 }
 
