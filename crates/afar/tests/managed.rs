@@ -166,6 +166,21 @@ fn a_static_program() {
     managed("a_static_program", &[program.to_str().expect("a plain name")]);
 }
 
+// Neither a C library nor a loader: the language's own runtime makes every system call.
+#[test]
+fn a_shell_that_executes_a_go_program() {
+    const TEST: &str = "a_shell_that_executes_a_go_program";
+    if installed(&["go"], TEST) {
+        let program = open_scratch("touch-go");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/touch.go");
+        let mut go = Command::new("go");
+        go.args(["build", "-o"]).args([&program, &source]);
+        go.envs([("CGO_ENABLED", "0"), ("GO111MODULE", "off"), ("GOFLAGS", "")]);
+        assert!(go.status().expect("go is installed").success());
+        managed(TEST, &["sh", "-c", &format!("exec {}", program.display())]);
+    }
+}
+
 #[test]
 fn a_traced_program() {
     if installed(&["strace"], "a_traced_program") {

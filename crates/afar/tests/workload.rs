@@ -204,7 +204,7 @@ fn queries_answer_the_same_on_far_memory() {
     let Some(python) = python("workload::sql") else { return };
     let python = python.to_str().expect("paths here are text");
     for query in ["2a", "3a"] {
-        let flags = ["sql", "--query", query, "--size", "8MiB", "--python", python];
+        let flags = ["sql", "--query", query, "--size", "16MiB", "--python", python];
         let (_, checksum) = line(&run(&flags), "sql");
         let other = [&flags[..], &["--seed", "2", "--repeat", "3"]].concat();
         let other = run(&other);
