@@ -39,6 +39,11 @@ pub(crate) enum Command {
     Predict(CommonFlags),
     /// The swap engine: by how much a delay moves a swap-in
     Swap(CommonFlags),
+    /// What a process costs beside 1 to 4,000 others under management
+    Processes(CommonFlags),
+    /// Idle processes, touches and exits: prints what they took
+    #[command(hide = true)]
+    Crowd(CrowdFlags),
     /// Time touches of ordinary memory: prints nanoseconds
     #[command(hide = true)]
     Touch(TouchFlags),
@@ -143,6 +148,22 @@ pub(crate) struct TouchFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CrowdFlags {
+    /// All processes, this one included
+    #[arg(long)]
+    pub(crate) processes: u64,
+    /// Touched in turn
+    #[arg(long)]
+    pub(crate) pages: u64,
+    /// How often all of them are touched
+    #[arg(long)]
+    pub(crate) rounds: u64,
+    /// Processes to start and end
+    #[arg(long)]
+    pub(crate) exits: u64,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BaselineFlags {
     #[command(flatten)]
     pub(crate) touches: TouchFlags,
@@ -172,6 +193,8 @@ predict    slowdowns told from one run with all memory local, against measured o
            programs, local memories and networks that nothing was fitted to
            bounds, up to 2x: median error 0.05, 90th percentile 0.15, better than a line over
            the bandwidth of swapping (Gao et al., Fig. 6)
+processes  fault, afar's own time and exit of a process beside 0, 63, 1,023 and 3,999 others
+           bound: 3,999 others add at most 10 % to each
 swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
 fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
-//! costs where it delays nothing, `law` that time grows with delay as the faults say, `isolation`
+//! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that time grows with delay as the faults say, `isolation`
 //! that budgets do not leak, `policies` what the choice of a policy is worth, `predict` whether
 //! slowdowns that were told come true, `load` whether the load client is in the way, `flash` what a
 //! disk over the network costs, `fabric` how fast the simulated network is and `curve` that this is
@@ -38,6 +38,7 @@ mod picture;
 mod policies;
 mod predict;
 mod process;
+mod processes;
 mod progress;
 mod python;
 mod random;
@@ -102,6 +103,8 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Policies(flags) => benchmark(flags, policies::run),
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
+        Command::Processes(flags) => benchmark(flags, processes::run),
+        Command::Crowd(flags) => processes::crowd(flags).map(|()| true),
         Command::Touch(flags) => {
             touch::touch(flags);
             Ok(true)

@@ -1,0 +1,189 @@
+//! What a process costs beside others under management: 1 to 4,096 of them.
+//!
+//! ```text
+//! bench processes -> afar run -> bench crowd: idle processes, then touches, then exits
+//! ```
+//!
+//! The idle processes sleep while one touches pages of which a quarter are local. Each process has
+//! a budget of its own, so that the others' memory does not change what is fetched; only tables and
+//! lists that grow with the number of processes do.
+
+use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::far::Place;
+use crate::flags::CrowdFlags;
+use crate::process::LONG;
+use crate::progress;
+use crate::report::{Bound, Report, Table, Verdict};
+use crate::stats::{Spread, float};
+
+/// Processes under management, the touching one and short-lived ones included.
+const PROCESSES: [u64; 4] = [1, 64, 1024, 4000];
+const FLAGS: [&str; 6] = ["--local", "8MiB", "--budget", "process", "--trap", "bpf"];
+const PAGES: u64 = 8192;
+const ROUNDS: u64 = 40;
+const EXITS: u64 = 60;
+/// The largest number over one, each.
+const RATIO_MAX: f64 = 1.10;
+const NAMES: [&str; 3] = ["a fault that fetches, ns", "afar's own time per fetch, ns", "exit, us"];
+
+/// # Errors
+/// When a run fails, or fetched less than it should have.
+pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
+    let rounds = context.size(ROUNDS, ROUNDS / 4);
+    let runs =
+        context.alternate("processes", &PROCESSES, |&count| measure(context, count, rounds))?;
+    let figures: Vec<[Vec<f64>; 3]> = runs
+        .iter()
+        .map(|runs| [0, 1, 2].map(|which| runs.iter().map(|run| run[which]).collect()))
+        .collect();
+    let (one, most) = (&figures[0], &figures[figures.len() - 1]);
+    let ratios = [0, 1, 2].map(|which| Spread::ratio(&most[which], &one[which]));
+    let mut header = vec!["processes".to_owned()];
+    header.extend(PROCESSES.map(|count| count.to_string()));
+    header.push("ratio".to_owned());
+    let mut table = Table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
+    for (which, name) in NAMES.iter().enumerate() {
+        let mut row = vec![(*name).to_owned()];
+        row.extend(figures.iter().map(|figures| Spread::of(figures[which].clone()).show(1)));
+        row.push(ratios[which].show(3));
+        table.row(row);
+    }
+    let spreads = |figures: &[Vec<f64>; 3]| -> Vec<Value> {
+        figures.iter().map(|values| Spread::of(values.clone()).json()).collect()
+    };
+    let verdict = |(name, ratio): (&str, Spread)| Verdict {
+        what: format!("{name}: {} processes over 1", PROCESSES[PROCESSES.len() - 1]),
+        value: ratio.median,
+        bound: Bound::AtMost(RATIO_MAX),
+        unit: "",
+    };
+    Ok(Report {
+        name: "processes",
+        settings: json!({
+            "process_count": PROCESSES,
+            "page_count": PAGES,
+            "round_count": rounds,
+            "exit_count": EXITS,
+            "flags": FLAGS,
+        }),
+        results: json!({
+            "figures": NAMES,
+            "points": figures.iter().map(spreads).collect::<Vec<_>>(),
+            "ratios": ratios.map(|ratio| ratio.json()),
+        }),
+        text: format!("{}flags: {}\n", table.text(), FLAGS.join(" ")),
+        verdicts: NAMES.into_iter().zip(ratios).map(verdict).collect(),
+    })
+}
+
+fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], Failure> {
+    let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
+    let mut program: Vec<OsString> = vec![own.into(), "crowd".into()];
+    let sizes = [("--processes", processes), ("--pages", PAGES), ("--rounds", rounds)];
+    for (flag, value) in sizes.into_iter().chain([("--exits", EXITS)]) {
+        program.extend([flag.into(), value.to_string().into()]);
+    }
+    let outcome = Place::far(&FLAGS).execute(context, &program, LONG)?;
+    let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
+    let touched = PAGES * rounds;
+    if fetched < touched - touched / 1000 {
+        return Err(Failure::NotFetched { touched, fetched });
+    }
+    let printed: Vec<f64> =
+        outcome.stdout.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [fault_ns, supervisor_ns, exit_us] = printed[..] else {
+        let (program, wanted) = ("bench", "three figures");
+        return Err(Failure::Unreadable { program, wanted, said: outcome.stdout });
+    };
+    Ok([fault_ns, supervisor_ns, exit_us])
+}
+
+/// The child of the benchmark: prints nanoseconds per touch, nanoseconds of the supervisor's
+/// processor time per touch, and the median of microseconds that an exit takes.
+///
+/// # Errors
+/// When a process cannot be started.
+pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
+    // The short-lived process is one of them, too.
+    let idle = flags.processes.saturating_sub(2);
+    sys::process::allow_descriptors(idle * 2 + 64);
+    let crowd: Vec<Echo> = (0..idle).map(|_| Echo::start()).collect::<Result<_, _>>()?;
+    let words = usize::try_from(flags.pages).unwrap_or(usize::MAX) * 512;
+    let mut memory: Vec<u64> = (1..=words as u64).collect();
+    let supervisor = std::os::unix::process::parent_id();
+    // Until the share of local pages is what it stays.
+    touch(&mut memory);
+    let (begin, busy) = (Instant::now(), processor_ns(supervisor));
+    for _ in 0..flags.rounds {
+        touch(&mut memory);
+    }
+    let took = begin.elapsed().as_secs_f64() * 1e9;
+    let busy = processor_ns(supervisor).saturating_sub(busy);
+    let mut exits = Vec::new();
+    for _ in 0..flags.exits {
+        exits.push(Echo::start()?.end().as_secs_f64() * 1e6);
+    }
+    let touches = float(flags.pages * flags.rounds);
+    let exit = Spread::of(exits).median;
+    progress::answer(&format!("{} {} {exit}\n", took / touches, float(busy) / touches));
+    drop(crowd);
+    Ok(())
+}
+
+fn touch(memory: &mut [u64]) {
+    for word in memory.iter_mut().step_by(512) {
+        std::hint::black_box(*word);
+    }
+}
+
+/// Processor time of all threads of a process, in nanoseconds.
+fn processor_ns(pid: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let time = |task: std::fs::DirEntry| -> Option<u64> {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok()
+    };
+    tasks.filter_map(time).sum()
+}
+
+/// A process that waits for a line and repeats it.
+struct Echo(Child);
+
+impl Echo {
+    /// Starts one and waits until it has answered: it is under management then.
+    fn start() -> Result<Self, Failure> {
+        let failed = |source| Failure::NotStarted { program: "cat".to_owned(), source };
+        let mut cat = Command::new("cat");
+        cat.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut echo = Self(cat.spawn().map_err(failed)?);
+        let (stdin, stdout) = (echo.0.stdin.as_mut(), echo.0.stdout.as_mut());
+        if let (Some(stdin), Some(stdout)) = (stdin, stdout) {
+            stdin.write_all(b"\n").map_err(failed)?;
+            stdout.read_exact(&mut [0]).map_err(failed)?;
+        }
+        Ok(echo)
+    }
+
+    /// Kills it; answers how long that took.
+    fn end(mut self) -> std::time::Duration {
+        let begin = Instant::now();
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+        begin.elapsed()
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
