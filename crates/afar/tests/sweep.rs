@@ -251,11 +251,20 @@ fn engines_are_compared_each_with_a_baseline_of_its_own() {
         let is_it = |cell: &&Value| cell["kind"] == kind && cell["settings"]["engine"] == engine;
         cells.find(is_it).unwrap_or_else(|| panic!("{kind} {engine}: {answer}"))
     };
+    let rows = experiment.rows();
+    let value = |cell: &str| rows[&(cell.to_owned(), 0)]["value"].as_f64().expect("it ran");
     for engine in ["arena", "swap"] {
         assert_eq!(find("zero", engine)["fetch_count"], 0);
         assert!(find("far", engine)["fetch_count"].as_u64() > Some(1000), "{answer}");
-        let slowdown = find("far", engine)["slowdown"]["median"].as_f64();
-        assert!(slowdown > Some(1.5), "{engine}: {answer}");
+        let cells = [
+            ("zero", format!("zero engine={engine}")),
+            ("far", format!("engine={engine} local=8MiB rtt=20us")),
+        ];
+        for (kind, cell) in cells {
+            let slowdown = find(kind, engine)["slowdown"]["median"].as_f64().expect("it ran");
+            let of_rows = value(&cell) / value("native");
+            assert!((slowdown / of_rows - 1.0).abs() < 1e-9, "{kind} {engine}: {answer}");
+        }
     }
     assert!(experiment.left().is_empty());
 }
