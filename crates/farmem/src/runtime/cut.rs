@@ -106,7 +106,7 @@ impl Supervisor<'_> {
         let others = tasks.map_or(true, |count| count > 2);
         !others
             && arena.pages(self.unlogged(slot)) <= PAGES_FEW
-            && !super::dispatch::children(arena.tgid).into_iter().any(|child| {
+            && !super::chores::children(arena.tgid).into_iter().any(|child| {
                 // A clone that shares memory but is no thread.
                 sys::remote::share_memory(thread, child).unwrap_or(false)
             })

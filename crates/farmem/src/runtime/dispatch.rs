@@ -149,22 +149,6 @@ impl Supervisor<'_> {
         self.images.sample(tgid, mapped)
     }
 
-    /// Looks at some processes in turn, and for processes that nobody has told of.
-    pub(crate) fn look_around(&mut self) {
-        // A look costs some 20 µs.
-        const LOOKS_MAX: usize = 64;
-        for pid in self.images.strangers().into_iter().take(LOOKS_MAX) {
-            for child in children(pid) {
-                self.images.notice(child);
-            }
-        }
-        for pid in self.images.due(LOOKS_MAX) {
-            if !self.sample(pid) && !self.slots.contains_key(&pid) {
-                self.images.end(pid);
-            }
-        }
-    }
-
     /// The process that thread `tid` belongs to.
     fn process_of(&mut self, tid: u32) -> Option<u32> {
         if let Some(&tgid) = self.processes.get(&tid)
@@ -209,13 +193,4 @@ impl Supervisor<'_> {
         let number = given.and_then(|device| self.listener.add_fd(call.id, device).ok());
         Ok(self.listener.answer(call.id, number.unwrap_or(-EPERM))?)
     }
-}
-
-/// The children of a process.
-pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let listed =
-        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
-    listed.flat_map(numbers).collect()
 }

@@ -271,19 +271,17 @@ impl Images {
         true
     }
 
-    /// Up to `most` images to be looked at now, in turn.
-    pub(crate) fn due(&mut self, most: usize) -> Vec<u32> {
-        let later = self.live.range(self.next..).map(|(&pid, _)| pid);
-        let due: Vec<u32> =
-            later.chain(self.live.range(..self.next).map(|(&pid, _)| pid)).take(most).collect();
-        self.next = due.last().map_or(0, |last| last + 1);
-        due
+    /// The image to be looked at next: all of them in turn.
+    pub(crate) fn next_due(&mut self) -> Option<u32> {
+        let later = self.live.range(self.next..).next();
+        let (&pid, _) = later.or_else(|| self.live.first_key_value())?;
+        self.next = pid + 1;
+        Some(pid)
     }
 
-    /// Images that are not managed: their children are not told of by anybody.
-    pub(crate) fn strangers(&self) -> Vec<u32> {
-        let managed = |image: &Image| image.standing == Standing::Managed;
-        self.live.iter().filter(|(_, image)| !managed(image)).map(|(&pid, _)| pid).collect()
+    /// Images that there are.
+    pub(crate) fn live_count(&self) -> usize {
+        self.live.len()
     }
 
     /// All images, in the order of their ends.
@@ -335,8 +333,8 @@ mod tests {
     fn all_images_are_due_in_turn() {
         let mut images = Images::default();
         [4, 9, 12].into_iter().for_each(|pid| images.begin(pid));
-        assert_eq!(images.due(2), [4, 9]);
-        assert_eq!(images.due(2), [12, 4]);
-        assert_eq!(images.due(9), [9, 12, 4]);
+        let mut due = || images.next_due();
+        assert_eq!([due(), due(), due(), due()], [4, 9, 12, 4].map(Some));
+        assert_eq!(Images::default().next_due(), None);
     }
 }

@@ -85,10 +85,9 @@ impl Members {
         &self.live
     }
 
-    /// Up to `most` slots in use, those after `slot` first and then from the start.
-    pub(crate) fn next_live(&self, slot: usize, most: usize) -> Vec<usize> {
-        let after = self.live.range(slot + 1..);
-        after.chain(self.live.range(..=slot)).take(most).copied().collect()
+    /// The slot in use after `slot`, all of them in turn.
+    pub(crate) fn next_live(&self, slot: usize) -> Option<usize> {
+        self.live.range(slot + 1..).next().or_else(|| self.live.first()).copied()
     }
 
     /// Enters what the process in `slot` has, or that there is none.
@@ -223,8 +222,7 @@ mod tests {
             members.settle(slot, Some(holding(0, 1)));
         }
         assert_eq!((members.free_slot(), members.free_count()), (Some(2), 1));
-        assert_eq!(members.next_live(0, 2), [1, 3]);
-        assert_eq!(members.next_live(3, 9), [0, 1, 3]);
+        assert_eq!([0, 1, 3].map(|slot| members.next_live(slot)), [1, 3, 0].map(Some));
         members.settle(0, None);
         assert_eq!(members.free_slot(), Some(0));
     }

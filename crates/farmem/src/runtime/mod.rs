@@ -19,6 +19,7 @@ mod advice;
 mod arena;
 mod budget;
 mod calls;
+mod chores;
 mod config;
 mod copy;
 mod cut;

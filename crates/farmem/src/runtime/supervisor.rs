@@ -28,6 +28,7 @@ use sys::seccomp::{Listener, Notification};
 
 use super::RunError;
 use super::arena::Arena;
+use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::copy::Copy;
 use super::fork::Fork;
@@ -58,8 +59,6 @@ const FAULTS: u64 = 16 + PROCS_MAX as u64;
 pub const VARIABLE: &str = "AFAR_SUPERVISOR";
 
 const TICK: Duration = Duration::from_millis(100);
-/// Processes that are looked after at a tick; each takes some ten microseconds.
-const TENDED_MAX: usize = 64;
 
 /// A program that runs with part of its memory far away.
 pub struct Supervisor<'a> {
@@ -82,8 +81,7 @@ pub struct Supervisor<'a> {
     pub(crate) threads: BTreeSet<(u32, u32)>,
     /// What processes have, by budget.
     pub(crate) members: Members,
-    /// Slot of the process whose turn it was last to be looked after.
-    tended: usize,
+    pub(crate) chores: Chores,
     pub(crate) budgets: Vec<Vec<Option<u64>>>,
     /// How many resident pages each budget may have right now: more than its limit while it
     /// shrinks.
@@ -166,7 +164,7 @@ impl<'a> Supervisor<'a> {
             processes: BTreeMap::new(),
             threads: BTreeSet::new(),
             members: Members::new(PROCS_MAX, tiers),
-            tended: 0,
+            chores: Chores::default(),
             forks: Vec::new(),
             copies: Vec::new(),
             mortals: Vec::new(),
@@ -240,6 +238,7 @@ impl<'a> Supervisor<'a> {
             self.call_again()?;
             self.drain_events();
             self.restore_budgets();
+            self.do_chore();
             self.watch_due();
             if self.waiting.any() {
                 // Frames may have come back without an eviction.
@@ -260,7 +259,8 @@ impl<'a> Supervisor<'a> {
         if !self.copies.is_empty() {
             return Some(Duration::ZERO);
         }
-        (!self.postponed.is_empty()).then_some(Duration::from_millis(1))
+        let waits = !self.postponed.is_empty() || self.chores.any();
+        waits.then_some(Duration::from_millis(1))
     }
 
     // Calls and forks that had to wait.
@@ -346,28 +346,11 @@ impl<'a> Supervisor<'a> {
         self.end_stale_cuts();
         self.write_last_words(true);
         self.forget_exits();
-        self.look_around();
-        for slot in self.members.next_live(self.tended, TENDED_MAX) {
-            self.tend(slot);
-            self.tended = slot;
-        }
+        self.chores.begin(self.members.live().len(), self.images.live_count());
         let snapshot = self.snapshot();
         for change in self.observer.tick(&snapshot) {
             self.retune(&change);
         }
-    }
-
-    // Looks after one process: addresses whose unmapping thread has gone on without another call, a
-    // helper that is all that is left, and what it has now.
-    fn tend(&mut self, slot: usize) {
-        self.members.touch(slot);
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            arena.recycle(|tid| !unmaps(tid));
-            if arena.ready && is_alone(arena.tgid) {
-                let _gone = arena.send(super::protocol::command::LEAVE, 0, &[]);
-            }
-        }
-        self.note_peak(slot);
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -415,21 +398,6 @@ impl<'a> Supervisor<'a> {
 
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(0) % PROCS_MAX
-}
-
-// Whether the thread is inside munmap or mremap.
-fn unmaps(tid: u32) -> bool {
-    let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
-    let running = call.starts_with("running");
-    running || matches!(call.split(' ').next(), Some("11" | "25"))
-}
-
-// Whether the first thread of a process has ended and only the helper goes on.
-fn is_alone(tgid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{tgid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
-    state.starts_with('Z')
-        && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
 }
 
 // Starts the program under the filter.

@@ -1,0 +1,114 @@
+//! What is done for every process from time to time: looking after it, and looking at its memory.
+//!
+//! ```text
+//! tick -> so many chores -> one at a time, a millisecond apart at least -> next tick
+//! ```
+//!
+//! A chore reads files of `/proc`, some 100 µs long. Faults may need frames meanwhile, and a batch of
+//! frames lasts about as long. So chores are spread out, and a tick has a number of them however
+//! many processes there are: all processes in turn.
+
+use super::protocol::command;
+use super::supervisor::Supervisor;
+
+/// Chores of each kind at a tick.
+const CHORES_MAX: usize = 8;
+const APART_NS: u64 = 1_000_000;
+
+/// Chores that are left until the next tick.
+#[derive(Debug, Default)]
+pub(crate) struct Chores {
+    to_tend: usize,
+    to_look_at: usize,
+    next_ns: u64,
+    /// Slot of the process whose turn it was last to be looked after.
+    tended: usize,
+}
+
+impl Chores {
+    /// A tick, with so many managed processes and so many images.
+    pub(crate) fn begin(&mut self, processes: usize, images: usize) {
+        self.to_tend = processes.min(CHORES_MAX);
+        self.to_look_at = images.min(CHORES_MAX);
+    }
+
+    /// Whether any are left.
+    pub(crate) const fn any(&self) -> bool {
+        self.to_tend + self.to_look_at > 0
+    }
+}
+
+impl Supervisor<'_> {
+    /// Does a chore if one is due.
+    pub(crate) fn do_chore(&mut self) {
+        if !self.chores.any() {
+            return;
+        }
+        let now = sys::clock::monotonic_ns();
+        if now < self.chores.next_ns {
+            return;
+        }
+        self.chores.next_ns = now + APART_NS;
+        if self.chores.to_tend > 0 {
+            self.chores.to_tend -= 1;
+            if let Some(slot) = self.members.next_live(self.chores.tended) {
+                self.chores.tended = slot;
+                self.tend(slot);
+            }
+        } else {
+            self.chores.to_look_at -= 1;
+            self.look_around();
+        }
+    }
+
+    // Addresses whose unmapping thread has gone on without another call, a helper that is all that
+    // is left, and what the process has now.
+    fn tend(&mut self, slot: usize) {
+        self.members.touch(slot);
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            arena.recycle(|tid| !unmaps(tid));
+            if arena.ready && is_alone(arena.tgid) {
+                let _gone = arena.send(command::LEAVE, 0, &[]);
+            }
+        }
+        self.note_peak(slot);
+    }
+
+    // Looks at the memory of an image, and for processes that nobody has told of.
+    fn look_around(&mut self) {
+        let Some(pid) = self.images.next_due() else { return };
+        // Of the children of an image that is not managed nobody tells.
+        if !self.images.is_managed(pid) {
+            for child in children(pid) {
+                self.images.notice(child);
+            }
+        }
+        if !self.sample(pid) && !self.slots.contains_key(&pid) {
+            self.images.end(pid);
+        }
+    }
+}
+
+// Whether the thread is inside munmap or mremap.
+fn unmaps(tid: u32) -> bool {
+    let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+    let running = call.starts_with("running");
+    running || matches!(call.split(' ').next(), Some("11" | "25"))
+}
+
+// Whether the first thread of a process has ended and only the helper goes on.
+fn is_alone(tgid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tgid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
+    state.starts_with('Z')
+        && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
+}
+
+/// The children of a process.
+pub(crate) fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let listed =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
+    listed.flat_map(numbers).collect()
+}
