@@ -32,8 +32,10 @@ const LIMITS: [Limit; 3] = [
 const NOT_RUN: (&str, &str) = ("threads::cleared_word", "userfaultfd");
 
 // Most of its memory stays local, and why.
-const UNMANAGED: [(&str, &str); 1] =
-    [("threads::five_hundred", "the stacks of its threads are larger than all else")];
+const UNMANAGED: [(&str, &str); 2] = [
+    ("threads::five_hundred", "the stacks of its threads are larger than all else"),
+    ("remap::to_low_addresses", "memory moves to where none is managed, and the program is small"),
+];
 
 macro_rules! cases {
     ($($file:ident { $($case:ident $(= $status:literal)?),* $(,)? })*) => {
@@ -57,7 +59,8 @@ cases! {
     zero { maps, maps_in_threads, heap, heap_in_threads, pages, pages_in_threads }
     remap {
         grow, grow_in_place, shrink, move_to_fixed, middle, keeps_protection, file_into_own,
-        own_over_file, leave_behind, errors, in_several_threads,
+        own_over_file, to_low_addresses, leave_behind, leave_behind_in_use, keeps_advice, errors,
+        in_several_threads,
     }
     advise {
         dont_need, dont_need_together, free_lazily, hints, wipe_on_fork, dont_fork, errors,

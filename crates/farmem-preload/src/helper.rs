@@ -10,7 +10,6 @@ use crate::system::{self, call, spawn_thread};
 
 /// Bytes of each stack.
 pub(crate) const STACK_BYTES: usize = 64 << 10;
-const MAP_SHARED: u64 = 1;
 const MADV_DONTNEED: u64 = 4;
 const MADV_NOHUGEPAGE: u64 = 15;
 const MADV_DONTNEED_LOCKED: u64 = 24;
@@ -280,7 +279,6 @@ fn perform(link: &Link, words: &[u64; WORDS_MAX]) -> i64 {
             command::MAP => {
                 let memory = link.memory | COOKIE;
                 let offset = address - link.base;
-                let flags = MAP_SHARED | flags;
                 let arguments = [address, bytes, protection, flags, memory, offset];
                 let mut result = call(system::MMAP, arguments);
                 // The program wants all its memory locked, and more than anybody may.

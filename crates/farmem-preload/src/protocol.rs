@@ -35,7 +35,7 @@ pub const COOKIE: u64 = 0x5afa_0000_0000;
 /// First word of a message from the supervisor. Second: a number that the reply repeats.
 pub mod command {
     /// Map `[address, bytes, protection, flags]` from the memory file at the offset `address -
-    /// base`.
+    /// base`; with `MAP_ANONYMOUS` in the flags, from no file.
     pub const MAP: u64 = 1;
     /// Unmap `[address, bytes]`.
     pub const UNMAP: u64 = 2;

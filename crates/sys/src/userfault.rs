@@ -136,6 +136,14 @@ impl Userfault {
     pub fn unregister(&self, address: u64, bytes: u64) -> Result<()> {
         let mut range = [address, bytes];
         self.ioctl("stop watching a range of the program", UNREGISTER, &mut range)?;
+        self.wake(address, bytes)
+    }
+
+    /// Wakes those who wait for pages of a range: they touch them again.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn wake(&self, address: u64, bytes: u64) -> Result<()> {
         let mut range = [address, bytes];
         self.ioctl("wake the program", WAKE, &mut range)
     }
@@ -219,10 +227,7 @@ impl Userfault {
         data: &mut [u64; 4],
     ) -> Result<()> {
         match self.ioctl(operation, request, data) {
-            Err(error) if error.errno() == Some(libc::EEXIST) => {
-                let mut range = [data[0], data[1]];
-                self.ioctl("wake the program", WAKE, &mut range)
-            }
+            Err(error) if error.errno() == Some(libc::EEXIST) => self.wake(data[0], data[1]),
             other => other,
         }
     }

@@ -126,13 +126,9 @@ static void file_into_own(void)
     CHECK(holds(own, 16 * PAGE, 11) && holds(own + 32 * PAGE, 32 * PAGE, 11 + 32 * PAGE / 8));
     // And out of it again.
     char *out = mremap(to, 16 * PAGE, 32 * PAGE, MOVE);
-    if (out == MAP_FAILED) {
-        // A mapping that is not managed may be refused to grow among managed ones.
-        CHECK(errno == ENOMEM && getenv("AFAR_TEST_TRAP"));
-        out = to;
-    }
+    CHECK(out != MAP_FAILED && out != to);
     to = out;
-    CHECK(holds(to + 8 * PAGE, 4 * PAGE, 13));
+    CHECK(holds(to, 4 * PAGE, 12) && holds(to + 8 * PAGE, 4 * PAGE, 13));
     CHECK(munmap(own, 16 * PAGE) == 0 && munmap(own + 32 * PAGE, 32 * PAGE) == 0);
     char *fresh = map(64 * PAGE);
     CHECK(is_zero(fresh, 64 * PAGE));
@@ -149,34 +145,142 @@ static void own_over_file(void)
     CHECK(file != MAP_FAILED);
     stamp(own, 4 * PAGE, 15);
     press();
-    if (mremap(own, 4 * PAGE, 4 * PAGE, MOVE_TO, file) == MAP_FAILED) {
-        // Managed memory cannot leave its range of addresses: refused, and nothing is lost.
-        CHECK(errno == EINVAL && getenv("AFAR_TEST_TRAP"));
-        CHECK(holds(own, 4 * PAGE, 15) && holds(file, 16 * PAGE, 14));
-        return;
-    }
+    CHECK(mremap(own, 4 * PAGE, 4 * PAGE, MOVE_TO, file) == file);
     CHECK(holds(file, 4 * PAGE, 15));
+    CHECK(signal_of(own, false) == SIGSEGV);
     stamp(file, 4 * PAGE, 16);
     press();
     CHECK(holds(file, 4 * PAGE, 16) && holds(file + 4 * PAGE, 12 * PAGE, 14 + 4 * PAGE / 8));
+    // A forked child has it as it was.
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(holds(file, 4 * PAGE, 16));
+        stamp(file, 4 * PAGE, 17);
+        _exit(0);
+    }
+    CHECK(status_of(child) == 0 && holds(file, 4 * PAGE, 16));
+    // And into anonymous memory again, with room to grow.
+    char *back = map(8 * PAGE);
+    CHECK(mremap(file, 4 * PAGE, 8 * PAGE, MOVE_TO, back) == back);
+    CHECK(holds(back, 4 * PAGE, 16) && is_zero(back + 4 * PAGE, 4 * PAGE));
+}
+
+// To addresses that no filter of system calls sees: below 4 GiB.
+static void to_low_addresses(void)
+{
+    char *own = map(64 * PAGE), *low = (char *)(1UL << 30);
+    stamp(own, 32 * PAGE, 19);
+    press();
+    CHECK(mremap(own, 64 * PAGE, 64 * PAGE, MOVE_TO, low) == low);
+    CHECK(holds(low, 32 * PAGE, 19) && is_zero(low + 32 * PAGE, 32 * PAGE));
+    CHECK(madvise(low, 16 * PAGE, MADV_DONTNEED) == 0);
+    press();
+    CHECK(is_zero(low, 16 * PAGE) && holds(low + 16 * PAGE, 16 * PAGE, 19 + 16 * PAGE / 8));
+    char *mapped = mmap(own, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                        -1, 0);
+    CHECK(mapped == own && is_zero(own, 64 * PAGE));
+    CHECK_ERRNO(mremap(own, PAGE, PAGE, MOVE_TO, (char *)(1UL << 47)), EINVAL);
+    CHECK(munmap(low, 64 * PAGE) == 0);
 }
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
+#define MOVE_AND_LEAVE (MREMAP_MAYMOVE | MREMAP_DONTUNMAP)
 
 static void leave_behind(void)
 {
-    char *memory = map(8 * PAGE);
-    stamp(memory, 8 * PAGE, 17);
+    char *memory = map(64 * PAGE);
+    stamp(memory, 32 * PAGE, 20);
     press();
-    char *moved = mremap(memory, 8 * PAGE, 8 * PAGE, MOVE | MREMAP_DONTUNMAP);
-    if (moved == MAP_FAILED) {
-        // Linux before 5.7 does not know it, and its users must cope.
-        CHECK(errno == EINVAL && holds(memory, 8 * PAGE, 17));
-        return;
+    char *moved = mremap(memory, 64 * PAGE, 64 * PAGE, MOVE_AND_LEAVE, 0);
+    CHECK(moved != MAP_FAILED && moved != memory);
+    CHECK(holds(moved, 32 * PAGE, 20) && is_zero(moved + 32 * PAGE, 32 * PAGE));
+    CHECK(is_zero(memory, 64 * PAGE));
+    stamp(memory, 64 * PAGE, 21);
+    press();
+    CHECK(holds(memory, 64 * PAGE, 21) && holds(moved, 32 * PAGE, 20));
+    // A piece of it, protected, twice to the same place.
+    CHECK(mprotect(memory, 64 * PAGE, PROT_READ) == 0);
+    for (int i = 0; i < 2; i++) {
+        char *piece = memory + (8 + 8 * i) * PAGE;
+        char *to = mremap(piece, 8 * PAGE, 8 * PAGE, MOVE_AND_LEAVE | MREMAP_FIXED, moved + 4 * PAGE);
+        CHECK(to == moved + 4 * PAGE && holds(to, 8 * PAGE, 21 + (8 + 8 * i) * PAGE / 8));
+        CHECK(is_zero(piece, 8 * PAGE));
+        CHECK(signal_of(piece, true) == SIGSEGV && signal_of(to, true) == SIGSEGV);
     }
-    CHECK(holds(moved, 8 * PAGE, 17) && is_zero(memory, 8 * PAGE));
+    CHECK(holds(memory, 8 * PAGE, 21) && holds(moved, 4 * PAGE, 20));
+    CHECK(holds(moved + 12 * PAGE, 20 * PAGE, 20 + 12 * PAGE / 8));
+    // Where nothing is managed.
+    char *low = (char *)(1UL << 30);
+    CHECK(mremap(memory, 8 * PAGE, 8 * PAGE, MOVE_AND_LEAVE | MREMAP_FIXED, low) == low);
+    CHECK(holds(low, 8 * PAGE, 21) && is_zero(memory, 24 * PAGE));
+    press();
+    CHECK(holds(low, 8 * PAGE, 21) && holds(memory + 24 * PAGE, 40 * PAGE, 21 + 24 * PAGE / 8));
+}
+
+static struct {
+    _Atomic uint64_t *_Atomic old;
+    _Atomic uint64_t done;
+    _Atomic bool stop;
+} busy_place;
+
+// Counts up in one word of each page, wherever the pages are.
+static void *count_up(void *number)
+{
+    uint64_t added = 0;
+    _Atomic uint64_t *words = busy_place.old;
+    while (!busy_place.stop) {
+        for (size_t page = 0; page < 16; page++)
+            words[page * (PAGE / 8) + (size_t)number]++;
+        added += 16;
+    }
+    busy_place.done += added;
+    return 0;
+}
+
+// What other threads write goes where the memory goes, or stays; none of it is lost.
+static void leave_behind_in_use(void)
+{
+    pthread_t threads[2];
+    char *memory = map(16 * PAGE);
+    busy_place.old = (_Atomic uint64_t *)memory;
+    for (long i = 0; i < 2; i++)
+        CHECK(pthread_create(&threads[i], 0, count_up, (void *)i) == 0);
+    uint64_t found = 0;
+    for (int i = 0; i < 200; i++) {
+        char *moved = mremap(memory, 16 * PAGE, 16 * PAGE, MOVE_AND_LEAVE, 0);
+        CHECK(moved != MAP_FAILED);
+        for (uint64_t *word = (uint64_t *)moved; (char *)word < moved + 16 * PAGE; word++)
+            found += *word;
+        CHECK(munmap(moved, 16 * PAGE) == 0);
+        if (i % 20 == 0)
+            press();
+    }
+    busy_place.stop = true;
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_join(threads[i], 0) == 0);
+    for (uint64_t *word = (uint64_t *)memory; (char *)word < memory + 16 * PAGE; word++)
+        found += *word;
+    if (found != busy_place.done)
+        dprintf(2, "%lu of %lu were found\n", found, (uint64_t)busy_place.done);
+    CHECK(found == busy_place.done && found > 0);
+}
+
+// What was said about a region goes with it.
+static void keeps_advice(void)
+{
+    char *memory = map(8 * PAGE), *to = map(16 * PAGE);
+    stamp(memory, 8 * PAGE, 22);
+    CHECK(madvise(memory, 8 * PAGE, MADV_WIPEONFORK) == 0);
+    CHECK(mremap(memory, 8 * PAGE, 8 * PAGE, MOVE_TO, to) == to);
+    stamp(to + 8 * PAGE, 8 * PAGE, 23);
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(is_zero(to, 8 * PAGE) && holds(to + 8 * PAGE, 8 * PAGE, 23));
+        _exit(0);
+    }
+    CHECK(status_of(child) == 0 && holds(to, 8 * PAGE, 22));
 }
 
 static void errors(void)
@@ -192,6 +296,9 @@ static void errors(void)
     CHECK_ERRNO(mremap(memory, 4 * PAGE, 4 * PAGE, MOVE_TO, memory + PAGE), EINVAL);
     CHECK_ERRNO(mremap(memory, 4 * PAGE, 4 * PAGE, MOVE_TO, memory + 8 * PAGE + 1), EINVAL);
     CHECK_ERRNO(mremap(memory, 16 * PAGE, 1UL << 46, MOVE), ENOMEM);
+    CHECK_ERRNO(mremap(memory, 16 * PAGE, 16 * PAGE, MREMAP_DONTUNMAP), EINVAL);
+    CHECK_ERRNO(mremap(memory, 8 * PAGE, 16 * PAGE, MOVE_AND_LEAVE, 0), EINVAL);
+    CHECK_ERRNO(mremap(memory, 8 * PAGE, 8 * PAGE, MOVE_AND_LEAVE, memory + 4 * PAGE), EINVAL);
     CHECK(holds(memory, 16 * PAGE, 18));
     CHECK(munmap(memory + 4 * PAGE, PAGE) == 0);
     CHECK_ERRNO(mremap(memory + 4 * PAGE, PAGE, 2 * PAGE, MOVE), EFAULT);
@@ -220,5 +327,6 @@ static void *grow_and_free(void *argument)
 static void in_several_threads(void) { in_threads(4, grow_and_free); }
 
 MAIN(CASE(grow), CASE(grow_in_place), CASE(shrink), CASE(move_to_fixed), CASE(middle),
-     CASE(keeps_protection), CASE(file_into_own), CASE(own_over_file), CASE(leave_behind),
+     CASE(keeps_protection), CASE(file_into_own), CASE(own_over_file), CASE(to_low_addresses),
+     CASE(leave_behind), CASE(leave_behind_in_use), CASE(keeps_advice),
      CASE(errors), CASE(in_several_threads))

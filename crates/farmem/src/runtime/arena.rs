@@ -12,6 +12,7 @@ use sys::userfault::Userfault;
 
 use super::cut::Cut;
 use super::loader::Loader;
+use super::moves::Move;
 use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Regions, Traits};
@@ -26,10 +27,10 @@ use crate::residency::Residency;
 pub(crate) enum Pending {
     /// New memory for the call `id`.
     Map { id: u64, start: u64, bytes: u64, attempts: u32, request: MapRequest },
-    /// A new place for a region that grows.
-    Move { id: u64, from: u64, old_bytes: u64, to: u64, new_bytes: u64 },
-    /// The old place of a region that has moved to `to`.
-    Vacate { id: u64, from: u64, old_bytes: u64, to: u64 },
+    /// A new place for a region that moves.
+    Move(Move),
+    /// Its old place is to be gone.
+    Vacate(Move),
     /// The helper changes its rights before the program does by the call `id`.
     Follow { id: u64 },
     /// Ranges that nobody is to touch until a fork.
@@ -291,10 +292,22 @@ impl Arena {
         request: MapRequest,
         pending: Pending,
     ) -> Result<(), sys::Error> {
+        const MAP_SHARED: u64 = 1;
         const MAP_FIXED: u64 = 0x10;
         const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
-        let flags = if request.fixed { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
+        let flags = MAP_SHARED | if request.fixed { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
         self.command(command::MAP, &[start, bytes, request.protection, flags], pending)
+    }
+
+    /// Something of the program's own is where memory was thought to be free: what of it lies in
+    /// a range is left alone from now on.
+    pub(crate) fn avoid_obstacles(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        let obstacles = maps::read(self.helper, start, start + bytes);
+        for one in obstacles.iter().filter(|one| !one.ours) {
+            if let Some((start, end)) = manageable(one.start, one.end) {
+                self.make_foreign(tables, start, end - start);
+            }
+        }
     }
 
     /// Marks the pages of a range as the program's own, to be left alone.

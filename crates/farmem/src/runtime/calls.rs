@@ -11,7 +11,7 @@
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{MapRequest, Pending, manageable, maps};
+use super::arena::{MapRequest, Pending, manageable};
 use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
 use super::regions::{PAGE, Traits};
@@ -99,8 +99,10 @@ impl Supervisor<'_> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
-        let (Pending::Map { id, .. } | Pending::Move { id, .. }) = pending else {
-            return Ok(());
+        let id = match &pending {
+            Pending::Map { id, .. } => *id,
+            Pending::Move(moving) => moving.id,
+            _ => return Ok(()),
         };
         let unopened = arena.open(&self.tables, start, bytes);
         self.totals.lost(TABLE_FULL, unopened);
@@ -230,13 +232,8 @@ impl Supervisor<'_> {
             Pending::Map { id, start, bytes, attempts, request } => {
                 self.new_memory(slot, id, (start, bytes), (attempts, request), result)
             }
-            Pending::Move { id, from, old_bytes, to, new_bytes } => {
-                self.moved(slot, id, (from, old_bytes), (to, new_bytes), result)
-            }
-            Pending::Vacate { id, from, old_bytes, to } => {
-                self.release(slot, from, from + old_bytes, None);
-                self.listener.answer(id, to.cast_signed()).map_err(RunError::from)
-            }
+            Pending::Move(moving) => self.place_prepared(slot, moving, result),
+            Pending::Vacate(moving) => self.move_now(slot, moving),
             Pending::Follow { id } => self.listener.proceed(id).map_err(RunError::from),
             Pending::Freeze => {
                 self.froze(slot);
@@ -270,12 +267,7 @@ impl Supervisor<'_> {
             return Ok(self.listener.answer(id, result)?);
         }
         // Something of the program's own sits there. Look elsewhere, past it.
-        let obstacles = maps::read(arena.helper, start, start + bytes);
-        for one in obstacles.iter().filter(|one| !one.ours) {
-            if let Some((start, end)) = manageable(one.start, one.end) {
-                arena.make_foreign(&self.tables, start, end - start);
-            }
-        }
+        arena.avoid_obstacles(&self.tables, start, bytes);
         let next = (attempts < ATTEMPTS_MAX).then(|| arena.regions.place(bytes)).flatten();
         match next {
             Some(next) => {

@@ -15,6 +15,8 @@
 //! * Threads are not stopped: that would end system calls early that they wait in. Their next touch
 //!   of a page is a fault that userfaultfd reports; so is that of the kernel on their behalf.
 //! * Memory that a device writes to is not held back, as little as by the kernel's own fork.
+//! * A region that moves and leaves its place mapped and empty (`MREMAP_DONTUNMAP`) is frozen, too:
+//!   what others write there moves, or is written to the empty place, but is not lost in between.
 //! * A process without other threads stands still in its fork anyway. If it has little memory it is
 //!   not frozen, but goes on only when all is copied.
 
@@ -25,9 +27,10 @@ use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
 use super::RunError;
-use super::arena::Pending;
+use super::arena::{Arena, Pending};
 use super::config::TrapKind;
 use super::filter::nr;
+use super::moves::Move;
 use super::protocol::{WORDS_MAX, command};
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
@@ -55,9 +58,21 @@ enum Phase {
     Copying,
 }
 
+/// What a cut is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A child is to see the memory as it is at one moment.
+    Fork,
+    /// A region is to leave its place, which stays.
+    Move(Move),
+}
+
 /// A cut of one process.
 #[derive(Debug)]
 pub(crate) struct Cut {
+    purpose: Purpose,
+    /// What is frozen.
+    ranges: Vec<(u64, u64)>,
     /// The thread that forks.
     thread: u32,
     /// Its call, as long as it is held.
@@ -132,7 +147,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Begins to freeze the memory in `slot`; not if the kernel reports no faults there.
+    /// Begins to freeze the memory in `slot` for a fork; not if the kernel reports no faults there.
     pub(crate) fn begin_cut(&mut self, slot: usize, thread: u32, call: Option<u64>) -> bool {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return false;
@@ -145,11 +160,34 @@ impl Supervisor<'_> {
             return false;
         }
         let ranges = arena.managed();
+        self.freeze(slot, Purpose::Fork, (thread, call), ranges);
+        true
+    }
+
+    /// Begins to freeze the old place of a region that is to move and leave it empty; not if the
+    /// kernel reports no faults there.
+    pub(crate) fn begin_move(&mut self, slot: usize, moving: Move) -> bool {
+        let reports = |arena: &Arena| arena.fault.is_some() && arena.cut.is_none();
+        if !self.arenas[slot].as_ref().is_some_and(reports) {
+            return false;
+        }
+        let ranges = vec![moving.old_range()];
+        self.freeze(slot, Purpose::Move(moving), (moving.thread, None), ranges);
+        true
+    }
+
+    fn freeze(
+        &mut self,
+        slot: usize,
+        purpose: Purpose,
+        (thread, call): (u32, Option<u64>),
+        ranges: Vec<(u64, u64)>,
+    ) {
         if self.config.trap == TrapKind::Bpf {
             self.note_mortals(slot);
         }
         let Some(arena) = self.arenas[slot].as_mut() else {
-            return false;
+            return;
         };
         if let Some(fault) = arena.fault.as_ref().filter(|_| self.config.trap == TrapKind::Bpf) {
             for &(start, end) in &ranges {
@@ -161,10 +199,12 @@ impl Supervisor<'_> {
             ranges.iter().flat_map(|(start, end)| [*start, end - start]).collect()
         };
         arena.cut = Some(Cut {
+            purpose,
             thread,
             call,
             phase: Phase::Freezing,
             untold: ranges.chunks(RANGES_MAX).map(operands).collect(),
+            ranges,
             unanswered: 0,
             held: Vec::new(),
             ticks: 0,
@@ -173,7 +213,6 @@ impl Supervisor<'_> {
             self.watch_faults(slot);
         }
         self.go_on_freezing(slot);
-        true
     }
 
     /// The helper has frozen some ranges.
@@ -214,6 +253,11 @@ impl Supervisor<'_> {
         let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) else {
             return Ok(());
         };
+        if let Purpose::Move(moving) = cut.purpose {
+            let moved = self.move_now(slot, moving);
+            self.thaw(slot);
+            return moved;
+        }
         let (thread, call) = (cut.thread, cut.call.take());
         if call.is_some() && cut.held.iter().any(|touch| touch.tid == thread) {
             // It is in a handler of a signal, and will fork later.
@@ -276,16 +320,25 @@ impl Supervisor<'_> {
             return;
         };
         if self.config.trap == TrapKind::Bpf {
-            self.watch_writes_again(slot);
+            self.watch_writes_again(slot, &cut.ranges);
         }
-        for touch in cut.held {
-            self.resolve(&touch);
+        match cut.purpose {
+            Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
+            // What was touched is gone; the touch is made again.
+            Purpose::Move(moving) => self.wake(slot, moving.old_range()),
         }
         if let Some(call) = cut.call {
             // The caller may have died.
             let _gone = self.listener.proceed(call);
         }
         self.write_last_words(false);
+    }
+
+    fn wake(&self, slot: usize, (start, end): (u64, u64)) {
+        if let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) {
+            // Without its process nobody waits.
+            let _gone = fault.wake(start, end - start);
+        }
     }
 
     /// Ends a cut that was for a fork of `thread`, whose child never came.
@@ -299,11 +352,11 @@ impl Supervisor<'_> {
     // Faults are not reported any more, which wakes those who wait. To be watched less, a range
     // must not be watched at all for a moment, and the kernel forgets which pages are
     // write-protected.
-    fn watch_writes_again(&self, slot: usize) {
+    fn watch_writes_again(&self, slot: usize, ranges: &[(u64, u64)]) {
         let Some(arena) = &self.arenas[slot] else { return };
         let Some(fault) = &arena.fault else { return };
         self.poll.remove(fault);
-        for (start, end) in arena.managed() {
+        for &(start, end) in ranges {
             // A range that is gone meanwhile is not watched either.
             let _gone = fault.unregister(start, end - start);
             let _gone = fault.register(start, end - start, Watch::Writes);

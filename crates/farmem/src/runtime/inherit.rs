@@ -7,6 +7,7 @@ use super::arena::{Arena, maps};
 use super::protocol::command;
 use super::regions::Regions;
 
+const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;
 const SEND_RETRIES: u32 = 5000;
 
@@ -40,7 +41,7 @@ pub(crate) fn send_mappings(
     }
     for mapping in mappings {
         let bytes = mapping.end - mapping.start;
-        let operands = [mapping.start, bytes, mapping.protection, MAP_FIXED];
+        let operands = [mapping.start, bytes, mapping.protection, MAP_SHARED | MAP_FIXED];
         send_patiently(arena, command::MAP, &operands)?;
     }
     send_patiently(arena, command::DONE, &[])

@@ -1,12 +1,19 @@
 //! Growing, shrinking and moving memory: `mremap`.
 //!
-//! A page's place in the memory file is its address, so a region that moves is copied: a new place,
-//! the contents, the state words, then the old place is unmapped. Regions that have room behind
-//! them grow without that.
+//! A page's place in the memory file is its address, so a region that moves is copied:
+//!
+//! ```text
+//! new place mapped -> old place unmapped -> contents, state words -> answer
+//!                  -> old place frozen (MREMAP_DONTUNMAP) -> contents, state words -> thaw
+//! ```
+//!
+//! Regions that have room behind them grow without that. At an address where no memory can be
+//! managed, the new place is ordinary memory of the program's, and what goes there is counted.
 
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use sys::remote::Remote;
 use sys::seccomp::Notification;
 
 use super::RunError;
@@ -16,70 +23,175 @@ use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Traits};
+use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
 const EAGAIN: i64 = 11;
 const ENOMEM: i64 = 12;
 const EFAULT: i64 = 14;
+const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
 const MREMAP_MAYMOVE: u64 = 1;
 const MREMAP_FIXED: u64 = 2;
+const MREMAP_DONTUNMAP: u64 = 4;
+const MAP_PRIVATE: u64 = 2;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+/// The filter does not ask about calls for lower addresses.
+const ASKED_MIN: u64 = 1 << 32;
+/// First address behind those that a program can have.
+const PROGRAM_TOP: u64 = 0x7fff_ffff_f000;
+// What is carried out at a time.
+const CARRY_BYTES: usize = 1 << 20;
+// Places tried before giving up, when something else sits where memory is thought to be free.
+const ATTEMPTS_MAX: u32 = 8;
+/// Pages that moved out of reach.
+const OUT_OF_REACH: &str = "memory moved to an address where none is managed";
+
+/// A region on its way to another place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Move {
+    /// The call that asked for it, and its thread.
+    pub(crate) id: u64,
+    pub(crate) thread: u32,
+    pub(crate) from: u64,
+    pub(crate) old_bytes: u64,
+    to: u64,
+    new_bytes: u64,
+    request: MapRequest,
+    /// Places that were tried before.
+    attempts: u32,
+    traits: Traits,
+    /// The old place stays mapped, and is empty (`MREMAP_DONTUNMAP`).
+    keeps_old: bool,
+    /// The new place is where no memory is managed.
+    out: bool,
+}
+
+impl Move {
+    /// The range that it leaves.
+    pub(crate) const fn old_range(&self) -> (u64, u64) {
+        (self.from, self.from + self.old_bytes)
+    }
+
+    // Bytes that are there before and after.
+    fn kept_bytes(&self) -> u64 {
+        self.old_bytes.min(self.new_bytes)
+    }
+}
 
 impl Supervisor<'_> {
     pub(crate) fn mremap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let [from, old, new, flags, to, _] = call.args;
+        let [from, old, new, flags, ..] = call.args;
         let Some(new) = round_up(new) else {
             let errno = if new == 0 { EINVAL } else { ENOMEM };
             return Ok(self.listener.answer(call.id, -errno)?);
         };
-        // Length 0 copies a shared mapping, and there are none from the program's point of view.
+        let Some(arena) = self.arenas[slot].as_ref() else {
+            return Ok(());
+        };
+        let pieces = arena.regions.pieces(from, from.saturating_add(old.max(1)));
+        if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
+            return self.move_foreign(slot, call, new);
+        }
+        // Length 0 copies a shared mapping, and managed memory is private to the program.
         let Some(old) = round_up(old) else {
             return Ok(self.listener.answer(call.id, -EINVAL)?);
         };
-        let Some(arena) = self.arenas[slot].as_mut() else {
-            return Ok(());
-        };
-        let pieces = arena.regions.pieces(from, from.saturating_add(old));
-        if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
-            return self.move_foreign(slot, call, old, new);
-        }
-        let known = flags & !(MREMAP_MAYMOVE | MREMAP_FIXED) == 0;
-        let contradictory = flags & MREMAP_FIXED != 0
-            && (flags & MREMAP_MAYMOVE == 0 || from < to + new && to < from + old);
-        if !from.is_multiple_of(PAGE) || !known || contradictory {
+        if !is_well_formed(call, old, new) {
             return Ok(self.listener.answer(call.id, -EINVAL)?);
         }
         if !arena.regions.covers(from, from + old) {
             return Ok(self.listener.answer(call.id, -EFAULT)?);
         }
-        if flags & MREMAP_FIXED != 0 {
-            let end = to.saturating_add(new);
-            if manageable(to, end) != Some((to, end)) || !to.is_multiple_of(PAGE) {
-                return Ok(self.listener.answer(call.id, -EINVAL)?);
-            }
-            self.release(slot, to, to + new, None);
-            let Some(arena) = self.arenas[slot].as_mut() else {
-                return Ok(());
-            };
-            arena.regions.map(to, to + new, Traits::default());
-            return self.start_move(slot, call, (from, old), (to, new), true);
+        if flags & MREMAP_DONTUNMAP != 0 && (self.is_cut(slot) || self.is_emptying(slot)) {
+            self.postponed.push(*call);
+            return Ok(());
         }
+        if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
+            return self.move_elsewhere(slot, call, (from, old), new);
+        }
+        match self.resize(slot, call, old, new)? {
+            Resized::Done => Ok(()),
+            Resized::Moves(None) => Ok(self.listener.answer(call.id, -ENOMEM)?),
+            Resized::Moves(Some(place)) => {
+                let protection = protection(call.tid, from, PAGE).unwrap_or(3);
+                self.start_move(slot, call, (from, old), (place, new), protection)
+            }
+        }
+    }
+
+    // A region moves to a place of the program's choice, or leaves its own behind.
+    fn move_elsewhere(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        (from, old): (u64, u64),
+        new: u64,
+    ) -> Result<(), RunError> {
+        let [_, _, _, flags, to, _] = call.args;
+        let Some(protection) = protection(call.tid, from, old) else {
+            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        };
+        if flags & MREMAP_FIXED != 0 {
+            self.clear_place(slot, to, new);
+            return self.start_move(slot, call, (from, old), (to, new), protection);
+        }
+        match self.place_near(slot, to, new) {
+            Some(place) => self.start_move(slot, call, (from, old), (place, new), protection),
+            None => Ok(self.listener.answer(call.id, -ENOMEM)?),
+        }
+    }
+
+    // Frees the place that a region is to move to: whatever is there goes.
+    fn clear_place(&mut self, slot: usize, to: u64, bytes: u64) {
+        self.release(slot, to, to + bytes, None);
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        if is_managed(to, bytes) {
+            arena.regions.map(to, to + bytes, Traits::default());
+        } else if let Some((start, end)) = manageable(to, to + bytes) {
+            arena.make_foreign(&self.tables, start, end - start);
+        }
+    }
+
+    // A new place, at `hint` if that is free.
+    fn place_near(&mut self, slot: usize, hint: u64, bytes: u64) -> Option<u64> {
+        let arena = self.arenas[slot].as_mut()?;
+        if is_managed(hint, bytes) && arena.regions.place_at(hint, bytes) {
+            return Some(hint);
+        }
+        arena.regions.place(bytes)
+    }
+
+    // A region shrinks, or grows where it is, or is to move.
+    fn resize(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        old: u64,
+        new: u64,
+    ) -> Result<Resized, RunError> {
+        let [from, _, _, flags, ..] = call.args;
         if new <= old {
             self.release(slot, from + new, from + old, Some(call.tid));
-            return Ok(self.listener.proceed(call.id)?);
+            self.listener.proceed(call.id)?;
+            return Ok(Resized::Done);
         }
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(Resized::Done);
+        };
         if arena.regions.extend(from + old, from + new) {
             let unopened = arena.open(&self.tables, from + old, new - old);
             self.totals.lost(TABLE_FULL, unopened);
             // The mapping grows over the same file, so the kernel can do it.
-            return Ok(self.listener.proceed(call.id)?);
+            self.listener.proceed(call.id)?;
+            return Ok(Resized::Done);
         }
-        let place = (flags & MREMAP_MAYMOVE != 0).then(|| arena.regions.place(new)).flatten();
-        match place {
-            Some(to) => self.start_move(slot, call, (from, old), (to, new), false),
-            None => Ok(self.listener.answer(call.id, -ENOMEM)?),
-        }
+        let moves = flags & MREMAP_MAYMOVE != 0;
+        Ok(Resized::Moves(moves.then(|| arena.regions.place(new)).flatten()))
     }
 
     fn start_move(
@@ -88,77 +200,155 @@ impl Supervisor<'_> {
         call: &Notification,
         (from, old_bytes): (u64, u64),
         (to, new_bytes): (u64, u64),
-        fixed: bool,
+        protection: u64,
     ) -> Result<(), RunError> {
-        let id = call.id;
-        // By thread: the first thread of a process may have ended before the others.
-        let mapping = maps::read(call.tid, from, from + PAGE);
-        let protection = mapping.first().map_or(3, |mapping| mapping.protection);
-        let request = MapRequest { protection, fixed, only_there: false };
-        let pending = Pending::Move { id, from, old_bytes, to, new_bytes };
-        self.send_map(slot, to, new_bytes, request, pending)
+        let flags = call.args[3];
+        let fixed = flags & MREMAP_FIXED != 0;
+        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + 1));
+        let moving = Move {
+            id: call.id,
+            thread: call.tid,
+            from,
+            old_bytes,
+            to,
+            new_bytes,
+            request: MapRequest { protection, fixed, only_there: false },
+            attempts: 0,
+            traits: pieces.and_then(|p| p.first().map(|p| p.traits)).unwrap_or_default(),
+            keeps_old: flags & MREMAP_DONTUNMAP != 0,
+            out: !is_managed(to, new_bytes),
+        };
+        self.prepare_place(slot, moving)
     }
 
-    // Something that is not ours moves over something that is, or has a place that we know; the
-    // kernel does that.
-    fn move_foreign(
-        &mut self,
-        slot: usize,
-        call: &Notification,
-        old: u64,
-        new: u64,
-    ) -> Result<(), RunError> {
-        let [from, _, _, flags, to, _] = call.args;
-        let Some(arena) = self.arenas[slot].as_ref() else {
+    // Has the helper map memory where the region is to go.
+    fn prepare_place(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
+        let Move { to, new_bytes, request, traits, .. } = moving;
+        let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
-        let end = to.saturating_add(new);
-        let inside = manageable(to, end) == Some((to, end)) && to.is_multiple_of(PAGE);
-        let into = flags & MREMAP_FIXED != 0 && inside;
-        let (out, grows) = (!arena.regions.pieces(from, from + old).is_empty(), new > old);
-        if out && flags & MREMAP_FIXED == 0 && grows {
-            // It would have to move, and where to is not ours to say.
-            return Ok(self.listener.answer(call.id, -ENOMEM)?);
+        if !moving.out {
+            arena.regions.mark(to, to + new_bytes, |of_new| *of_new = traits);
+            return self.send_map(slot, to, new_bytes, request, Pending::Move(moving));
         }
-        if into && old > 0 {
-            self.empty(slot, to, new);
+        // Memory of the program's own, as it would be without us.
+        let operands = [to, new_bytes, request.protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED];
+        if arena.command(command::MAP, &operands, Pending::Move(moving)).is_err() {
+            // The process is on its way out; so is the caller.
+            self.listener.answer(moving.id, -EAGAIN)?;
+        }
+        Ok(())
+    }
+
+    // Something that is not ours moves, maybe over something that is; the kernel does that.
+    fn move_foreign(&mut self, slot: usize, call: &Notification, new: u64) -> Result<(), RunError> {
+        let [from, old, _, flags, to, _] = call.args;
+        let old = round_up(old).unwrap_or(0);
+        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + old));
+        if pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign)) {
+            // Partly ours, so it is not one mapping.
+            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        }
+        let fixed = flags & MREMAP_FIXED != 0;
+        // What the kernel refuses must not have cost anything.
+        if !is_well_formed(call, old, new) || fixed && protection(call.tid, from, old).is_none() {
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        if let Some((start, end)) = manageable(to, to.saturating_add(new)).filter(|_| fixed) {
+            self.empty(slot, start, end - start);
             if let Some(arena) = self.arenas[slot].as_mut() {
-                arena.make_foreign(&self.tables, to, new);
+                arena.make_foreign(&self.tables, start, end - start);
             }
         }
-        if out && flags & MREMAP_FIXED != 0 {
-            self.release(slot, from, from + old, Some(call.tid));
+        let stays = flags & MREMAP_DONTUNMAP != 0 || old == 0 || new <= old && !fixed;
+        if !stays {
+            // Where to, if anywhere, is the kernel's choice. Whatever is mapped here afterwards is
+            // found when something is to be placed here.
+            self.release(slot, from, from.saturating_add(old), Some(call.tid));
         }
         Ok(self.listener.proceed(call.id)?)
     }
 
-    pub(crate) fn moved(
+    /// The new place of a region is there, or is not.
+    pub(crate) fn place_prepared(
         &mut self,
         slot: usize,
-        id: u64,
-        (from, old_bytes): (u64, u64),
-        (to, new_bytes): (u64, u64),
+        mut moving: Move,
         result: i64,
     ) -> Result<(), RunError> {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        if result < 0 && !moving.out {
+            arena.call_off(&self.tables, moving.to, moving.new_bytes);
+        }
+        if result == -EEXIST && moving.attempts < ATTEMPTS_MAX {
+            arena.avoid_obstacles(&self.tables, moving.to, moving.new_bytes);
+            if let Some(to) = arena.regions.place(moving.new_bytes) {
+                (moving.to, moving.attempts) = (to, moving.attempts + 1);
+                return self.prepare_place(slot, moving);
+            }
+        }
+        if result < 0 {
+            let errno = if result == -EEXIST { -ENOMEM } else { result };
+            return Ok(self.listener.answer(moving.id, errno)?);
+        }
+        if moving.keeps_old {
+            // Other threads may go on to use the old place: what they write before they see it
+            // empty must have moved.
+            return if self.begin_move(slot, moving) {
+                Ok(())
+            } else {
+                self.move_now(slot, moving)
+            };
+        }
+        // Whoever touches the old place after that has lost it.
+        let operands = [moving.from, moving.old_bytes];
+        if arena.command(command::UNMAP, &operands, Pending::Vacate(moving)).is_err() {
+            self.listener.answer(moving.id, -EAGAIN)?;
+        }
+        Ok(())
+    }
+
+    /// Nobody can touch the old place of a region any more: what it holds moves.
+    pub(crate) fn move_now(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
+        let Move { id, from, old_bytes, to, new_bytes, .. } = moving;
         let Some(mut arena) = self.arenas[slot].take() else {
             return Ok(());
         };
-        if result < 0 {
-            arena.call_off(&self.tables, to, new_bytes);
-            self.arenas[slot] = Some(arena);
-            return Ok(self.listener.answer(id, result)?);
-        }
-        let bytes = old_bytes.min(new_bytes);
-        let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
-        self.move_words(&mut arena, from, to, bytes);
-        let pending = Pending::Vacate { id, from, old_bytes, to };
-        let sent = arena.command(command::UNMAP, &[from, old_bytes], pending);
+        let bytes = moving.kept_bytes();
+        let copied = if moving.out {
+            let (pages, copied) = carry_out(&arena, from, to, bytes);
+            self.totals.lost(OUT_OF_REACH, pages);
+            copied
+        } else {
+            let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
+            self.move_words(&mut arena, from, to, bytes);
+            copied
+        };
+        let tgid = arena.tgid;
         self.arenas[slot] = Some(arena);
-        self.watch(slot, to, new_bytes);
-        if sent.is_err() {
-            self.listener.answer(id, -EAGAIN)?;
+        if let Err(error) = copied {
+            // It must not go on without its memory.
+            let _gone = sys::process::kill(tgid, super::signal::SIGKILL);
+            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+            return Ok(());
         }
-        Ok(copied?)
+        if moving.keeps_old {
+            self.empty(slot, from, old_bytes);
+        } else {
+            self.release(slot, from, from + old_bytes, None);
+        }
+        if !moving.out {
+            self.watch(slot, to, new_bytes);
+        }
+        Ok(self.listener.answer(id, to.cast_signed())?)
+    }
+
+    // Whether something is being moved whose old place stays.
+    fn is_emptying(&self, slot: usize) -> bool {
+        let keeps = |pending: &Pending| matches!(pending, Pending::Move(one) if one.keeps_old);
+        self.arenas[slot].as_ref().is_some_and(|arena| arena.pending.values().any(keeps))
     }
 
     // A page keeps its state at its new address; one that was mapped is merely unmapped now.
@@ -169,6 +359,9 @@ impl Supervisor<'_> {
             let word = Word(cell.load(Ordering::Acquire));
             if !matches!(word.state(), State::Absent | State::Foreign) {
                 cell.store(0, Ordering::Release);
+                let fetched = word.state() == State::Fetching;
+                // Who fetches it has its frame, and will find that it has gone.
+                let word = if fetched { word.with_state(State::Local) } else { word };
                 moved.push((address, word));
             }
         });
@@ -200,6 +393,69 @@ impl Supervisor<'_> {
         }
         self.rewatch(slot, arena.tgid, &now_at);
     }
+}
+
+/// What a region without a place of its own choice does.
+enum Resized {
+    /// The kernel shrinks it, or has it grow where it is.
+    Done,
+    /// It has to move there, or cannot.
+    Moves(Option<u64>),
+}
+
+// As the kernel checks it.
+fn is_well_formed(call: &Notification, old: u64, new: u64) -> bool {
+    let [from, _, _, flags, to, _] = call.args;
+    let moves = flags & MREMAP_MAYMOVE != 0;
+    let leaves = flags & MREMAP_DONTUNMAP != 0;
+    if !from.is_multiple_of(PAGE)
+        || flags & !(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) != 0
+    {
+        return false;
+    }
+    if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) == 0 {
+        return true;
+    }
+    let possible = to.is_multiple_of(PAGE) && new <= PROGRAM_TOP && to <= PROGRAM_TOP - new;
+    let apart = || to >= from + old || from >= to + new;
+    moves && possible && apart() && (!leaves || old == new)
+}
+
+// The protection of a range that is mapped, and all of it alike. By thread: the first thread of a
+// process may have ended before the others.
+fn protection(tid: u32, start: u64, bytes: u64) -> Option<u64> {
+    let mappings = maps::read(tid, start, start + bytes.max(1));
+    let (first, last) = (mappings.first()?, mappings.last()?);
+    let alike = |pair: &[maps::Mapping]| {
+        pair[0].end == pair[1].start && pair[0].protection == pair[1].protection
+    };
+    let whole = first.start <= start && last.end >= start + bytes;
+    (whole && mappings.windows(2).all(alike)).then_some(first.protection)
+}
+
+// Whether all of a range can be managed.
+fn is_managed(start: u64, bytes: u64) -> bool {
+    start >= ASKED_MIN && start.saturating_add(bytes) <= ADDRESS_TOP
+}
+
+// Writes what a region holds to other memory of its process; answers how many pages that are, too.
+fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), sys::Error>) {
+    let mut pages = 0;
+    let mut carry = || {
+        let remote = Remote::open(arena.helper)?;
+        let mut buffer = vec![0; CARRY_BYTES];
+        let (mut at, end) = (from, from + bytes);
+        while let Some((start, stop)) = arena.memory.next_populated(at, end)? {
+            let left = usize::try_from(stop - start).unwrap_or(CARRY_BYTES).min(CARRY_BYTES);
+            arena.memory.read_at(&mut buffer[..left], start)?;
+            remote.write(&buffer[..left], start - from + to)?;
+            pages += left as u64 / PAGE;
+            at = start + left as u64;
+        }
+        Ok(())
+    };
+    let carried = carry();
+    (pages, carried)
 }
 
 // Pages keep their age, their state and their pins under the numbers of their new addresses.

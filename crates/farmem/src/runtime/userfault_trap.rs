@@ -283,6 +283,11 @@ impl Supervisor<'_> {
             self.waiting.due.pop();
             if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
                 let word = Word(cell.load(Ordering::Acquire));
+                if word.state() != State::Fetching {
+                    // It has been emptied or moved meanwhile.
+                    self.touch(Touch { since_ns: now, ..due.touch });
+                    continue;
+                }
                 cell.store(word.made_local(due.touch.write).0, Ordering::Release);
             }
             self.resolve(&due.touch);
