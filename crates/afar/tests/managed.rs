@@ -181,6 +181,12 @@ fn a_shell_that_executes_a_go_program() {
     }
 }
 
+// Its parent's memory is remote to it, too. Nobody but the children fetches anything here.
+#[test]
+fn children_that_share_the_memory() {
+    managed("children_that_share_the_memory", &[&dynamic(), "by children"]);
+}
+
 #[test]
 fn a_traced_program() {
     if installed(&["strace"], "a_traced_program") {

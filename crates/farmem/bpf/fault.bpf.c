@@ -28,7 +28,16 @@
 #include "link.bpf.h"
 #include "shared.h"
 
+#include <bpf/bpf_core_read.h>
+
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+// What is needed of the kernel's own type; the loader finds the fields' places.
+struct task_struct {
+    void *mm;
+    struct task_struct *real_parent;
+    int tgid;
+} __attribute__((preserve_access_index));
 
 // Sizes of `afar_nodes`, `afar_owners` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
 // the kernel gives every array element at least eight bytes.
@@ -80,7 +89,8 @@ struct {
 // Sizes the loader chose; constants for the verifier and the JIT.
 volatile const __u32 stock_mask = 0;
 
-#define FETCHED 1
+// Processes that share memory, each the child of the one before.
+#define LODGERS_MAX 4
 
 static __always_inline void ring_doorbell(struct control *control, __u32 number)
 {
@@ -486,6 +496,23 @@ static __always_inline void soft(struct fault *f, __u32 old)
         ring_from(control, f->proc);
 }
 
+// A child of vfork, or of a clone that shares memory, that was not made as a thread uses its parent's memory until it
+// executes a program of its own. So its faults are its parent's. Answers the slot of that, plus one; 0 if none is managed.
+static __noinline __u32 lodging(struct shared *shared)
+{
+    struct task_struct *task = (void *)bpf_get_current_task();
+    void *memory = BPF_CORE_READ(task, mm);
+    for (int i = 0; memory && i < LODGERS_MAX; i++) {
+        task = BPF_CORE_READ(task, real_parent);
+        if (!task || BPF_CORE_READ(task, mm) != memory)
+            return 0;
+        __u32 slot = shared->slots[BPF_CORE_READ(task, tgid) & (PIDS_MAX - 1)];
+        if (slot)
+            return slot;
+    }
+    return 0;
+}
+
 // A process reads the address it was told: from now on its faults are those of this slot. Numbers of processes differ
 // from one namespace to another, so only the trap itself can say which one it sees.
 static __noinline int enrol(struct shared *shared, __u64 address, __u32 tgid)
@@ -514,8 +541,10 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
     __u32 tgid = id >> 32;
     if (address - ENROL_BASE < ENROL_BYTES)
         enrol(shared, address, tgid);
-    // This is as far as the faults of other programs come.
     __u32 slot = shared->slots[tgid & (PIDS_MAX - 1)];
+    if (!slot)
+        slot = lodging(shared);
+    // This is as far as the faults of other programs come.
     if (!slot)
         return 0;
     slot = (slot - 1) & (PROCS_MAX - 1);

@@ -1,17 +1,45 @@
-// Writes to every page of 64 MiB, twice, and checks them.
+// Writes to every page of 64 MiB, twice, and checks them. With an argument, children that share the memory
+// (`vfork`, and one that such a child has made) do all that comes after the first pass.
+#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-int main(void)
+static void write_by_lodgers(volatile char *memory, size_t bytes)
 {
+    volatile int status = 0;
+    pid_t child = vfork();
+    if (child == 0) {
+        for (size_t at = 0; at < bytes / 2; at += 4096)
+            memory[at] += 2;
+        if (vfork() == 0) {
+            for (size_t at = bytes / 2; at < bytes; at += 4096)
+                memory[at] += 2;
+            _exit(0);
+        }
+        _exit(0);
+    }
+    if (waitpid(child, (int *)&status, 0) != child || status != 0)
+        _exit(3);
+}
+
+int main(int count, char **arguments)
+{
+    (void)arguments;
     size_t bytes = 64u << 20;
     volatile char *memory = malloc(bytes);
     if (!memory)
         return 1;
-    for (int pass = 1; pass <= 2; pass++)
+    for (int pass = 1; pass <= (count > 1 ? 1 : 2); pass++)
         for (size_t at = 0; at < bytes; at += 4096)
             memory[at] += pass;
+    if (count > 1) {
+        write_by_lodgers(memory, bytes);
+        puts("touched");
+        return 0;
+    }
     for (size_t at = 0; at < bytes; at += 4096)
         if (memory[at] != 3)
             return 2;
