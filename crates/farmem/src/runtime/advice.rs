@@ -6,10 +6,11 @@ use measure::Pages;
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::Arena;
+use super::arena::{Arena, maps};
 use super::calls::round_up;
 use super::events::TABLE_FULL;
 use super::filter::nr;
+use super::populate::Then;
 use super::regions::PAGE;
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
@@ -17,6 +18,8 @@ use super::word::{State, Word};
 
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;
+const MCL_ONFAULT: u64 = 4;
+const MLOCK_ONFAULT: u64 = 1;
 
 pub(crate) mod hint {
     /// Those after which memory reads as zeros, at once or some time.
@@ -36,8 +39,18 @@ pub(crate) mod hint {
     pub(super) const KEEPONFORK: u64 = 19;
     pub(super) const COLD: u64 = 20;
     pub(super) const PAGEOUT: u64 = 21;
+    pub(super) const POPULATE_READ: u64 = 22;
+    pub(super) const POPULATE_WRITE: u64 = 23;
     pub(crate) const DONTNEED_LOCKED: u64 = 24;
     pub(super) const COLLAPSE: u64 = 25;
+}
+
+// What of a range is ours and can be written to.
+fn writable(tid: u32, start: u64, end: u64) -> Vec<(u64, u64)> {
+    const PROT_WRITE: u64 = 2;
+    let mappings = maps::read(tid, start, end).into_iter();
+    let writable = mappings.filter(|one| one.ours && one.protection & PROT_WRITE != 0);
+    writable.map(|one| (one.start.max(start), one.end.min(end))).collect()
 }
 
 impl Supervisor<'_> {
@@ -79,24 +92,59 @@ impl Supervisor<'_> {
             | hint::COLD
             | hint::PAGEOUT
             | hint::COLLAPSE => {}
+            hint::POPULATE_READ | hint::POPULATE_WRITE => {
+                return self.populate_on_advice(slot, call, (start, end), covered);
+            }
             _ => return Ok(self.listener.proceed(call.id)?),
         }
         Ok(self.listener.answer(call.id, if covered { 0 } else { -ENOMEM })?)
+    }
+
+    fn populate_on_advice(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        (start, end): (u64, u64),
+        covered: bool,
+    ) -> Result<(), RunError> {
+        const PROT_READ: u64 = 1;
+        const PROT_WRITE: u64 = 2;
+        let write = call.args[2] == hint::POPULATE_WRITE;
+        let needed = if write { PROT_WRITE } else { PROT_READ };
+        let mappings = maps::read(call.tid, start, end);
+        if mappings.iter().any(|mapping| mapping.protection & needed == 0) {
+            // The kernel refuses it.
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        let Some(arena) = &self.arenas[slot] else {
+            return Ok(());
+        };
+        let pieces = arena.regions.pieces(start, end);
+        let ranges = pieces.iter().map(|piece| (piece.start, piece.end));
+        let then = Then::Answer(if covered { 0 } else { -ENOMEM });
+        self.populate(slot, (call.id, call.tid), ranges, write, then);
+        Ok(())
     }
 
     pub(crate) fn lock(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let Some(arena) = self.arenas[slot].as_mut() else {
             return Ok(());
         };
+        let on_fault = match i64::from(call.nr) {
+            nr::MLOCKALL => call.args[0] & MCL_ONFAULT != 0,
+            nr::MLOCK2 => call.args[2] & MLOCK_ONFAULT != 0,
+            _ => false,
+        };
         let (ranges, pin) = match i64::from(call.nr) {
             nr::MLOCKALL => {
                 // MCL_CURRENT locks what is there, MCL_FUTURE what will be.
                 arena.lock_all = call.args[0] & 2 != 0;
+                arena.populate_all = arena.lock_all && !on_fault;
                 let all = arena.regions.all();
                 (all.iter().map(|piece| (piece.start, piece.end)).collect(), call.args[0] & 1 != 0)
             }
             nr::MUNLOCKALL => {
-                arena.lock_all = false;
+                (arena.lock_all, arena.populate_all) = (false, false);
                 (vec![(0, ADDRESS_TOP)], false)
             }
             number => {
@@ -108,7 +156,7 @@ impl Supervisor<'_> {
                 (ranges, number != nr::MUNLOCK)
             }
         };
-        for (start, end) in ranges {
+        for &(start, end) in &ranges {
             if pin {
                 arena.pin(start, end - start);
             } else {
@@ -116,13 +164,22 @@ impl Supervisor<'_> {
             }
         }
         self.members.touch(slot);
+        if pin && !on_fault {
+            // The kernel brings it all, without faults.
+            let writable = ranges.iter().flat_map(|&(start, end)| writable(call.tid, start, end));
+            self.populate(slot, (call.id, call.tid), writable, true, Then::Proceed);
+            return Ok(());
+        }
         Ok(self.listener.proceed(call.id)?)
     }
 
-    pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) {
-        if let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.lock_all) {
-            arena.pin(start, bytes);
-        }
+    /// Locks new memory if all of it is to be; answers whether the kernel has populated it then.
+    pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
+        let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.lock_all) else {
+            return false;
+        };
+        arena.pin(start, bytes);
+        arena.populate_all
     }
 
     // `afar_place`: pages of the range belong to another tier from now on.

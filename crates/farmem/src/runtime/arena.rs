@@ -26,7 +26,7 @@ use crate::residency::Residency;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// New memory for the call `id`.
-    Map { id: u64, start: u64, bytes: u64, attempts: u32, request: MapRequest },
+    Map { id: u64, thread: u32, start: u64, bytes: u64, attempts: u32, request: MapRequest },
     /// A new place for a region that moves.
     Move(Move),
     /// Its old place is to be gone.
@@ -48,6 +48,8 @@ pub(crate) struct MapRequest {
     pub(crate) fixed: bool,
     /// It must be there or nowhere (`MAP_FIXED_NOREPLACE`).
     pub(crate) only_there: bool,
+    /// Its pages are to be there at once (`MAP_POPULATE`).
+    pub(crate) populates: bool,
 }
 
 /// One managed process.
@@ -86,7 +88,9 @@ pub(crate) struct Arena {
     pub(crate) cut: Option<Cut>,
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
+    /// New memory is locked, and populated at once.
     pub(crate) lock_all: bool,
+    pub(crate) populate_all: bool,
     /// Addresses that a thread is about to unmap.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
     /// Where the kernel clears thread numbers, as far as that is in the arena.
@@ -145,6 +149,7 @@ impl Arena {
             cut: None,
             dropping: 0,
             lock_all: false,
+            populate_all: false,
             leaving: Vec::new(),
             cleared: Vec::new(),
             helper: birth.helper,

@@ -171,7 +171,7 @@ impl Supervisor<'_> {
             let free = self.tables.lane(budget, tier).free();
             let resident = limit.cast_signed().saturating_sub(free);
             self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
-            let stalled = self.waiting.frames(budget, tier);
+            let stalled = self.waiting.frames(budget, tier) + self.populates_short(budget, tier);
             let wanted = batch.cast_signed() + margin - free + stalled;
             // The doorbell rings at half a batch. Until it would ring again nothing more is done:
             // few large evictions interrupt the program less often than many small ones.

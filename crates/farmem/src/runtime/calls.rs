@@ -14,6 +14,7 @@ use super::RunError;
 use super::arena::{MapRequest, Pending, manageable};
 use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
+use super::populate::Then;
 use super::regions::{PAGE, Traits};
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
@@ -22,6 +23,7 @@ const EAGAIN: i64 = 11;
 const EEXIST: i64 = 17;
 const EINVAL: i64 = 22;
 
+const PROT_WRITE: u64 = 2;
 const MAP_PRIVATE: u64 = 2;
 const MAP_TYPE: u64 = 0xf;
 const MAP_FIXED: u64 = 0x10;
@@ -83,8 +85,10 @@ impl Supervisor<'_> {
             self.totals.lost(NO_ROOM, 1);
             return Ok(self.listener.proceed(call.id)?);
         };
-        let request = MapRequest { protection, fixed: replace, only_there: fixed };
-        let pending = Pending::Map { id: call.id, start, bytes, attempts: 0, request };
+        let populates = flags & MAP_POPULATE != 0;
+        let request = MapRequest { protection, fixed: replace, only_there: fixed, populates };
+        let (id, thread) = (call.id, call.tid);
+        let pending = Pending::Map { id, thread, start, bytes, attempts: 0, request };
         self.send_map(slot, start, bytes, request, pending)
     }
 
@@ -229,8 +233,8 @@ impl Supervisor<'_> {
     /// The helper has done its part of a call.
     pub(crate) fn mapped(&mut self, slot: usize, pending: Pending, result: i64) {
         let answered = match pending {
-            Pending::Map { id, start, bytes, attempts, request } => {
-                self.new_memory(slot, id, (start, bytes), (attempts, request), result)
+            Pending::Map { id, thread, start, bytes, attempts, request } => {
+                self.new_memory(slot, (id, thread), (start, bytes), (attempts, request), result)
             }
             Pending::Move(moving) => self.place_prepared(slot, moving, result),
             Pending::Vacate(moving) => self.move_now(slot, moving),
@@ -249,14 +253,19 @@ impl Supervisor<'_> {
     fn new_memory(
         &mut self,
         slot: usize,
-        id: u64,
+        (id, thread): (u64, u32),
         (start, bytes): (u64, u64),
         (attempts, request): (u32, MapRequest),
         result: i64,
     ) -> Result<(), RunError> {
         if result >= 0 {
             self.watch(slot, start, bytes);
-            self.pin_new(slot, start, bytes);
+            let locked = self.pin_new(slot, start, bytes);
+            if (request.populates || locked) && request.protection & PROT_WRITE != 0 {
+                let then = Then::Answer(start.cast_signed());
+                self.populate(slot, (id, thread), [(start, start + bytes)], true, then);
+                return Ok(());
+            }
             return Ok(self.listener.answer(id, start.cast_signed())?);
         }
         let Some(arena) = self.arenas[slot].as_mut() else {
@@ -272,7 +281,7 @@ impl Supervisor<'_> {
         match next {
             Some(next) => {
                 let attempts = attempts + 1;
-                let pending = Pending::Map { id, start: next, bytes, attempts, request };
+                let pending = Pending::Map { id, thread, start: next, bytes, attempts, request };
                 self.send_map(slot, next, bytes, request, pending)
             }
             None => {

@@ -1,6 +1,6 @@
 //! Taking the trap's log, and finding what it does not show.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::arena::Arena;
 use super::page_table::SEGMENT;
@@ -9,10 +9,23 @@ use super::supervisor::Supervisor;
 use super::word::{State, Word};
 use crate::residency::Admission;
 
-// Leaves looked at in one go.
-const SCAN_LEAVES: usize = 8;
+// Steps of a look for unseen pages in one go: 2 MiB of memory that was touched, some 50 µs,
+const SCAN_STEPS: usize = 8;
+// or so much of memory that was not.
+const SCAN_UNUSED: u64 = 1 << 36;
 /// Touches, or pages, that could not be managed because there was no leaf for their state words.
 pub(crate) const TABLE_FULL: &str = "page-state table full";
+
+/// A look for pages that came unseen.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// Where it goes on: slot and address.
+    at: (usize, u64),
+    /// Pages found since it began with the first process.
+    found: u64,
+    /// It goes on at once.
+    pub(crate) is_urgent: bool,
+}
 
 impl Supervisor<'_> {
     /// Takes every event that is in the log now. Those that come meanwhile are for the next time:
@@ -128,6 +141,16 @@ impl Supervisor<'_> {
         self.totals.note(event);
     }
 
+    /// Takes one event that is not in the log.
+    pub(crate) fn keep(&mut self, event: &FaultEvent) {
+        self.note(event);
+        if self.sampler.is_some() {
+            self.watched(event);
+        } else if self.config.record {
+            self.observer.faults(std::slice::from_ref(event));
+        }
+    }
+
     /// Notes that pages which were fetched ahead have arrived, before the time in their words
     /// could be taken for one to come.
     pub(crate) fn note_arrivals(&mut self) {
@@ -177,14 +200,15 @@ impl Supervisor<'_> {
         self.totals.first_touch_count += direct;
     }
 
-    /// Looks for pages that are mapped though their word says remote: the kernel brought them back
-    /// for itself (direct I/O, pinned buffers), without a fault that a trap sees. A slice of one
-    /// process at a time, because faults wait for the supervisor meanwhile.
+    /// Looks for pages that are mapped though their word says that they are not: the kernel brought
+    /// them for itself (direct I/O, pinned buffers, another process), without a fault that a trap
+    /// sees. A slice of one process at a time, because faults wait for the supervisor meanwhile;
+    /// where something was found, more is looked for at once.
     pub(crate) fn scan_unseen(&mut self) {
-        let (at, from) = self.scanned;
-        let slot = self.members.live().range(at..).next().copied();
-        let Some(slot) = slot else {
-            self.scanned = (0, 0);
+        let (at, from) = self.scan.at;
+        let Some(slot) = self.members.live().range(at..).next().copied() else {
+            let found = std::mem::take(&mut self.scan.found);
+            self.scan = Scan { is_urgent: found > 0, ..Scan::default() };
             return;
         };
         let from = if slot == at { from } else { 0 };
@@ -194,54 +218,67 @@ impl Supervisor<'_> {
         // Pages on their way out may still be mapped.
         let idle = arena.dropping == 0 && arena.ready;
         let limited = self.budgets[arena.budget].iter().any(Option::is_some);
-        let mut at = from;
-        for _ in 0..SCAN_LEAVES {
-            let leaf = self.tables.pages.next_leaf(slot, at, ADDRESS_TOP).filter(|_| limited);
-            let Some(leaf) = leaf else {
-                at = ADDRESS_TOP;
-                break;
-            };
-            if idle {
-                self.scan(&mut arena, leaf, leaf + SEGMENT);
-            }
-            at = leaf + SEGMENT;
-        }
-        self.scanned = if at >= ADDRESS_TOP { (slot + 1, 0) } else { (slot, at) };
+        let next = if idle && limited { self.scan_slice(&mut arena, from) } else { None };
+        self.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));
         self.arenas[slot] = Some(arena);
     }
 
-    fn scan(&mut self, arena: &mut Arena, start: u64, end: u64) {
+    // Scans some of a process's memory from an address on; answers where it goes on, if it does.
+    fn scan_slice(&mut self, arena: &mut Arena, from: u64) -> Option<u64> {
+        let mut at = from;
+        for _ in 0..SCAN_STEPS {
+            let piece = arena.regions.next_managed(at)?;
+            // Where nothing was ever touched there is hardly anything to be found.
+            let used = self.tables.pages.next_leaf(arena.slot, piece.start, ADDRESS_TOP);
+            let used = used.unwrap_or(ADDRESS_TOP).max(piece.start);
+            let most =
+                if used == piece.start { SEGMENT } else { SCAN_UNUSED.min(used - piece.start) };
+            at = piece.end.min(piece.start + most);
+            self.scan_range(arena, piece.start, at);
+        }
+        Some(at)
+    }
+
+    fn scan_range(&mut self, arena: &mut Arena, start: u64, end: u64) {
         let Ok(map) = sys::pagemap::PageMap::open(arena.helper) else {
             return;
         };
         let mut found = Vec::new();
         // A process that ends meanwhile has nothing to be found.
         let _ended = map.present(start, end, |start, end| {
-            self.tables.pages.each_word(arena.slot, start, end, |address, cell| {
-                if revive(cell) {
-                    found.push(address);
-                }
-            });
+            for address in (start..end).step_by(4096) {
+                let revived =
+                    self.tables.pages.make_word(arena.slot, address).ok().and_then(revive);
+                found.extend(revived.map(|before| (address, before)));
+            }
         });
-        for address in found {
-            let cell = self.tables.pages.word(arena.slot, address);
-            let tier = cell.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier());
+        for (address, before) in found {
+            let tier = before.tier().min(arena.tiers.len() - 1);
+            if before.state() == State::Absent {
+                arena.populated[tier] += 1;
+            } else {
+                // It has come over the link, though nobody waited for it.
+                self.reserve_fetch(tier, self.now_ns());
+            }
             if let Some(page) = arena.page(address) {
                 arena.tiers[tier].admit(page, Admission::Found);
             }
             self.tables.lane(arena.budget, tier).credit(-1);
             self.totals.unseen_count += 1;
+            self.scan.found += 1;
+            self.scan.is_urgent = true;
             self.members.touch(arena.slot);
         }
     }
 }
 
-// Whether the word said remote; it says local now.
-fn revive(cell: &std::sync::atomic::AtomicU32) -> bool {
+// The word before, if it said that the page is not local; it says so now.
+fn revive(cell: &AtomicU32) -> Option<Word> {
     let revive = |word: u32| {
         let word = Word(word);
         // Nothing is known of writes to it, so they are assumed.
-        (word.state() == State::Remote).then(|| word.with_state(State::Local).with_dirty(true).0)
+        let unknown = matches!(word.state(), State::Remote | State::Absent);
+        unknown.then(|| word.with_state(State::Local).with_dirty(true).0)
     };
-    cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, revive).is_ok()
+    cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, revive).ok().map(Word)
 }

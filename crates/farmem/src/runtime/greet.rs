@@ -156,6 +156,7 @@ impl Supervisor<'_> {
             self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
         }
         self.waiting.forget(slot);
+        self.populates.retain(|one| one.slot != slot);
         self.tables.pages.clear(slot);
         let threads: Vec<(u32, u32)> =
             self.threads.range((arena.tgid, 0)..=(arena.tgid, u32::MAX)).copied().collect();

@@ -75,6 +75,11 @@ impl<'a> Lane<'a> {
         &self.words[4]
     }
 
+    /// Whether there is nothing to evict.
+    pub(crate) fn is_unrelieved(&self) -> bool {
+        self.words[5].load(Ordering::Acquire) != 0
+    }
+
     /// Sets whether there is nothing to evict: then nobody waits for a frame.
     pub(crate) fn set_unrelieved(&self, unrelieved: bool) {
         self.words[5].store(u64::from(unrelieved), Ordering::Release);

@@ -212,7 +212,7 @@ impl Supervisor<'_> {
             old_bytes,
             to,
             new_bytes,
-            request: MapRequest { protection, fixed, only_there: false },
+            request: MapRequest { protection, fixed, only_there: false, populates: false },
             attempts: 0,
             traits: pieces.and_then(|p| p.first().map(|p| p.traits)).unwrap_or_default(),
             keeps_old: flags & MREMAP_DONTUNMAP != 0,

@@ -234,6 +234,14 @@ impl Totals {
             let lost = self.lost_count;
             self.warn(&format!("{lost} faults were not logged one by one: the log was full"));
         }
+        let touches = self.first_touch_count + self.fetch_count + self.soft_count;
+        if self.unseen_count * 100 > touches {
+            let unseen = self.unseen_count;
+            self.warn(&format!(
+                "{unseen} pages came without a fault (direct I/O, pinned buffers, another process): \
+                 nobody waited for them, and they were within the budget only when they were found"
+            ));
+        }
         if !self.budget.held {
             let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
             let why = if self.unrelieved {

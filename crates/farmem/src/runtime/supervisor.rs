@@ -31,6 +31,7 @@ use super::arena::Arena;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::copy::Copy;
+use super::events::Scan;
 use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
@@ -38,6 +39,7 @@ use super::last_words::Mortal;
 use super::margin::Margin;
 use super::members::Members;
 use super::object::Object;
+use super::populate::Populate;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
 use super::signal::{self, SIGCONT, SIGKILL};
@@ -91,6 +93,7 @@ pub struct Supervisor<'a> {
     pub(crate) forks: Vec<Fork>,
     pub(crate) copies: Vec<Copy>,
     pub(crate) mortals: Vec<Mortal>,
+    pub(crate) populates: Vec<Populate>,
     /// Threads that make others: thread, slot, nanoseconds they had been on a processor.
     pub(crate) starting: Vec<(u32, usize, u64)>,
     /// Calls that wait for a fork of their process.
@@ -119,8 +122,8 @@ pub struct Supervisor<'a> {
     deserted: bool,
     /// Readable when the program has ended.
     ended: OwnedFd,
-    /// Where the next look for unseen pages begins: slot and address.
-    pub(crate) scanned: (usize, u64),
+    /// The look for pages that came unseen.
+    pub(crate) scan: Scan,
     /// Of a run whose pages are watched.
     pub(crate) sampler: Option<Sampler>,
 }
@@ -168,6 +171,7 @@ impl<'a> Supervisor<'a> {
             forks: Vec::new(),
             copies: Vec::new(),
             mortals: Vec::new(),
+            populates: Vec::new(),
             starting: Vec::new(),
             postponed: Vec::new(),
             arrivals: VecDeque::new(),
@@ -183,7 +187,7 @@ impl<'a> Supervisor<'a> {
             status: None,
             deserted: false,
             ended,
-            scanned: (0, 0),
+            scan: Scan::default(),
             sampler: config.watch.map(Sampler::new),
             config,
             observer,
@@ -235,6 +239,10 @@ impl<'a> Supervisor<'a> {
                 return Err(error);
             }
             self.advance_copies();
+            self.advance_populates()?;
+            if self.scan.is_urgent {
+                self.scan_unseen();
+            }
             self.call_again()?;
             self.drain_events();
             self.restore_budgets();
@@ -259,8 +267,9 @@ impl<'a> Supervisor<'a> {
         if !self.copies.is_empty() {
             return Some(Duration::ZERO);
         }
-        let waits = !self.postponed.is_empty() || self.chores.any();
-        waits.then_some(Duration::from_millis(1))
+        let waits = !self.postponed.is_empty() || self.scan.is_urgent || self.chores.any();
+        let soon = waits.then_some(Duration::from_millis(1));
+        soon.into_iter().chain(self.populates_due()).min()
     }
 
     // Calls and forks that had to wait.

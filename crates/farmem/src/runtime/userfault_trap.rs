@@ -196,16 +196,19 @@ impl Supervisor<'_> {
         self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
     }
 
-    // When the last bit has been sent, and when the page is here; nanoseconds of the run.
-    fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
+    /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
+    /// nanoseconds of the run.
+    pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
         let link = self.tables.link(tier);
         let page = link.page_ps().load(Ordering::Relaxed);
         let now = now_ns * 1000;
         let queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
         let sent = if queued && page > 0 {
-            let start = link.fetch_free_ps().load(Ordering::Acquire).max(now);
-            link.fetch_free_ps().store(start + page, Ordering::Release);
-            start + page
+            let next = |free: u64| Some(free.max(now) + page);
+            let free = link.fetch_free_ps();
+            // The closure always answers, so this cannot fail.
+            let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+            before.unwrap_or(now).max(now) + page
         } else {
             now + page
         };
@@ -349,12 +352,7 @@ impl Supervisor<'_> {
             requested_ns: short(requested),
             measured_ns: short(measured),
         };
-        self.note(&event);
-        if self.sampler.is_some() {
-            self.watched(&event);
-        } else if self.config.record {
-            self.observer.faults(&[event]);
-        }
+        self.keep(&event);
     }
 }
 
