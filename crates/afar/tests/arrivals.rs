@@ -90,3 +90,22 @@ fn pages_that_come_unseen_are_found_and_leave() {
         assert_eq!(warned, count(results, "silent_count") > 0, "{trap}: {results:#}");
     });
 }
+
+#[test]
+fn what_cannot_work_is_said_with_its_remedy() {
+    let said = [
+        ("own_userfaultfd", "UFFDIO_REGISTER", "--engine swap"),
+        ("ring", "io_uring", "--engine swap"),
+        ("zygote", "--no-zygote", "its zygote"),
+    ];
+    for (case, what, remedy) in said {
+        each_trap("notices", case, |trap, results| {
+            let warnings = results["warnings"].to_string();
+            let is_said = warnings.contains(what) && warnings.contains(remedy);
+            assert!(is_said, "{case}, {trap}: {warnings}");
+        });
+    }
+    each_trap("notices", "nothing", |trap, results| {
+        assert_eq!(results["warnings"].to_string(), "[]", "{trap}");
+    });
+}

@@ -18,6 +18,8 @@ const MAP_ANONYMOUS: u32 = 0x20;
 const MAP_SPECIAL: u32 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const CLONE_VM: u32 = 0x100;
 const ENOSYS: u16 = 38;
+/// Registers memory with a userfaultfd, however that was opened.
+const UFFDIO_REGISTER: u64 = 0xc020_aa00;
 
 /// The filter. An `execve` with `mark` in its last argument is not asked about.
 pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
@@ -97,6 +99,9 @@ fn blocks(mark: u64) -> Vec<Block> {
         },
     ];
     blocks.extend(nr::RIGHTS.map(always));
+    blocks.push(always(nr::IO_URING_SETUP));
+    let registers = rule(1, Test::LowEquals(low(UFFDIO_REGISTER)), Verdict::Notify);
+    blocks.push(Block { nr: nr::IOCTL, rules: vec![registers], otherwise: Verdict::Allow });
     blocks
 }
 
@@ -120,6 +125,7 @@ pub(crate) mod nr {
     pub(crate) const MMAP: i64 = 9;
     pub(crate) const MUNMAP: i64 = 11;
     pub(crate) const BRK: i64 = 12;
+    pub(crate) const IOCTL: i64 = 16;
     pub(crate) const MREMAP: i64 = 25;
     pub(crate) const MADVISE: i64 = 28;
     pub(crate) const CLONE: i64 = 56;
@@ -135,6 +141,7 @@ pub(crate) mod nr {
     pub(crate) const EXIT_GROUP: i64 = 231;
     pub(crate) const EXECVEAT: i64 = 322;
     pub(crate) const MLOCK2: i64 = 325;
+    pub(crate) const IO_URING_SETUP: i64 = 425;
     pub(crate) const CLONE3: i64 = 435;
     pub(crate) const PROCESS_MADVISE: i64 = 440;
 

@@ -242,6 +242,7 @@ impl Supervisor<'_> {
             return;
         }
         self.images.managed(pid);
+        self.notice_image(pid);
         // A program that is killed soon is not looked at again.
         self.sample(pid);
         let Some(arena) = &self.arenas[slot] else {

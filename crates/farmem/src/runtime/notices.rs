@@ -1,0 +1,62 @@
+//! What a program does that goes wrong with managed memory, and that nobody can see but at its
+//! beginning: it is said in a warning of the run, with the remedy.
+
+use sys::remote::Remote;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::report::command_name;
+use super::supervisor::Supervisor;
+
+/// How Chromium and what is made of it name the process that makes others.
+const ZYGOTE: &[u8] = b"--type=zygote";
+
+impl Supervisor<'_> {
+    /// An image is managed from now on.
+    pub(crate) fn notice_image(&mut self, pid: u32) {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        // Chromium has it write over all its words, with blanks between them.
+        if words.split(|&byte| byte == 0 || byte == b' ').any(|word| word == ZYGOTE) {
+            let name = command_name(pid);
+            self.totals.warn_once(&format!(
+                "{name} starts its zygote, which ends if it has threads that it does not know, as \
+                 managed programs have: give it the flag --no-zygote, with --no-sandbox"
+            ));
+        }
+    }
+
+    /// A process registers memory with a userfaultfd of its own.
+    pub(crate) fn registers(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let managed = range_of(call).is_some_and(|(start, end)| {
+            let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(start, end));
+            pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign))
+        });
+        if managed {
+            let name = command_name(call.tid);
+            self.totals.warn_once(&format!(
+                "{name} handles page faults itself (UFFDIO_REGISTER), which the kernel refuses for \
+                 managed memory (EBUSY): run it with --engine swap"
+            ));
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// A process makes a ring for asynchronous requests.
+    pub(crate) fn sets_up_ring(&mut self, call: &Notification) -> Result<(), RunError> {
+        let name = command_name(call.tid);
+        self.totals.warn_once(&format!(
+            "{name} uses io_uring, whose requests no filter sees: memory that it empties by \
+             IORING_OP_MADVISE would hold its old contents; if it does that, run it with --engine \
+             swap"
+        ));
+        Ok(self.listener.proceed(call.id)?)
+    }
+}
+
+// `struct uffdio_register` begins with the range: first address, bytes.
+fn range_of(call: &Notification) -> Option<(u64, u64)> {
+    let mut range = [[0_u8; 8]; 2];
+    Remote::open(call.tid).ok()?.read(range.as_flattened_mut(), call.args[2]).ok()?;
+    let [start, bytes] = range.map(u64::from_ne_bytes);
+    Some((start, start.saturating_add(bytes)))
+}
