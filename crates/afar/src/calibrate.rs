@@ -216,15 +216,27 @@ fn probe<const TIERS: usize>(
 ) -> Result<Seen<TIERS>, CalibrationError> {
     let configure = |output: &OwnedFd| config(trap, &delays, (constant_ns, reference), output);
     let (probed, outcome, engine_waited_ns) = ask_and_wait(configure)?;
-    let tiers: [Probed; TIERS] = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
-    let touched = tiers.iter().map(|probed| probed.touch_count).sum();
-    usable(trap, verdict::counted(touched, outcome.results.seen().faults.fetch_count))?;
-    let waited = tiers.iter().map(|probed| probed.waited_ns).sum::<Option<u64>>();
-    let busy = Busy {
-        waited_ns: waited.zip(engine_waited_ns).map(|(probe, engine)| probe + engine),
-        elapsed_ns: tiers.iter().map(|probed| probed.elapsed_ns).sum(),
-    };
-    Ok(Seen { tiers, pace: outcome.pace, busy })
+    Seen::of(trap, probed, &outcome, engine_waited_ns)
+}
+
+impl<const TIERS: usize> Seen<TIERS> {
+    /// What the probe saw of each tier, if the engine fetched a page for each of its touches.
+    fn of(
+        trap: TrapKind,
+        probed: Vec<Probed>,
+        outcome: &Outcome,
+        engine_waited_ns: Option<u64>,
+    ) -> Result<Self, CalibrationError> {
+        let tiers: [Probed; TIERS] = probed.try_into().map_err(|_| CalibrationError::Incomplete)?;
+        let touched = tiers.iter().map(|probed| probed.touch_count).sum();
+        usable(trap, verdict::counted(touched, outcome.results.seen().faults.fetch_count))?;
+        let waited = tiers.iter().map(|probed| probed.waited_ns).sum::<Option<u64>>();
+        let busy = Busy {
+            waited_ns: waited.zip(engine_waited_ns).map(|(probe, engine)| probe + engine),
+            elapsed_ns: tiers.iter().map(|probed| probed.elapsed_ns).sum(),
+        };
+        Ok(Self { tiers, pace: outcome.pace, busy })
+    }
 }
 
 /// Runs the probe that is configured to write to the given descriptor; answers what it saw of each
@@ -352,6 +364,9 @@ pub(crate) fn tier_name(index: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use measure::{FaultCounts, Figures, RunResults};
+    use sys::process::Change;
+
     use super::*;
 
     #[test]
@@ -359,6 +374,32 @@ mod tests {
         let delay = Duration::from_ns(100);
         assert_eq!(error_ns(&[90, 900, 107], delay), 7);
         assert_eq!(error_ns(&[90], delay), -10);
+    }
+
+    #[test]
+    fn what_the_probe_saw_counts_only_if_the_engine_fetched_as_often() {
+        let probed = |touch_count: u64| {
+            let named = "page_count timer_ns elapsed_ns min_ns p50_ns p90_ns p95_ns p99_ns p999_ns \
+                         max_ns";
+            let mut fields: serde_json::Map<String, serde_json::Value> =
+                named.split(' ').map(|name| (name.to_owned(), 0.into())).collect();
+            fields.insert("touch_count".to_owned(), touch_count.into());
+            fields.insert("write".to_owned(), false.into());
+            serde_json::from_value::<Probed>(fields.into()).unwrap()
+        };
+        let seen = |fetch_count| {
+            let faults = FaultCounts { fetch_count, ..FaultCounts::default() };
+            let figures = Figures { faults, ..Figures::default() };
+            let results = RunResults::judged(figures, Vec::new(), &[]);
+            let outcome = Outcome { change: Change::Exited(0), results, pace: 7, touches: None };
+            Seen::<2>::of(TrapKind::Bpf, vec![probed(300), probed(200)], &outcome, None)
+        };
+        assert_eq!(seen(500).map(|seen| seen.pace).ok(), Some(7));
+        for fetch_count in [0, 1, 300, 499, 501] {
+            let refused = seen(fetch_count).map(|seen| seen.pace);
+            let is_refused = matches!(refused, Err(CalibrationError::Unusable { .. }));
+            assert!(is_refused, "{fetch_count} of 500: {refused:?}");
+        }
     }
 
     #[test]
