@@ -135,6 +135,21 @@ fn a_mount_namespace_and_another_root() {
     }
 }
 
+// The kernel counts pages of the program's own file, half as many as it has of memory, as shared
+// memory there.
+#[test]
+fn a_program_on_a_tmpfs() {
+    if is_root("a_program_on_a_tmpfs") {
+        let program = everybodys("touch-large", &["-static", "-DFILE_BYTES=33554432"]);
+        let place = open_scratch("tmpfs");
+        std::fs::create_dir_all(&place).expect("there is room for temporary files");
+        let (program, place) = (program.display(), place.display());
+        let script = format!("mount -t tmpfs none {place} && cp {program} {place} && exec {place}");
+        let script = format!("{script}/touch-large");
+        managed("a_program_on_a_tmpfs", &["unshare", "--mount", "sh", "-c", &script]);
+    }
+}
+
 #[test]
 fn a_network_namespace() {
     if is_root("a_network_namespace") {

@@ -1,11 +1,16 @@
 // Writes to every page of 64 MiB, twice, and checks them. With an argument, children that share the memory
-// (`vfork`, and one that such a child has made) do all that comes after the first pass.
+// (`vfork`, and one that such a child has made) do all that comes after the first pass. With FILE_BYTES the program is
+// a file of so many bytes more, which it reads.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef FILE_BYTES
+static const volatile char file[FILE_BYTES] = { 1 };
+#endif
 
 static void write_by_lodgers(volatile char *memory, size_t bytes)
 {
@@ -28,6 +33,10 @@ static void write_by_lodgers(volatile char *memory, size_t bytes)
 int main(int count, char **arguments)
 {
     (void)arguments;
+#ifdef FILE_BYTES
+    for (size_t at = 0; at < sizeof file; at += 4096)
+        (void)file[at];
+#endif
     size_t bytes = 64u << 20;
     volatile char *memory = malloc(bytes);
     if (!memory)

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
+use super::file_pages;
 use super::report::command_name;
 
 /// What to do about memory that cannot be managed by the arena.
@@ -42,6 +43,12 @@ enum Standing {
     Unmanaged(Reason),
 }
 
+/// Shared memory beyond the arena that is worth a look at what it is, which takes longer than all
+/// else that a sample does.
+const WORTH_A_LOOK: u64 = 256 << 10;
+/// Samples after which it is looked at again even if there is as much of it as before.
+const LOOK_AGAIN: u32 = 10;
+
 /// Memory of a process at one moment, in bytes, as `/proc/PID/status` has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sizes {
@@ -73,6 +80,32 @@ impl Sizes {
     }
 }
 
+/// What the last look at a process's shared memory has shown.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    /// Shared memory beyond the arena.
+    beyond: u64,
+    /// How much of it was pages of files.
+    files: u64,
+    /// Samples since.
+    age: u32,
+}
+
+impl Look {
+    /// Bytes of files' pages in so much shared memory beyond the arena; `count` is asked for them
+    /// if the last look does not say.
+    fn files(&mut self, beyond: u64, count: impl FnOnce() -> u64) -> u64 {
+        if beyond <= WORTH_A_LOOK {
+            return 0;
+        }
+        self.age += 1;
+        if self.age > LOOK_AGAIN || beyond.abs_diff(self.beyond) > WORTH_A_LOOK {
+            *self = Self { beyond, files: count(), age: 0 };
+        }
+        self.files.min(beyond)
+    }
+}
+
 /// One image, with the most of each kind of memory it had.
 #[derive(Debug, Clone)]
 struct Image {
@@ -83,6 +116,7 @@ struct Image {
     shared: u64,
     file: u64,
     fetch_count: u64,
+    look: Look,
 }
 
 impl Image {
@@ -95,6 +129,7 @@ impl Image {
             shared: 0,
             file: 0,
             fetch_count: 0,
+            look: Look::default(),
         }
     }
 
@@ -262,9 +297,13 @@ impl Images {
         let Some(image) = self.live.get_mut(&pid) else {
             return false;
         };
-        let Some(sizes) = Sizes::of(pid) else {
+        let Some(mut sizes) = Sizes::of(pid) else {
             return false;
         };
+        let beyond = sizes.shared.saturating_sub(arena_bytes.unwrap_or(0));
+        let files = image.look.files(beyond, || file_pages::on_tmpfs(pid));
+        sizes.shared -= files;
+        sizes.file += files;
         // A name may change, and an exec changes it after it has begun.
         image.name = command_name(pid);
         image.sampled(sizes, arena_bytes);
@@ -301,6 +340,8 @@ fn lodging(pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     const STATUS: &str =
@@ -327,6 +368,29 @@ mod tests {
         // Without an arena the kernel's mark of the peak tells what was there between two looks.
         image.sampled(sizes, None);
         assert_eq!(image.anonymous, (900 - 20 - 400) * 1024);
+    }
+
+    #[test]
+    fn shared_memory_is_looked_at_when_there_is_much_of_it_or_another_amount() {
+        let mut look = Look::default();
+        let looks = Cell::new(0);
+        let mut files = |beyond: u64| {
+            look.files(beyond, || {
+                looks.set(looks.get() + 1);
+                1 << 20
+            })
+        };
+        assert_eq!(files(WORTH_A_LOOK), 0);
+        assert_eq!(looks.get(), 0);
+        assert_eq!(files(WORTH_A_LOOK + 1), WORTH_A_LOOK + 1, "no more than there is");
+        assert_eq!(files(WORTH_A_LOOK * 2), WORTH_A_LOOK * 2);
+        assert_eq!(files(8 << 20), 1 << 20);
+        for _ in 0..LOOK_AGAIN {
+            assert_eq!(files(8 << 20), 1 << 20);
+        }
+        assert_eq!(looks.get(), 2);
+        files(8 << 20);
+        assert_eq!(looks.get(), 3);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod cut;
 mod dispatch;
 mod events;
 mod exits;
+mod file_pages;
 mod filter;
 mod fork;
 mod greet;

@@ -1,0 +1,131 @@
+//! Pages of files that the kernel counts as shared memory, because the files are on a tmpfs.
+//!
+//! A program or a library on a tmpfs, as in a container or a small guest, is what it is on a disk:
+//! pages of a file, which stay local and are no part of what is to be managed. `/proc/PID/status`
+//! does not tell them from shared memory that the program uses as its memory, and `smaps` does, by
+//! mapping: the file has a name on a mounted tmpfs other than `/dev/shm`, and is mapped privately,
+//! or to be executed and not written to. What is System V's, a memfd, or `MAP_SHARED` without a
+//! file lies on a tmpfs of the kernel's own, which nobody has mounted.
+
+use std::collections::BTreeSet;
+
+/// Where programs share memory by name.
+const SHARED_BY_NAME: &str = "/dev/shm/";
+
+/// A device as `maps` writes it: `major:minor` in hexadecimal.
+type Device = (u32, u32);
+
+/// Such pages that process `pid` has mapped, in bytes; none if it cannot be looked at.
+pub(crate) fn on_tmpfs(pid: u32) -> u64 {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
+    let mounted = read("mountinfo").map(|text| tmpfs(&text)).unwrap_or_default();
+    let any = |maps: String| maps.lines().any(|line| is_file(line, &mounted));
+    // The kernel walks the page tables for `smaps`, and not for `maps`.
+    if !read("maps").is_ok_and(any) {
+        return 0;
+    }
+    read("smaps").map_or(0, |text| sum(&text, &mounted))
+}
+
+fn tmpfs(mountinfo: &str) -> BTreeSet<Device> {
+    let device = |line: &str| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let (major, minor) = mount.split(' ').nth(2)?.split_once(':')?;
+        let is_tmpfs = kind.split(' ').next() == Some("tmpfs");
+        let device = (major.parse().ok()?, minor.parse().ok()?);
+        is_tmpfs.then_some(device)
+    };
+    mountinfo.lines().filter_map(device).collect()
+}
+
+// Whether a line of `maps` is a mapping of such a file.
+fn is_file(line: &str, mounted: &BTreeSet<Device>) -> bool {
+    let fields: Vec<&str> = line.splitn(6, ' ').collect();
+    let [_range, flags, _offset, device, _inode, name] = fields[..] else {
+        return false;
+    };
+    let hexadecimal = |text| u32::from_str_radix(text, 16).ok();
+    let device = device
+        .split_once(':')
+        .and_then(|(major, minor)| Some((hexadecimal(major)?, hexadecimal(minor)?)));
+    let as_file = flags.ends_with('p') || flags.contains('x') && !flags.contains('w');
+    let name = name.trim_start();
+    as_file
+        && name.starts_with('/')
+        && !name.starts_with(SHARED_BY_NAME)
+        && device.is_some_and(|device| mounted.contains(&device))
+}
+
+fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> u64 {
+    let (mut files, mut inside) = (0_u64, false);
+    for line in smaps.lines() {
+        // A mapping begins with its range, and what is said of it with a name and a colon.
+        let first = line.split(' ').next().unwrap_or_default();
+        let Some(field) = first.strip_suffix(':') else {
+            inside = is_file(line, mounted);
+            continue;
+        };
+        let kib = || line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+        match field {
+            "Rss" if inside => files = files.saturating_add(kib().unwrap_or(0) * 1024),
+            // The process's own copies.
+            "Anonymous" if inside => files = files.saturating_sub(kib().unwrap_or(0) * 1024),
+            _ => {}
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
+        30 22 0:27 / /tmp rw,nosuid shared:5 - tmpfs tmpfs rw,size=100k\n\
+        31 22 0:35 / /dev/shm rw - tmpfs shm rw\n";
+
+    fn mounted() -> BTreeSet<Device> {
+        tmpfs(MOUNTS)
+    }
+
+    #[test]
+    fn a_tmpfs_is_known_by_its_mount() {
+        assert_eq!(mounted(), BTreeSet::from([(0, 27), (0, 35)]));
+    }
+
+    #[test]
+    fn a_file_is_private_or_executed_has_a_name_and_is_on_a_tmpfs() {
+        let is = |line: &str| is_file(line, &mounted());
+        assert!(is("1000-2000 r-xp 00000000 00:1b 12                 /tmp/a program"));
+        assert!(is("1000-2000 rw-p 00000000 00:1b 12                 /tmp/library (deleted)"));
+        assert!(is("1000-2000 r-xs 00000000 00:1b 12                 /tmp/program"));
+        for other in [
+            "1000-2000 rw-s 00000000 00:1b 12                 /tmp/memory",
+            "1000-2000 rwxs 00000000 00:1b 12                 /tmp/memory",
+            "1000-2000 r--s 00000000 00:1b 12                 /tmp/memory",
+            "1000-2000 r-xp 00000000 fe:00 12                 /usr/bin/program",
+            "1000-2000 rw-p 00000000 00:23 12                 /dev/shm/memory",
+            "1000-2000 rw-p 00000000 00:01 12                 /memfd:memory (deleted)",
+            "1000-2000 rw-s 00000000 00:01 12                 /SYSV00000000 (deleted)",
+            "1000-2000 rw-p 00000000 00:00 0 ",
+            "1000-2000 rw-p 00000000 00:00 0                  [stack]",
+        ] {
+            assert!(!is(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn pages_of_such_files_are_added_up_without_copies() {
+        let one = |head: &str, rss, anonymous| {
+            format!(
+                "{head}\nSize: 900 kB\nRss:  {rss} kB\nPss: 1 kB\nAnonymous:  {anonymous} kB\n\
+                 AnonHugePages: 0 kB\nVmFlags: rd ex mr mw me sd\n"
+            )
+        };
+        let smaps = one("1000-2000 r-xp 00000000 00:1b 12   /tmp/program", 300, 0)
+            + &one("2000-3000 rw-p 00000000 00:1b 12   /tmp/program", 50, 20)
+            + &one("3000-4000 rw-s 00000000 00:01 7    /memfd:afar (deleted)", 7000, 0)
+            + &one("4000-5000 rw-p 00000000 00:00 0    [heap]", 400, 400);
+        assert_eq!(sum(&smaps, &mounted()), 330 << 10);
+    }
+}
