@@ -97,6 +97,12 @@ pub enum Obstacle {
     /// There is no zram.
     #[error("this kernel has no zram; load it with: sudo modprobe zram")]
     NoZram,
+    /// Pages are read from zram without a request to it, so that nothing sees or delays the reads.
+    #[error(
+        "this kernel reads zram without block requests (rw_page), so that no read could be \
+         delayed; Linux 6.3 and later make requests, and --engine arena does without"
+    )]
+    NoRequests,
     /// No control groups with memory limits.
     #[error(
         "there are no control groups with memory limits; mount them, or boot with \
@@ -126,12 +132,20 @@ pub fn probe() -> Result<(), Obstacle> {
     if !fs::exists("/sys/class/zram-control").unwrap_or(false) {
         return Err(Obstacle::NoZram);
     }
+    if fs::read("/sys/kernel/btf/vmlinux").is_ok_and(|types| has_name(&types, b"rw_page")) {
+        return Err(Obstacle::NoRequests);
+    }
     let hierarchy = Hierarchy::find().ok_or(Obstacle::NoGroups)?;
     // In version 2 a group can be kept out of it.
     if zswap_is_on() && hierarchy.version == sys::group::Version::One {
         return Err(Obstacle::Zswap);
     }
     Ok(tables::probe()?)
+}
+
+// Whether the kernel's description of its own types (BTF) has a field of this name.
+fn has_name(types: &[u8], name: &[u8]) -> bool {
+    types.split(|&byte| byte == 0).any(|text| text == name)
 }
 
 fn zswap_is_on() -> bool {
@@ -183,5 +197,18 @@ impl Leftover {
     #[must_use]
     pub fn undo(&self) -> Vec<String> {
         self.journal.undo()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_name;
+
+    #[test]
+    fn a_name_is_found_whole() {
+        let types = b"\x9f\xeb\0bdev_rw_page\0rw_pages\0rw_page\0end\0";
+        assert!(has_name(types, b"rw_page") && has_name(types, b"end"));
+        assert!(!has_name(types, b"page") && !has_name(types, b"rw"));
+        assert!(!has_name(b"\0bdev_rw_page\0rw_pages\0", b"rw_page"));
     }
 }
