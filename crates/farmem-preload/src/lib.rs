@@ -28,7 +28,7 @@ pub use helper::fork_entry;
 mod shared_object {
     #[panic_handler]
     fn panic(_info: &core::panic::PanicInfo<'_>) -> ! {
-        crate::system::exit_group(125)
+        crate::system::die()
     }
 
     /// The compiler clears large values by this.

@@ -26,7 +26,6 @@ pub(crate) const CLOSE_RANGE: u64 = 436;
 pub(crate) const PROCESS_MADVISE: u64 = 440;
 const CLONE: u64 = 56;
 const SIGKILL: u64 = 9;
-const EXIT_GROUP: u64 = 231;
 
 /// Makes a system call; a negative answer is `-errno`.
 ///
@@ -94,13 +93,6 @@ pub(crate) unsafe fn spawn_thread(
     result
 }
 
-/// Ends the whole process.
-pub(crate) fn exit_group(status: u64) -> ! {
-    // SAFETY: no pointers.
-    unsafe { call(EXIT_GROUP, [status, 0, 0, 0, 0, 0]) };
-    die()
-}
-
 /// Ends this thread.
 pub(crate) fn exit() -> ! {
     // SAFETY: ends this thread alone.
@@ -108,8 +100,8 @@ pub(crate) fn exit() -> ! {
     die()
 }
 
-/// Kills the whole process when the supervisor is gone: its filter then answers ENOSYS to the calls
-/// that end a thread or a process. The first process of a namespace cannot send itself SIGKILL, but
+/// Kills the whole process, also when the supervisor is gone: its filter then answers ENOSYS to the
+/// calls that end a thread or a process. The first process of a namespace cannot send itself SIGKILL, but
 /// an invalid instruction ends it too, because this thread blocks every signal.
 pub(crate) fn die() -> ! {
     // SAFETY: no pointers; the last instruction does not return.
