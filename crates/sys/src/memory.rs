@@ -51,15 +51,6 @@ impl MemoryFile {
             .during("free a range of a memory file")
     }
 
-    /// Puts memory behind a range; what has memory already stays as it is.
-    ///
-    /// # Errors
-    /// When memory runs out.
-    pub fn allocate(&self, offset: u64, bytes: u64) -> Result<()> {
-        rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, offset, bytes)
-            .during("put memory behind a range of a memory file")
-    }
-
     /// The next range at or after `offset`, and below `end`, that has memory behind it.
     ///
     /// # Errors

@@ -12,7 +12,7 @@
 //!   counted here as if the caller had touched one after the other: each remote page takes its time
 //!   on the link, each page a frame, and the caller waits until the last one is here.
 //! * Pages are local then, but not mapped, unless the kernel locks them: the first touch of each
-//!   costs an ordinary minor fault.
+//!   costs an ordinary minor fault. `mincore` answers that new ones are not in memory before that.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -113,20 +113,13 @@ impl Supervisor<'_> {
     }
 
     fn populate_some(&mut self, one: &mut Populate) {
-        let Some(arena) = &self.arenas[one.slot] else {
+        if self.arenas[one.slot].is_none() {
             one.ranges.clear();
-            return;
-        };
+        }
         let Some((start, end)) = one.ranges.pop_front() else {
             return;
         };
         let stop = end.min(start + PAGES_AT_ONCE * PAGE);
-        if one.then != Then::Proceed
-            && let Some(piece) = arena.regions.next_managed(start).filter(|p| p.start < stop)
-        {
-            // For whoever asks what is in memory. Short of that it comes with the first touch.
-            let _full = arena.memory.allocate(piece.start, piece.end.min(stop) - piece.start);
-        }
         let mut at = start;
         while at < stop && one.ready_ns <= self.now_ns() + AHEAD_NS && self.populate_page(one, at) {
             at += PAGE;
