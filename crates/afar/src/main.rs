@@ -32,6 +32,7 @@ mod watch;
 
 mod curve;
 mod fit;
+mod holes;
 mod host;
 mod initiator;
 mod layout;

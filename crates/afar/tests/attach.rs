@@ -43,8 +43,15 @@ impl Target {
     }
 
     fn restart(&mut self) {
-        let disk = format!("disk=file:{}?size=64MiB", self.image.display());
-        let words = [AFAR, "serve", &disk, "null=null:64MiB", "--nvme", &self.address];
+        let disk = format!("nqn.2026-11.local.afar:disk=file:{}?size=64MiB", self.image.display());
+        let words = [
+            AFAR,
+            "serve",
+            &disk,
+            "nqn.2026-11.local.afar:null=null:64MiB",
+            "--nvme",
+            &self.address,
+        ];
         let mut running = Launch::new(words).start();
         running.wait_for("nvme connect");
         let output = running.output();

@@ -14,7 +14,7 @@ const NQN: &str = "nqn.2026-11.local.afar:disk";
 
 /// A target that serves, and its disk's URI.
 fn serve(disk: &str) -> (Running, String) {
-    let disk = format!("disk={disk}");
+    let disk = format!("nqn.2026-11.local.afar:disk={disk}");
     let mut target = Launch::new([AFAR, "serve", &disk, "--nvme", "127.0.0.1:0"]).start();
     target.wait_for("nvme connect");
     let output = target.output();

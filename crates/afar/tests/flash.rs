@@ -24,7 +24,7 @@ impl Disk {
     }
 
     fn uri(&self) -> String {
-        format!("disk=file:{}?size=64MiB", self.0.display())
+        format!("nqn.2026-11.local.afar:disk=file:{}?size=64MiB", self.0.display())
     }
 }
 
@@ -124,7 +124,7 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
 
 #[test]
 fn what_is_sent_without_a_copy_arrives_whole() {
-    let words = [AFAR, "serve", "disk=memory:64MiB", "--zero-copy", "4KiB"];
+    let words = [AFAR, "serve", "nqn.2026-11.local.afar:disk=memory:64MiB", "--zero-copy", "4KiB"];
     let ways = ["--nvme", "127.0.0.1:0", "--iscsi", "127.0.0.1:0"];
     let mut target = Launch::new(words.iter().chain(&ways)).start();
     target.wait_for("--login");
@@ -162,7 +162,7 @@ fn what_is_sent_without_a_copy_arrives_whole() {
 
 #[test]
 fn a_load_that_is_interrupted_says_what_it_has_measured() {
-    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
     let load = bench(&address, &["--iodepth", "4", "--runtime", "600s"]).start();
     sleep(Duration::from_millis(300));
     load.signal_group("INT");
@@ -183,7 +183,7 @@ fn a_load_that_is_interrupted_says_what_it_has_measured() {
 // for all that were due meanwhile.
 #[test]
 fn a_pause_of_the_target_is_in_the_latencies() {
-    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
     let flags = ["--rate_iops", "1k", "--spacing", "even", "--runtime", "3s", "--iodepth", "8"];
     let load = bench(&address, &flags).start();
     sleep(Duration::from_millis(1000));
@@ -202,7 +202,7 @@ fn a_pause_of_the_target_is_in_the_latencies() {
 
 #[test]
 fn a_subsystem_that_is_not_there_can_be_looked_for() {
-    let (target, address) = serve("disk=null:", "127.0.0.1:0");
+    let (target, address) = serve("nqn.2026-11.local.afar:disk=null:", "127.0.0.1:0");
     let uri = format!("nvme+tcp://{address}/nqn.2026-11.local.afar:disc");
     let ended = Launch::new([AFAR, "bench", &uri]).run().expect(1, "another name");
     let remedy = format!("afar discover {address} lists");
@@ -212,7 +212,7 @@ fn a_subsystem_that_is_not_there_can_be_looked_for() {
 
 #[test]
 fn an_idle_target_does_nothing() {
-    let (target, address) = serve("disk=memory:16MiB", "127.0.0.1:0");
+    let (target, address) = serve("nqn.2026-11.local.afar:disk=memory:16MiB", "127.0.0.1:0");
     // It has been at work, and its host is still there.
     bench(&address, &["--number_ios", "1000"]).run().expect(0, "afar bench");
     sleep(Duration::from_millis(200));

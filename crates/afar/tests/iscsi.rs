@@ -114,7 +114,7 @@ fn conforms(name: &str, disk: &str) {
     if !installed(&["iscsi-test-cu"], &test) {
         return;
     }
-    let target = Target::start(&format!("disk={disk}"), &[]);
+    let target = Target::start(&format!("nqn.2026-11.local.afar:disk={disk}"), &[]);
     for digest in ["none", "crc32c"] {
         let uris = [0, 1].map(|portal| format!("{}?header_digest={digest}", target.uri(portal)));
         let words = ["iscsi-test-cu", "-d", "-n", "-t", "ALL", &uris[0], &uris[1]];
@@ -170,7 +170,7 @@ fn qemu_copies_there_and_back() {
     // Holes, so that it unmaps and asks where blocks are.
     bytes[5 << 20..9 << 20].fill(0);
     fs::write(&source.0, &bytes).expect("there is room");
-    let target = Target::start("disk=memory:24MiB", &[]);
+    let target = Target::start("nqn.2026-11.local.afar:disk=memory:24MiB", &[]);
     let uri = target.uri(0);
     let img = |words: &[&str]| {
         let words = [&["qemu-img"], words].concat();
@@ -195,9 +195,10 @@ fn who_may_log_in_is_checked() {
     let text = format!(
         "iscsi = [\"127.0.0.1:0\"]\n\
          discovery_chap = {{ user = \"finder\", secret = \"find them all\" }}\n\
-         [[subsystem]]\nname = \"disk\"\n{CHAP}\
+         [[subsystem]]\nname = \"nqn.2026-11.local.afar:disk\"\n{CHAP}\
          namespaces = [{{ id = 1, uri = \"memory:16MiB\" }}, {{ id = 3, uri = \"null:1GiB\" }}]\n\
-         [[subsystem]]\nname = \"other\"\nallow = [\"iqn.2026-11.org.example:friend\"]\n\
+         [[subsystem]]\nname = \"nqn.2026-11.local.afar:other\"\n\
+         allow = [\"iqn.2026-11.org.example:friend\"]\n\
          namespaces = [{{ id = 1, uri = \"null:1GiB\" }}]\n"
     );
     fs::write(file.0.with_extension("toml"), text).expect("there is room");

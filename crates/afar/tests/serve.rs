@@ -46,7 +46,9 @@ const FIXED: &str = "nvme = [\"127.0.0.1:0\"]\nshards = 2\nmetrics = \"127.0.0.1
 fn subsystem(name: &str, namespaces: &[(u32, &str)]) -> String {
     let namespaces = namespaces.iter().map(|(id, uri)| format!("{{ id = {id}, uri = \"{uri}\" }}"));
     let namespaces = namespaces.collect::<Vec<_>>().join(", ");
-    format!("[[subsystem]]\nname = \"{name}\"\nnamespaces = [ {namespaces} ]\n")
+    format!(
+        "[[subsystem]]\nname = \"nqn.2026-11.local.afar:{name}\"\nnamespaces = [ {namespaces} ]\n"
+    )
 }
 
 /// A target that serves, where, and where its metrics are.

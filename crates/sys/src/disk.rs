@@ -1,23 +1,31 @@
 //! A file or block device that holds the blocks of a disk.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FallocateFlags, SeekFrom, StatxFlags, fallocate, fstatfs, seek, statx};
+use rustix::fs::{
+    AtFlags, FallocateFlags, SeekFrom, StatxFlags, XattrFlags, fallocate, fgetxattr, fsetxattr,
+    fstat, fstatfs, seek, statx,
+};
 use rustix::io::Errno;
 
 use crate::Result;
 use crate::error::{During, Error};
+pub use crate::owner::Taken;
+use crate::owner::{claim, lock};
 
 /// File systems whose files are in memory, by their numbers in `statfs`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+/// Bytes of an attribute that is read.
+const ATTRIBUTE_BYTES: usize = 256;
 
 /// What can be done with one.
 #[derive(Debug)]
 pub struct Disk {
-    /// It, open for reading and writing.
+    /// It, open for reading, and for writing unless that was not wanted.
     pub file: OwnedFd,
     /// How large it is.
     pub bytes: u64,
@@ -32,29 +40,71 @@ pub struct Disk {
     pub clears: bool,
 }
 
+/// How a disk is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Opening {
+    /// Only to be read: others may read it, too.
+    pub is_read_only: bool,
+    /// Others that open it so may have it, too.
+    pub is_shared: bool,
+}
+
+/// Why a disk cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// The operating system does not let it.
+    #[error(transparent)]
+    System(#[from] Error),
+    /// Somebody has it.
+    #[error(transparent)]
+    Taken(#[from] Taken),
+}
+
+/// Which file something is, whatever it is called: a copy is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMark {
+    /// Its number in its file system.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970; 0 if its file system does not say.
+    pub born_ns: u64,
+}
+
 impl Disk {
-    /// Opens one.
+    /// Opens one, and has it until it is dropped and nothing is under way any more.
     ///
     /// # Errors
-    /// When it is neither a file nor a block device, or cannot be read and written.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// When it is neither a file nor a block device, cannot be read and written, or when another
+    /// process has it.
+    pub fn open(path: &Path, opening: Opening) -> std::result::Result<Self, DiskError> {
         let open = |flags: i32| {
-            File::options().read(true).write(true).custom_flags(flags | libc::O_CLOEXEC).open(path)
+            let mut options = OpenOptions::new();
+            options.read(true).write(!opening.is_read_only);
+            options.custom_flags(flags | libc::O_CLOEXEC).open(path)
         };
         let buffered = open(0).during("open a disk")?;
         let kind = buffered.metadata().during("look at a disk")?.file_type();
         if !kind.is_file() && !kind.is_block_device() {
-            let reason = std::io::Error::other("it is neither a file nor a block device");
-            return Err(Error::new("open a disk", reason));
+            let reason = io::Error::other("it is neither a file nor a block device");
+            return Err(Error::new("open a disk", reason).into());
         }
         let statistics = fstatfs(&buffered).during("look at the file system of a disk")?;
         let is_in_memory = kind.is_file() && IN_MEMORY.contains(&statistics.f_type);
-        let direct = if is_in_memory { None } else { open(libc::O_DIRECT).ok() };
-        let is_direct = direct.is_some();
-        let file = OwnedFd::from(direct.unwrap_or(buffered));
+        let (file, is_direct) = if kind.is_file() {
+            let direct = if is_in_memory { None } else { open(libc::O_DIRECT).ok() };
+            let is_direct = direct.is_some();
+            let file = direct.unwrap_or(buffered);
+            lock(&file, opening.is_shared || opening.is_read_only)?;
+            (file, is_direct)
+        } else {
+            let alone = if opening.is_shared { 0 } else { libc::O_EXCL };
+            let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+            let direct = claim(&buffered, || open(libc::O_DIRECT | alone), is_busy)?;
+            (direct.during("open a block device")?, true)
+        };
+        let file = OwnedFd::from(file);
         let bytes = seek(&file, SeekFrom::End(0)).during("find the end of a disk")?;
         let alignment = if is_direct { alignment(&file) } else { 1 };
-        let clears = clears(&file, bytes, kind.is_block_device());
+        let clears = !opening.is_read_only && clears(&file, bytes, kind.is_block_device());
         Ok(Self { file, bytes, is_direct, is_in_memory, alignment, clears })
     }
 
@@ -75,6 +125,70 @@ impl Disk {
         let file = file.during("make a disk")?;
         file.set_len(bytes).during("make a disk of that size")
     }
+}
+
+/// Which file this is.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn mark(file: &impl AsFd) -> Result<FileMark> {
+    let status = fstat(file).during("look at a file")?;
+    let born = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok();
+    let born = born.filter(|found| found.stx_mask & StatxFlags::BTIME.bits() != 0);
+    let born_ns = born.map_or(0, |found| {
+        let seconds = u64::try_from(found.stx_btime.tv_sec).unwrap_or(0);
+        seconds.wrapping_mul(1_000_000_000).wrapping_add(u64::from(found.stx_btime.tv_nsec))
+    });
+    Ok(FileMark { inode: status.st_ino, born_ns })
+}
+
+/// What an extended attribute of a file says, if it has it.
+///
+/// # Errors
+/// When it cannot be read: `EOPNOTSUPP` if the file system has no attributes.
+pub fn attribute(file: &impl AsFd, name: &str) -> Result<Option<Vec<u8>>> {
+    let mut value = vec![0; ATTRIBUTE_BYTES];
+    match fgetxattr(file, name, &mut value[..]) {
+        Ok(length) => {
+            value.truncate(length);
+            Ok(Some(value))
+        }
+        Err(Errno::NODATA) => Ok(None),
+        Err(error) => Err(Error::new("read an attribute of a file", error)),
+    }
+}
+
+/// Gives a file an extended attribute that outlasts a loss of power; a new one, or another value
+/// than it had.
+///
+/// # Errors
+/// When it cannot have it: `EOPNOTSUPP` if its file system has no attributes, `EEXIST` if it has it
+/// and was not to.
+pub fn set_attribute(file: &impl AsFd, name: &str, value: &[u8], is_new: bool) -> Result<()> {
+    let flags = if is_new { XattrFlags::CREATE } else { XattrFlags::empty() };
+    fsetxattr(file, name, value, flags).during("give a file an attribute")?;
+    rustix::fs::fsync(file).during("put an attribute on the medium")
+}
+
+/// What names a block device for as long as it is the same piece of hardware or the same
+/// partition, if it says so: its world-wide name or serial number, and its partition.
+#[must_use]
+pub fn hardware_name(path: &Path) -> Option<String> {
+    let status =
+        std::fs::metadata(path).ok().filter(|found| found.file_type().is_block_device())?;
+    let number = status.rdev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let own = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    let read = |file: &Path| {
+        let text = std::fs::read_to_string(file).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let partition = read(&own.join("partition"));
+    let whole = if partition.is_some() { own.parent()? } else { &own };
+    let names = ["wwid", "device/wwid", "serial", "device/serial"];
+    let name = names.iter().find_map(|name| read(&whole.join(name)))?;
+    Some(format!("{name} {}", partition.as_deref().unwrap_or("0")))
 }
 
 // The kernel says since 6.1; before that, what every device takes.
@@ -103,26 +217,82 @@ fn clears(file: &OwnedFd, bytes: u64, is_device: bool) -> bool {
 mod tests {
     use super::*;
 
+    const ALONE: Opening = Opening { is_read_only: false, is_shared: false };
+    const SHARED: Opening = Opening { is_read_only: false, is_shared: true };
+    const READ: Opening = Opening { is_read_only: true, is_shared: false };
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        let path = std::env::temp_dir().join(format!("afar-disk-{name}-{}", std::process::id()));
+        Disk::create(&path, 10_000).expect("it can be made");
+        path
+    }
+
     #[test]
     fn a_file_is_a_disk() {
-        let path = std::env::temp_dir().join(format!("afar-disk-{}", std::process::id()));
-        Disk::create(&path, 10_000).expect("it can be made");
+        let path = scratch("is");
         assert!(Disk::create(&path, 10_000).is_err(), "it is there");
-        let disk = Disk::open(&path).expect("it can be opened");
+        let disk = Disk::open(&path, ALONE).expect("it can be opened");
         assert_eq!(disk.bytes, 10_000);
         assert!(disk.alignment.is_power_of_two());
         assert_eq!(Disk::measure(&disk.file).expect("it is there"), 10_000, "probing left it");
         std::fs::remove_file(&path).expect("it was there");
-        assert!(Disk::open(Path::new("/dev/null")).is_err(), "a character device");
-        assert!(Disk::open(Path::new("/nowhere")).is_err());
+        assert!(Disk::open(Path::new("/dev/null"), ALONE).is_err(), "a character device");
+        assert!(Disk::open(Path::new("/nowhere"), ALONE).is_err());
     }
 
     #[test]
     fn memory_is_known() {
         let path = format!("/dev/shm/afar-disk-{}", std::process::id());
         Disk::create(Path::new(&path), 1 << 20).expect("it can be made");
-        let disk = Disk::open(Path::new(&path)).expect("it can be opened");
+        let disk = Disk::open(Path::new(&path), ALONE).expect("it can be opened");
         std::fs::remove_file(&path).expect("it was there");
         assert!(disk.is_in_memory && disk.clears && !disk.is_direct, "{disk:?}");
+    }
+
+    #[test]
+    fn a_file_is_had_once() {
+        let path = scratch("once");
+        let other = path.with_extension("link");
+        std::fs::hard_link(&path, &other).expect("it is not there");
+        let refused = |path: &Path, opening| match Disk::open(path, opening) {
+            Err(DiskError::Taken(taken)) => taken.holder,
+            opened => panic!("{opened:?}"),
+        };
+        let first = Disk::open(&path, ALONE).expect("nobody has it");
+        for opening in [ALONE, SHARED, READ] {
+            assert_eq!(refused(&other, opening), "this process");
+        }
+        drop(first);
+        let both = [&path, &other].map(|path| Disk::open(path, SHARED).expect("both say so"));
+        assert_eq!(refused(&path, ALONE), "this process");
+        drop(both);
+        let both = [&path, &other].map(|path| Disk::open(path, READ).expect("nobody writes"));
+        assert_eq!(refused(&path, ALONE), "this process");
+        drop(both);
+        drop(Disk::open(&other, ALONE).expect("nobody has it any more"));
+        for path in [path, other] {
+            std::fs::remove_file(path).expect("it was there");
+        }
+    }
+
+    #[test]
+    fn a_copy_is_another_file_and_a_renamed_one_is_not() {
+        let path = scratch("mark");
+        let [copy, renamed] = ["copy", "renamed"].map(|name| path.with_extension(name));
+        let marked = |path: &Path| mark(&File::open(path).expect("it is there")).expect("it is");
+        let own = marked(&path);
+        std::fs::copy(&path, &copy).expect("there is room");
+        std::fs::rename(&path, &renamed).expect("it is there");
+        assert_eq!(marked(&renamed), own);
+        assert_ne!(marked(&copy), own);
+        let file = File::options().write(true).open(&copy).expect("it is there");
+        assert_eq!(attribute(&file, "user.afar.test").expect("there are some"), None);
+        set_attribute(&file, "user.afar.test", b"x", true).expect("there are some");
+        assert!(set_attribute(&file, "user.afar.test", b"y", true).is_err(), "it has it");
+        let value = attribute(&file, "user.afar.test").expect("there are some");
+        assert_eq!(value.as_deref(), Some(&b"x"[..]));
+        for path in [copy, renamed] {
+            std::fs::remove_file(path).expect("it was there");
+        }
     }
 }

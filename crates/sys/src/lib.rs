@@ -34,6 +34,7 @@ pub mod group;
 pub mod listener;
 pub mod memory;
 pub mod mount;
+mod owner;
 pub mod pagemap;
 pub mod process;
 pub mod processors;

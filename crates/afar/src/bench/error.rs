@@ -40,7 +40,7 @@ pub(crate) enum BenchError {
     Request { bytes: Bytes, block: Bytes, most: Bytes },
     #[error("{what} {bytes}: this disk has {disk}, and each job needs room for {needed}")]
     Region { what: &'static str, bytes: Bytes, disk: Bytes, needed: Bytes },
-    #[error("{name}: {source}; check the path and its permissions")]
+    #[error("{name}: {source}{}", source.remedy())]
     Open { name: String, source: OpenError },
     #[error("{name}: {source}")]
     Connect { name: String, source: HostError },

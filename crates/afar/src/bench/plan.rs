@@ -217,7 +217,7 @@ impl Devices {
                 if let Some(device) = self.local.get(&plan.target) {
                     return Ok(device.clone());
                 }
-                let opened = uri.open();
+                let opened = uri.open(false);
                 let device = opened
                     .map(Device::Local)
                     .map_err(|source| BenchError::Open { name: name(), source })?;

@@ -11,8 +11,8 @@ use super::initiator::InitiatorFlags;
 ///
 /// What is read and written goes to the target, past the page cache; fsync puts it on the medium;
 /// holes that are punched give room back. The file takes a file system (mkfs.ext4 -F DIR/disk) or a
-/// loop device (losetup -f DIR/disk). A target that goes away is looked for, and requests wait for
-/// it. Ctrl-C, SIGTERM and umount DIR detach.
+/// loop device (losetup --direct-io=on -f DIR/disk, so that nothing is cached twice). A target that
+/// goes away is looked for, and requests wait for it. Ctrl-C, SIGTERM and umount DIR detach.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct AttachFlags {

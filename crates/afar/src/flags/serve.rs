@@ -18,8 +18,9 @@ use crate::setting::socket_address;
 #[command(override_usage = "afar serve [OPTIONS] DISK...\n       afar serve [--quiet] FILE.toml")]
 #[command(after_help = NOTES)]
 pub(crate) struct ServeFlags {
-    /// NAME=URI: the subsystem nqn.2026-11.local.afar:NAME (or NAME itself, if it begins with nqn.)
-    /// and file:PATH, memory:SIZE or null:; or one file that ends in .toml and says everything
+    /// NAME=URI: the subsystem nqn.2026-11.local.afar:MACHINE:NAME, with the same MACHINE for all
+    /// that this machine serves (or NAME itself, if it begins with nqn.), and file:PATH, memory:SIZE
+    /// or null:; or one file that ends in .toml and says everything
     #[arg(value_name = "DISK", required = true)]
     pub(crate) disks: Vec<String>,
 
@@ -59,10 +60,26 @@ pub(crate) struct ServeFlags {
     #[arg(value_parser = socket_address)]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// Directory where reservations are kept that are to outlive this process [default: beside each
-    /// file that is served; none for other devices]
+    /// Directory where reservations are kept that are to outlive this process, and identities of
+    /// block devices [default: reservations beside each file that is served; identities with each
+    /// file; for other devices nothing is kept, and hosts find another disk after a restart]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) state: Option<PathBuf>,
+
+    /// Let other targets that say so, too, serve the same files and devices at the same time; what
+    /// one of them has reserved, the others do not know
+    #[arg(long)]
+    pub(crate) shared: bool,
+
+    /// Give every file and device that is served another identity than it has: hosts then take a
+    /// copy for another disk than the original
+    #[arg(long)]
+    pub(crate) new_identity: bool,
+
+    /// Numbers of controllers; targets that serve one subsystem together have ranges that do not
+    /// meet [default: 1-65519]
+    #[arg(long, value_name = "FIRST-LAST")]
+    pub(crate) controllers: Option<String>,
 
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
@@ -74,8 +91,11 @@ pub(crate) struct ServeFlags {
 }
 
 const NOTES: &str = "\
-file: takes ?size=SIZE to make the file if it is not there, and every kind ?block=4096 for blocks of
-another size than 512 bytes.
+A file or device is had by one process: whoever comes second is told which. A file keeps its
+identity under any name; a copy is another disk, or refused where the identity was copied, too.
+
+file: takes ?size=SIZE to make the file if it is not there, ?readonly to have it never written, and
+every kind ?block=4096 for blocks of another size than 512 bytes.
 
 A file has the flags' names at its top, and several namespaces where that is wanted:
 
@@ -91,10 +111,14 @@ A file has the flags' names at its top, and several namespaces where that is wan
   namespaces = [ { id = 1, uri = \"file:/data/disk.img?size=10GiB\" } ]
 
 A subsystem may have an nqn and an iqn in place of a name, and a namespace a uuid and an nguid, for
-disks that were served elsewhere before. Over iSCSI the target is iqn.2026-11.local.afar:NAME, and
+disks that were served elsewhere before. Over iSCSI the target is
+iqn.2026-11.local.afar:MACHINE:NAME, and
 namespace N is logical unit N - 1. What hosts of one protocol reserve, those of the other cannot
 write. chap is what initiators prove; with target_user and target_secret the target proves itself,
-too. discovery_chap, at the top, is the same for those that ask which targets there are.
+too. A list of them, each with an initiator, has each initiator prove something else. A subsystem
+with chap is not reached over NVMe/TCP, where nothing can be proved, unless nvme = true says so;
+nvme = false closes any other. discovery_chap, at the top, is the same for those that ask which
+targets there are.
 
 After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
 subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss

@@ -337,7 +337,7 @@ impl Bed {
 
 fn open_local(uri: &str) -> Result<Device, ReproduceError> {
     let uri: BackendUri = uri.parse().expect("it is made of a share");
-    Ok(Device::Local(uri.open()?))
+    Ok(Device::Local(uri.open(false)?))
 }
 
 /// What the ways have, with their names.

@@ -61,7 +61,12 @@ impl ServeChild {
     ) -> Result<Self, ReproduceError> {
         let program = std::env::current_exe().map_err(ReproduceError::Start)?;
         let mut command = Command::new(program);
-        command.args(["serve", &format!("disk={uri}"), "--nvme", "127.0.0.1:0"]);
+        command.args([
+            "serve",
+            &format!("nqn.2026-11.local.afar:disk={uri}"),
+            "--nvme",
+            "127.0.0.1:0",
+        ]);
         command.args(["--iscsi", "127.0.0.1:0"]);
         command.args(["--busy-poll", &format!("{}ns", busy_poll.as_ns())]);
         command.args(traces.then_some("--trace"));

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flash::target::{Namespace, Reserved, Subsystem, Target};
+use flash::target::{Identity, Namespace, Reserved, Subsystem, Target};
 use measure::Bytes;
 use proto::nvme::Nqn;
 
 use super::ServeError;
 use super::file::STATES;
-use super::plan::{NamespacePlan, Plan, SubsystemPlan};
+use super::plan::{Fixed, NamespacePlan, Plan, SubsystemPlan};
 
 /// See the module's description.
 pub(crate) struct Disks {
@@ -44,13 +44,17 @@ struct Next {
 ///
 /// # Errors
 /// When a device cannot be opened.
-pub(crate) fn open(plan: &Plan) -> Result<Vec<Subsystem>, ServeError> {
-    let state = plan.fixed.state.as_deref();
-    plan.subsystems.iter().map(|one| open_subsystem(one, state)).collect()
+pub(crate) fn open(plan: &Plan, is_new: bool) -> Result<Vec<Subsystem>, ServeError> {
+    plan.subsystems.iter().map(|one| open_subsystem(one, &plan.fixed, is_new)).collect()
 }
 
-fn open_subsystem(plan: &SubsystemPlan, state: Option<&Path>) -> Result<Subsystem, ServeError> {
-    let namespaces = plan.namespaces.iter().map(|one| open_namespace(&plan.nqn, one, state));
+fn open_subsystem(
+    plan: &SubsystemPlan,
+    fixed: &Fixed,
+    is_new: bool,
+) -> Result<Subsystem, ServeError> {
+    let namespaces = plan.namespaces.iter();
+    let namespaces = namespaces.map(|one| open_namespace(&plan.nqn, one, fixed, is_new));
     let namespaces = namespaces.collect::<Result<_, _>>()?;
     let subsystem = Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces);
     subsystem.set_iscsi(Some(plan.iscsi.clone()));
@@ -60,12 +64,24 @@ fn open_subsystem(plan: &SubsystemPlan, state: Option<&Path>) -> Result<Subsyste
 fn open_namespace(
     nqn: &Nqn,
     plan: &NamespacePlan,
-    state: Option<&Path>,
+    fixed: &Fixed,
+    is_new: bool,
 ) -> Result<Namespace, ServeError> {
-    let opened = plan.uri.open();
+    let state = fixed.state.as_deref();
+    let opened = plan.uri.open(fixed.is_shared);
     let name = || format!("{} ({})", nqn.as_str(), plan.text);
     let backend = opened.map_err(|source| ServeError::Open { name: name(), source })?;
-    let mut namespace = Namespace::new(plan.id, backend, &format!("{}/{}", nqn.as_str(), plan.id));
+    let identity = match plan.uri.file() {
+        // It was said which disk it is.
+        _ if plan.nguid.is_some() && plan.uuid.is_some() => Identity::drawn(),
+        Some(file) => {
+            let known = Identity::of_medium(file, state, is_new);
+            known.map_err(|source| ServeError::Identity { name: name(), source })?.identity
+        }
+        // What is in memory is another after every start.
+        None => Identity::drawn(),
+    };
+    let mut namespace = Namespace::new(plan.id, backend, identity);
     namespace.nguid = plan.nguid.unwrap_or(namespace.nguid);
     namespace.uuid = plan.uuid.unwrap_or(namespace.uuid);
     if let Some(file) = state_file(&namespace, plan.uri.file(), state) {
@@ -189,9 +205,9 @@ impl Disks {
     fn next(&self, plan: &SubsystemPlan) -> Result<Next, ServeError> {
         let nqn = &plan.nqn;
         let plans = plans(plan);
-        let state = self.plan.fixed.state.as_deref();
+        let fixed = &self.plan.fixed;
         let Some(before) = self.served.iter().find(|one| one.subsystem.nqn == *nqn) else {
-            let subsystem = Arc::new(open_subsystem(plan, state)?);
+            let subsystem = Arc::new(open_subsystem(plan, fixed, false)?);
             let count = plan.namespaces.len();
             let served = Served { subsystem, plans };
             let lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
@@ -205,7 +221,7 @@ impl Disks {
             match same.filter(|_| before.plans.get(&one.id).is_some_and(|old| old.is_like(one))) {
                 Some(same) => namespaces.push(Arc::clone(same)),
                 None => {
-                    namespaces.push(Arc::new(open_namespace(nqn, one, state)?));
+                    namespaces.push(Arc::new(open_namespace(nqn, one, fixed, false)?));
                     changed.push(one.id);
                     lines.push(format!("{} is {} now", title(nqn, one.id), one.text));
                 }

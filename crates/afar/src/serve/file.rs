@@ -1,5 +1,6 @@
 //! A file that says what is to be served: TOML into a plan.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use crate::setting::socket_address;
 use crate::toml_text;
 
 use super::plan::{
-    Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, iqn, is_id, is_iscsi_name, nqn,
+    Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, controllers, iqn, is_id, is_iscsi_name, nqn,
 };
 
 /// Why a file says nothing that can be served.
@@ -39,6 +40,9 @@ struct Document {
     zero_copy: Option<String>,
     metrics: Option<String>,
     state: Option<PathBuf>,
+    #[serde(default)]
+    shared: bool,
+    controllers: Option<String>,
     #[serde(default)]
     subsystem: Vec<SubsystemTable>,
 }
@@ -69,8 +73,32 @@ struct SubsystemTable {
     nqn: Option<String>,
     iqn: Option<String>,
     allow: Option<Vec<String>>,
-    chap: Option<ChapTable>,
+    chap: Option<ChapEntry>,
+    /// Whether hosts reach it over NVMe/TCP, where nothing can be proved.
+    nvme: Option<bool>,
     namespaces: Vec<NamespaceTable>,
+}
+
+/// What is proved: the same by all initiators, or something else by each.
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected { user = \"USER\", secret = \"SECRET\" } or a list of these, each with \
+    an initiator"
+)]
+enum ChapEntry {
+    All(ChapTable),
+    Each(Vec<InitiatorChapTable>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InitiatorChapTable {
+    initiator: String,
+    user: String,
+    secret: String,
+    target_user: Option<String>,
+    target_secret: Option<String>,
 }
 
 /// What both ends of iSCSI prove to one another.
@@ -146,6 +174,8 @@ fn parse(text: &str) -> Result<Plan, String> {
         zero_copy: zero_copy.map_err(|error| format!("zero_copy: {error}"))?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
         state: document.state,
+        is_shared: document.shared,
+        controllers: controllers(document.controllers.as_deref())?,
     };
     fixed.check()?;
     if document.subsystem.is_empty() {
@@ -158,9 +188,60 @@ fn parse(text: &str) -> Result<Plan, String> {
         if subsystems.iter().any(|other| other.nqn == plan.nqn) {
             return Err(format!("subsystem {name:?} is there twice; give one another name"));
         }
+        if subsystems.iter().any(|other| other.iscsi.name == plan.iscsi.name) {
+            let iqn = &plan.iscsi.name;
+            return Err(format!("subsystem {name:?}: iqn {iqn:?} is there twice; give another"));
+        }
         subsystems.push(plan);
     }
+    have_identities_of_their_own(&subsystems)?;
     Ok(Plan { fixed, ana, subsystems })
+}
+
+// Hosts take two namespaces with one identifier for one disk, wherever they are.
+fn have_identities_of_their_own(subsystems: &[SubsystemPlan]) -> Result<(), String> {
+    let mut known = BTreeSet::new();
+    for (subsystem, one) in subsystems.iter().flat_map(|s| s.namespaces.iter().map(move |n| (s, n)))
+    {
+        for (name, id) in [("nguid", one.nguid), ("uuid", one.uuid)] {
+            if id.is_some_and(|id| !known.insert((name, id))) {
+                let nqn = subsystem.nqn.as_str();
+                return Err(format!(
+                    "namespace {} of {nqn}: another has the same {name}; give each its own",
+                    one.id
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+type Proofs = (Option<Chap>, BTreeMap<String, Chap>);
+
+// What all initiators prove, and what some do.
+fn proofs(entry: Option<&ChapEntry>) -> Result<Proofs, String> {
+    let each = match entry {
+        None => return Ok((None, BTreeMap::new())),
+        Some(ChapEntry::All(table)) => return Ok((Some(chap(table)?), BTreeMap::new())),
+        Some(ChapEntry::Each(each)) if each.is_empty() => {
+            return Err("the list is empty; leave it out if nobody is to prove anything".to_owned());
+        }
+        Some(ChapEntry::Each(each)) => each,
+    };
+    let mut proofs = BTreeMap::new();
+    for InitiatorChapTable { initiator, user, secret, target_user, target_secret } in each {
+        if !is_iscsi_name(initiator) {
+            return Err(format!("initiator {initiator:?}: it begins with iqn., eui. or naa."));
+        }
+        let (user, secret) = (user.clone(), secret.clone());
+        let (target_user, target_secret) = (target_user.clone(), target_secret.clone());
+        let proof = chap(&ChapTable { user, secret, target_user, target_secret });
+        let proof = proof.map_err(|what| format!("initiator {initiator:?}: {what}"))?;
+        if proofs.insert(initiator.clone(), proof).is_some() {
+            return Err(format!("initiator {initiator:?} is there twice; leave one out"));
+        }
+    }
+    Ok((None, proofs))
 }
 
 // RFC 7143 9.2.1: a secret has 96 bits at least, and the two ends' differ.
@@ -226,8 +307,14 @@ fn subsystem(table: &SubsystemTable) -> Result<SubsystemPlan, String> {
     if table.iqn.is_some() && !is_iscsi_name(&name) {
         return Err(format!("iqn {name:?}: it begins with iqn., eui. or naa.; take another"));
     }
-    let chap = table.chap.as_ref().map(chap).transpose().map_err(|what| format!("chap: {what}"))?;
-    let iscsi = IscsiAccess { name, initiators, chap };
+    let proofs = proofs(table.chap.as_ref()).map_err(|what| format!("chap: {what}"))?;
+    let iscsi = IscsiAccess { name, initiators, chap: proofs.0, chap_of: proofs.1 };
+    // What must be proved over iSCSI is not to be had for nothing over NVMe/TCP.
+    let proves_nothing = iscsi.chap.is_none() && iscsi.chap_of.is_empty();
+    let allow = match table.nvme.unwrap_or(proves_nothing) {
+        true => allow,
+        false => Some(BTreeSet::new()),
+    };
     let mut namespaces: Vec<NamespacePlan> = Vec::new();
     for NamespaceTable { id, uri: text, nguid, uuid } in &table.namespaces {
         if !is_id(*id) {
@@ -265,7 +352,7 @@ mod tests {
         let plan = parse(DISK).expect("it is enough");
         assert_eq!(plan.fixed.nvme, ["127.0.0.1:4420".parse().expect("it is one")]);
         assert_eq!((plan.fixed.shards, plan.fixed.metrics), (None, None));
-        assert_eq!(plan.subsystems[0].nqn.as_str(), "nqn.2026-11.local.afar:disk");
+        assert!(plan.subsystems[0].nqn.as_str().starts_with("nqn.2026-11.local.afar:"));
         assert_eq!(plan.subsystems[0].allow, None);
     }
 
@@ -293,7 +380,7 @@ mod tests {
         assert_eq!(plan.fixed.zero_copy, Some(Bytes::from_kib(16)));
         assert_eq!(plan.fixed.state.as_deref(), Some(Path::new("/var/lib/afar")));
         let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
-        assert_eq!(first.allow.as_ref().map(std::collections::BTreeSet::len), Some(2));
+        assert_eq!(first.allow.as_ref().map(BTreeSet::len), Some(2));
         let ids: Vec<_> = first.namespaces.iter().map(|one| (one.id, &*one.text)).collect();
         assert_eq!(ids, [(7, "memory:1MiB"), (1, "null:")]);
         assert!(second.namespaces.is_empty());
@@ -313,6 +400,53 @@ mod tests {
             (subsystem.namespaces[0].uuid, subsystem.namespaces[0].nguid),
             (Some(uuid), None)
         );
+    }
+
+    #[test]
+    fn what_must_be_proved_is_not_to_be_had_without() {
+        let with = |lines: &str| {
+            parse(&format!("{DISK}{lines}\n")).map(|mut plan| plan.subsystems.remove(0))
+        };
+        let all = "chap = { user = \"me\", secret = \"sesame, open up\" }";
+        let each =
+            "chap = [{ initiator = \"iqn.a:b\", user = \"me\", secret = \"sesame, open up\" }]";
+        assert_eq!(with("").expect("it can be").allow, None);
+        for chap in [all, each] {
+            let closed = with(chap).expect("it can be");
+            assert_eq!(closed.allow, Some(BTreeSet::new()), "nobody over NVMe/TCP");
+            let open = with(&format!("{chap}\nnvme = true")).expect("it can be");
+            assert_eq!(open.allow, None, "the file says so");
+        }
+        let each = with(each).expect("it can be").iscsi;
+        assert!(each.chap_for("iqn.a:b").is_some_and(|chap| chap.is_some()));
+        assert!(each.chap_for("iqn.a:c").is_none(), "it has nothing to prove itself with");
+        assert_eq!(with("nvme = false").expect("it can be").allow, Some(BTreeSet::new()));
+        for (wrong, reason) in [
+            ("chap = []", "the list is empty"),
+            (
+                "chap = [{ initiator = \"b\", user = \"me\", secret = \"sesame, open up\" }]",
+                "begins",
+            ),
+            (
+                "chap = [{ initiator = \"iqn.a:b\", user = \"me\", secret = \"short\" }]",
+                "12 to 255",
+            ),
+        ] {
+            let error = with(wrong).expect_err("it cannot be");
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_identity_is_had_once() {
+        let uuid = "uuid = \"91fdba0d-f87b-4c25-b80f-db7be1418b9e\"";
+        let disk = |name: &str| {
+            let namespaces = format!("[ {{ id = 1, uri = \"null:\", {uuid} }} ]");
+            format!("[[subsystem]]\nname = \"{name}\"\nnamespaces = {namespaces}\n")
+        };
+        assert!(parse(&disk("a")).is_ok());
+        let twice = refused(&format!("{}{}", disk("a"), disk("b")));
+        assert!(twice.contains("another has the same uuid; give each its own"), "{twice}");
     }
 
     #[test]

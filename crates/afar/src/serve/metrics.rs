@@ -210,11 +210,12 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use flash::backend::NullBackend;
+    use flash::target::Identity;
 
     #[test]
     fn a_histogram_is_cumulative_and_ends_with_all() {
         let backend = Arc::new(NullBackend::new(1 << 20, 9));
-        let namespace = Namespace::new(7, backend, "test");
+        let namespace = Namespace::new(7, backend, Identity::drawn());
         let row = Row::new("subsystem=\"x\",namespace=\"7\"", &namespace, 2);
         let mut page = Page::default();
         page.namespaces(&[row]);

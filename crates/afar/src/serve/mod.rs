@@ -9,6 +9,7 @@ mod disks;
 mod file;
 mod http;
 mod look;
+mod machine;
 mod metrics;
 mod plan;
 
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use flash::backend::{Geometry, OpenError, UriError};
-use flash::target::{ReservedError, Target, TargetConfig};
+use flash::target::{IdentityError, Limits, ReservedError, Target, TargetConfig};
 use measure::Bytes;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
@@ -32,7 +33,7 @@ use disks::{Disks, title};
 use file::FileError;
 pub(crate) use look::TRACE;
 use look::{Look, summary, trace};
-use plan::{Fixed, Plan};
+use plan::{Fixed, Plan, SubsystemPlan};
 
 /// What cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +50,10 @@ pub(crate) enum ServeError {
     Uri { name: String, source: UriError },
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("{name}: {source}; check the path and its permissions")]
+    #[error("{name}: {source}{}", source.remedy())]
     Open { name: String, source: OpenError },
+    #[error("{name}: {source}")]
+    Identity { name: String, source: IdentityError },
     #[error("{name}: {source}")]
     Kept { name: String, source: ReservedError },
     #[error("{0}")]
@@ -69,6 +72,7 @@ impl ServeError {
         !matches!(
             self,
             Self::Open { .. }
+                | Self::Identity { .. }
                 | Self::Kept { .. }
                 | Self::Listen { .. }
                 | Self::Metrics { .. }
@@ -100,7 +104,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let file = plan::file_of(flags)?;
     let plan = Plan::read(flags, file.as_deref())?;
     let began_ns = monotonic_ns();
-    let target = start(&plan, flags.trace)?;
+    let target = start(&plan, flags)?;
     for (index, state) in plan.ana.iter().enumerate() {
         target.reach(index, *state);
     }
@@ -126,7 +130,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
+fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
     let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, .. } = &plan.fixed;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
@@ -136,12 +140,19 @@ fn start(plan: &Plan, traces: bool) -> Result<Target, ServeError> {
         shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
         busy_poll: *busy_poll,
         zero_copy: *zero_copy,
-        traces,
-        limits: flash::target::Limits::default(),
+        traces: flags.trace,
+        limits: Limits { controller_ids: plan.fixed.controllers, ..Limits::default() },
     };
-    Target::start(&config, disks::open(plan)?).map_err(|source| ServeError::Listen {
-        addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        source,
+    Target::start(&config, disks::open(plan, flags.new_identity)?).map_err(|source| {
+        ServeError::Listen {
+            addresses: nvme
+                .iter()
+                .chain(iscsi)
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(", "),
+            source,
+        }
     })
 }
 
@@ -158,16 +169,20 @@ fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String 
             let Geometry { block_count, block_shift, .. } = namespace.backend.geometry();
             let bytes = Bytes::new(block_count << block_shift);
             let uri = plan.namespaces.iter().find(|one| one.id == namespace.id);
+            let uri_file = uri.and_then(|one| one.uri.file());
             let uri = uri.map_or("", |one| &one.text);
             let (title, block) = (title(&plan.nqn, namespace.id), 1_u32 << block_shift);
-            text += &format!("afar: {title} is {uri}: {bytes} in blocks of {block}\n");
+            let sparse = uri_file.and_then(crate::holes::told).unwrap_or_default();
+            text += &format!("afar: {title} is {uri}: {bytes} in blocks of {block}{sparse}\n");
         }
     }
     if let Some(address) = metrics {
         text += &format!("afar: metrics at http://{address}/metrics, for afar top {address} too\n");
     }
-    let first = plan.subsystems.first();
-    let nqn = first.map_or("", |subsystem| subsystem.nqn.as_str());
+    let is_reached =
+        |one: &&SubsystemPlan| one.allow.as_ref().is_none_or(|hosts| !hosts.is_empty());
+    let nqn = plan.subsystems.iter().find(is_reached);
+    let nqn = nqn.map_or("", |subsystem| subsystem.nqn.as_str());
     let host = |address: &SocketAddr| match address.ip() {
         ip if ip.is_unspecified() => "THIS-MACHINE".to_owned(),
         ip => ip.to_string(),
@@ -177,7 +192,7 @@ fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String 
         text += &format!("afar: serving at {address} until Ctrl-C; a Linux host mounts it with\n");
         text += &format!("      nvme connect -t tcp -a {ip} -s {port} -n {nqn}\n");
     }
-    let iqn = first.map_or("", |subsystem| &subsystem.iscsi.name);
+    let iqn = plan.subsystems.first().map_or("", |subsystem| &subsystem.iscsi.name);
     for address in target.iscsi_addresses() {
         let portal = format!("{}:{}", host(address), address.port());
         text += &format!("afar: serving iSCSI at {address} until Ctrl-C; Linux mounts it with\n");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flash::backend::BackendUri;
-use flash::target::{IscsiAccess, NAMESPACES_MAX, SHARDS_MAX};
+use flash::target::{CONTROLLER_ID_MAX, IscsiAccess, NAMESPACES_MAX, SHARDS_MAX};
 use measure::{Bytes, Duration};
 use proto::iscsi::{Chap, NAME_BYTES_MAX};
 use proto::nvme::Nqn;
@@ -13,7 +13,7 @@ use proto::nvme::log::AnaState;
 
 use crate::flags::ServeFlags;
 
-use super::{ServeError, file};
+use super::{ServeError, file, machine};
 
 /// See the module's description.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub(crate) struct Fixed {
     pub(crate) metrics: Option<SocketAddr>,
     /// Directory for what is to outlive the process; beside each file if `None`.
     pub(crate) state: Option<PathBuf>,
+    /// Other targets may serve the same files and devices at the same time.
+    pub(crate) is_shared: bool,
+    /// Numbers of controllers, the first and the last.
+    pub(crate) controllers: [u16; 2],
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ pub(crate) struct NamespacePlan {
     /// As it was written, and what that means.
     pub(crate) text: String,
     pub(crate) uri: BackendUri,
-    /// Its identifiers, if others than those made of its name.
+    /// Its identifiers, if others than those of its medium.
     pub(crate) nguid: Option<[u8; 16]>,
     pub(crate) uuid: Option<[u8; 16]>,
 }
@@ -68,7 +72,7 @@ impl NamespacePlan {
     }
 }
 
-/// In front of a name that is no NQN. The domain is nobody's (RFC 6762).
+/// In front of this machine's part and a name that is no NQN. The domain is nobody's (RFC 6762).
 const PREFIX: &str = "nqn.2026-11.local.afar:";
 const IQN_PREFIX: &str = "iqn.2026-11.local.afar:";
 /// Several times what a wake-up costs.
@@ -93,6 +97,8 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
         (flags.zero_copy.is_some(), "--zero-copy"),
         (flags.metrics.is_some(), "--metrics"),
         (flags.state.is_some(), "--state"),
+        (flags.shared, "--shared"),
+        (flags.controllers.is_some(), "--controllers"),
     ];
     match beside.iter().find(|(is_there, _)| *is_there) {
         Some((_, flag)) => Err(ServeError::Beside { file: file.clone(), flag }),
@@ -126,6 +132,9 @@ impl Plan {
             zero_copy: flags.zero_copy,
             metrics: flags.metrics,
             state: flags.state.clone(),
+            is_shared: flags.shared,
+            controllers: controllers(flags.controllers.as_deref())
+                .map_err(|what| ServeError::Flag(format!("--{what}")))?,
         };
         fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
         let allowed =
@@ -151,7 +160,7 @@ impl Plan {
                 uuid: None,
             }];
             let (allow, initiators) = (allow.clone(), initiators.clone());
-            let iscsi = IscsiAccess { name: iqn(name), initiators, chap: None };
+            let iscsi = IscsiAccess { name: iqn(name), initiators, ..IscsiAccess::default() };
             subsystems.push(SubsystemPlan { nqn, allow, iscsi, namespaces });
         }
         let ana = vec![AnaState::Optimized; fixed.nvme.len()];
@@ -187,9 +196,25 @@ impl Fixed {
             ("zero_copy", self.zero_copy == other.zero_copy),
             ("metrics", self.metrics == other.metrics),
             ("state", self.state == other.state),
+            ("shared", self.is_shared == other.is_shared),
+            ("controllers", self.controllers == other.controllers),
         ];
         alike.into_iter().filter(|(_, is_alike)| !is_alike).map(|(name, _)| name).collect()
     }
+}
+
+/// The numbers that controllers may have: all if nothing is said.
+pub(crate) fn controllers(text: Option<&str>) -> Result<[u16; 2], String> {
+    let Some(text) = text else { return Ok([1, CONTROLLER_ID_MAX]) };
+    let ends = text
+        .split_once('-')
+        .and_then(|(first, last)| Some([first.parse::<u16>().ok()?, last.parse::<u16>().ok()?]));
+    let ends = ends.filter(|[first, last]| 1 <= *first && first <= last);
+    ends.filter(|[_, last]| *last <= CONTROLLER_ID_MAX).ok_or_else(|| {
+        format!(
+            "controllers {text:?}: write FIRST-LAST, both 1 to {CONTROLLER_ID_MAX}, e.g. 1-1000"
+        )
+    })
 }
 
 /// The NQN that a name stands for.
@@ -199,14 +224,14 @@ pub(crate) fn nqn(name: &str) -> Option<Nqn> {
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let fits = (1..=64).contains(&name.len()) && name.chars().all(is_plain);
-    fits.then(|| Nqn::new(&format!("{PREFIX}{name}"))).flatten()
+    fits.then(|| Nqn::new(&format!("{PREFIX}{}:{name}", machine::part()))).flatten()
 }
 
 /// What a subsystem of this name is called over iSCSI (RFC 7143 4.2.7).
 pub(crate) fn iqn(name: &str) -> String {
     match name.strip_prefix("nqn.") {
         Some(rest) => format!("iqn.{rest}"),
-        None => format!("{IQN_PREFIX}{name}"),
+        None => format!("{IQN_PREFIX}{}:{name}", machine::part()),
     }
 }
 
@@ -255,7 +280,10 @@ mod tests {
     #[test]
     fn names_become_nqns() {
         let text = |name: &str| nqn(name).map(|nqn| nqn.as_str().to_owned());
-        assert_eq!(text("disk").as_deref(), Some("nqn.2026-11.local.afar:disk"));
+        assert_eq!(
+            text("disk").as_deref(),
+            Some(&*format!("nqn.2026-11.local.afar:{}:disk", machine::part()))
+        );
         assert_eq!(text("nqn.2014-08.org:x").as_deref(), Some("nqn.2014-08.org:x"));
         for wrong in ["", "a b", "a/b", "ä", Nqn::DISCOVERY] {
             assert_eq!(text(wrong), None, "{wrong}");
@@ -274,6 +302,8 @@ mod tests {
             (&["a=null:", "a=null:"], "two disks have this name"),
             (&["a=disk:"], "no device is called"),
             (&["a=null:", "--busy-poll", "2ms"], "--busy-poll 2.0 ms: at most 1ms"),
+            (&["a=null:", "--controllers", "5-4"], "--controllers \"5-4\": write FIRST-LAST"),
+            (&["a=null:", "--controllers", "0-4"], "both 1 to 65519"),
         ] {
             let error = plan(wrong).expect_err("it cannot be");
             assert!(error.contains(reason), "{error}");

@@ -35,7 +35,8 @@ const DIGESTS: &str = "set_node node.conn[0].iscsi.HeaderDigest CRC32C\n\
 /// A description of one disk at these addresses.
 fn describe(path: &str, portals: &str) -> String {
     format!(
-        "nvme = [\"0.0.0.0:4420\"]\niscsi = [{portals}]\n[[subsystem]]\nname = \"disk\"\n\
+        "nvme = [\"0.0.0.0:4420\"]\niscsi = [{portals}]\n[[subsystem]]\n\
+         name = \"nqn.2026-11.local.afar:disk\"\nnvme = true\n\
          chap = {{ user = \"initiator\", secret = \"sesame-open-up\", \
          target_user = \"target\", target_secret = \"another-sesame\" }}\n\
          namespaces = [{{ id = 1, uri = \"file:{path}\" }}]\n"
@@ -93,7 +94,12 @@ fn linux_logs_in_again_to_a_target_that_was_killed_under_load() {
     let Some(network) = Network::new("guest::iscsi_reconnect") else { return };
     let disk = network.disk("iscsi-reconnect", 64 << 20);
     let flags = ["--nvme", "0.0.0.0:4420", "--iscsi", "0.0.0.0:3260"];
-    let serve = || network.serve_as(&format!("disk=file:{}", disk.path().display()), &flags);
+    let serve = || {
+        network.serve_as(
+            &format!("nqn.2026-11.local.afar:disk=file:{}", disk.path().display()),
+            &flags,
+        )
+    };
     let mut target = serve();
     let load = verified("reconnect", "--output=/dev/null").replace("--runtime=", "--runtime=1");
     let script = format!(
@@ -125,7 +131,8 @@ fn linux_takes_two_ways_to_one_disk() {
     let Some(network) = Network::new("guest::iscsi_multipath") else { return };
     let disk = network.disk("iscsi-multipath", 64 << 20);
     let flags = ["--nvme", "0.0.0.0:4420", "--iscsi", "0.0.0.0:3260", "--iscsi", "0.0.0.0:3261"];
-    let target = network.serve_as(&format!("disk=file:{}", disk.path().display()), &flags);
+    let target = network
+        .serve_as(&format!("nqn.2026-11.local.afar:disk=file:{}", disk.path().display()), &flags);
     let script = format!(
         "{}for i in $(seq 50); do [ $(disks | wc -l) = 2 ] && break; sleep 0.1; done\n\
          echo ways $(disks | wc -l)\n\
@@ -152,7 +159,12 @@ fn linux_reserves_a_logical_unit() {
     let Some(network) = Network::new("guest::iscsi_reservations") else { return };
     let disk = network.disk("iscsi-reservations", 64 << 20);
     let flags = ["--nvme", "0.0.0.0:4420", "--iscsi", "0.0.0.0:3260"];
-    let serve = || network.serve_as(&format!("disk=file:{}", disk.path().display()), &flags);
+    let serve = || {
+        network.serve_as(
+            &format!("nqn.2026-11.local.afar:disk=file:{}", disk.path().display()),
+            &flags,
+        )
+    };
     let target = serve();
     let until = |file: &str| {
         format!("for i in $(seq 300); do [ -e /run-guest/io/{file} ] && break; sleep 0.1; done\n")

@@ -205,7 +205,8 @@ fn linux_goes_another_way() {
         let text = format!(
             "nvme = [{{ address = \"0.0.0.0:4420\", ana = \"{first}\" }}, \
              {{ address = \"0.0.0.0:4421\", ana = \"{second}\" }}]\n\
-             [[subsystem]]\nname = \"disk\"\nnamespaces = [{{ id = 1, uri = \"file:{path}\" }}]\n"
+             [[subsystem]]\nname = \"nqn.2026-11.local.afar:disk\"\n\
+             namespaces = [{{ id = 1, uri = \"file:{path}\" }}]\n"
         );
         std::fs::write(file.path(), text).expect("it can be written to");
     };

@@ -85,7 +85,10 @@ impl Network {
 
     pub(crate) fn serve(&self, disk: &Disk) -> Running {
         // QEMU reaches it from within, by loopback.
-        self.serve_as(&format!("disk=file:{}", disk.0.display()), &["--nvme", "0.0.0.0:4420"])
+        self.serve_as(
+            &format!("nqn.2026-11.local.afar:disk=file:{}", disk.0.display()),
+            &["--nvme", "0.0.0.0:4420"],
+        )
     }
 
     /// Serves what these words name.

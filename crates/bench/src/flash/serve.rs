@@ -139,7 +139,8 @@ impl Server {
         let port = free_port()?;
         let mut command = pinned("0")?;
         command.push(context.afar.clone().into());
-        let (disk, address) = (format!("disk={device}"), format!("127.0.0.1:{port}"));
+        let (disk, address) =
+            (format!("nqn.2026-11.local.afar:disk={device}"), format!("127.0.0.1:{port}"));
         command.extend(words(&["serve", &disk, "--nvme", &address, "--shards", "1", "--quiet"]));
         if let Some(time) = busy_poll {
             command.extend(words(&["--busy-poll", time]));
@@ -154,7 +155,8 @@ impl Server {
         let port = free_port()?;
         let mut command = pinned("0")?;
         command.push(context.afar.clone().into());
-        let (disk, address) = (format!("disk={device}"), format!("127.0.0.1:{port}"));
+        let (disk, address) =
+            (format!("nqn.2026-11.local.afar:disk={device}"), format!("127.0.0.1:{port}"));
         command.extend(words(&["serve", &disk, "--iscsi", &address, "--shards", "1", "--quiet"]));
         let mut job = Job::start(context, &command)?;
         wait_for(&mut job, port)?;
@@ -178,7 +180,7 @@ impl Server {
         let mut command = inside(network)?;
         command.extend(pinned("0")?);
         command.push(context.afar.clone().into());
-        let disk = format!("disk={device}");
+        let disk = format!("nqn.2026-11.local.afar:disk={device}");
         command.extend(words(&["serve", &disk, "--nvme", address, "--shards", "1", "--quiet"]));
         let job = Job::start(context, &command)?;
         Ok(Self { job, uri: format!("nvme+tcp://{address}/{NQN}") })

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sys::disk::Disk;
+use sys::disk::{Disk, DiskError, Opening, Taken};
 use sys::ring::Stretch;
 
 use super::{Action, Backend, Call, Failure, Geometry, Operation, Request, Start, Work};
@@ -23,6 +23,7 @@ pub struct FileBackend {
     optimal_bytes: u32,
     bytes: AtomicU64,
     clears: bool,
+    is_read_only: bool,
 }
 
 /// Why a file cannot be a device.
@@ -31,6 +32,9 @@ pub enum OpenError {
     /// The operating system does not let it.
     #[error(transparent)]
     System(#[from] sys::Error),
+    /// Another process has it, or this one under another name.
+    #[error("{0}; end that first, or let both say that they share it (afar serve --shared)")]
+    Taken(#[from] Taken),
     /// Its size or blocks do not do.
     #[error("{0}")]
     Shape(String),
@@ -44,14 +48,29 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// What to do about it, after a semicolon, where that does not say itself.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::System(_) => "; check the path and its permissions",
+            Self::Taken(_) | Self::Shape(_) | Self::Trace { .. } => "",
+        }
+    }
+}
+
 impl FileBackend {
     /// Opens a file or block device whose blocks have two to the power of `block_shift` bytes: the
     /// smallest that the device takes if `None`. What is left at its end is not used.
     ///
     /// # Errors
-    /// When it cannot be opened, is shorter than a block, or does not take such blocks.
-    pub fn open(path: &Path, block_shift: Option<u8>) -> Result<Self, OpenError> {
-        let disk = Disk::open(path)?;
+    /// When it cannot be opened, another process has it, it is shorter than a block, or does not
+    /// take such blocks.
+    pub fn open(path: &Path, block_shift: Option<u8>, opening: Opening) -> Result<Self, OpenError> {
+        let disk = Disk::open(path, opening).map_err(|error| match error {
+            DiskError::System(error) => OpenError::System(error),
+            DiskError::Taken(taken) => OpenError::Taken(taken),
+        })?;
         let smallest = if disk.alignment <= 512 { 9 } else { 12 };
         let block_shift = block_shift.unwrap_or(smallest);
         if disk.alignment > 1 << block_shift {
@@ -80,6 +99,7 @@ impl FileBackend {
             optimal_bytes: disk.alignment.max(4096),
             bytes: AtomicU64::new(disk.bytes),
             clears: disk.clears,
+            is_read_only: opening.is_read_only,
         })
     }
 
@@ -117,6 +137,7 @@ impl Backend for FileBackend {
             optimal_bytes: self.optimal_bytes,
             // Nothing more is promised by files.
             atomic_bytes: 1 << self.block_shift,
+            is_read_only: self.is_read_only,
         }
     }
 
@@ -125,6 +146,11 @@ impl Backend for FileBackend {
     }
 
     fn start(&self, request: &Request, data: &mut [u8], _now_ns: u64) -> Start {
+        if self.is_read_only && request.operation != Operation::Read {
+            // There is nothing to flush.
+            let is_flush = request.operation == Operation::Flush;
+            return Start::done(if is_flush { Ok(()) } else { Err(Failure::WriteProtected) });
+        }
         if let Some(file) = &self.in_memory
             && let Some(result) = at_once(file, request, data)
         {

@@ -17,8 +17,13 @@ impl MemoryBackend {
     /// When so much cannot be reserved.
     pub fn new(bytes: u64, block_shift: u8) -> sys::Result<Self> {
         let block_count = bytes >> block_shift;
-        let geometry =
-            Geometry { block_shift, block_count, optimal_bytes: 4096, atomic_bytes: 4096 };
+        let geometry = Geometry {
+            block_shift,
+            block_count,
+            optimal_bytes: 4096,
+            atomic_bytes: 1 << block_shift,
+            is_read_only: false,
+        };
         let memory = SharedMemory::new(index(geometry.bytes()))?;
         Ok(Self { memory, geometry })
     }

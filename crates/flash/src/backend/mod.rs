@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use sys::ring::Stretch;
 
+pub use sys::disk::Opening;
+
 pub use fault::{FaultBackend, FaultRules, FaultRulesError};
 pub use file::{FileBackend, OpenError};
 pub use memory::MemoryBackend;
@@ -40,6 +42,8 @@ pub struct Geometry {
     pub optimal_bytes: u32,
     /// Aligned bytes that are written all or not at all, as others see it; a multiple of a block.
     pub atomic_bytes: u32,
+    /// Whatever changes it ends with [`Failure::WriteProtected`].
+    pub is_read_only: bool,
 }
 
 /// What is asked of a device.

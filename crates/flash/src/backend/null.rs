@@ -13,8 +13,13 @@ impl NullBackend {
     #[must_use]
     pub const fn new(bytes: u64, block_shift: u8) -> Self {
         let block_count = bytes >> block_shift;
-        let geometry =
-            Geometry { block_shift, block_count, optimal_bytes: 4096, atomic_bytes: 4096 };
+        let geometry = Geometry {
+            block_shift,
+            block_count,
+            optimal_bytes: 4096,
+            atomic_bytes: 1 << block_shift,
+            is_read_only: false,
+        };
         Self { geometry }
     }
 }

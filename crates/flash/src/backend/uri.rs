@@ -8,7 +8,7 @@ use measure::{Bytes, Fraction};
 
 use super::{
     Backend, FaultBackend, FaultRules, FaultRulesError, FileBackend, MemoryBackend, ModelBackend,
-    ModelConfig, NullBackend, OpenError, TraceBackend,
+    ModelConfig, NullBackend, OpenError, Opening, TraceBackend,
 };
 
 /// What a namespace is made of, as text.
@@ -28,7 +28,8 @@ use super::{
 /// traced as their sender sees them.
 ///
 /// The device inside may end in `?block=512` or `?block=4096`, its block; `file` also takes
-/// `size=SIZE`, which makes the file if it is not there.
+/// `size=SIZE`, which makes the file if it is not there, and `readonly`, with which it is never
+/// written and may be read by others at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendUri {
     kind: Kind,
@@ -37,7 +38,7 @@ pub struct BackendUri {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
-    File { path: PathBuf, create: Option<Bytes> },
+    File { path: PathBuf, create: Option<Bytes>, is_read_only: bool },
     Memory(Bytes),
     Null(Bytes),
     Model(ModelConfig, Box<BackendUri>),
@@ -138,18 +139,19 @@ fn model(place: &str) -> Result<ModelConfig, String> {
 fn plain(scheme: &str, rest: &str) -> Result<BackendUri, String> {
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     let mut block_shift = None;
-    let mut create = None;
+    let (mut create, mut is_read_only) = (None, false);
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match (name, scheme) {
             ("block", _) => block_shift = Some(block(value)?),
             ("size", "file") => create = Some(size(value)?),
+            ("readonly", "file") if value.is_empty() => is_read_only = true,
             _ => return Err(format!("{scheme} has no option {name:?}")),
         }
     }
     let kind = match (scheme, place) {
         ("file", "") => return Err("no path".to_owned()),
-        ("file", path) => Kind::File { path: path.into(), create },
+        ("file", path) => Kind::File { path: path.into(), create, is_read_only },
         ("memory", place) => Kind::Memory(size(place)?),
         (_, "") => Kind::Null(Bytes::new(NULL_BYTES)),
         (_, place) => Kind::Null(size(place)?),
@@ -169,27 +171,32 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 impl BackendUri {
-    /// Opens the device, and those around it.
+    /// Opens the device, and those around it; others may have the file or block device, too, if it
+    /// is shared.
     ///
     /// # Errors
-    /// When it is not there, may not be used, or is not one; when a trace cannot be written.
-    pub fn open(&self) -> Result<Arc<dyn Backend>, OpenError> {
+    /// When it is not there, may not be used, is another's, or is not one; when a trace cannot be
+    /// written.
+    pub fn open(&self, is_shared: bool) -> Result<Arc<dyn Backend>, OpenError> {
         let shift = self.block_shift.unwrap_or(BLOCK_SHIFTS[0]);
         Ok(match &self.kind {
             Kind::Null(bytes) => Arc::new(NullBackend::new(bytes.get(), shift)),
             Kind::Memory(bytes) => Arc::new(MemoryBackend::new(bytes.get(), shift)?),
-            Kind::File { path, create } => {
+            Kind::File { path, create, is_read_only } => {
                 if let Some(bytes) = create
                     && !path.exists()
                 {
                     sys::disk::Disk::create(path, bytes.get())?;
                 }
-                Arc::new(FileBackend::open(path, self.block_shift)?)
+                let opening = Opening { is_read_only: *is_read_only, is_shared };
+                Arc::new(FileBackend::open(path, self.block_shift, opening)?)
             }
-            Kind::Model(config, inner) => Arc::new(ModelBackend::new(inner.open()?, *config)),
-            Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open()?, rules)),
+            Kind::Model(config, inner) => {
+                Arc::new(ModelBackend::new(inner.open(is_shared)?, *config))
+            }
+            Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open(is_shared)?, rules)),
             Kind::Trace(path, inner) => {
-                let traced = TraceBackend::create(inner.open()?, path);
+                let traced = TraceBackend::create(inner.open(is_shared)?, path);
                 let named = |source| OpenError::Trace { path: path.clone(), source };
                 Arc::new(traced.map_err(named)?)
             }
@@ -225,7 +232,7 @@ mod tests {
 
     fn opened(text: &str) -> [u64; 2] {
         let uri: BackendUri = text.parse().expect("it is one");
-        let geometry = uri.open().expect("it can be opened").geometry();
+        let geometry = uri.open(false).expect("it can be opened").geometry();
         [geometry.bytes(), u64::from(geometry.block_bytes())]
     }
 
@@ -250,7 +257,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("afar-uri-trace-{}", std::process::id()));
         let rules = "fault:read=eio@once,any=1ms@every=2";
         let text = format!("trace:{}:{rules}:model:p3600*0.1:null:1MiB", path.display());
-        let backend = text.parse::<BackendUri>().expect("it is one").open().expect("it opens");
+        let backend = text.parse::<BackendUri>().expect("it is one").open(false).expect("it opens");
         let read = Request { operation: Operation::Read, offset: 0, length: 4096 };
         let ask = |now_ns| {
             let start = backend.start(&read, &mut [0; 4096], now_ns);
@@ -308,9 +315,9 @@ mod tests {
             assert!(error.contains(reason), "{error}");
         }
         let missing: BackendUri = "file:/nowhere/disk".parse().expect("it is one");
-        assert!(missing.open().is_err());
+        assert!(missing.open(false).is_err());
         let nowhere: BackendUri = "trace:/nowhere/trace:null:".parse().expect("it is one");
-        let error = nowhere.open().err().expect("there is no such place").to_string();
+        let error = nowhere.open(false).err().expect("there is no such place").to_string();
         assert!(error.contains("its trace \"/nowhere/trace\" cannot be written"), "{error}");
     }
 }

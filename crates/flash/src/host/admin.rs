@@ -182,6 +182,7 @@ impl AdminQueue {
             block_count: found.block_count,
             optimal_bytes: block_bytes,
             atomic_bytes: block_bytes,
+            is_read_only: false,
         };
         let (reads_zeros, zeroes_deallocate) = (found.reads_zeros(), found.zeroes_deallocate());
         let FoundNamespace { ids, ana_group, .. } = found;

@@ -266,6 +266,7 @@ impl Disk {
             block_count: self.shared.block_count.load(Ordering::Relaxed),
             optimal_bytes: block_bytes,
             atomic_bytes: block_bytes,
+            is_read_only: false,
         }
     }
 

@@ -212,6 +212,7 @@ impl IdentifiedUnit {
             block_count: self.capacity.block_count,
             optimal_bytes: block_bytes,
             atomic_bytes: block_bytes,
+            is_read_only: false,
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Limits {
     pub io_queues: u16,
     /// Controllers at a time.
     pub controllers: u16,
+    /// Numbers of controllers (CNTLID), the first and the last: 1 to FFEFh. Two targets that serve
+    /// one subsystem have ranges that do not meet, for hosts take equal numbers for one controller.
+    pub controller_ids: [u16; 2],
     /// Connections at a time, on each shard.
     pub connections: u32,
     /// Memory for data that is on its way, on each shard.
@@ -29,6 +32,9 @@ pub struct Limits {
     /// How long commands may take to end when the target stops.
     pub drain: Duration,
 }
+
+/// FFF0h and above mean something else (Base 6.3).
+pub const CONTROLLER_ID_MAX: u16 = 0xffef;
 
 /// Shards of a target at most.
 pub const SHARDS_MAX: usize = 64;
@@ -78,6 +84,7 @@ impl Default for Limits {
             queue_entries: 1024,
             io_queues: 64,
             controllers: 1024,
+            controller_ids: [1, CONTROLLER_ID_MAX],
             connections: 4096,
             data: Bytes::from_mib(64),
             handshake: Duration::from_ms(10_000),

@@ -61,8 +61,6 @@ pub(crate) struct Control {
 /// A refusal, and the result that says which field is meant.
 type Refusal = (Status, u32);
 
-/// FFF0h and above mean something else (Base 6.3).
-const ID_MAX: u16 = 0xffef;
 /// Any controller, at this subsystem's choice.
 const ANY: u16 = 0xffff;
 
@@ -83,7 +81,8 @@ impl Control {
         portals: Arc<[Arc<Portal>]>,
     ) -> Self {
         let associations = BTreeMap::new();
-        Self { limits, subsystems, portals, associations, generation: 1, last_id: 0 }
+        let last_id = limits.controller_ids[1];
+        Self { limits, subsystems, portals, associations, generation: 1, last_id }
     }
 
     /// Serves these from now on; admin connections of controllers that lose theirs.
@@ -161,7 +160,9 @@ impl Control {
         if data.controller_id != ANY {
             return Err(invalid(IN_CONTROLLER_ID));
         }
-        if self.associations.len() >= usize::from(self.limits.controllers) {
+        let [first, last] = self.limits.controller_ids;
+        let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
+        if self.associations.len() >= most {
             return Err((Status::CONNECT_CONTROLLER_BUSY, 0));
         }
         let id = self.next_id();
@@ -207,8 +208,9 @@ impl Control {
 
     // The one after the last, so that an old one is not soon another's.
     fn next_id(&mut self) -> u16 {
+        let [first, last] = self.limits.controller_ids;
         loop {
-            self.last_id = if self.last_id >= ID_MAX { 1 } else { self.last_id + 1 };
+            self.last_id = if self.last_id >= last { first } else { self.last_id + 1 };
             if !self.associations.contains_key(&self.last_id) {
                 return self.last_id;
             }
@@ -500,6 +502,18 @@ mod tests {
         assert!(connect(&mut control, "nqn.three", 60).is_some());
         // One of the same name is another; nobody has said yet that the connection of 20 is gone.
         assert_eq!(control.serve(vec![subsystem("nqn.one"), three]), [10, 20]);
+    }
+
+    #[test]
+    fn controllers_have_numbers_of_their_range() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        control.limits.controller_ids = [7, 8];
+        control.last_id = 8;
+        let connected = [10, 20, 30].map(|connection| connect(&mut control, "nqn.one", connection));
+        assert_eq!(connected, [Some(7), Some(8), None]);
+        control.end(7);
+        assert_eq!(connect(&mut control, "nqn.one", 40), Some(7));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod config;
 mod connection;
 mod control;
 mod counters;
+mod identity;
 mod io;
 mod iscsi;
 mod ledger;
@@ -48,8 +49,9 @@ use proto::nvme::log::AnaState;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Waker};
 
-pub use config::{Limits, SHARDS_MAX, TargetConfig};
+pub use config::{CONTROLLER_ID_MAX, Limits, SHARDS_MAX, TargetConfig};
 pub use counters::Counters;
+pub use identity::{Identity, IdentityError, Known};
 pub use iscsi::IscsiAccess;
 pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
 pub use observer::Observer;

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use proto::nvme::{NamespaceData, Nqn};
-use workload::fnv64_text;
 
 use crate::backend::Backend;
 
+use super::identity::Identity;
 use super::iscsi::IscsiAccess;
 use super::meter::{Meter, NamespaceCounters};
 use super::reserved::Reserved;
@@ -46,15 +46,10 @@ pub const NAMESPACES_MAX: u32 = 1024;
 
 impl Namespace {
     /// A namespace with nothing done yet, that nobody has reserved; `id` is 1 to
-    /// [`NAMESPACES_MAX`]. Its identifiers are made of `identity`, what it is known by, so that
-    /// they outlive the process.
+    /// [`NAMESPACES_MAX`]. Its identifiers are those of its medium.
     #[must_use]
-    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: &str) -> Self {
-        // RFC 9562, version 8: a hash.
-        let mut uuid = hash("uuid", identity);
-        uuid[6] = uuid[6] & 0x0f | 0x80;
-        uuid[8] = uuid[8] & 0x3f | 0x80;
-        let nguid = hash("nguid", identity);
+    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
+        let (nguid, uuid) = (identity.nguid(), identity.uuid());
         let (reserved, meter) = (Reserved::default(), Meter::default());
         Self { id, backend, nguid, uuid, reserved, meter, stripes: Stripes::default() }
     }
@@ -81,17 +76,9 @@ impl Namespace {
             reservation_kinds: self.reserved.capabilities(),
             ana_group: 0,
             is_shared: true,
+            is_read_only: geometry.is_read_only,
         }
     }
-}
-
-fn hash(purpose: &str, identity: &str) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    for (half, part) in bytes.chunks_exact_mut(8).zip(["a", "b"]) {
-        let digest = fnv64_text(&format!("{purpose}/{part}/{identity}"));
-        half.copy_from_slice(&digest.to_be_bytes());
-    }
-    bytes
 }
 
 impl Subsystem {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use flash::backend::{
-    Backend, BackendUri, Failure, FileBackend, MemoryBackend, NullBackend, Operation, Request,
+    Backend, BackendUri, Failure, FileBackend, MemoryBackend, NullBackend, Opening, Operation,
+    Request,
 };
 use flash::{Ended, Job, Jobs};
 use sys::block::Block;
@@ -162,7 +163,9 @@ fn a_file_conforms_and_keeps_what_was_written() {
     for directory in [directory.to_str().expect("paths here are text"), "/dev/shm"] {
         let scratch = Scratch::new(directory);
         sys::disk::Disk::create(scratch.path(), 8 << 20).expect("it can be made");
-        let open = || FileBackend::open(scratch.path(), None).expect("it can be opened");
+        let open = || {
+            FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened")
+        };
         conforms(Arc::new(open()), true);
         let mut doer = Doer::new(Arc::new(open()));
         let block = doer.backend.geometry().block_bytes() as usize;
@@ -174,7 +177,9 @@ fn a_file_conforms_and_keeps_what_was_written() {
 fn a_file_that_has_grown_or_shrunk_is_as_it_is() {
     let scratch = Scratch::new("/dev/shm");
     sys::disk::Disk::create(scratch.path(), 8 << 20).expect("it can be made");
-    let backend = Arc::new(FileBackend::open(scratch.path(), None).expect("it can be opened"));
+    let backend = Arc::new(
+        FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened"),
+    );
     let file = std::fs::File::options().write(true).open(scratch.path()).expect("it is there");
     file.set_len(16 << 20).expect("it can grow");
     assert_eq!(backend.geometry().bytes(), 8 << 20, "nobody has looked");
@@ -205,7 +210,7 @@ fn a_full_disk_says_so() {
     let disk = mount.path().join("disk");
     sys::disk::Disk::create(&disk, 8 << 20).expect("it takes no room yet");
     let uri: BackendUri = format!("file:{}", disk.display()).parse().expect("it is one");
-    let mut doer = Doer::new(uri.open().expect("it can be opened"));
+    let mut doer = Doer::new(uri.open(false).expect("it can be opened"));
     let operation = Operation::Write { forced: false };
     let request = Request { operation, offset: 0, length: 4 << 20 };
     let result = doer.run(request, Some(&vec![1; 4 << 20])).result;

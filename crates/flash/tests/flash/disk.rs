@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, Failure, FileBackend, Operation, Request};
+use flash::backend::{Backend, Failure, FileBackend, Opening, Operation, Request};
 use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostConfig, HostError, NvmeUri};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
 use measure::Duration;
@@ -37,7 +37,7 @@ pub(crate) fn serve_at(
     nvme: Vec<SocketAddr>,
     identity: &str,
 ) -> Target {
-    let namespace = Namespace::new(1, Arc::clone(backend), identity);
+    let namespace = Namespace::new(1, Arc::clone(backend), crate::identity(identity));
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let config = TargetConfig {
         nvme,
@@ -248,8 +248,9 @@ fn a_disk_whose_target_stays_away_fails_everything_from_then_on() {
 fn a_disk_that_grows_is_larger_at_once() {
     let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
     sys::disk::Disk::create(scratch.path(), 1 << 20).expect("it can be made");
-    let backend: Arc<dyn Backend> =
-        Arc::new(FileBackend::open(scratch.path(), None).expect("it can be opened"));
+    let backend: Arc<dyn Backend> = Arc::new(
+        FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened"),
+    );
     let target = serve(&backend, None, "test");
     let (disk, events) = attach(config(target.addresses())).expect("it is there");
     let end = 1 << 20;

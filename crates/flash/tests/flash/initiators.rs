@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, FileBackend};
+use flash::backend::{Backend, FileBackend, Opening};
 use flash::initiator::{InitiatorConfig, LogicalUnit};
 use flash::load::{Device, LoadConfig, Progress};
 use flash::target::{IscsiAccess, Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
@@ -30,13 +30,13 @@ pub(crate) fn serve(shards: u16, limits: Limits) -> Target {
 }
 
 fn serve_kept(shards: u16, limits: Limits, kept: Option<&Scratch>) -> Target {
-    let mut namespace = Namespace::new(1, memory(), "test");
+    let mut namespace = Namespace::new(1, memory(), crate::identity("test"));
     if let Some(kept) = kept {
         namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
     }
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let name = IQN.to_owned();
-    subsystem.set_iscsi(Some(IscsiAccess { name, initiators: None, chap: None }));
+    subsystem.set_iscsi(Some(IscsiAccess { name, ..IscsiAccess::default() }));
     let any = || vec!["127.0.0.1:0".parse().expect("an address")];
     let config =
         TargetConfig { nvme: any(), iscsi: any(), shards, limits, ..TargetConfig::default() };
@@ -402,11 +402,14 @@ fn a_reset_ends_what_others_have_asked_for() {
 fn initiators_hear_of_another_size_and_of_other_units() {
     let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
     sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
-    let backend = Arc::new(FileBackend::open(scratch.path(), None).expect("it can be opened"));
-    let namespace = Namespace::new(1, Arc::clone(&backend) as Arc<dyn Backend>, "test");
+    let backend = Arc::new(
+        FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened"),
+    );
+    let namespace =
+        Namespace::new(1, Arc::clone(&backend) as Arc<dyn Backend>, crate::identity("test"));
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let name = IQN.to_owned();
-    subsystem.set_iscsi(Some(IscsiAccess { name, initiators: None, chap: None }));
+    subsystem.set_iscsi(Some(IscsiAccess { name, ..IscsiAccess::default() }));
     let iscsi = vec!["127.0.0.1:0".parse().expect("an address")];
     let config = TargetConfig { iscsi, shards: 2, ..TargetConfig::default() };
     let target = Target::start(&config, vec![subsystem]).expect("it can listen");
@@ -428,7 +431,7 @@ fn initiators_hear_of_another_size_and_of_other_units() {
     assert_eq!(client.ask(0, ask::read(end), Transfer::Receive(BLOCK)).0, GOOD);
     // A second logical unit.
     let mut namespaces: Vec<_> = served.namespaces().to_vec();
-    namespaces.push(Arc::new(Namespace::new(2, memory(), "more")));
+    namespaces.push(Arc::new(Namespace::new(2, memory(), crate::identity("more"))));
     served.replace(namespaces);
     target.changed(&served, &[2]);
     let told = client.ask(0, ask::TEST_UNIT_READY, Transfer::None);

@@ -15,6 +15,15 @@ mod reservations;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use flash::target::Identity;
+
+/// The same for the same text.
+pub(crate) fn identity(text: &str) -> Identity {
+    let mut bytes = [0; 16];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    Identity::of(bytes)
+}
+
 /// A path of its own, gone when dropped.
 pub(crate) struct Scratch(PathBuf);
 

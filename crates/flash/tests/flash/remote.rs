@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
-use flash::backend::{Backend, BackendUri, FileBackend, MemoryBackend, Operation, Request};
+use flash::backend::{
+    Backend, BackendUri, FileBackend, MemoryBackend, Opening, Operation, Request,
+};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
 use flash::load::{Device, LoadConfig, Order, Progress, Tally, Think};
 use flash::target::{Kind, Limits, Namespace, Subsystem, Target, TargetConfig};
@@ -22,7 +24,7 @@ pub(crate) fn nqn(name: &str) -> Nqn {
 
 /// One subsystem with one namespace, on a port of its own.
 pub(crate) fn serve(backend: Arc<dyn Backend>, shards: u16, limits: Limits) -> Target {
-    let namespace = Namespace::new(1, backend, "test");
+    let namespace = Namespace::new(1, backend, crate::identity("test"));
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let nvme = vec!["127.0.0.1:0".parse().expect("an address")];
     let busy_poll = Duration::from_us(0);
@@ -93,7 +95,8 @@ fn what_is_written_is_read_whatever_its_size_and_digests() {
 fn a_file_is_served_as_memory_is() {
     let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
     sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
-    let backend = FileBackend::open(scratch.path(), None).expect("it can be opened");
+    let backend =
+        FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened");
     let target = serve(Arc::new(backend), 2, Limits::default());
     let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
     for bytes in [4096, 1 << 20] {
@@ -106,7 +109,8 @@ fn a_file_is_served_as_memory_is() {
 fn little_memory_is_enough() {
     let scratch = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
     sys::disk::Disk::create(scratch.path(), 16 << 20).expect("it can be made");
-    let backend = FileBackend::open(scratch.path(), None).expect("it can be opened");
+    let backend =
+        FileBackend::open(scratch.path(), None, Opening::default()).expect("it can be opened");
     let limits = Limits { data: Bytes::from_kib(64), ..Limits::default() };
     let target = serve(Arc::new(backend), 1, limits);
     let device = Device::Remote(Arc::new(connect(&target, PLAIN).expect("it connects")));
@@ -116,7 +120,7 @@ fn little_memory_is_enough() {
 
 #[test]
 fn only_hosts_that_are_allowed_connect() {
-    let namespace = Namespace::new(1, memory(), "test");
+    let namespace = Namespace::new(1, memory(), crate::identity("test"));
     let allowed = BTreeSet::from([nqn("nqn.2026-11.example:other")]);
     let subsystem = Subsystem::new(nqn(NAME), Some(allowed), vec![namespace]);
     let config = TargetConfig {
@@ -231,8 +235,8 @@ fn what_is_served_can_be_discovered() {
 #[test]
 fn a_target_that_traces_says_where_the_time_went() {
     let uri: BackendUri = "model:pm1725:memory:1MiB".parse().expect("it is one");
-    let backend = uri.open().expect("it can be opened");
-    let namespace = Namespace::new(1, backend, "test");
+    let backend = uri.open(false).expect("it can be opened");
+    let namespace = Namespace::new(1, backend, crate::identity("test"));
     let config = TargetConfig {
         nvme: vec!["127.0.0.1:0".parse().expect("an address")],
         shards: 1,

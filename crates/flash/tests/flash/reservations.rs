@@ -167,7 +167,7 @@ fn data_that_comes_too_late_is_not_written() {
 fn what_persists_is_reserved_by_the_next_target() {
     let kept = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
     let start = || {
-        let mut namespace = Namespace::new(1, memory(), "test");
+        let mut namespace = Namespace::new(1, memory(), crate::identity("test"));
         namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
         let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
         let config = TargetConfig {

@@ -522,6 +522,7 @@ mod tests {
                 reservation_kinds: 0,
                 ana_group: 0,
                 is_shared: true,
+                is_read_only: false,
             })
         }
 

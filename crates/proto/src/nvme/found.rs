@@ -331,6 +331,7 @@ mod tests {
         reservation_kinds: 0,
         ana_group: 9,
         is_shared: true,
+        is_read_only: false,
     };
 
     #[test]

@@ -75,6 +75,8 @@ pub struct NamespaceData {
     pub ana_group: u32,
     /// Controllers other than one may use it.
     pub is_shared: bool,
+    /// It is never written (NSATTR).
+    pub is_read_only: bool,
 }
 
 impl ControllerData<'_> {
@@ -167,6 +169,8 @@ impl NamespaceData {
             }
         }
         put(&mut data, 92, &self.ana_group.to_le_bytes());
+        // NSATTR: write protected.
+        data[99] = u8::from(self.is_read_only);
         put(&mut data, 104, &self.nguid);
         // The one format: no metadata, LBADS.
         data[130] = self.block_shift;

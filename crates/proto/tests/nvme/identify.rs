@@ -77,6 +77,7 @@ fn a_namespace_has_a_size_a_format_and_names() {
         reservation_kinds: 0xff,
         ana_group: 2,
         is_shared: true,
+        is_read_only: false,
     };
     let data = namespace.write();
     for at in [0, 8, 16] {

@@ -72,7 +72,7 @@ impl<'a> Target<'a> {
         let mut command = cable.command(End::Target, &program);
         command.arg("serve");
         let most = TENANTS.into_iter().max().unwrap_or(1);
-        command.args((0..most).map(|tenant| format!("t{tenant}={DISK}")));
+        command.args((0..most).map(|tenant| format!("nqn.2026-11.local.afar:t{tenant}={DISK}")));
         let workers = if rung.has(Rung::ManyWorkers) { processors } else { 1 };
         command.args(["--shards", &workers.to_string(), "--busy-poll", busy_poll(rung)]);
         if rung.has(Rung::ZeroCopy) {

@@ -83,7 +83,9 @@ impl Gate {
         if !access.admits(&identity.initiator) {
             return Err(LoginStatus::AuthorizationFailure);
         }
-        let admission = Admission { chap: access.chap, group: GROUP, alias: None };
+        let chap = access.chap_for(&identity.initiator);
+        let chap = chap.ok_or(LoginStatus::AuthorizationFailure)?;
+        let admission = Admission { chap, group: GROUP, alias: None };
         Ok((admission, Some(Arc::clone(subsystem))))
     }
 

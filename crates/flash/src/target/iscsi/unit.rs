@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use proto::scsi::{BlockLimits, Lun, UnitData};
 
+use crate::backend::Geometry;
+
 use super::super::subsystem::{Namespace, find};
 
 /// Ranges that one UNMAP gives back, and blocks: as many as initiators expect at most.
@@ -30,7 +32,7 @@ pub(super) fn data(namespace: &Namespace) -> UnitData {
         revision: revision(),
         is_thin: true,
         has_write_cache: true,
-        is_read_only: false,
+        is_read_only: geometry.is_read_only,
         limits: BlockLimits {
             transfer_blocks: few(TRANSFER_BYTES),
             optimal_blocks: few(geometry.optimal_bytes),
@@ -39,7 +41,15 @@ pub(super) fn data(namespace: &Namespace) -> UnitData {
             write_same_blocks: blocks(WRITE_SAME_BYTES),
             compare_blocks: 255,
         },
-        atomic_blocks: 256,
+        atomic_blocks: atomic_blocks(&geometry),
+    }
+}
+
+// As many as the device itself writes all or not at all, if that is more than any block is.
+fn atomic_blocks(geometry: &Geometry) -> u16 {
+    match geometry.atomic_bytes >> geometry.block_shift {
+        0 | 1 => 0,
+        blocks => u16::try_from(blocks).unwrap_or(u16::MAX),
     }
 }
 
