@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proto::nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
 
-use crate::backend::{Backend, Operation, Request};
+use crate::backend::{Backend, Failure, Operation, Request};
 use crate::jobs::Job;
 
 use super::connection::{Order, Owner, Site, Tag};
@@ -16,11 +16,13 @@ pub(crate) struct Admin {
     pub(crate) controller: u16,
     /// Devices that are to be flushed before the host is told that all is over.
     flushes: VecDeque<Arc<dyn Backend>>,
+    /// One of them has failed.
+    has_failed: bool,
 }
 
 impl Admin {
     pub(crate) const fn new(controller: u16) -> Self {
-        Self { controller, flushes: VecDeque::new() }
+        Self { controller, flushes: VecDeque::new(), has_failed: false }
     }
 
     /// Does a command; how many jobs that has begun.
@@ -86,11 +88,20 @@ impl Admin {
             let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
             let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block: None, tag };
-            if site.jobs.start(site.ring, job, site.now_ns).is_none() {
-                return 1;
+            match site.jobs.start(site.ring, job, site.now_ns) {
+                None => return 1,
+                Some(ended) => self.has_failed |= ended.result.is_err(),
             }
         }
-        queue.complete(slot, Status::SUCCESS, 0, out);
+        if std::mem::take(&mut self.has_failed) {
+            let control = site.control.as_deref_mut();
+            if let Some(association) = control.and_then(|all| all.get(self.controller)) {
+                association.controller.fail_shutdown();
+            }
+            queue.complete(slot, Status::INTERNAL_ERROR.do_not_retry(), 0, out);
+        } else {
+            queue.complete(slot, Status::SUCCESS, 0, out);
+        }
         0
     }
 
@@ -98,10 +109,12 @@ impl Admin {
     pub(crate) fn ended(
         &mut self,
         slot: Slot,
+        result: Result<(), Failure>,
         queue: &mut Queue,
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
+        self.has_failed |= result.is_err();
         self.flush_next(slot, queue, out, site)
     }
 }

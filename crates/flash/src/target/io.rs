@@ -249,12 +249,15 @@ impl IoSession {
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return 0 };
         // Somebody else may have reserved it while data was on its way.
-        let may = match pending.plan.reserves {
+        let Plan { reserves, fences, .. } = pending.plan;
+        let may = match reserves {
             Some(_) => self.reserve(slot).map(|()| true),
+            // It has waited for what others were writing.
+            None if fences => Ok(true),
             None => self.check(&pending.namespace, &pending.plan).map(|()| false),
         };
         match may {
-            Ok(false) if self.is_parked(slot) => 0,
+            Ok(is_done) if (!is_done || fences) && self.is_parked(slot) => 0,
             Ok(false) => self.plan_steps(slot, wire, site),
             Ok(true) => {
                 self.answer(slot, Status::SUCCESS, wire, site);
@@ -291,6 +294,8 @@ impl IoSession {
             let length = report.len().min(plan.bytes as usize);
             block[..length].copy_from_slice(&report[..length]);
         }
+        // Once is enough, should it have to wait then.
+        plan.reserves = None;
         Ok(())
     }
 

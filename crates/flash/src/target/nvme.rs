@@ -154,7 +154,7 @@ impl NvmeEnd {
         let Owner::Slot(slot) = ended.tag.owner else { return 0 };
         match &mut self.role {
             Role::Io(session) => session.ended(slot, ended, &mut self.queue, out, site),
-            Role::Admin(admin) => admin.ended(slot, &mut self.queue, out, site),
+            Role::Admin(admin) => admin.ended(slot, ended.result, &mut self.queue, out, site),
             Role::New => 0,
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) access: Access,
     /// It is about reservations.
     pub(crate) reserves: Option<Io>,
+    /// It ends when nothing is under way any more of what others were writing before.
+    pub(crate) fences: bool,
 }
 
 /// A request that is to be made.
@@ -51,6 +53,10 @@ pub(crate) struct Step {
 impl Plan {
     /// What it writes, so that nothing comes between a command that reads it first (SCSI has some).
     pub(crate) fn hold(&self) -> Option<Hold> {
+        if self.fences {
+            let length = self.geometry.bytes();
+            return Some(Hold { offset: 0, length, is_alone: true });
+        }
         let [offset, length] = match self.first {
             Operation::Write { .. } | Operation::Zero { .. } => [self.offset, self.length],
             Operation::Discard if self.range_count > 0 => [0, self.geometry.bytes()],
@@ -81,6 +87,7 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         all: false,
         access: access(io),
         reserves: None,
+        fences: false,
     };
     let over = |range: Range, first: Operation| {
         let place = geometry.range(range.first, u64::from(range.count));
@@ -143,7 +150,9 @@ fn reservation(io: Io, plan: Plan, most: u32) -> Result<Plan, Status> {
     if bytes == 0 || bytes > most {
         return Err(Status::SGL_LENGTH_INVALID.do_not_retry());
     }
-    Ok(Plan { bytes, memory_bytes: bytes, reserves: Some(io), ..plan })
+    // Preempt and abort (Base 7.4): others' writes cannot be aborted, so they are waited for.
+    let fences = matches!(io, Io::ReservationAcquire { action: 2, .. });
+    Ok(Plan { bytes, memory_bytes: bytes, reserves: Some(io), fences, ..plan })
 }
 
 const fn length_of(data: Data) -> u32 {

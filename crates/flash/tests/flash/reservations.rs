@@ -2,7 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use flash::backend::{Backend, BackendUri, Failure, Geometry, Operation, Request, Start};
 use flash::target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 use proto::nvme::{
     Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Property, Range,
@@ -16,7 +19,7 @@ use crate::remote::{NAME, memory, nqn, serve};
 /// A host of a target, with one I/O queue.
 pub(crate) struct Raw {
     io: TcpStream,
-    _admin: TcpStream,
+    admin: TcpStream,
 }
 
 pub(crate) const BLOCK: u32 = 512;
@@ -67,7 +70,7 @@ impl Raw {
         send(&mut admin, enable, Data::None, Direction::None, &[]);
         assert_eq!(ended(&mut admin).0, Status::SUCCESS);
         let (io, _) = queue(target, host_id, 1, controller);
-        Self { io, _admin: admin }
+        Self { io, admin }
     }
 
     fn command(&mut self, io: Io, bytes: &[u8]) -> Status {
@@ -161,6 +164,91 @@ fn data_that_comes_too_late_is_not_written() {
     assert_eq!(ended(&mut a.io).0, CONFLICT);
     assert_eq!(b.asks(Io::Read(ONE), BLOCK), Ok(vec![0; BLOCK as usize]));
     target.stop().expect("it has not failed");
+}
+
+/// A device whose writes take their time.
+struct Slow {
+    inner: Arc<dyn Backend>,
+    has_begun: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Backend for Slow {
+    fn geometry(&self) -> Geometry {
+        self.inner.geometry()
+    }
+
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
+    fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start {
+        let start = self.inner.start(request, data, now_ns);
+        if !matches!(request.operation, Operation::Write { .. }) {
+            return start;
+        }
+        self.has_begun.store(true, Ordering::Release);
+        Start { not_before_ns: now_ns + 300_000_000, ..start }
+    }
+
+    fn end(
+        &self,
+        _request: &Request,
+        result: Result<(), Failure>,
+        _now_ns: u64,
+    ) -> Result<(), Failure> {
+        self.has_ended.store(true, Ordering::Release);
+        result
+    }
+}
+
+// Base 7.4: who is fenced off writes nothing any more once the command that fences has ended.
+#[test]
+fn a_fence_waits_for_what_it_fences_off() {
+    let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
+    let slow = Arc::new(Slow { inner: memory(), has_begun, has_ended });
+    let target = serve(Arc::clone(&slow) as Arc<dyn Backend>, 2, Limits::default());
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    assert_eq!((a.register(7, 0), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
+    assert_eq!(b.register(8, 0), Status::SUCCESS);
+    let bytes = [9; BLOCK as usize];
+    send(
+        &mut a.io,
+        Command::Io(Io::Write(ONE)),
+        in_capsule(&bytes),
+        Direction::ToController,
+        &bytes,
+    );
+    while !slow.has_begun.load(Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    assert_eq!(b.acquire([8, 7], 2), Status::SUCCESS, "preempt and abort");
+    assert!(slow.has_ended.load(Ordering::Acquire), "the write was still under way");
+    assert_eq!(ended(&mut a.io).0, Status::SUCCESS);
+    assert_eq!((a.write(), b.write()), (CONFLICT, Status::SUCCESS));
+    target.stop().expect("it has not failed");
+}
+
+// Base 3.6.1: a shutdown is complete when what was written is on the medium.
+#[test]
+fn a_shutdown_whose_flush_has_failed_is_not_complete() {
+    for (rules, status, csts) in [
+        ("fault:flush=eio:memory:1MiB", Status::INTERNAL_ERROR.do_not_retry(), 1 | 1 << 1 | 1 << 2),
+        ("memory:1MiB", Status::SUCCESS, 1 | 2 << 2),
+    ] {
+        let uri: BackendUri = rules.parse().expect("it is one");
+        let target = serve(uri.open(false).expect("it opens"), 2, Limits::default());
+        let mut a = Raw::connect(&target, [1; 16]);
+        let property = Property { offset: 0x14, is_wide: false };
+        let leave = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_4001 });
+        send(&mut a.admin, leave, Data::None, Direction::None, &[]);
+        assert_eq!(ended(&mut a.admin).0, status, "{rules}");
+        let property = Property { offset: 0x1c, is_wide: false };
+        let get = Command::Fabrics(Fabrics::PropertyGet(property));
+        send(&mut a.admin, get, Data::None, Direction::None, &[]);
+        assert_eq!(ended(&mut a.admin), (Status::SUCCESS, csts), "{rules}");
+        target.stop().expect("it has not failed");
+    }
 }
 
 #[test]

@@ -147,6 +147,12 @@ impl Controller {
         self.properties.is_ready()
     }
 
+    /// What was written could not be put on the medium when its host left: see
+    /// [`Properties::fail_shutdown`].
+    pub const fn fail_shutdown(&mut self) {
+        self.properties.fail_shutdown();
+    }
+
     /// When its host counts as gone if it does not speak before (Base 3.9).
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {

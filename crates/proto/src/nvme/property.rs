@@ -17,6 +17,7 @@ const ENABLE: u32 = 1;
 const READY: u32 = 1;
 const FATAL: u32 = 1 << 1;
 /// Shutdown processing complete.
+const SHUTTING_DOWN: u32 = 1 << 2;
 const SHUT_DOWN: u32 = 2 << 2;
 /// Time until it is ready after it has been enabled, in half seconds (CAP.TO).
 const READY_HALF_SECONDS: u64 = 30;
@@ -107,6 +108,12 @@ impl Properties {
         Ok(if is_leaving && !was_leaving { Change::ShutDown } else { change })
     }
 
+    /// What was written could not be put on the medium: the shutdown that the host has asked for
+    /// goes on for ever, and the controller has failed (CSTS.CFS; Base 3.1.4.6, 3.6.1).
+    pub const fn fail_shutdown(&mut self) {
+        self.csts = self.csts & !SHUT_DOWN | SHUTTING_DOWN | FATAL;
+    }
+
     // CAP (Base 3.1.4.1): contiguous queues, the NVM command set, pages of 4 KiB.
     fn capabilities(&self) -> u64 {
         u64::from(self.mqes) | 1 << 16 | READY_HALF_SECONDS << 24 | 1 << 37
@@ -141,6 +148,9 @@ mod tests {
         assert_eq!(properties.set(NARROW_CC, 0x0046_0001), Ok(Change::None));
         assert_eq!(properties.set(NARROW_CC, 0x0046_4001), Ok(Change::ShutDown));
         assert_eq!(csts(&properties), 1 | 2 << 2);
+        let mut failed = properties;
+        failed.fail_shutdown();
+        assert_eq!(csts(&failed), 1 | 1 << 1 | 1 << 2, "it is not complete");
         assert_eq!(properties.set(NARROW_CC, 0x0046_4001), Ok(Change::None), "it is known");
         assert_eq!(properties.set(NARROW_CC, 0x0046_0000), Ok(Change::Reset));
         assert_eq!((csts(&properties), properties.is_ready()), (0, false));
