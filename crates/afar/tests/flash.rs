@@ -90,8 +90,6 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
     let flags = ["--rw", "randrw", "--verify", "--iodepth", "16", "--numjobs", "2"];
     let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"]].concat();
     let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
-    // A load's first connect is not tried again.
-    sleep(Duration::from_secs(2));
     let began = Instant::now();
     for round in 0..rounds {
         sleep(Duration::from_millis(20 + round * 37 % 100));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flash::backend::{BackendUri, Geometry};
-use flash::host::{Controller, HostConfig, HostError, NvmeUri};
+use flash::host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use flash::load::{Device, LoadConfig, Order, Pace, Think};
 use measure::{Bytes, Duration};
@@ -224,14 +224,18 @@ impl Devices {
                 self.local.insert(name(), device.clone());
                 Ok(device)
             }
-            Source::Remote(uri, host) => connect(uri, host, plan.job.threads, name()),
-            Source::Iscsi(uri, config) => match LogicalUnit::connect(uri, config) {
-                Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
-                Err(HostError::Login { status: NO_TARGET }) => {
-                    Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
+            Source::Remote(uri, host) => {
+                connect(uri, host, plan.job.threads, name(), plan.flags.ctrl_loss_tmo)
+            }
+            Source::Iscsi(uri, config) => {
+                match patiently(plan.flags.ctrl_loss_tmo, || LogicalUnit::connect(uri, config)) {
+                    Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
+                    Err(HostError::Login { status: NO_TARGET }) => {
+                        Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
+                    }
+                    Err(source) => Err(BenchError::Connect { name: name(), source }),
                 }
-                Err(source) => Err(BenchError::Connect { name: name(), source }),
-            },
+            }
         }
     }
 }
@@ -241,8 +245,9 @@ fn connect(
     host: &HostConfig,
     jobs: u16,
     name: String,
+    patience: Duration,
 ) -> Result<Device, BenchError> {
-    let controller = match Controller::connect(uri, host, jobs) {
+    let controller = match patiently(patience, || Controller::connect(uri, host, jobs)) {
         Ok(controller) => controller,
         Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
             return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });

@@ -3,9 +3,11 @@
 //! Each is up to twice the one before, up to a bound, and drawn from the upper half of that: hosts
 //! that have lost a target at the same time do not all come back at the same time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use workload::Draw;
+
+use super::HostError;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -38,6 +40,31 @@ impl Backoff {
     }
 }
 
+/// Time between two attempts to connect for the first time, at first and at last.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Connects for the first time, and again for as long as `patience` if the network is the reason:
+/// a target that is just being started again is found as one is that was lost.
+///
+/// # Errors
+/// That of the last attempt, or of the first that has another reason.
+pub fn patiently<T>(
+    patience: measure::Duration,
+    mut attempt: impl FnMut() -> Result<T, HostError>,
+) -> Result<T, HostError> {
+    let until = Instant::now() + Duration::from_nanos(patience.as_ns());
+    let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, sys::clock::monotonic_ns());
+    loop {
+        let result = attempt();
+        let is_network = matches!(result, Err(HostError::Network { .. }));
+        if !is_network || Instant::now() >= until {
+            return result;
+        }
+        std::thread::sleep(backoff.pause());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +87,27 @@ mod tests {
         some.sort();
         some.dedup();
         assert!(some.len() > 200, "{}", some.len());
+    }
+
+    #[test]
+    fn only_the_network_is_tried_again() {
+        let lost = || {
+            let source = std::io::ErrorKind::ConnectionReset.into();
+            Err(HostError::Network { operation: "connect", source })
+        };
+        let tried = |patience, answers: &dyn Fn(u32) -> Result<u32, HostError>| {
+            let mut count = 0;
+            let result = patiently(measure::Duration::from_ms(patience), || {
+                count += 1;
+                answers(count)
+            });
+            (count, result.is_ok())
+        };
+        let third = |count| if count < 3 { lost() } else { Ok(count) };
+        assert_eq!(tried(60_000, &third), (3, true));
+        assert_eq!(tried(0, &third), (1, false), "nobody has asked for patience");
+        let refused = |_| Err(HostError::Login { status: 0x0203 });
+        assert_eq!(tried(60_000, &refused), (1, false));
     }
 
     #[test]

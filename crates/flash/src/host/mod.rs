@@ -31,6 +31,7 @@ mod wire;
 
 pub use association::HostConfig;
 pub(crate) use backoff::Backoff;
+pub use backoff::patiently;
 pub use controller::Controller;
 pub use discovery::discover;
 pub use disk::{Disk, DiskConfig, DiskEvent, Observer};

@@ -95,8 +95,9 @@ impl Wire {
     fn fill(&mut self, operation: &'static str) -> Result<(), HostError> {
         let count = self.stream.read(&mut self.input).map_err(network(operation))?;
         if count == 0 {
-            let reason = "it closed the connection".to_owned();
-            return Err(HostError::Protocol { operation, reason });
+            let reason = "it closed the connection";
+            let source = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, reason);
+            return Err(HostError::Network { operation, source });
         }
         self.unread = [0, count];
         Ok(())

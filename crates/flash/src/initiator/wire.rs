@@ -111,8 +111,9 @@ impl Wire {
             _ => failed(error),
         })?;
         if count == 0 {
-            let reason = "it closed the connection".to_owned();
-            return Err(HostError::Protocol { operation, reason });
+            let reason = "it closed the connection";
+            let source = std::io::Error::new(ErrorKind::UnexpectedEof, reason);
+            return Err(HostError::Network { operation, source });
         }
         self.unread = [0, count];
         Ok(())

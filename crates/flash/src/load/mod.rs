@@ -21,16 +21,19 @@ mod tally;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use sys::clock::monotonic_ns;
+
 use crate::backend::{Backend, Geometry};
-use crate::host::{Controller, HostError};
+use crate::host::{Backoff, Controller, HostError};
 use crate::initiator::LogicalUnit;
 
 pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
 pub use tally::{OperationTally, Tally};
 
+use under_way::Made;
 use way::Way;
-use worker::Worker;
+use worker::{FIRST_PAUSE, LAST_PAUSE, Worker};
 
 /// What is loaded.
 #[derive(Clone)]
@@ -133,6 +136,32 @@ fn work(
     job: u16,
     progress: &Progress,
 ) -> Result<Tally, LoadError> {
-    let way = Way::open(device, job, config.depth)?;
+    let way = begin(config, device, job, progress)?;
     Worker::new(config, device.geometry(), way, job, progress)?.run()
+}
+
+// A way for a job. A target that goes away before that is looked for like one that goes later.
+fn begin(
+    config: &LoadConfig,
+    device: &Device,
+    job: u16,
+    progress: &Progress,
+) -> Result<Way<Made>, LoadError> {
+    let until_ns = monotonic_ns().saturating_add(config.reconnect.as_ns());
+    let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, config.seed ^ u64::from(job));
+    loop {
+        let generation = match device {
+            Device::Remote(controller) => controller.generation(),
+            Device::Local(_) | Device::Iscsi(_) => 0,
+        };
+        let opened = Way::open(device, job, config.depth);
+        if opened.is_ok() || monotonic_ns() >= until_ns || progress.has_stopped() {
+            return opened;
+        }
+        std::thread::sleep(backoff.pause());
+        if let Device::Remote(controller) = device {
+            // Unless another job has done so; what fails fails again above.
+            let _again = controller.renew(generation);
+        }
+    }
 }

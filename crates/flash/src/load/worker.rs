@@ -52,8 +52,8 @@ const RING_ENTRIES: u32 = 256;
 /// Places that are looked at before a request waits for another to end.
 const PLACE_TRIES: u32 = 64;
 /// Time between two attempts to connect again, at first and at last.
-const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
-const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
+pub(super) const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
+pub(super) const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
 /// Time between two looks at whether to stop.
 const LOOK: StdDuration = StdDuration::from_millis(100);
 
