@@ -62,7 +62,9 @@ pub(crate) struct Outstanding {
 /// As many places as commands may be outstanding.
 #[derive(Debug)]
 pub(crate) struct Tasks {
+    /// Made when they are first needed, up to `count`.
     places: Vec<Option<Outstanding>>,
+    count: u16,
     free: Vec<u16>,
     by_tag: HashMap<u32, u16>,
     /// Commands that have ended before their data had come: the latest few.
@@ -121,8 +123,9 @@ impl Tasks {
     /// `count` places; at most 65,535.
     pub(crate) fn new(count: u16) -> Self {
         Self {
-            places: vec![None; usize::from(count)],
-            free: (0..count).rev().collect(),
+            places: Vec::new(),
+            count,
+            free: Vec::new(),
             by_tag: HashMap::new(),
             early: [None; 64],
             next_early: 0,
@@ -132,7 +135,17 @@ impl Tasks {
 
     /// A place for a command whose tag is not in use; `None` if all are taken.
     pub(crate) fn take(&mut self, outstanding: Outstanding) -> Option<Task> {
-        let place = self.free.pop()?;
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                let place = u16::try_from(self.places.len()).ok()?;
+                if place >= self.count {
+                    return None;
+                }
+                self.places.push(None);
+                place
+            }
+        };
         let command = &outstanding.command;
         self.immediate += usize::from(command.is_immediate);
         self.by_tag.insert(command.itt, place);

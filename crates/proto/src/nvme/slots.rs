@@ -27,7 +27,9 @@ pub(crate) struct Outstanding {
 /// As many places as commands may be outstanding.
 #[derive(Debug)]
 pub(crate) struct Slots {
+    /// Made when they are first needed, up to `count`.
     places: Vec<Option<Outstanding>>,
+    count: u16,
     free: Vec<u16>,
     /// Identifiers in use, one bit each; grows to 8 KiB at most.
     used: Vec<u64>,
@@ -43,16 +45,14 @@ impl Slot {
 
 impl Slots {
     pub(crate) fn new(count: u16) -> Self {
-        let mut slots = Self { places: Vec::new(), free: Vec::new(), used: Vec::new() };
+        let mut slots = Self { places: Vec::new(), count: 0, free: Vec::new(), used: Vec::new() };
         slots.grow(count);
         slots
     }
 
-    /// Makes places until there are `count`.
+    /// There are places for `count` commands, or for as many as there were before if that is more.
     pub(crate) fn grow(&mut self, count: u16) {
-        let before = u16::try_from(self.places.len()).unwrap_or(u16::MAX);
-        self.places.resize(usize::from(count.max(before)), None);
-        self.free.extend((before..count).rev());
+        self.count = self.count.max(count);
     }
 
     pub(crate) fn is_used(&self, cid: u16) -> bool {
@@ -62,7 +62,17 @@ impl Slots {
 
     /// A place for a command whose identifier is not in use; `None` if all are taken.
     pub(crate) fn take(&mut self, submission: Submission, stage: Stage) -> Option<Slot> {
-        let slot = self.free.pop()?;
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = u16::try_from(self.places.len()).ok()?;
+                if slot >= self.count {
+                    return None;
+                }
+                self.places.push(None);
+                slot
+            }
+        };
         let (word, bit) = place(submission.cid);
         if word >= self.used.len() {
             self.used.resize(word + 1, 0);
