@@ -27,6 +27,15 @@ impl Block {
     }
 }
 
+/// Gives memory that this process has freed back to the system, where the allocator can do that
+/// (malloc_trim(3)). It visits all that is free, and others wait who allocate meanwhile.
+#[cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "calls the C library's allocator"))]
+pub fn give_back() {
+    // SAFETY: it may be called at any time, and moves nothing that is in use.
+    #[cfg(target_env = "gnu")]
+    let _had_any = unsafe { libc::malloc_trim(0) };
+}
+
 fn layout(bytes: usize) -> Layout {
     let bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
     Layout::from_size_align(bytes, ALIGNMENT).expect("no buffer is as large as the address space")

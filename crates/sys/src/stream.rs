@@ -1,7 +1,8 @@
 //! Connected sockets.
 
+use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
@@ -45,4 +46,28 @@ pub fn forget_unsent(socket: &impl AsFd) {
 pub fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
     let address = getsockname(socket).during("ask for a socket's address")?;
     SocketAddr::try_from(address).during("ask for a socket's address")
+}
+
+/// Bytes that the peer's system has taken since the connection began (TCP_INFO,
+/// `tcpi_bytes_acked`).
+///
+/// # Errors
+/// When it is no TCP socket.
+#[expect(unsafe_code, reason = "asks for TCP_INFO, which has no safe wrapper")]
+pub fn acknowledged_bytes(socket: &impl AsFd) -> Result<u64> {
+    // include/uapi/linux/tcp.h: the first fields of `struct tcp_info`, in 8-byte words.
+    const WORDS: usize = 16;
+    const BYTES_ACKED: usize = 15;
+    let mut info = [0_u64; WORDS];
+    let mut length = u32::try_from(size_of_val(&info)).unwrap_or(u32::MAX);
+    let fd = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `length` bytes into `info`, which is that long.
+    let done = unsafe {
+        let to = info.as_mut_ptr().cast();
+        libc::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error()).during("ask for a connection's state");
+    }
+    Ok(info[BYTES_ACKED])
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sys::block::Block;
 
 use crate::backend::{Failure, Operation, Request};
-use crate::pool::Pool;
+use crate::pool::{Account, Pool, Terms};
 
 use super::hazards::Span;
 
@@ -83,9 +83,10 @@ struct Rest {
 }
 
 impl Memory {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         // What callers ask for bounds it.
-        Self(Mutex::new(Pool::new(usize::MAX, POOL_KEEPS)))
+        let terms = Terms { share: usize::MAX, common: 0, keeps: POOL_KEEPS };
+        Self(Mutex::new(Pool::new(terms)))
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -93,11 +94,11 @@ impl Memory {
     }
 
     pub(super) fn lend(&self, [start, end]: Span) -> Block {
-        self.pool().lend_anyway(length(end - start))
+        self.pool().lend_anyway(Account::NOBODY, length(end - start))
     }
 
     pub(super) fn give(&self, block: Option<Block>) {
-        block.into_iter().for_each(|block| self.pool().give(block));
+        block.into_iter().for_each(|block| self.pool().give(Account::NOBODY, block));
     }
 }
 

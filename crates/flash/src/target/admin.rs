@@ -8,7 +8,7 @@ use proto::nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Statu
 use crate::backend::{Backend, Failure, Operation, Request};
 use crate::jobs::Job;
 
-use super::connection::{Order, Owner, Site, Tag};
+use super::site::{Order, Owner, Site, Tag};
 
 /// See the module's description.
 pub(crate) struct Admin {

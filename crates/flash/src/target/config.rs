@@ -25,8 +25,16 @@ pub struct Limits {
     pub controller_ids: [u16; 2],
     /// Connections at a time, on each shard.
     pub connections: u32,
-    /// Memory for data that is on its way, on each shard.
+    /// Memory for data that is on its way, on each shard, beyond what each association has for
+    /// itself.
     pub data: Bytes,
+    /// Memory for data that is on its way that each association (an NVMe controller, an iSCSI
+    /// session) may always use on each shard: at least one transfer. Who uses none gets memory for
+    /// one command however large that is.
+    pub share: Bytes,
+    /// A peer that moves less than 64 KiB in this time of what it owes (data that it was asked for,
+    /// or reading what it is sent) is let go.
+    pub stall: Duration,
     /// How long a connection may take to say what it is for.
     pub handshake: Duration,
     /// How long commands may take to end when the target stops.
@@ -86,7 +94,9 @@ impl Default for Limits {
             controllers: 1024,
             controller_ids: [1, CONTROLLER_ID_MAX],
             connections: 4096,
-            data: Bytes::from_mib(64),
+            data: Bytes::from_mib(32),
+            share: Bytes::from_kib(1280),
+            stall: Duration::from_ms(10_000),
             handshake: Duration::from_ms(10_000),
             drain: Duration::from_ms(5_000),
         }

@@ -9,74 +9,23 @@
 //!   job of it.
 //! - It reads no further while it has much to send, or while it ends.
 
+mod held;
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::iscsi::Task;
 use proto::nvme::Slot;
 use sys::ring::{Completed, Held, Ring};
 
-use crate::jobs::{Ended, Jobs};
-use crate::pool::Pool;
+use crate::jobs::Ended;
+use crate::pool::{Account, Holder, Pool};
 
-use super::control::Control;
-use super::counters::{Counters, add};
-use super::iscsi::{Gate, IscsiEnd, Scope, Sessions, Then};
-use super::ledger::Ledger;
+use super::counters::add;
+use super::dues::Dues;
+use super::iscsi::IscsiEnd;
 use super::nvme::{NvmeEnd, Role};
-
-/// What a job is for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tag {
-    pub(crate) connection: u32,
-    pub(crate) owner: Owner,
-}
-
-/// The command that a job is of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Owner {
-    Slot(Slot),
-    Task(Task),
-}
-
-/// What a connection may use of its shard while it is driven.
-pub(crate) struct Site<'a> {
-    pub(crate) ring: &'a mut Ring,
-    pub(crate) jobs: &'a mut Jobs<Tag>,
-    pub(crate) pool: &'a mut Pool,
-    /// On the first shard.
-    pub(crate) control: Option<&'a mut Control>,
-    pub(crate) gate: Option<&'a mut Gate>,
-    pub(crate) sessions: &'a mut Sessions,
-    pub(crate) counters: &'a Counters,
-    pub(crate) ledger: &'a mut Ledger,
-    /// Which shard it is, of how many.
-    pub(crate) shard: u16,
-    pub(crate) shards: u16,
-    pub(crate) now_ns: u64,
-    /// Of the connection that is driven.
-    pub(crate) connection: u32,
-    /// What the shard is to do next.
-    pub(crate) orders: &'a mut Vec<Order>,
-}
-
-/// Something a connection wants of its shard.
-pub(crate) enum Order {
-    /// This connection waits to live on its home shard.
-    Place(u32),
-    /// This controller's I/O queues are gone.
-    EndQueues(u16),
-    /// This connection has something to say, or can read on.
-    Wake(u32),
-    /// This connection is to be closed.
-    Close(u32),
-    /// What was waited for has come to pass.
-    Follow(Then),
-    /// Other shards end these commands too, for this wait.
-    Quell(Scope, u64),
-    /// What others wait for was given back.
-    Released,
-}
+use super::room::Room;
+use super::site::{Order, Site, Tag};
 
 /// Whose words are spoken on a connection.
 #[expect(clippy::large_enum_variant, reason = "each connection is boxed already")]
@@ -131,34 +80,37 @@ pub(crate) struct Connection {
     spares: Vec<Vec<u8>>,
     /// Bytes that are being sent, if any are.
     sending: Option<usize>,
-    /// What has been sent in place and is still in the kernel's use, and whether anything ever was.
+    /// What has been sent in place and is still in the kernel's use, its bytes, and whether anything
+    /// ever was.
     lent: u32,
+    lent_bytes: usize,
     lends: bool,
+    /// Whose memory it uses, and how much of that is what it has to send.
+    holder: Holder,
+    pub(crate) account: Account,
+    weight: usize,
+    dues: Dues,
     is_receiving: bool,
+    room: Room,
     /// Jobs that have not ended.
     pub(crate) jobs: u32,
     /// It waits to be moved to another shard.
     is_placed: bool,
+    /// Its shard knows that something of it waits for memory or for others.
+    is_listed: bool,
     /// What is there cannot be read before something else has happened.
     is_barred: bool,
 }
 
-/// Bytes received at once.
-const INPUT_BYTES: usize = 64 << 10;
-/// Bytes to send with which nothing more is read.
-const OUT_BYTES: usize = 512 << 10;
 /// Memory for sending that is kept when it is empty.
 const OUT_KEPT_BYTES: usize = 1 << 20;
 /// Pieces of it.
 const SPARES_MAX: usize = 4;
-/// How long an initiator may say nothing before it is asked whether it is there, and how long it
-/// may take to answer.
-const SILENCE_NS: u64 = 30_000_000_000;
 /// How long a peer may take to close after it was told why (TCP 3.6.1; Linux waits as long).
 const TERMINATION_NS: u64 = 5_000_000_000;
 
 impl Connection {
-    pub(crate) const fn new(socket: Arc<OwnedFd>, end: End, now_ns: u64) -> Self {
+    pub(crate) fn new(socket: Arc<OwnedFd>, end: End, now_ns: u64) -> Self {
         Self {
             socket,
             end,
@@ -171,10 +123,17 @@ impl Connection {
             spares: Vec::new(),
             sending: None,
             lent: 0,
+            lent_bytes: 0,
             lends: false,
+            holder: Holder::Nobody,
+            account: Account::NOBODY,
+            weight: 0,
+            dues: Dues::default(),
             is_receiving: false,
+            room: Room::default(),
             jobs: 0,
             is_placed: false,
+            is_listed: false,
             is_barred: false,
         }
     }
@@ -185,7 +144,10 @@ impl Connection {
         self.input = bytes;
         self.unread = [0, 0];
         match result {
-            Ok(count) if count > 0 => self.unread[1] = count as usize,
+            Ok(count) if count > 0 => {
+                self.unread[1] = count as usize;
+                self.room.learn(count as usize);
+            }
             _ => self.close(),
         }
     }
@@ -195,9 +157,16 @@ impl Connection {
         let Completed { result, held, has_more, is_notice, .. } = completed;
         if is_notice {
             self.lent -= 1;
+            if let Held::Bytes(bytes) = &held {
+                self.lent_bytes -= bytes.len();
+            }
         } else {
-            self.lent += u32::from(has_more);
             let all = self.sending.take();
+            if has_more {
+                self.lent += 1;
+                self.lent_bytes += all.unwrap_or(0);
+            }
+            self.dues.has_read();
             if result.ok().map(|count| count as usize) != all {
                 self.close();
             }
@@ -218,7 +187,7 @@ impl Connection {
         let input = std::mem::take(&mut self.input);
         let [start, end] = self.unread;
         let mut rest = &input[start..end];
-        while self.state == State::Open && !self.is_placed && self.out.len() < OUT_BYTES {
+        while self.state == State::Open && !self.is_placed && !self.is_full() {
             let (jobs, next) = match &mut self.end {
                 End::Nvme(end) => end.receive(&mut rest, &mut self.out, site),
                 End::Iscsi(end) => end.receive(&mut rest, &mut self.out, site),
@@ -299,8 +268,11 @@ impl Connection {
         }
     }
 
-    /// Tries again what waits for memory or for others.
+    /// Tries again what waits for memory or for others, unless there is much to send already.
     pub(crate) fn feed(&mut self, site: &mut Site<'_>) {
+        if self.state == State::Open && self.is_full() {
+            return;
+        }
         let (jobs, next) = match &mut self.end {
             End::Nvme(end) => (end.feed(&mut self.out, site), Next::More),
             End::Iscsi(end) => end.wake(&mut self.out, site),
@@ -315,12 +287,25 @@ impl Connection {
         self.drive(site);
     }
 
-    /// Whether something waits for memory or for others.
-    pub(crate) fn is_starving(&self) -> bool {
+    // Whether something waits for memory or for others.
+    fn is_starving(&self) -> bool {
         match &self.end {
             End::Nvme(end) => end.is_starving(),
             End::Iscsi(end) => end.is_starving(),
         }
+    }
+
+    /// Whether something waits for memory or for others of which its shard does not yet know.
+    pub(crate) fn begins_to_starve(&mut self) -> bool {
+        let is_new = !self.is_listed && self.is_starving();
+        self.is_listed |= is_new;
+        is_new
+    }
+
+    /// Whether something still waits; if not, its shard forgets that it did.
+    pub(crate) fn still_starves(&mut self) -> bool {
+        self.is_listed = self.is_starving();
+        self.is_listed
     }
 
     /// Lets the kernel have what is to be sent and room for what may come, and closes the socket
@@ -339,6 +324,7 @@ impl Connection {
             let spare = self.spares.pop().unwrap_or_default();
             let bytes = std::mem::replace(&mut self.out, spare);
             self.sending = Some(bytes.len());
+            self.dues.reading(true, now_ns);
             if bytes.len() >= zero_copy {
                 self.lends = true;
                 ring.send_in_place(&self.socket, tokens[1], bytes);
@@ -363,8 +349,7 @@ impl Connection {
             State::Draining | State::Closed => false,
         };
         if reads && !self.is_receiving {
-            let mut input = std::mem::take(&mut self.input);
-            input.resize(INPUT_BYTES, 0);
+            let input = self.room.fit(std::mem::take(&mut self.input));
             self.unread = [0, 0];
             ring.receive(&self.socket, tokens[0], input, 0);
             self.is_receiving = true;
@@ -398,18 +383,6 @@ impl Connection {
         self.drain();
     }
 
-    /// Its time has come: nothing follows, unless its peer is only asked whether it is there.
-    pub(crate) fn expire(&mut self, site: &mut Site<'_>) {
-        match &mut self.end {
-            End::Iscsi(end) if self.state == State::Open => {
-                let next = end.ask(&mut self.out, site);
-                self.heard_ns = site.now_ns;
-                self.follow(next, site);
-            }
-            _ => self.close(),
-        }
-    }
-
     /// Whether it can be freed.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Closed && self.is_idle()
@@ -423,18 +396,8 @@ impl Connection {
 
     /// Whether bytes wait that may now be read.
     pub(crate) fn can_go_on(&self) -> bool {
-        let is_able = self.state == State::Open && !self.is_placed && self.out.len() < OUT_BYTES;
+        let is_able = self.state == State::Open && !self.is_placed && !self.is_full();
         is_able && !self.is_barred && self.unread[0] < self.unread[1]
-    }
-
-    /// When something is to be done about it if nothing happens.
-    pub(crate) const fn deadline_ns(&self, handshake_ns: u64) -> Option<u64> {
-        match (self.state, &self.end) {
-            (State::Terminating { until_ns, .. }, _) => Some(until_ns),
-            (State::Open, _) if self.is_new() => Some(self.since_ns + handshake_ns),
-            (State::Open, End::Iscsi(_)) => Some(self.heard_ns + SILENCE_NS),
-            _ => None,
-        }
     }
 
     // It has not said what it is for.
@@ -463,7 +426,7 @@ impl Connection {
     /// Gives back memory that commands hold to a shard.
     pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
         if let End::Nvme(NvmeEnd { role: Role::Io(session), .. }) = &mut self.end {
-            session.release(shard, pool);
+            session.release(shard, self.account, pool);
         }
     }
 }

@@ -19,6 +19,14 @@ pub struct Counters {
     pub connections: AtomicU64,
     /// Connections that ended because of what the peer sent.
     pub violations: AtomicU64,
+    /// Connections that ended because data did not come that their peers were asked for.
+    pub late_data: AtomicU64,
+    /// Connections that ended because their peers did not read what they were sent.
+    pub unread: AtomicU64,
+    /// Bytes of memory that data and answers on their way take.
+    pub lent_bytes: AtomicU64,
+    /// Times that a command has had to wait for memory.
+    pub memory_waits: AtomicU64,
     /// Times that the shard has slept.
     pub sleeps: AtomicU64,
     /// Processor time of the shard in nanoseconds, what the kernel did for it included, without the

@@ -8,22 +8,22 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use proto::nvme::{
-    Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission, data_digest,
-};
+use proto::nvme::{Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission};
 use sys::block::Block;
 
-use crate::backend::{Failure, Operation, Work};
+use crate::backend::Operation;
 use crate::jobs::{Ended, Job};
-use crate::pool::Pool;
+use crate::pool::{Account, Pool};
 
 use super::admin::is_disconnect;
-use super::connection::{Order, Owner, Site, Tag};
 use super::counters::add;
+use super::dues::PROGRESS_BYTES;
+use super::immediate::read_at_once;
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
 use super::portal::Portal;
+use super::site::{Order, Owner, Site, Tag};
 use super::stripes::Range;
 use super::subsystem::{Namespace, Subsystem, find};
 
@@ -45,8 +45,8 @@ struct Pending {
 
 /// What can be written to while a command is done.
 pub(crate) struct Wire<'a> {
-    queue: &'a mut Queue,
-    out: &'a mut Vec<u8>,
+    pub(super) queue: &'a mut Queue,
+    pub(super) out: &'a mut Vec<u8>,
 }
 
 /// See the module's description.
@@ -59,12 +59,15 @@ pub(crate) struct IoSession {
     subsystem: Arc<Subsystem>,
     portal: Arc<Portal>,
     namespaces: Arc<[Arc<Namespace>]>,
-    /// By slot.
+    /// By slot, as far as there have been commands.
     pending: Vec<Option<Pending>>,
     /// Commands that wait for memory.
     starving: VecDeque<Slot>,
     /// Commands that wait for another to be done with what they write.
     parked: Vec<Slot>,
+    /// Commands whose data is coming, and bytes that have come.
+    owing: u32,
+    came: u64,
     has_left: bool,
 }
 
@@ -76,7 +79,6 @@ impl IoSession {
         subsystem: Arc<Subsystem>,
         portal: Arc<Portal>,
     ) -> Self {
-        let entries = request.size.saturating_add(1);
         Self {
             controller,
             queue: request.queue,
@@ -84,9 +86,11 @@ impl IoSession {
             namespaces: subsystem.namespaces(),
             subsystem,
             portal,
-            pending: (0..entries).map(|_| None).collect(),
+            pending: Vec::new(),
             starving: VecDeque::new(),
             parked: Vec::new(),
+            owing: 0,
+            came: 0,
             has_left: false,
         }
     }
@@ -99,6 +103,11 @@ impl IoSession {
     /// Namespaces have been replaced.
     pub(crate) fn refresh(&mut self) {
         self.namespaces = self.subsystem.namespaces();
+    }
+
+    /// How many bytes of data have come, if any are owed.
+    pub(crate) const fn owed(&self) -> Option<u64> {
+        if self.owing > 0 { Some(self.came) } else { None }
     }
 
     pub(crate) fn is_starving(&self) -> bool {
@@ -135,7 +144,11 @@ impl IoSession {
                 let (taken_ns, steps) = (site.now_ns, Vec::new());
                 let range = Range::None;
                 let pending = Pending { namespace, plan, taken_ns, block: None, steps, range };
-                self.pending[usize::from(slot.number())] = Some(pending);
+                let place = usize::from(slot.number());
+                if place >= self.pending.len() {
+                    self.pending.resize_with(place + 1, || None);
+                }
+                self.pending[place] = Some(pending);
                 self.begin(slot, &mut wire, site)
             }
         }
@@ -198,8 +211,8 @@ impl IoSession {
         if bytes > 0 && pending.block.is_none() {
             pending.block = match pending.plan.data {
                 // It is coming already, and the queue bounds how much.
-                Data::InCapsule { .. } => Some(site.pool.lend_anyway(bytes)),
-                _ => site.pool.lend(bytes),
+                Data::InCapsule { .. } => Some(site.pool.lend_anyway(site.account, bytes)),
+                _ => site.pool.lend(site.account, bytes),
             };
             if pending.block.is_none() {
                 self.starving.push_back(slot);
@@ -207,8 +220,12 @@ impl IoSession {
             }
         }
         match pending.plan.data {
-            Data::InCapsule { .. } => 0,
+            Data::InCapsule { .. } => {
+                self.owing += 1;
+                0
+            }
             Data::Transport { .. } if !pending.plan.answers => {
+                self.owing += 1;
                 wire.queue.request_data(slot, wire.out);
                 0
             }
@@ -218,6 +235,7 @@ impl IoSession {
 
     /// Data of a command has come.
     pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        self.came += bytes.len() as u64;
         let place = self.pending.get_mut(usize::from(slot.number()));
         if let Some(Some(Pending { block: Some(block), .. })) = place {
             let from = offset as usize;
@@ -237,6 +255,8 @@ impl IoSession {
         site: &mut Site<'_>,
     ) -> u32 {
         let mut wire = Wire { queue, out };
+        self.owing = self.owing.saturating_sub(1);
+        self.came += PROGRESS_BYTES;
         if !is_intact {
             self.answer(slot, Status::TRANSIENT_TRANSPORT_ERROR, &mut wire, site);
             return 0;
@@ -333,7 +353,7 @@ impl IoSession {
             let backend = other.unwrap_or_else(|| Arc::clone(&pending.namespace.backend));
             let block = match (pending.plan.compares, request.operation) {
                 // What is read is compared with what is held.
-                (true, _) => Some(site.pool.lend_anyway(pending.plan.bytes as usize)),
+                (true, _) => Some(site.pool.lend_anyway(site.account, pending.plan.bytes as usize)),
                 (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
                 (false, _) => None,
             };
@@ -342,7 +362,7 @@ impl IoSession {
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,
                 Some(ended) => {
-                    if let Err(status) = self.take(slot, ended, site.pool) {
+                    if let Err(status) = self.take(slot, ended, site) {
                         self.answer(slot, status, wire, site);
                         return 0;
                     }
@@ -352,10 +372,10 @@ impl IoSession {
     }
 
     // What a request has brought; the status with which the command ends if it is over.
-    fn take(&mut self, slot: Slot, ended: Ended<Tag>, pool: &mut Pool) -> Result<(), Status> {
+    fn take(&mut self, slot: Slot, ended: Ended<Tag>, site: &mut Site<'_>) -> Result<(), Status> {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else {
-            ended.block.into_iter().for_each(|block| pool.give(block));
+            ended.block.into_iter().for_each(|block| site.pool.give(site.account, block));
             return Ok(());
         };
         let mut is_same = true;
@@ -364,7 +384,7 @@ impl IoSession {
                 let length = pending.plan.bytes as usize;
                 let held = pending.block.as_deref().unwrap_or_default();
                 is_same = held.get(..length) == block.get(..length);
-                pool.give(block);
+                site.pool.give(site.account, block);
             } else {
                 pending.block = Some(block);
             }
@@ -383,7 +403,7 @@ impl IoSession {
         site: &mut Site<'_>,
     ) -> u32 {
         let mut wire = Wire { queue, out };
-        match self.take(slot, ended, site.pool) {
+        match self.take(slot, ended, site) {
             Ok(()) => self.step(slot, &mut wire, site),
             Err(status) => {
                 self.answer(slot, status, &mut wire, site);
@@ -409,7 +429,7 @@ impl IoSession {
         if namespace.stripes.leave(&mut range) {
             site.orders.push(Order::Released);
         }
-        block.into_iter().for_each(|block| site.pool.give(block));
+        block.into_iter().for_each(|block| site.pool.give(site.account, block));
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
         site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
@@ -441,53 +461,13 @@ impl IoSession {
     }
 
     /// Gives back memory that commands hold to a shard, and no longer counts them.
-    pub(crate) fn release(&mut self, shard: u16, pool: &mut Pool) {
+    pub(crate) fn release(&mut self, shard: u16, account: Account, pool: &mut Pool) {
         for pending in self.pending.drain(..).flatten() {
             pending.namespace.meter.shard(shard).end();
             // Commands whose work has begun have ended before their connection goes.
             let mut range = pending.range;
             pending.namespace.stripes.leave(&mut range);
-            pending.block.into_iter().for_each(|block| pool.give(block));
+            pending.block.into_iter().for_each(|block| pool.give(account, block));
         }
     }
-}
-
-// Where the device answers at once, straight into what is sent.
-fn read_at_once(
-    slot: Slot,
-    namespace: Arc<Namespace>,
-    plan: &Plan,
-    wire: &mut Wire<'_>,
-    site: &mut Site<'_>,
-) {
-    let backend = &namespace.backend;
-    let before = wire.out.len();
-    wire.queue.data_header(slot, 0, plan.bytes, true, wire.out);
-    let from = wire.out.len();
-    wire.out.resize(from + plan.bytes as usize, 0);
-    let request = plan.request(plan.first);
-    let start = backend.start(&request, &mut wire.out[from..], site.now_ns);
-    let result = match start.work {
-        Work::Done(result) => result,
-        Work::Kernel(_) => Err(Failure::Medium),
-    };
-    let result = backend.end(&request, result, site.now_ns);
-    let has_failed = result.is_err();
-    match result {
-        Ok(()) => {
-            if wire.queue.digests().data {
-                let digest = data_digest(&wire.out[from..]);
-                wire.out.extend_from_slice(&digest);
-            }
-            wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
-        }
-        Err(failure) => {
-            wire.out.truncate(before);
-            add(&site.counters.failures, 1);
-            wire.queue.complete(slot, failed(failure, request.operation), 0, wire.out);
-        }
-    }
-    let (kind, bytes) = counted(plan);
-    let (taken_ns, was_begun) = (site.now_ns, false);
-    site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
 }

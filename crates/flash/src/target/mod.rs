@@ -6,11 +6,14 @@
 //! portal       where hosts connect
 //! control      the controllers, on the first shard
 //! seed, shard  a thread: ring, connections, jobs; mail between them
-//! connection   one socket
-//! nvme         a queue on it; admin, io: its commands; plan: what one takes
+//! connection   one socket; dues: what its peer owes; room: for what it receives;
+//!              site: what it may use of its shard
+//! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
+//!              where the device answers at once
 //! iscsi        a part of a session on it
 //! reserved     which hosts and initiators may do what with a namespace; stripes: what is written
 //! meter        what has been done with a namespace; ledger: what is still to be counted
+//! times, tide  when a shard looks at what does not happen by itself
 //! observer     what others may look at meanwhile
 //! ```
 
@@ -19,7 +22,9 @@ mod config;
 mod connection;
 mod control;
 mod counters;
+mod dues;
 mod identity;
+mod immediate;
 mod io;
 mod iscsi;
 mod ledger;
@@ -30,10 +35,13 @@ mod observer;
 mod plan;
 mod portal;
 mod reserved;
+mod room;
 mod seed;
 mod shard;
+mod site;
 mod stripes;
 mod subsystem;
+mod tide;
 mod times;
 
 use std::io::ErrorKind::AddrInUse;

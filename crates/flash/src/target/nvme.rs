@@ -9,13 +9,15 @@ use std::sync::Arc;
 use proto::nvme::{Arrival, ConnectRequest, Queue, QueueLimits, Slot, Status};
 
 use crate::jobs::Ended;
+use crate::pool::Holder;
 
 use super::admin::Admin;
 use super::config::Limits;
-use super::connection::{Next, Owner, Site, Tag};
+use super::connection::Next;
 use super::control::Connected;
 use super::io::IoSession;
 use super::portal::Entrance;
+use super::site::{Owner, Site, Tag};
 
 /// See the module's description.
 pub(crate) struct NvmeEnd {
@@ -141,6 +143,22 @@ impl NvmeEnd {
         match self.home {
             Some(home) => home,
             None => here,
+        }
+    }
+
+    /// Whose memory it uses.
+    pub(crate) const fn holder(&self) -> Holder {
+        match &self.role {
+            Role::Io(session) => Holder::Controller(session.controller),
+            Role::New | Role::Admin(_) => Holder::Nobody,
+        }
+    }
+
+    /// How many bytes of data have come, if any are owed.
+    pub(crate) const fn owed(&self) -> Option<u64> {
+        match &self.role {
+            Role::Io(session) => session.owed(),
+            Role::New | Role::Admin(_) => None,
         }
     }
 

@@ -17,10 +17,9 @@ use sys::ring::{Completed, Held, Ring};
 
 use crate::idle::Idle;
 use crate::jobs::{Ended, Jobs};
-use crate::pool::Pool;
+use crate::pool::{Account, Pool, Terms};
 
-use super::config::Limits;
-use super::connection::{Connection, End, Order, Site, Tag};
+use super::connection::{Connection, End};
 use super::control::Control;
 use super::counters::add;
 use super::iscsi::{IscsiEnd, Sessions};
@@ -28,6 +27,8 @@ use super::ledger::Ledger;
 use super::nvme::NvmeEnd;
 use super::portal::Entrance;
 use super::seed::Seed;
+use super::site::{Order, Site, Tag};
+use super::tide::Tide;
 use super::times::{LOOK_NS, Times};
 
 // What a token of the ring is for, beside a number.
@@ -51,6 +52,8 @@ pub(crate) struct Shard {
     ring: Ring,
     connections: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
+    /// When something is to be done about each if nothing happens.
+    due_ns: Vec<u64>,
     jobs: Jobs<Tag>,
     pool: Pool,
     /// Connections that something has happened to.
@@ -66,9 +69,12 @@ pub(crate) struct Shard {
     idle: Idle,
     /// From how many bytes on answers are sent in place.
     zero_copy: usize,
-    /// Some connection waits for memory.
-    is_starving: bool,
+    /// Connections that wait for memory or for others, each once, in the order of their turns.
+    starving: Vec<u32>,
+    /// What others wait for was given back.
+    is_released: bool,
     times: Times,
+    tide: Tide,
     /// Listeners whose accepting has failed: they are tried again when times are looked at.
     resting: Vec<u32>,
 }
@@ -76,7 +82,9 @@ pub(crate) struct Shard {
 impl Shard {
     /// A shard for the calling thread.
     pub(crate) fn new(seed: Seed) -> sys::Result<Self> {
-        let lends = usize::try_from(seed.config.limits.data.get()).unwrap_or(usize::MAX);
+        let bytes = |limit: measure::Bytes| usize::try_from(limit.get()).unwrap_or(usize::MAX);
+        let limits = &seed.config.limits;
+        let (share, common) = (bytes(limits.share), bytes(limits.data));
         let mut ring = Ring::new(RING_ENTRIES)?;
         for (number, listener) in (0..).zip(&seed.listeners) {
             ring.accept(listener, ACCEPT | number);
@@ -86,8 +94,9 @@ impl Shard {
             ring,
             connections: Vec::new(),
             free: Vec::new(),
+            due_ns: Vec::new(),
             jobs: Jobs::new(JOB),
-            pool: Pool::new(lends, POOL_KEEPS),
+            pool: Pool::new(Terms { share, common, keeps: POOL_KEEPS }),
             touched: Vec::new(),
             orders: Vec::new(),
             sessions: Sessions::default(),
@@ -100,8 +109,10 @@ impl Shard {
                 .config
                 .zero_copy
                 .map_or(usize::MAX, |least| usize::try_from(least.get()).unwrap_or(usize::MAX)),
-            is_starving: false,
+            starving: Vec::new(),
+            is_released: false,
             times: Times::default(),
+            tide: Tide::default(),
             resting: Vec::new(),
             seed,
         };
@@ -145,6 +156,9 @@ impl Shard {
     // What was answered is not with its hosts before the ring is waited for.
     fn account(&mut self) {
         let counters = &self.seed.counters;
+        self.tide.note(self.pool.held());
+        counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
+        counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
         if !self.ledger.is_empty() {
             self.ledger.count(self.seed.index, counters, monotonic_ns());
         }
@@ -233,6 +247,7 @@ impl Shard {
         connection.refresh();
         let number = self.free.pop().unwrap_or_else(|| {
             self.connections.push(None);
+            self.due_ns.push(u64::MAX);
             u32::try_from(self.connections.len() - 1).expect("connections are bounded")
         });
         self.connections[number as usize] = Some(connection);
@@ -260,9 +275,12 @@ impl Shard {
     fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection, &mut Site<'_>)) {
         let place = self.connections.get_mut(number as usize);
         let Some(mut connection) = place.and_then(Option::take) else { return };
-        let mut site = self.site(number);
+        let mut site = self.site(number, connection.account);
         act(&mut connection, &mut site);
-        self.is_starving |= connection.is_starving();
+        connection.weigh(&mut self.pool, self.now_ns);
+        if connection.begins_to_starve() {
+            self.starving.push(number);
+        }
         self.connections[number as usize] = Some(connection);
         if self.touched.last() != Some(&number) {
             self.touched.push(number);
@@ -271,10 +289,10 @@ impl Shard {
 
     // Does something with all of the shard but its connections.
     fn on_site<T>(&mut self, act: impl FnOnce(&mut Site<'_>) -> T) -> T {
-        act(&mut self.site(u32::MAX))
+        act(&mut self.site(u32::MAX, Account::NOBODY))
     }
 
-    fn site(&mut self, connection: u32) -> Site<'_> {
+    fn site(&mut self, connection: u32, account: Account) -> Site<'_> {
         Site {
             ring: &mut self.ring,
             jobs: &mut self.jobs,
@@ -288,26 +306,23 @@ impl Shard {
             shards: self.seed.config.shards,
             now_ns: self.now_ns,
             connection,
+            account,
             orders: &mut self.orders,
         }
     }
 
     // Whatever is over because of the time.
     fn look_at_times(&mut self) {
-        let limits: &Limits = &self.seed.config.limits;
-        let (handshake_ns, drain_ns) = (limits.handshake.as_ns(), limits.drain.as_ns());
+        let limits = self.seed.config.limits;
+        let drain_ns = limits.drain.as_ns();
         let must_end = self.stopping_ns.is_some_and(|since| since + drain_ns <= self.now_ns);
-        let is_due = |connection: &Connection| {
-            connection.deadline_ns(handshake_ns).is_some_and(|at| at <= self.now_ns) || must_end
-        };
-        let due: Vec<usize> = (0..self.connections.len())
-            .filter(|number| self.connections[*number].as_deref().is_some_and(is_due))
-            .collect();
+        let is_due = |number: &usize| self.due_ns[*number] <= self.now_ns || must_end;
+        let due: Vec<usize> = (0..self.connections.len()).filter(is_due).collect();
         for number in due {
             let number = u32::try_from(number).expect("connections are bounded");
             self.with(number, |connection, site| match must_end {
                 true => connection.close(),
-                false => connection.expire(site),
+                false => connection.expire(&limits, site),
             });
         }
         let now_ms = self.now_ns / 1_000_000;
@@ -323,17 +338,22 @@ impl Shard {
                 self.ring.accept(listener, ACCEPT | u64::from(number));
             }
         }
+        if self.tide.has_fallen(self.pool.held(), self.now_ns) {
+            self.pool.shrink();
+            self.connections.iter_mut().flatten().for_each(|connection| connection.shrink());
+            sys::block::give_back();
+        }
         let deadline_ns = self.first_deadline_ns();
         self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };
     }
 
     fn first_deadline_ns(&self) -> Option<u64> {
         let limits = &self.seed.config.limits;
-        let open = self.connections.iter().flatten();
-        let connections = open.filter_map(|c| c.deadline_ns(limits.handshake.as_ns())).min();
+        let connections = self.due_ns.iter().copied().min().filter(|at| *at < u64::MAX);
         let hosts = self.seed.control.as_ref().and_then(Control::expires_ms);
         let stop = self.stopping_ns.map(|since| since + limits.drain.as_ns());
-        let deadlines = [connections, hosts.map(|ms| ms * 1_000_000), stop];
+        let tide = self.tide.next_ns();
+        let deadlines = [connections, hosts.map(|ms| ms * 1_000_000), stop, tide];
         deadlines.into_iter().flatten().min()
     }
 
@@ -345,7 +365,7 @@ impl Shard {
     // Restores the invariants: what can be read is read, what is to be sent is under way, what is
     // over is gone.
     fn settle(&mut self) {
-        if std::mem::take(&mut self.is_starving) {
+        if self.pool.take_room() | std::mem::take(&mut self.is_released) {
             self.feed();
         }
         loop {
@@ -360,6 +380,7 @@ impl Shard {
         let Some(connection) = place.and_then(Option::as_mut) else { return };
         let tokens = [RECEIVE, SEND].map(|kind| kind | u64::from(number));
         connection.flush(tokens, &mut self.ring, self.zero_copy, self.now_ns);
+        self.due_ns[number as usize] = connection.deadline_ns(&self.seed.config.limits);
         if connection.is_over() {
             self.free_connection(number);
         } else if connection.can_go_on() {
@@ -369,13 +390,36 @@ impl Shard {
         }
     }
 
-    // Memory that has come back goes to whoever waits for it.
+    // What has come back goes to those that wait for it, in turn: everybody may begin a share's
+    // worth in a round.
     fn feed(&mut self) {
-        for number in 0..self.connections.len() {
-            if self.connections[number].as_ref().is_some_and(|c| c.is_starving()) {
-                let number = u32::try_from(number).expect("connections are bounded");
-                self.with(number, Connection::feed);
+        let mut waiting = std::mem::take(&mut self.starving);
+        loop {
+            self.pool.begin_round();
+            let before = self.pool.held();
+            waiting.retain(|number| self.feed_one(*number));
+            let is_over = self.pool.held() <= before && !self.pool.needs_round();
+            if is_over || waiting.is_empty() {
+                break;
             }
         }
+        // The next time another is the first.
+        if waiting.len() > 1 {
+            waiting.rotate_left(1);
+        }
+        waiting.append(&mut self.starving);
+        self.pool.settle(!waiting.is_empty());
+        self.starving = waiting;
+        self.pool.take_room();
+    }
+
+    // Whether it still waits.
+    fn feed_one(&mut self, number: u32) -> bool {
+        let place = self.connections.get(number as usize).and_then(Option::as_ref);
+        let Some(connection) = place else { return false };
+        self.pool.turn(connection.account);
+        self.with(number, Connection::feed);
+        let place = self.connections.get_mut(number as usize).and_then(Option::as_mut);
+        place.is_some_and(|connection| connection.still_starves())
     }
 }

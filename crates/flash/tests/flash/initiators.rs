@@ -18,9 +18,9 @@ use proto::scsi::{Extent, Sense, Status, ask};
 
 use crate::Scratch;
 use crate::remote::{NAME, memory, nqn};
-use crate::reservations::{BLOCK, CONFLICT, Raw};
+use crate::reservations::{BLOCK, CONFLICT, Raw, is_let_go};
 
-const IQN: &str = "iqn.2026-11.example:disk";
+pub(crate) const IQN: &str = "iqn.2026-11.example:disk";
 const PATIENCE: StdDuration = StdDuration::from_secs(20);
 const FIRST: Extent = Extent { first: 0, count: 1, forced: false };
 
@@ -34,6 +34,11 @@ fn serve_kept(shards: u16, limits: Limits, kept: Option<&Scratch>) -> Target {
     if let Some(kept) = kept {
         namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
     }
+    serve_namespace(namespace, shards, limits)
+}
+
+/// As [`serve`], of this namespace.
+pub(crate) fn serve_namespace(namespace: Namespace, shards: u16, limits: Limits) -> Target {
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     let name = IQN.to_owned();
     subsystem.set_iscsi(Some(IscsiAccess { name, ..IscsiAccess::default() }));
@@ -102,7 +107,7 @@ impl Client {
     fn try_log_in(target: &Target, isid: [u8; 6]) -> Option<Self> {
         let mut stream = dial(target);
         let Entered { tsih, link } = enter(&mut stream, entry(isid, 0, 0, 1))?;
-        let initiator = Initiator::new(16, link);
+        let initiator = Initiator::new(64, link);
         let mut client = Self { initiator, streams: vec![stream], tsih, isid };
         // It is told that the logical unit is new to it.
         client.ask(0, ask::TEST_UNIT_READY, Transfer::None);
@@ -162,6 +167,24 @@ impl Client {
                 return ended;
             }
         }
+    }
+
+    /// Asks for as many reads or writes of so many blocks, of which it hears nothing: it sends no
+    /// more data than comes unasked, and reads none.
+    pub(crate) fn begin(&mut self, count: u16, blocks: u32, writes: bool) {
+        let extent = Extent { first: 0, count: blocks, forced: false };
+        let bytes = vec![0; (blocks * BLOCK) as usize];
+        for _ in 0..count {
+            match writes {
+                true => self.send(0, ask::write(extent), Transfer::Send(&bytes)),
+                false => self.send(0, ask::read(extent), Transfer::Receive(blocks * BLOCK)),
+            };
+        }
+    }
+
+    /// Whether the target ends its connection, after whatever it sends.
+    pub(crate) fn is_let_go(&mut self) -> bool {
+        is_let_go(&mut self.streams[0])
     }
 
     /// Resets the logical unit; the response.

@@ -2,6 +2,7 @@
 
 mod backends;
 mod disk;
+mod fair;
 mod hostile;
 mod initiators;
 mod iscsi;

@@ -73,6 +73,30 @@ impl Raw {
         Self { io, admin }
     }
 
+    /// Asks for as many reads or writes of so many blocks, of which it hears nothing: it sends no
+    /// data, and reads none.
+    pub(crate) fn begin(&mut self, count: u16, blocks: u32, writes: bool) {
+        let range = Range { first: 0, count: blocks, forced: false };
+        let data = Data::Transport { length: blocks * BLOCK };
+        let (io, direction) = match writes {
+            true => (Io::Write(range), Direction::ToController),
+            false => (Io::Read(range), Direction::ToHost),
+        };
+        for cid in 1..=count {
+            let command = Command::Io(io);
+            let submission =
+                Submission { cid, fused: Fused::No, nsid: 1, data, direction, command };
+            let mut capsule = Vec::new();
+            Header::CapsuleCmd(submission.write()).encode(Layout::default(), 0, &mut capsule);
+            self.io.write_all(&capsule).expect("it takes it");
+        }
+    }
+
+    /// Whether the target ends the connection of its I/O queue, after whatever it sends.
+    pub(crate) fn is_let_go(&mut self) -> bool {
+        is_let_go(&mut self.io)
+    }
+
     fn command(&mut self, io: Io, bytes: &[u8]) -> Status {
         send(&mut self.io, Command::Io(io), in_capsule(bytes), Direction::ToController, bytes);
         ended(&mut self.io).0
@@ -114,6 +138,18 @@ impl Raw {
     pub(crate) fn acquire(&mut self, [key, other]: [u64; 2], action: u8) -> Status {
         let io = Io::ReservationAcquire { action, ignores_key: false, kind: 1 };
         self.command(io, &keys(key, other))
+    }
+}
+
+/// Whether what comes has an end.
+pub(crate) fn is_let_go(stream: &mut TcpStream) -> bool {
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() == std::io::ErrorKind::ConnectionReset,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use proto::scsi::{
 
 use crate::jobs::{Ended, Job};
 
-use super::super::connection::{Order, Owner, Site, Tag};
+use super::super::site::{Order, Owner, Site, Tag};
 use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
 use super::gate::GROUP;
@@ -126,11 +126,14 @@ impl IscsiSession {
         site: &mut Site<'_>,
     ) -> u32 {
         pending.namespace.meter.shard(site.shard).begin();
-        let Some(place) = self.pending.get_mut(usize::from(task.number())) else { return 0 };
-        let pending = place.insert(pending);
+        let index = usize::from(task.number());
+        if index >= self.pending.len() {
+            self.pending.resize_with(index + 1, || None);
+        }
+        let pending = self.pending[index].insert(pending);
         pending.was_begun = true;
         if pending.own_bytes > 0 {
-            pending.block = site.pool.lend(pending.own_bytes);
+            pending.block = site.pool.lend(pending.account, pending.own_bytes);
             if pending.block.is_none() {
                 // What comes unasked cannot wait.
                 if self.session.comes_unasked(task) {
@@ -149,13 +152,20 @@ impl IscsiSession {
         let wanted = pending.wanted;
         match self.session.expect(task, wanted, out) {
             Expectation::Met => self.start(task, out, site),
-            Expectation::Coming => 0,
+            Expectation::Coming => {
+                if let Some(pending) = self.pending(task) {
+                    pending.owes = true;
+                    self.owing += 1;
+                }
+                0
+            }
             Expectation::Failed(sense) => self.end(task, &Outcome::check(sense), out, site),
         }
     }
 
     /// Data of a command has come.
     pub(super) fn data(&mut self, task: Task, offset: u32, bytes: &[u8]) {
+        self.came += bytes.len() as u64;
         if let Some(Pending { block: Some(block), own_bytes, .. }) = self.pending(task) {
             let from = offset as usize;
             let end = (from + bytes.len()).min(*own_bytes);
@@ -173,6 +183,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
+        self.settle_data(task);
         match result {
             // What it works on already, or waits to, did not need the data.
             Ok(()) if self.pending(task).is_some_and(|one| one.state == State::Coming) => {
@@ -254,7 +265,8 @@ impl IscsiSession {
             let block = match side {
                 Side::Own => pending.block.take(),
                 Side::Scratch(bytes) => {
-                    let scratch = pending.scratch.take().or_else(|| site.pool.lend(bytes));
+                    let scratch = pending.scratch.take();
+                    let scratch = scratch.or_else(|| site.pool.lend(pending.account, bytes));
                     if scratch.is_none() {
                         return self.end(task, &full(), out, site);
                     }
@@ -284,7 +296,7 @@ impl IscsiSession {
         site: &mut Site<'_>,
     ) -> Result<(), Outcome> {
         let Some(pending) = self.pending(task) else {
-            ended.block.into_iter().for_each(|block| site.pool.give(block));
+            ended.block.into_iter().for_each(|block| site.pool.give(site.account, block));
             return Ok(());
         };
         if let Some(block) = ended.block {
@@ -320,6 +332,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
+        self.settle_data(task);
         let place = self.pending.get_mut(usize::from(task.number()));
         let Some(mut pending) = place.and_then(Option::take) else { return 0 };
         if matches!(pending.state, State::Parked | State::Starving) {

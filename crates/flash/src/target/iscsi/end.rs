@@ -12,9 +12,11 @@ use proto::iscsi::{
 };
 
 use crate::jobs::Ended;
+use crate::pool::Holder;
 
-use super::super::connection::{Next, Order, Owner, Site, Tag};
+use super::super::connection::Next;
 use super::super::mail::Message;
+use super::super::site::{Order, Owner, Site, Tag};
 use super::super::subsystem::Subsystem;
 use super::gate::Gate;
 use super::session::{Begun, IscsiSession};
@@ -29,6 +31,8 @@ pub(crate) struct IscsiEnd {
     pub(crate) state: Phase,
     /// Something of it waits for memory, or for a range.
     is_starving: bool,
+    /// How many bytes of data have come to its session, if any are owed.
+    owed: Option<u64>,
     /// It was asked whether it is still there, and has said nothing since.
     is_pinged: bool,
 }
@@ -63,7 +67,7 @@ impl IscsiEnd {
         };
         let login = Box::new(Login::new(wishes, Gate::nonce()));
         let state = Phase::Login { login, subsystem: None };
-        Self { local, state, is_starving: false, is_pinged: false }
+        Self { local, state, is_starving: false, owed: None, is_pinged: false }
     }
 
     /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
@@ -100,6 +104,7 @@ impl IscsiEnd {
         let Some(mut session) = site.sessions.take(slot) else { return (0, Next::Close) };
         let done = act(&mut session, site);
         self.is_starving = session.is_starving();
+        self.owed = session.owed();
         site.sessions.put(slot, session);
         done
     }
@@ -162,6 +167,25 @@ impl IscsiEnd {
             Phase::Entering(entering) => entering.home,
             _ => here,
         }
+    }
+
+    /// Whose memory it uses.
+    pub(crate) const fn holder(&self) -> Holder {
+        match self.state {
+            Phase::Member { tsih, .. } => Holder::Session(tsih),
+            _ => Holder::Nobody,
+        }
+    }
+
+    /// How many bytes of data have come to its session, if any are owed.
+    pub(crate) const fn owed(&self) -> Option<u64> {
+        self.owed
+    }
+
+    /// Looks again at what is owed to its session, which other connections may have brought.
+    pub(crate) fn look_at_owed(&mut self, site: &mut Site<'_>) {
+        let Phase::Member { slot, .. } = self.state else { return };
+        self.owed = site.sessions.get_mut(slot).and_then(|session| session.owed());
     }
 
     /// Whether it has still to say what it is for.

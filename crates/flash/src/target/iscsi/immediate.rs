@@ -7,10 +7,10 @@ use proto::scsi::{Outcome, Plan};
 
 use crate::backend::{Failure, Work};
 
-use super::super::connection::Site;
 use super::super::counters::add;
 use super::super::ledger::Answered;
 use super::super::meter::Kind;
+use super::super::site::Site;
 use super::super::subsystem::Namespace;
 use super::session::IscsiSession;
 use super::work::{self, Act};

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use proto::iscsi::{Logout, Management, Task, TaskRequest};
 use proto::scsi::{Nexus, Outcome, ResetKind};
 
-use super::super::connection::{Next, Order, Site};
+use super::super::connection::Next;
+use super::super::site::{Order, Site};
 use super::super::subsystem::{Namespace, Subsystem};
 use super::pending::State;
 use super::session::IscsiSession;

@@ -7,10 +7,12 @@ use proto::scsi::{
 };
 use sys::block::Block;
 
-use super::super::connection::{Order, Site};
+use crate::pool::Account;
+
 use super::super::counters::add;
 use super::super::ledger::Answered;
 use super::super::meter::Kind;
+use super::super::site::{Order, Site};
 use super::super::stripes::Range;
 use super::super::subsystem::Namespace;
 use super::work::{self, Act};
@@ -25,6 +27,10 @@ pub(super) struct Pending {
     pub(super) taken_ns: u64,
     /// Its data, and what is read besides.
     pub(super) block: Option<Block>,
+    /// Whose memory it uses.
+    pub(super) account: Account,
+    /// Its data is coming.
+    pub(super) owes: bool,
     pub(super) own_bytes: usize,
     pub(super) scratch: Option<Block>,
     /// Requests that have ended.
@@ -71,6 +77,8 @@ impl Pending {
             has_descriptors: false,
             taken_ns: site.now_ns,
             block: None,
+            account: site.account,
+            owes: false,
             own_bytes: 0,
             scratch: None,
             stage: 0,
@@ -97,14 +105,14 @@ impl Pending {
 
     // What is to be done next, with what is there.
     pub(super) fn next(&mut self, site: &mut Site<'_>) -> Act {
-        let Self { doing, block, scratch, own_bytes, stage, .. } = self;
+        let Self { doing, block, scratch, own_bytes, stage, account, .. } = self;
         let own = block.as_deref_mut().and_then(|block| block.get_mut(..*own_bytes));
         let own = own.unwrap_or_default();
         match doing {
             Doing::Plan(plan) => {
                 let needed = if *stage == 0 { work::first_scratch(plan, own) } else { 0 };
                 if needed > 0 && scratch.is_none() {
-                    *scratch = site.pool.lend(needed);
+                    *scratch = site.pool.lend(*account, needed);
                     if scratch.is_none() {
                         let status = Status::TaskSetFull;
                         return Act::End(Outcome { status, ..Outcome::default() });
@@ -124,7 +132,7 @@ impl Pending {
             site.orders.push(Order::Released);
         }
         let blocks = [self.block.take(), self.scratch.take()];
-        blocks.into_iter().flatten().for_each(|block| site.pool.give(block));
+        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.account, block));
     }
 
     // Counts it.

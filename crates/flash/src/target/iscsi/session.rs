@@ -16,7 +16,8 @@ use std::sync::Arc;
 use proto::iscsi::{Identity, Link, Management, Session, SessionLimits, TargetRecord, Task};
 use proto::scsi::{Nexus, TransportId, UnitData};
 
-use super::super::connection::Site;
+use super::super::dues::PROGRESS_BYTES;
+use super::super::site::Site;
 use super::super::subsystem::{Namespace, Subsystem};
 use super::gate::GROUP;
 use super::pending::Pending;
@@ -45,6 +46,9 @@ pub(crate) struct IscsiSession {
     pub(super) pending: Vec<Option<Pending>>,
     pub(super) starving: VecDeque<Task>,
     pub(super) parked: Vec<Task>,
+    /// Commands whose data is coming, and bytes that have come.
+    pub(super) owing: u32,
+    pub(super) came: u64,
     /// Connections of the shard, by number in the session, and how each has reached us.
     pub(super) links: Vec<Option<(u32, SocketAddr)>>,
     /// Numbers of connections that were logged out or replaced.
@@ -84,9 +88,11 @@ impl IscsiSession {
             target: identity.target.unwrap_or_default(),
             units: Vec::new().into(),
             clear: Vec::new(),
-            pending: (0..LIMITS.commands + LIMITS.immediate).map(|_| None).collect(),
+            pending: Vec::new(),
             starving: VecDeque::new(),
             parked: Vec::new(),
+            owing: 0,
+            came: 0,
             links: vec![Some((connection, local))],
             leaving: BTreeSet::new(),
             logout: None,
@@ -199,7 +205,7 @@ impl IscsiSession {
                 self.starving.pop_front();
                 continue;
             };
-            pending.block = site.pool.lend(pending.own_bytes);
+            pending.block = site.pool.lend(pending.account, pending.own_bytes);
             if pending.block.is_none() {
                 break;
             }
@@ -207,6 +213,19 @@ impl IscsiSession {
             jobs += self.expect(task, out, site);
         }
         jobs
+    }
+
+    /// How many bytes of data have come, if any are owed.
+    pub(super) const fn owed(&self) -> Option<u64> {
+        if self.owing > 0 { Some(self.came) } else { None }
+    }
+
+    /// Data of a command is owed no longer.
+    pub(super) fn settle_data(&mut self, task: Task) {
+        if self.pending(task).is_some_and(|one| std::mem::replace(&mut one.owes, false)) {
+            self.owing -= 1;
+            self.came += PROGRESS_BYTES;
+        }
     }
 
     pub(super) fn is_starving(&self) -> bool {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use proto::nvme::{Notice, Slot};
 
-use super::super::connection::{Connection, End, Order};
+use super::super::connection::{Connection, End};
 use super::super::counters::subtract;
 use super::super::iscsi::{IscsiEnd, IscsiSession, Then, quell_others};
 use super::super::mail::{Message, Peer};
 use super::super::nvme::Role;
+use super::super::site::Order;
 use super::super::subsystem::Subsystem;
 use super::Shard;
 
@@ -58,7 +59,7 @@ impl Shard {
                 let then = self.sessions.ended(wait);
                 self.orders.extend(then.map(Order::Follow));
             }
-            Message::Released => self.is_starving = true,
+            Message::Released => self.is_released = true,
             Message::Stop => self.stop(),
         }
     }
@@ -150,7 +151,7 @@ impl Shard {
                 }
             }
             Order::Released => {
-                self.is_starving = true;
+                self.is_released = true;
                 self.others().for_each(|peer| peer.tell(Message::Released));
             }
         }
@@ -184,6 +185,7 @@ impl Shard {
         self.free.push(number);
         subtract(&self.seed.counters.connections, 1);
         connection.settle();
+        connection.unburden(&mut self.pool);
         let home = connection.home(self.seed.index);
         self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
     }
@@ -194,11 +196,13 @@ impl Shard {
         let Some(mut connection) = place.and_then(Option::take) else { return };
         self.free.push(number);
         subtract(&self.seed.counters.connections, 1);
+        self.due_ns[number as usize] = u64::MAX;
         connection.release(self.seed.index, &mut self.pool);
         match &mut connection.end {
             End::Nvme(end) => self.end_nvme(&end.role),
             End::Iscsi(end) => self.end_iscsi(number, end),
         }
+        connection.unburden(&mut self.pool);
     }
 
     fn end_nvme(&mut self, role: &Role) {

@@ -1,0 +1,67 @@
+//! What a connection may use of its shard, and what it asks of it.
+
+use proto::iscsi::Task;
+use proto::nvme::Slot;
+use sys::ring::Ring;
+
+use crate::jobs::Jobs;
+use crate::pool::{Account, Pool};
+
+use super::control::Control;
+use super::counters::Counters;
+use super::iscsi::{Gate, Scope, Sessions, Then};
+use super::ledger::Ledger;
+
+/// What a job is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tag {
+    pub(crate) connection: u32,
+    pub(crate) owner: Owner,
+}
+
+/// The command that a job is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Owner {
+    Slot(Slot),
+    Task(Task),
+}
+
+/// What a connection may use of its shard while it is driven.
+pub(crate) struct Site<'a> {
+    pub(crate) ring: &'a mut Ring,
+    pub(crate) jobs: &'a mut Jobs<Tag>,
+    pub(crate) pool: &'a mut Pool,
+    /// On the first shard.
+    pub(crate) control: Option<&'a mut Control>,
+    pub(crate) gate: Option<&'a mut Gate>,
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) counters: &'a Counters,
+    pub(crate) ledger: &'a mut Ledger,
+    /// Which shard it is, of how many.
+    pub(crate) shard: u16,
+    pub(crate) shards: u16,
+    pub(crate) now_ns: u64,
+    /// Of the connection that is driven, and whose memory it uses.
+    pub(crate) connection: u32,
+    pub(crate) account: Account,
+    /// What the shard is to do next.
+    pub(crate) orders: &'a mut Vec<Order>,
+}
+
+/// Something a connection wants of its shard.
+pub(crate) enum Order {
+    /// This connection waits to live on its home shard.
+    Place(u32),
+    /// This controller's I/O queues are gone.
+    EndQueues(u16),
+    /// This connection has something to say, or can read on.
+    Wake(u32),
+    /// This connection is to be closed.
+    Close(u32),
+    /// What was waited for has come to pass.
+    Follow(Then),
+    /// Other shards end these commands too, for this wait.
+    Quell(Scope, u64),
+    /// What others wait for was given back.
+    Released,
+}

@@ -1,0 +1,61 @@
+//! When a shard gives memory back to the system: once what is held has been far below what it was
+//! for a while.
+
+/// See the module's description.
+#[derive(Debug, Default)]
+pub(crate) struct Tide {
+    /// The most that was held since memory was last given back, and since the last look.
+    high: usize,
+    recent: usize,
+    looked_ns: u64,
+}
+
+/// Time between two looks.
+const PERIOD_NS: u64 = 1_000_000_000;
+/// Bytes that are not worth the trouble.
+const LEAST: usize = 8 << 20;
+
+impl Tide {
+    /// So many bytes are held.
+    pub(crate) fn note(&mut self, held: usize) {
+        self.recent = self.recent.max(held);
+        self.high = self.high.max(held);
+    }
+
+    /// When it is to be looked at next, if there may be something to give back.
+    pub(crate) const fn next_ns(&self) -> Option<u64> {
+        if self.high >= LEAST { Some(self.looked_ns + PERIOD_NS) } else { None }
+    }
+
+    /// Whether memory is to be given back now, of which `held` bytes are held.
+    pub(crate) fn has_fallen(&mut self, held: usize, now_ns: u64) -> bool {
+        if self.next_ns().is_none_or(|at| at > now_ns) {
+            return false;
+        }
+        let has_fallen = self.recent <= self.high / 4;
+        if has_fallen {
+            self.high = self.recent;
+        }
+        (self.recent, self.looked_ns) = (held, now_ns);
+        has_fallen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back_when_what_is_held_has_been_little_for_a_period() {
+        let mut tide = Tide::default();
+        tide.note(4 << 20);
+        assert_eq!(tide.next_ns(), None);
+        tide.note(64 << 20);
+        assert_eq!(tide.next_ns(), Some(PERIOD_NS));
+        assert!(!tide.has_fallen(1 << 20, PERIOD_NS), "it was much just now");
+        tide.note(2 << 20);
+        assert!(!tide.has_fallen(0, PERIOD_NS + 1), "it is too early");
+        assert!(tide.has_fallen(0, 2 * PERIOD_NS));
+        assert_eq!(tide.next_ns(), None, "there is nothing more");
+    }
+}
