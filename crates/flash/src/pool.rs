@@ -168,7 +168,9 @@ impl Pool {
         let beyond = beyond(book.held + more, share) - beyond(book.held, share);
         let has_room = self.common + beyond <= common;
         let has_credit = !self.in_turn || book.credit >= more;
-        self.lacks_credit |= has_room && !has_credit;
+        if has_room && !has_credit {
+            (self.lacks_credit, self.has_room) = (true, true);
+        }
         has_room && has_credit
     }
 
@@ -209,7 +211,7 @@ impl Pool {
         let new = beyond(book.held, share);
         self.common = (self.common + new).saturating_sub(old);
         self.held = (self.held + after).saturating_sub(before);
-        self.has_room |= after < before && (new < old || book.waits);
+        self.has_room |= after < before && self.in_turn;
     }
 
     /// Whether somebody who waits might get something now that could not before; asking ends that.
@@ -234,6 +236,12 @@ impl Pool {
             book.round = round;
             book.credit = (saved + quantum).min(CREDIT_MAX);
         }
+    }
+
+    /// Whether there is anything that an account might be lent.
+    pub(crate) fn has_any_for(&self, Account(number): Account) -> bool {
+        let Terms { share, common, .. } = self.terms;
+        self.books[number].held < share.max(1) || self.common < common
     }
 
     /// Whether another round would give somebody what this one has not.

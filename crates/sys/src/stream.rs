@@ -18,6 +18,24 @@ pub fn send_at_once(socket: &OwnedFd) -> Result<()> {
     sockopt::set_tcp_nodelay(socket, true).during("set TCP_NODELAY")
 }
 
+/// After so much silence asks whether the peer is there, in intervals of the second time, and gives
+/// it up after so many questions without an answer (SO_KEEPALIVE).
+///
+/// # Errors
+/// When it is no TCP socket.
+pub fn keep_alive(
+    socket: &OwnedFd,
+    (idle, interval, count): (Duration, Duration, u32),
+) -> Result<()> {
+    let set = || {
+        sockopt::set_socket_keepalive(socket, true)?;
+        sockopt::set_tcp_keepidle(socket, idle)?;
+        sockopt::set_tcp_keepintvl(socket, interval)?;
+        sockopt::set_tcp_keepcnt(socket, count)
+    };
+    set().during("set SO_KEEPALIVE")
+}
+
 /// Says that nothing more will be sent.
 pub fn shut_writing(socket: &impl AsFd) {
     let _gone = shutdown(socket, Shutdown::Write);

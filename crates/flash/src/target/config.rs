@@ -18,12 +18,14 @@ pub struct Limits {
     pub queue_entries: u16,
     /// I/O queues of a controller, at least 1.
     pub io_queues: u16,
-    /// Controllers at a time.
+    /// Controllers at a time; when there are as many, a discovery controller ends for the next.
     pub controllers: u16,
     /// Numbers of controllers (CNTLID), the first and the last: 1 to FFEFh. Two targets that serve
     /// one subsystem have ranges that do not meet, for hosts take equal numbers for one controller.
     pub controller_ids: [u16; 2],
-    /// Connections at a time, on each shard.
+    /// Controllers of a host at a time.
+    pub host_controllers: u16,
+    /// Connections at a time, on each shard, and on the control thread.
     pub connections: u32,
     /// Memory for data that is on its way, on each shard, beyond what each association has for
     /// itself.
@@ -56,7 +58,8 @@ pub struct TargetConfig {
     pub iscsi: Vec<SocketAddr>,
     /// What initiators prove before they hear which targets there are, if anything.
     pub discovery_chap: Option<Chap>,
-    /// Threads, each with connections of its own: 1 to 64.
+    /// Threads, each with I/O queues and sessions of its own: 1 to 64. One more takes connections in
+    /// and has the admin queues.
     pub shards: u16,
     /// How long a shard looks for the next request before it sleeps, where that has paid.
     pub busy_poll: Duration,
@@ -91,9 +94,10 @@ impl Default for Limits {
             transfer_shift: 8,
             queue_entries: 1024,
             io_queues: 64,
-            controllers: 1024,
+            controllers: 4096,
             controller_ids: [1, CONTROLLER_ID_MAX],
-            connections: 4096,
+            host_controllers: 64,
+            connections: 16_384,
             data: Bytes::from_mib(32),
             share: Bytes::from_kib(1280),
             stall: Duration::from_ms(10_000),

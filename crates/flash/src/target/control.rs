@@ -1,4 +1,4 @@
-//! The controllers of a target, all on its first shard.
+//! The controllers of a target, all on its control thread.
 //!
 //! Invariants:
 //! - A controller is there as long as the connection of its admin queue.
@@ -26,7 +26,7 @@ pub(crate) struct Association {
     pub(crate) subsystem: Option<Arc<Subsystem>>,
     host: Nqn,
     host_id: [u8; 16],
-    /// Its admin connection on the first shard.
+    /// Its admin connection on the control thread.
     pub(crate) connection: u32,
     /// How that came in.
     entrance: Entrance,
@@ -56,11 +56,15 @@ pub(crate) struct Control {
     /// Counts changes of what can be discovered, from 1.
     generation: u64,
     last_id: u16,
+    evicted: Vec<u32>,
 }
 
 /// A refusal, and the result that says which field is meant.
 type Refusal = (Status, u32);
 
+/// Milliseconds that a discovery controller is there without a keep-alive if its host has asked for
+/// no timer: as long as that of Linux is.
+const DISCOVERY_KEEP_ALIVE_MS: u32 = 120_000;
 /// Any controller, at this subsystem's choice.
 const ANY: u16 = 0xffff;
 
@@ -81,8 +85,8 @@ impl Control {
         portals: Arc<[Arc<Portal>]>,
     ) -> Self {
         let associations = BTreeMap::new();
-        let last_id = limits.controller_ids[1];
-        Self { limits, subsystems, portals, associations, generation: 1, last_id }
+        let (last_id, evicted) = (limits.controller_ids[1], Vec::new());
+        Self { limits, subsystems, portals, associations, generation: 1, last_id, evicted }
     }
 
     /// Serves these from now on; admin connections of controllers that lose theirs.
@@ -160,15 +164,16 @@ impl Control {
         if data.controller_id != ANY {
             return Err(invalid(IN_CONTROLLER_ID));
         }
-        let [first, last] = self.limits.controller_ids;
-        let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
-        if self.associations.len() >= most {
-            return Err((Status::CONNECT_CONTROLLER_BUSY, 0));
-        }
+        self.make_room(&data.host)?;
+        // Who discovers and promises no sign of life is not waited for without end.
+        let keep_alive_ms = match (&subsystem, request.keep_alive_ms) {
+            (None, 0) => DISCOVERY_KEEP_ALIVE_MS,
+            (_, wanted) => wanted,
+        };
         let id = self.next_id();
         let config = self.config(id, subsystem.as_deref(), data.host_id);
         let association = Association {
-            controller: Controller::new(config, request.keep_alive_ms, now_ms),
+            controller: Controller::new(config, keep_alive_ms, now_ms),
             subsystem,
             host: data.host.clone(),
             host_id: data.host_id,
@@ -178,6 +183,32 @@ impl Control {
         };
         self.associations.insert(id, association);
         Ok(id)
+    }
+
+    // A host has a bounded number of controllers. When there are as many as may be, the discovery
+    // controller ends that would end first: hosts that do I/O are not kept out by others that look
+    // around.
+    fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
+        let busy = Err((Status::CONNECT_CONTROLLER_BUSY, 0));
+        let own = self.associations.values().filter(|one| one.host == *host).count();
+        if own >= usize::from(self.limits.host_controllers) {
+            return busy;
+        }
+        let [first, last] = self.limits.controller_ids;
+        let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
+        if self.associations.len() < most {
+            return Ok(());
+        }
+        let discovering = self.associations.iter().filter(|(_, one)| one.subsystem.is_none());
+        let first = discovering.min_by_key(|(_, one)| one.controller.expires_ms());
+        let Some(id) = first.map(|(id, _)| *id) else { return busy };
+        self.evicted.extend(self.associations.remove(&id).map(|one| one.connection));
+        Ok(())
+    }
+
+    /// Admin connections of controllers that have ended to make room for others, each once.
+    pub(crate) fn take_evicted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.evicted)
     }
 
     fn connect_io(&mut self, request: &ConnectRequest) -> Result<Connected, Refusal> {
@@ -527,6 +558,25 @@ mod tests {
         assert!(lost.is_empty(), "those that are there stay: {lost:?}");
         assert_eq!(found(&mut control, watcher), [2, 0]);
         assert_eq!(connect(&mut control, "nqn.one", 10), None);
+    }
+
+    #[test]
+    fn who_only_looks_around_keeps_nobody_out() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        (control.limits.controllers, control.limits.host_controllers) = (3, 4);
+        for connection in 1..=3 {
+            connect(&mut control, Nqn::DISCOVERY, connection).expect("there is room");
+        }
+        assert_eq!(control.expires_ms(), Some(u64::from(DISCOVERY_KEEP_ALIVE_MS)));
+        for (connection, evicted) in [(4, 1), (5, 2), (6, 3)] {
+            connect(&mut control, "nqn.one", connection).expect("there is room for it");
+            assert_eq!(control.take_evicted(), [evicted]);
+        }
+        assert_eq!(connect(&mut control, "nqn.one", 7), None, "none of them looks around");
+        control.limits.controllers = 100;
+        connect(&mut control, "nqn.one", 7).expect("there is room");
+        assert_eq!(connect(&mut control, "nqn.one", 8), None, "it has as many as a host may");
     }
 
     #[test]

@@ -16,17 +16,17 @@ pub(crate) enum Message {
     Adopt(Box<Connection>),
     /// This controller is gone, and its queues with it.
     EndController(u16),
-    /// For the first shard: this queue of this controller is gone.
-    QueueEnded { controller: u16, queue: u16 },
-    /// Namespaces of a subsystem have changed; the first shard also tells hosts.
+    /// For the control thread: this queue of this controller is gone, which lived on this shard.
+    QueueEnded { controller: u16, queue: u16, home: u16 },
+    /// Namespaces of a subsystem have changed; the control thread also tells hosts.
     Changed(Arc<Subsystem>, Vec<Notice>),
-    /// For the first shard: namespaces are reached otherwise from this portal.
+    /// For the control thread: namespaces are reached otherwise from this portal.
     Reached(u16),
-    /// For the first shard: these are served now.
+    /// For the control thread: these are served now.
     Serve(Vec<Arc<Subsystem>>),
-    /// For the first shard: this connection of an iSCSI session is gone.
+    /// For the control thread: this connection of an iSCSI session is gone.
     ConnectionEnded { tsih: u16, cid: u16 },
-    /// For the first shard: this iSCSI session is over.
+    /// For the control thread: this iSCSI session is over.
     SessionEnded(u16),
     /// End these commands, for a wait of another shard.
     Quell { scope: Scope, shard: u16, wait: u64 },

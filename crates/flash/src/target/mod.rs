@@ -4,7 +4,7 @@
 //! config       what a target is made with
 //! subsystem    what hosts connect to, and its namespaces
 //! portal       where hosts connect
-//! control      the controllers, on the first shard
+//! control      the controllers, on a thread of its own; loads: which shard has how much
 //! seed, shard  a thread: ring, connections, jobs; mail between them
 //! connection   one socket; dues: what its peer owes; room: for what it receives;
 //!              site: what it may use of its shard
@@ -28,6 +28,7 @@ mod immediate;
 mod io;
 mod iscsi;
 mod ledger;
+mod loads;
 mod mail;
 mod meter;
 mod nvme;
@@ -68,6 +69,7 @@ pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
 use iscsi::Gate;
+use loads::Loads;
 use mail::{Message, Peer};
 use portal::Portal;
 use seed::Seed;
@@ -118,7 +120,8 @@ impl Target {
         let iscsi_addresses = addresses.split_off(config.nvme.len());
         let mut peers = Vec::new();
         let mut mails = Vec::new();
-        for _ in 0..config.shards {
+        // The last is the control thread.
+        for _ in 0..=config.shards {
             let (sender, mail) = channel();
             peers.push(Peer { sender, waker: Waker::new()? });
             mails.push(mail);
@@ -139,27 +142,32 @@ impl Target {
             observer: Observer::new(counters, subsystems),
             ended: Waker::new()?,
         };
-        let mut control = Some(control);
-        let mut gate = Some(Gate::new(
+        let gate = Gate::new(
             target.subsystems().to_vec(),
             &target.iscsi_addresses,
             config.discovery_chap.clone(),
             usize::from(config.limits.controllers),
             config.shards,
-        ));
-        for (index, mail) in (0..config.shards).zip(mails) {
-            let seed = Seed {
+        );
+        let mut only = Some((control, gate, listeners));
+        for (index, mail) in (0..=config.shards).zip(mails) {
+            let own = if index == config.shards { only.take() } else { None };
+            let (control, gate, listeners) = match own {
+                Some((control, gate, listeners)) => (Some(control), Some(gate), listeners),
+                None => (None, None, Vec::new()),
+            };
+            target.spawn(Seed {
                 index,
                 config: config.clone(),
                 mail,
                 peers: Arc::clone(&target.peers),
                 counters: Arc::clone(&target.counters()[usize::from(index)]),
-                control: control.take(),
-                gate: gate.take(),
-                listeners: std::mem::take(&mut listeners),
+                control,
+                gate,
+                loads: Loads::new(config.shards),
+                listeners,
                 portals: Arc::clone(&target.portals),
-            };
-            target.spawn(seed)?;
+            })?;
         }
         Ok(target)
     }
@@ -167,7 +175,10 @@ impl Target {
     // The ring belongs to the thread that makes it: that says whether it could.
     fn spawn(&mut self, seed: Seed) -> sys::Result<()> {
         let (sender, began) = channel();
-        let name = format!("afar-shard-{}", seed.index);
+        let name = match &seed.control {
+            Some(_) => "afar-control".to_owned(),
+            None => format!("afar-shard-{}", seed.index),
+        };
         let farewell = Farewell(self.ended.clone());
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let _farewell = farewell;
@@ -204,7 +215,8 @@ impl Target {
         &self.iscsi_addresses
     }
 
-    /// What each shard has done.
+    /// What each shard has done, and last the control thread, which has every connection until it
+    /// is known what that is for, and the admin queues.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
         self.observer.counters()
@@ -222,11 +234,15 @@ impl Target {
         &self.observer
     }
 
+    fn control(&self) -> &Peer {
+        &self.peers[self.peers.len() - 1]
+    }
+
     /// Serves these subsystems, whose names differ, in place of those it has served. Controllers of
     /// those that are gone end; hosts that wait for it hear that there is something else to find.
     pub fn serve(&self, subsystems: Vec<Arc<Subsystem>>) {
         self.observer.serve(subsystems.clone());
-        self.peers[0].tell(Message::Serve(subsystems));
+        self.control().tell(Message::Serve(subsystems));
     }
 
     /// Tells hosts and initiators of a subsystem that namespaces of it are others or of another
@@ -246,7 +262,7 @@ impl Target {
         let portal = self.portals.get(index);
         let is_other = portal.is_some_and(|portal| portal.set(state));
         if let Some(portal) = portal.filter(|_| is_other) {
-            self.peers[0].tell(Message::Reached(portal.number));
+            self.control().tell(Message::Reached(portal.number));
         }
         is_other
     }

@@ -17,7 +17,7 @@ use super::connection::Next;
 use super::control::Connected;
 use super::io::IoSession;
 use super::portal::Entrance;
-use super::site::{Owner, Site, Tag};
+use super::site::{Order, Owner, Site, Tag};
 
 /// See the module's description.
 pub(crate) struct NvmeEnd {
@@ -117,7 +117,9 @@ impl NvmeEnd {
             return Next::More;
         };
         let now_ms = site.now_ns / 1_000_000;
-        match control.connect(request, site.connection, &self.entrance, now_ms) {
+        let connected = control.connect(request, site.connection, &self.entrance, now_ms);
+        site.orders.extend(control.take_evicted().into_iter().map(Order::Close));
+        match connected {
             Ok(Connected::Admin(controller)) => {
                 self.role = Role::Admin(Admin::new(controller));
                 self.queue.accept(slot, request, controller, out);
@@ -128,7 +130,7 @@ impl NvmeEnd {
                 let session = IoSession::new(controller, request, subsystem, portal);
                 self.role = Role::Io(session);
                 self.queue.accept(slot, request, controller, out);
-                self.home = Some((request.queue - 1) % site.shards);
+                self.home = Some(site.loads.place());
                 Next::Place
             }
             Err((status, field)) => {
@@ -136,6 +138,11 @@ impl NvmeEnd {
                 Next::More
             }
         }
+    }
+
+    /// The shard that was given its queue, if it is an I/O queue.
+    pub(crate) const fn given(&self) -> Option<u16> {
+        self.home
     }
 
     /// On which shard it lives.

@@ -18,7 +18,7 @@ impl Observer {
         Self { counters: counters.into(), subsystems }
     }
 
-    /// What each shard has done.
+    /// What each shard has done, and last the control thread.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
         &self.counters

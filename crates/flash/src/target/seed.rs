@@ -8,6 +8,7 @@ use super::config::TargetConfig;
 use super::control::Control;
 use super::counters::Counters;
 use super::iscsi::Gate;
+use super::loads::Loads;
 use super::mail::{Message, Peer};
 use super::portal::Portal;
 
@@ -18,10 +19,12 @@ pub(crate) struct Seed {
     pub(crate) mail: Receiver<Message>,
     pub(crate) peers: Arc<[Peer]>,
     pub(crate) counters: Arc<Counters>,
-    /// For the first shard.
+    /// For the control thread.
     pub(crate) control: Option<Control>,
-    /// For the first shard.
+    /// For the control thread.
     pub(crate) gate: Option<Gate>,
+    /// As the control thread knows them.
+    pub(crate) loads: Loads,
     /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
     pub(crate) portals: Arc<[Arc<Portal>]>,

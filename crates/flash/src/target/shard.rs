@@ -46,6 +46,13 @@ const JOBS_AT_ONCE: u32 = 8;
 /// Memory of commands that is kept for the next.
 const POOL_KEEPS: usize = 4 << 20;
 
+/// Silence after which TCP asks whether a peer is there, time between two questions, and how many
+/// may go unanswered.
+const TCP_KEEP_ALIVE: (Duration, Duration, u32) =
+    (Duration::from_secs(60), Duration::from_secs(10), 6);
+/// Turns in a row at most: with so many shares of credit any command may begin.
+const ROUNDS_MAX: u32 = 64;
+
 /// See the module's description.
 pub(crate) struct Shard {
     seed: Seed,
@@ -89,7 +96,9 @@ impl Shard {
         for (number, listener) in (0..).zip(&seed.listeners) {
             ring.accept(listener, ACCEPT | number);
         }
-        let idle = Idle::new(seed.config.busy_poll.as_ns());
+        // The control thread has the time to sleep.
+        let is_control = seed.control.is_some();
+        let idle = Idle::new(if is_control { 0 } else { seed.config.busy_poll.as_ns() });
         let mut shard = Self {
             ring,
             connections: Vec::new(),
@@ -220,6 +229,7 @@ impl Shard {
             && !is_stopping
             && self.connections.len() - self.free.len() < self.most_connections()
             && sys::stream::send_at_once(&socket).is_ok()
+            && sys::stream::keep_alive(&socket, TCP_KEEP_ALIVE).is_ok()
             && let Ok(local) = sys::stream::local_address(&socket)
         {
             // Listeners for NVMe/TCP come first.
@@ -299,6 +309,7 @@ impl Shard {
             pool: &mut self.pool,
             control: self.seed.control.as_mut(),
             gate: self.seed.gate.as_mut(),
+            loads: &mut self.seed.loads,
             sessions: &mut self.sessions,
             counters: &self.seed.counters,
             ledger: &mut self.ledger,
@@ -365,7 +376,7 @@ impl Shard {
     // Restores the invariants: what can be read is read, what is to be sent is under way, what is
     // over is gone.
     fn settle(&mut self) {
-        if self.pool.take_room() | std::mem::take(&mut self.is_released) {
+        if self.pool.take_room() || self.is_released {
             self.feed();
         }
         loop {
@@ -393,11 +404,12 @@ impl Shard {
     // What has come back goes to those that wait for it, in turn: everybody may begin a share's
     // worth in a round.
     fn feed(&mut self) {
+        let is_released = std::mem::take(&mut self.is_released);
         let mut waiting = std::mem::take(&mut self.starving);
-        loop {
+        for _ in 0..ROUNDS_MAX {
             self.pool.begin_round();
             let before = self.pool.held();
-            waiting.retain(|number| self.feed_one(*number));
+            waiting.retain(|number| self.feed_one(*number, is_released));
             let is_over = self.pool.held() <= before && !self.pool.needs_round();
             if is_over || waiting.is_empty() {
                 break;
@@ -414,9 +426,12 @@ impl Shard {
     }
 
     // Whether it still waits.
-    fn feed_one(&mut self, number: u32) -> bool {
+    fn feed_one(&mut self, number: u32, is_released: bool) -> bool {
         let place = self.connections.get(number as usize).and_then(Option::as_ref);
         let Some(connection) = place else { return false };
+        if !is_released && !self.pool.has_any_for(connection.account) {
+            return true;
+        }
         self.pool.turn(connection.account);
         self.with(number, Connection::feed);
         let place = self.connections.get_mut(number as usize).and_then(Option::as_mut);

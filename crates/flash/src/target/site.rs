@@ -11,6 +11,7 @@ use super::control::Control;
 use super::counters::Counters;
 use super::iscsi::{Gate, Scope, Sessions, Then};
 use super::ledger::Ledger;
+use super::loads::Loads;
 
 /// What a job is for.
 #[derive(Debug, Clone, Copy)]
@@ -31,13 +32,15 @@ pub(crate) struct Site<'a> {
     pub(crate) ring: &'a mut Ring,
     pub(crate) jobs: &'a mut Jobs<Tag>,
     pub(crate) pool: &'a mut Pool,
-    /// On the first shard.
+    /// On the control thread.
     pub(crate) control: Option<&'a mut Control>,
     pub(crate) gate: Option<&'a mut Gate>,
     pub(crate) sessions: &'a mut Sessions,
     pub(crate) counters: &'a Counters,
     pub(crate) ledger: &'a mut Ledger,
-    /// Which shard it is, of how many.
+    /// How much the shards have, as the control thread knows.
+    pub(crate) loads: &'a mut Loads,
+    /// Which shard it is, of how many; the control thread comes after them.
     pub(crate) shard: u16,
     pub(crate) shards: u16,
     pub(crate) now_ns: u64,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration as StdDuration;
 
 use flash::backend::FileBackend;
@@ -13,10 +14,12 @@ use proto::nvme::Digests;
 
 use crate::Scratch;
 use crate::initiators::{Client, IQN, serve_namespace};
-use crate::remote::connect;
-use crate::reservations::{BLOCK, Raw};
+use crate::remote::{connect, memory};
+use crate::reservations::{BLOCK, Raw, is_let_go, look_around};
 
 const FILE_BYTES: u64 = 64 << 20;
+/// For a hundred requests, or to see that there is no end.
+const PATIENCE: StdDuration = StdDuration::from_secs(60);
 /// A megabyte, in blocks.
 const LARGE: u32 = (1 << 20) / BLOCK;
 /// More than anybody is lent.
@@ -76,7 +79,7 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 // Everything that is written is read again, in a region of one's own.
-fn go_on(device: &Device, region: u64, request_bytes: u32) -> Tally {
+fn go_on(device: &Arc<Device>, region: u64, request_bytes: u32) -> Tally {
     let load = LoadConfig {
         read_percent: 50,
         request_bytes,
@@ -87,7 +90,14 @@ fn go_on(device: &Device, region: u64, request_bytes: u32) -> Tally {
         verifies: true,
         ..LoadConfig::reads(0)
     };
-    flash::load::run(&load, device, &Progress::default()).expect("it can be loaded")
+    let (sender, ended) = channel();
+    let device = Arc::clone(device);
+    let device = device.clone();
+    std::thread::spawn(move || {
+        drop(sender.send(flash::load::run(&load, &device, &Progress::default())));
+    });
+    let tally = ended.recv_timeout(PATIENCE).expect("it is answered in the end");
+    tally.expect("it can be loaded")
 }
 
 fn neighbours(target: &Target) -> [Device; 2] {
@@ -101,6 +111,7 @@ fn neighbours(target: &Target) -> [Device; 2] {
 
 fn all_go_on(target: &Target) {
     for (region, device) in (1..).zip(neighbours(target)) {
+        let device = Arc::new(device);
         for request_bytes in [4096, 64 << 10, 1 << 20] {
             let tally = go_on(&device, region, request_bytes);
             assert_eq!(tally.first_failure, None, "{request_bytes} bytes of {region}");
@@ -153,4 +164,37 @@ fn who_does_not_read_holds_no_more_than_anybody_may() {
     }
     let reads = sum(&target, |shard| &shard.reads);
     assert!(reads <= 8 * 8, "{reads} reads were answered to hosts that read nothing");
+}
+
+// Each has one queue of the same number.
+#[test]
+fn queues_live_where_least_is() {
+    let target = serve_namespace(Namespace::new(1, memory(), "test"), 4, Limits::default());
+    let hosts: Vec<Raw> = (1..7).map(|id| Raw::connect(&target, [id; 16])).collect();
+    let open = || {
+        let shards = &target.counters()[..4];
+        let mut open: Vec<u64> =
+            shards.iter().map(|shard| shard.connections.load(Ordering::Relaxed)).collect();
+        open.sort_unstable();
+        open
+    };
+    wait("they are spread", || open() == [1, 1, 2, 2]);
+    drop(hosts);
+    wait("they are gone", || open() == [0; 4]);
+    let client = Client::log_in(&target, 1);
+    let host = Raw::connect(&target, [1; 16]);
+    wait("sessions and queues count alike", || open() == [0, 0, 1, 1]);
+    drop((client, host));
+}
+
+// Nobody who only looks around keeps out who has something to do.
+#[test]
+fn discovery_keeps_nobody_out() {
+    let limits = Limits { controllers: 8, ..Limits::default() };
+    let file = file();
+    let target = serve(&file, limits);
+    let mut looking: Vec<_> = (0..32).map(|_| look_around(&target)).collect();
+    all_go_on(&target);
+    let gone = looking.iter_mut().take(24).all(is_let_go);
+    assert!(gone, "those that came first are gone");
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use flash::backend::{Backend, BackendUri, Failure, Geometry, Operation, Request, Start};
 use flash::target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 use proto::nvme::{
-    Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Property, Range,
-    Status, Submission,
+    Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Nqn, Property,
+    Range, Status, Submission,
 };
 
 use crate::Scratch;
@@ -48,13 +48,27 @@ fn ended(stream: &mut TcpStream) -> (Status, u32) {
 }
 
 fn queue(target: &Target, host_id: [u8; 16], number: u16, controller_id: u16) -> (TcpStream, u16) {
+    queue_of(target, NAME, host_id, [number, controller_id])
+}
+
+/// A host that asks a discovery controller nothing, and keeps it.
+pub(crate) fn look_around(target: &Target) -> TcpStream {
+    queue_of(target, Nqn::DISCOVERY, [9; 16], [0, 0xffff]).0
+}
+
+fn queue_of(
+    target: &Target,
+    subsystem: &str,
+    host_id: [u8; 16],
+    [number, controller_id]: [u16; 2],
+) -> (TcpStream, u16) {
     let mut stream = dial(target);
     stream.write_all(&ic_req()).expect("it takes it");
     answer(&mut stream, 128);
     let connect =
         Fabrics::Connect { format: 0, queue: number, size: 31, attributes: 0, keep_alive_ms: 0 };
     let host = nqn("nqn.2026-11.example:raw");
-    let data = ConnectData { host_id, controller_id, subsystem: nqn(NAME), host }.write();
+    let data = ConnectData { host_id, controller_id, subsystem: nqn(subsystem), host }.write();
     let command = Command::Fabrics(connect);
     send(&mut stream, command, in_capsule(&data), Direction::ToController, &data);
     let (status, id) = ended(&mut stream);

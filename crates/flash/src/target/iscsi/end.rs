@@ -144,7 +144,7 @@ impl IscsiEnd {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let Phase::Login { mut login, subsystem } = state else { return Next::Close };
         let place = match site.gate.as_deref_mut() {
-            Some(gate) => gate.place(&identity, parameters.max_connections),
+            Some(gate) => gate.place(&identity, parameters.max_connections, site.loads),
             None => Err(LoginStatus::TargetError),
         };
         match place {
@@ -309,7 +309,7 @@ impl IscsiEnd {
         }
     }
 
-    /// It is gone; what the first shard is to know, and connections that end with it.
+    /// It is gone; what the control thread is to know, and connections that end with it.
     pub(crate) fn leave(&mut self, site: &mut Site<'_>) -> (Option<Message>, Vec<u32>) {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let (slot, number, cid, tsih) = match state {

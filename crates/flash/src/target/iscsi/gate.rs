@@ -1,4 +1,4 @@
-//! Who may log in, and where a connection belongs: on the first shard, where all come in.
+//! Who may log in, and where a connection belongs: on the control thread, where all come in.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,6 +8,7 @@ use proto::iscsi::{
     Admission, Chap, Identity, LoginStatus, Nonce, Placement, Registry, TargetRecord,
 };
 
+use super::super::loads::Loads;
 use super::super::portal::Portal;
 use super::super::subsystem::Subsystem;
 
@@ -21,9 +22,10 @@ pub(crate) struct Gate {
     /// What discovery sessions have to prove.
     discovery: Option<Chap>,
     registry: Registry,
-    /// The shard of each session, and how many each has.
+    /// The shard of each session.
     homes: BTreeMap<u16, u16>,
-    shards: Vec<usize>,
+    /// The thread that it works for, where discovery sessions live.
+    own: u16,
 }
 
 /// Where a connection belongs.
@@ -39,7 +41,7 @@ impl Gate {
         addresses: &[SocketAddr],
         discovery: Option<Chap>,
         sessions_max: usize,
-        shards: u16,
+        own: u16,
     ) -> Self {
         let portals = (1..).zip(addresses).map(|(number, address)| Portal::new(number, *address));
         Self {
@@ -48,7 +50,7 @@ impl Gate {
             discovery,
             registry: Registry::new(sessions_max),
             homes: BTreeMap::new(),
-            shards: vec![0; usize::from(shards)],
+            own,
         }
     }
 
@@ -94,6 +96,7 @@ impl Gate {
         &mut self,
         identity: &Identity,
         connections_max: u16,
+        loads: &mut Loads,
     ) -> Result<Place, LoginStatus> {
         let placement = self.registry.place(identity, connections_max)?;
         let home = match placement {
@@ -101,33 +104,29 @@ impl Gate {
                 *self.homes.get(&tsih).ok_or(LoginStatus::SessionDoesNotExist)?
             }
             Placement::New { tsih, replaces } => {
-                let before = replaces.and_then(|replaced| self.left(replaced));
-                // Discovery sessions ask what only this shard knows.
+                let before = replaces.and_then(|replaced| self.left(replaced, loads));
+                // Discovery sessions ask what only this thread knows.
                 let home = match (&identity.target, before) {
-                    (None, _) => 0,
-                    (Some(_), Some(home)) => home,
-                    (Some(_), None) => self.emptiest(),
+                    (None, _) => self.own,
+                    (Some(_), Some(home)) if home != self.own => {
+                        loads.enter(home);
+                        home
+                    }
+                    (Some(_), _) => loads.place(),
                 };
                 self.homes.insert(tsih, home);
-                if identity.target.is_some() {
-                    self.shards[usize::from(home)] += 1;
-                }
                 home
             }
         };
         Ok(Place { home, placement })
     }
 
-    fn emptiest(&self) -> u16 {
-        let fewest = (0..).zip(&self.shards).min_by_key(|(_, count)| **count);
-        fewest.map_or(0, |(home, _)| home)
-    }
-
     // A session is not there any more; where it was.
-    fn left(&mut self, tsih: u16) -> Option<u16> {
+    fn left(&mut self, tsih: u16, loads: &mut Loads) -> Option<u16> {
         let home = self.homes.remove(&tsih)?;
-        let count = &mut self.shards[usize::from(home)];
-        *count = count.saturating_sub(1);
+        if home != self.own {
+            loads.leave(home);
+        }
         Some(home)
     }
 
@@ -137,9 +136,9 @@ impl Gate {
     }
 
     /// A session is over.
-    pub(crate) fn session_ended(&mut self, tsih: u16) {
+    pub(crate) fn session_ended(&mut self, tsih: u16, loads: &mut Loads) {
         self.registry.ended(tsih);
-        self.left(tsih);
+        self.left(tsih, loads);
     }
 
     /// What an initiator is told of targets that has reached us at `local`: of all that it may log

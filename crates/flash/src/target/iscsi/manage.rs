@@ -80,7 +80,7 @@ impl IscsiSession {
             }
             _ => None,
         };
-        let others = if scope.is_some() { usize::from(site.shards) - 1 } else { 0 };
+        let others = if scope.is_some() { usize::from(site.shards) } else { 0 };
         let wait = site.sessions.wait(then, others);
         let own = self.session.affected(request);
         self.quell(own, wait, site);
@@ -107,7 +107,7 @@ impl IscsiSession {
         pending.state = State::Working;
         let scope = Scope::Of(Arc::clone(&pending.namespace), others);
         let then = Then::Complete { slot: self.slot, serial: self.serial, task };
-        let wait = site.sessions.wait(then, usize::from(site.shards) - 1);
+        let wait = site.sessions.wait(then, usize::from(site.shards));
         quell_others(&scope, wait, site);
         site.orders.push(Order::Quell(scope, wait));
         let then = site.sessions.ended(wait);

@@ -1,7 +1,7 @@
 //! iSCSI: the same namespaces as logical units (RFC 7143; SAM-5, SPC-4, SBC-3).
 //!
 //! ```text
-//! gate      who may log in, and where a connection belongs, on the first shard
+//! gate      who may log in, and where a connection belongs, on the control thread
 //! end       one connection: its login, and then its part of a session
 //! sessions  the sessions of a shard, and what waits for commands to end
 //! session   one session, its connections and what waits for them

@@ -164,7 +164,7 @@ impl IscsiSession {
         }
     }
 
-    /// What is said to SendTargets: in a discovery session what the first shard knows, and else
+    /// What is said to SendTargets: in a discovery session what the control thread knows, and else
     /// what this session is with (RFC 7143 appendix C).
     pub(super) fn records(&self, number: u16, asked: &str, site: &Site<'_>) -> Vec<TargetRecord> {
         let link = self.links.get(usize::from(number)).copied().flatten();

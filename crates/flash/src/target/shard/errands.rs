@@ -8,7 +8,7 @@ use super::super::connection::{Connection, End};
 use super::super::counters::subtract;
 use super::super::iscsi::{IscsiEnd, IscsiSession, Then, quell_others};
 use super::super::mail::{Message, Peer};
-use super::super::nvme::Role;
+use super::super::nvme::{NvmeEnd, Role};
 use super::super::site::Order;
 use super::super::subsystem::Subsystem;
 use super::Shard;
@@ -19,7 +19,8 @@ impl Shard {
         match message {
             Message::Adopt(connection) => self.adopt(connection),
             Message::EndController(controller) => self.end_queues(controller),
-            Message::QueueEnded { controller, queue } => {
+            Message::QueueEnded { controller, queue, home } => {
+                self.seed.loads.leave(home);
                 if let Some(control) = &mut self.seed.control {
                     control.end_queue(controller, queue);
                 }
@@ -43,7 +44,7 @@ impl Shard {
             }
             Message::SessionEnded(tsih) => {
                 if let Some(gate) = &mut self.seed.gate {
-                    gate.session_ended(tsih);
+                    gate.session_ended(tsih, &mut self.seed.loads);
                 }
             }
             Message::Quell { scope, shard, wait } => {
@@ -157,6 +158,10 @@ impl Shard {
         }
     }
 
+    fn control(&self) -> &Peer {
+        &self.seed.peers[usize::from(self.seed.config.shards)]
+    }
+
     fn others(&self) -> impl Iterator<Item = &Peer> {
         let own = usize::from(self.seed.index);
         self.seed.peers.iter().enumerate().filter(move |(index, _)| *index != own).map(|one| one.1)
@@ -199,14 +204,14 @@ impl Shard {
         self.due_ns[number as usize] = u64::MAX;
         connection.release(self.seed.index, &mut self.pool);
         match &mut connection.end {
-            End::Nvme(end) => self.end_nvme(&end.role),
+            End::Nvme(end) => self.end_nvme(end),
             End::Iscsi(end) => self.end_iscsi(number, end),
         }
         connection.unburden(&mut self.pool);
     }
 
-    fn end_nvme(&mut self, role: &Role) {
-        match role {
+    fn end_nvme(&mut self, end: &NvmeEnd) {
+        match &end.role {
             Role::New => {}
             Role::Admin(admin) => {
                 let controller = admin.controller;
@@ -217,7 +222,8 @@ impl Shard {
             }
             Role::Io(session) => {
                 let (controller, queue) = (session.controller, session.queue);
-                self.seed.peers[0].tell(Message::QueueEnded { controller, queue });
+                let home = end.given().unwrap_or(self.seed.index);
+                self.control().tell(Message::QueueEnded { controller, queue, home });
             }
         }
     }
@@ -225,7 +231,7 @@ impl Shard {
     fn end_iscsi(&mut self, number: u32, end: &mut IscsiEnd) {
         let (message, closed) = self.on_site(|site| end.leave(site));
         if let Some(message) = message {
-            self.seed.peers[0].tell(message);
+            self.control().tell(message);
         }
         self.orders.extend(closed.into_iter().map(Order::Close));
         // Those that have waited for this may go on.
