@@ -35,6 +35,8 @@ pub(crate) use predict::PredictFlags;
 pub(crate) use report::ReportFlags;
 pub(crate) use reproduce::{FigureName, ReproduceFlags};
 pub(crate) use run::{Budget, Engine, Like, RunFlags, Trap};
+#[cfg(test)]
+pub(crate) use serve::NOTES as SERVE_NOTES;
 pub(crate) use serve::ServeFlags;
 pub(crate) use sim::SimFlags;
 pub(crate) use sweep::SweepFlags;

@@ -81,6 +81,10 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "FIRST-LAST")]
     pub(crate) controllers: Option<String>,
 
+    /// A bound on what hosts may take, by the names below; may be given several times
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub(crate) limits: Vec<String>,
+
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
@@ -90,7 +94,7 @@ pub(crate) struct ServeFlags {
     pub(crate) quiet: bool,
 }
 
-const NOTES: &str = "\
+pub(crate) const NOTES: &str = "\
 A file or device is had by one process: whoever comes second is told which. A file keeps its
 identity under any name; a copy is another disk, or refused where the identity was copied, too.
 
@@ -104,6 +108,7 @@ A file has the flags' names at its top, and several namespaces where that is wan
   shards = 2
   busy_poll = \"50us\"
   metrics = \"127.0.0.1:9420\"
+  limits = { memory = \"64MiB\", host-controllers = 16 }
   [[subsystem]]
   name = \"disk\"
   allow = [\"nqn.2014-08.org.example:host\", \"iqn.1994-05.com.example:host\"]
@@ -125,6 +130,18 @@ subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessib
 or change; hosts are told where there is more than one address) and, for new connections, who is
 allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has.
+
+Limits, with their defaults (what one host takes, no other waits for):
+
+  memory 32MiB         for data on its way, on each shard, beyond what each association has
+  share 1280KiB        of that which each association (an NVMe controller, an iSCSI session) has
+                       for itself, on each shard where it is
+  stall 10s            a peer that moves less than 64 KiB in this time of what it owes (data it
+                       was asked for, or reading what it is sent) is let go
+  handshake 10s        for a connection to say what it is for
+  controllers 4096     at a time; beyond, those end that only discover. As many sessions
+  host-controllers 64  of one host NQN
+  connections 16384    on each shard, and of those that have not said what they are for
 
 Not done: authentication of NVMe/TCP hosts, TLS, iSCSI error recovery above level 0. Serve on
 networks you trust.

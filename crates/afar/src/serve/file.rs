@@ -14,6 +14,7 @@ use serde::Deserialize;
 use crate::setting::socket_address;
 use crate::toml_text;
 
+use super::limits;
 use super::plan::{
     Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, controllers, iqn, is_id, is_iscsi_name, nqn,
 };
@@ -38,6 +39,8 @@ struct Document {
     #[serde(default = "none")]
     busy_poll: String,
     zero_copy: Option<String>,
+    #[serde(default)]
+    limits: BTreeMap<String, limits::Value>,
     metrics: Option<String>,
     state: Option<PathBuf>,
     #[serde(default)]
@@ -172,6 +175,7 @@ fn parse(text: &str) -> Result<Plan, String> {
         shards: document.shards,
         busy_poll: busy_poll.map_err(|error| format!("busy_poll: {error}"))?,
         zero_copy: zero_copy.map_err(|error| format!("zero_copy: {error}"))?,
+        limits: limits::of_table(&document.limits)?,
         metrics: document.metrics.as_ref().map(address("metrics")).transpose()?,
         state: document.state,
         is_shared: document.shared,
@@ -368,6 +372,7 @@ mod tests {
         let plan = parse(
             "nvme = [\"0.0.0.0:4420\", { address = \"[::1]:4420\", ana = \"inaccessible\" }]\n\
              shards = 2\nbusy_poll = \"50us\"\nzero_copy = \"16KiB\"\n\
+             limits = { memory = \"64MiB\", controllers = 9 }\n\
              metrics = \"127.0.0.1:9420\"\nstate = \"/var/lib/afar\"\n\
              [[subsystem]]\nname = \"nqn.2014-08.org:x\"\n\
              allow = [\"nqn.a\", \"nqn.b\"]\nnamespaces = [ { id = 7, uri = \"memory:1MiB\" }, \
@@ -378,6 +383,10 @@ mod tests {
         assert_eq!(plan.ana, [AnaState::Optimized, AnaState::Inaccessible]);
         assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
         assert_eq!(plan.fixed.zero_copy, Some(Bytes::from_kib(16)));
+        assert_eq!(
+            (plan.fixed.limits.data, plan.fixed.limits.controllers),
+            (Bytes::from_mib(64), 9)
+        );
         assert_eq!(plan.fixed.state.as_deref(), Some(Path::new("/var/lib/afar")));
         let [first, second] = &plan.subsystems[..] else { panic!("{plan:?}") };
         assert_eq!(first.allow.as_ref().map(BTreeSet::len), Some(2));
@@ -485,6 +494,8 @@ mod tests {
                 "write one of optimized, non-",
             ),
             ("nvme = [{ address = \"0.0.0.0:1\" }]", "expected \"ADDRESS:PORT\" or { address ="),
+            ("limits = { memory = \"1KiB\" }", "limit memory 1KiB: "),
+            ("limits = { queues = 1 }", "there is no limit \"queues\""),
             ("shards = ", "line 1: "),
         ] {
             let error = refused(&format!("{line}\n{DISK}"));

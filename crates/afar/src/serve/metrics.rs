@@ -179,6 +179,27 @@ impl Page {
             "Connections that ended because of what the peer sent.",
             |c| value(&c.violations).to_string(),
         );
+        of("afar_shard_lent_bytes", "gauge", "Memory for data and answers on their way.", |c| {
+            value(&c.lent_bytes).to_string()
+        });
+        of(
+            "afar_shard_memory_waits_total",
+            "counter",
+            "Times that a command had to wait for memory.",
+            |c| value(&c.memory_waits).to_string(),
+        );
+        of(
+            "afar_shard_late_data_total",
+            "counter",
+            "Connections that ended because data that was asked for did not come.",
+            |c| value(&c.late_data).to_string(),
+        );
+        of(
+            "afar_shard_unread_total",
+            "counter",
+            "Connections that ended because their peers did not read.",
+            |c| value(&c.unread).to_string(),
+        );
         of("afar_shard_sleeps_total", "counter", "Times that the shard has slept.", |c| {
             value(&c.sleeps).to_string()
         });

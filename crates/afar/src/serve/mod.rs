@@ -8,6 +8,7 @@
 mod disks;
 mod file;
 mod http;
+mod limits;
 mod look;
 mod machine;
 mod metrics;
@@ -131,7 +132,10 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 }
 
 fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
-    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, .. } = &plan.fixed;
+    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, limits, .. } =
+        &plan.fixed;
+    // One for each connection, and one for each that is on its way to its shard.
+    sys::process::allow_descriptors(u64::from(limits.connections) * 2 + 1024);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
         nvme: nvme.clone(),
@@ -141,7 +145,7 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
         busy_poll: *busy_poll,
         zero_copy: *zero_copy,
         traces: flags.trace,
-        limits: Limits { controller_ids: plan.fixed.controllers, ..Limits::default() },
+        limits: Limits { controller_ids: plan.fixed.controllers, ..*limits },
     };
     Target::start(&config, disks::open(plan, flags.new_identity)?).map_err(|source| {
         ServeError::Listen {

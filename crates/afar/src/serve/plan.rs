@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use flash::backend::BackendUri;
-use flash::target::{CONTROLLER_ID_MAX, IscsiAccess, NAMESPACES_MAX, SHARDS_MAX};
+use flash::target::{CONTROLLER_ID_MAX, IscsiAccess, Limits, NAMESPACES_MAX, SHARDS_MAX};
 use measure::{Bytes, Duration};
 use proto::iscsi::{Chap, NAME_BYTES_MAX};
 use proto::nvme::Nqn;
@@ -13,7 +13,7 @@ use proto::nvme::log::AnaState;
 
 use crate::flags::ServeFlags;
 
-use super::{ServeError, file, machine};
+use super::{ServeError, file, limits, machine};
 
 /// See the module's description.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(crate) struct Fixed {
     pub(crate) busy_poll: Duration,
     /// From how many bytes on answers are sent without copying them.
     pub(crate) zero_copy: Option<Bytes>,
+    pub(crate) limits: Limits,
     pub(crate) metrics: Option<SocketAddr>,
     /// Directory for what is to outlive the process; beside each file if `None`.
     pub(crate) state: Option<PathBuf>,
@@ -95,6 +96,7 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
         (flags.shards.is_some(), "--shards"),
         (flags.busy_poll.is_some(), "--busy-poll"),
         (flags.zero_copy.is_some(), "--zero-copy"),
+        (!flags.limits.is_empty(), "--limit"),
         (flags.metrics.is_some(), "--metrics"),
         (flags.state.is_some(), "--state"),
         (flags.shared, "--shared"),
@@ -130,6 +132,8 @@ impl Plan {
             shards: flags.shards,
             busy_poll: flags.busy_poll.unwrap_or(BUSY_POLL),
             zero_copy: flags.zero_copy,
+            limits: limits::of_words(&flags.limits)
+                .map_err(|what| ServeError::Flag(format!("--limit: {what}")))?,
             metrics: flags.metrics,
             state: flags.state.clone(),
             is_shared: flags.shared,
@@ -194,6 +198,7 @@ impl Fixed {
             ("shards", self.shards == other.shards),
             ("busy_poll", self.busy_poll == other.busy_poll),
             ("zero_copy", self.zero_copy == other.zero_copy),
+            ("limits", self.limits == other.limits),
             ("metrics", self.metrics == other.metrics),
             ("state", self.state == other.state),
             ("shared", self.is_shared == other.is_shared),
