@@ -23,9 +23,10 @@ use crate::pool::{Account, Holder, Pool};
 use super::counters::add;
 use super::dues::Dues;
 use super::iscsi::IscsiEnd;
+use super::keeper::Kept;
 use super::nvme::{NvmeEnd, Role};
 use super::room::Room;
-use super::site::{Order, Site, Tag};
+use super::site::{Order, Owner, Site, Tag};
 
 /// Whose words are spoken on a connection.
 #[expect(clippy::large_enum_variant, reason = "each connection is boxed already")]
@@ -256,6 +257,23 @@ impl Connection {
         let (jobs, next) = match &mut self.end {
             End::Nvme(end) => (end.ended(ended, &mut self.out, site), Next::More),
             End::Iscsi(end) => end.ended(ended, &mut self.out, site),
+        };
+        self.jobs += jobs;
+        self.follow(next, site);
+    }
+
+    /// A change of this connection is kept, or has failed.
+    pub(crate) fn kept(&mut self, owner: Owner, kept: Kept, site: &mut Site<'_>) {
+        self.jobs -= 1;
+        let (jobs, next) = match (&mut self.end, owner, kept) {
+            (End::Nvme(end), Owner::Slot(slot), Kept::Nvme(result)) => {
+                end.kept(slot, result, &mut self.out, site);
+                (0, Next::More)
+            }
+            (End::Iscsi(end), Owner::Task(task), Kept::Scsi(step)) => {
+                end.kept(task, step, &mut self.out, site)
+            }
+            _ => (0, Next::More),
         };
         self.jobs += jobs;
         self.follow(next, site);

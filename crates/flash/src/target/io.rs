@@ -19,6 +19,7 @@ use super::admin::is_disconnect;
 use super::counters::add;
 use super::dues::PROGRESS_BYTES;
 use super::immediate::read_at_once;
+use super::keeper::Kept;
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
@@ -271,6 +272,7 @@ impl IoSession {
         // Somebody else may have reserved it while data was on its way.
         let Plan { reserves, fences, .. } = pending.plan;
         let may = match reserves {
+            Some(io) if pending.namespace.reserved.keeps(io) => return self.keep(slot, site),
             Some(_) => self.reserve(slot).map(|()| true),
             // It has waited for what others were writing.
             None if fences => Ok(true),
@@ -301,6 +303,41 @@ impl IoSession {
             self.parked.push(slot);
         }
         waits
+    }
+
+    // Has another thread change reservations that are kept.
+    fn keep(&mut self, slot: Slot, site: &mut Site<'_>) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return 0 };
+        let Some(io) = plan.reserves else { return 0 };
+        let data = block.as_deref().and_then(|block| block.get(..plan.bytes as usize));
+        let data = data.unwrap_or_default().to_vec();
+        let (namespace, host_id) = (Arc::clone(namespace), self.host_id);
+        let change = move || Kept::Nvme(namespace.reserved.handle(host_id, io, &data).map(|_| ()));
+        let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+        site.orders.push(Order::Keep(tag, Box::new(change)));
+        1
+    }
+
+    /// A change of a command is kept, or has failed.
+    pub(crate) fn kept(
+        &mut self,
+        slot: Slot,
+        result: Result<(), Status>,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return };
+        // Once is enough, should it have to wait then.
+        pending.plan.reserves = None;
+        let fences = pending.plan.fences && result.is_ok();
+        if fences && self.is_parked(slot) {
+            return;
+        }
+        let status = result.err().unwrap_or(Status::SUCCESS);
+        self.answer(slot, status, &mut Wire { queue, out }, site);
     }
 
     // Does a command about reservations; what a report says is then the command's data.

@@ -8,6 +8,8 @@ use sys::event::Waker;
 
 use super::connection::Connection;
 use super::iscsi::Scope;
+use super::keeper::Kept;
+use super::site::Tag;
 use super::subsystem::Subsystem;
 
 /// Something for a shard to know or do.
@@ -32,6 +34,8 @@ pub(crate) enum Message {
     Quell { scope: Scope, shard: u16, wait: u64 },
     /// Another shard has, for this wait.
     Quelled(u64),
+    /// A change that a command has asked for is on the medium, or has failed.
+    Kept(Tag, Kept),
     /// What others wait for was given back.
     Released,
     /// End what is under way and go.

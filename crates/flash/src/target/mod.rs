@@ -11,7 +11,8 @@
 //! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
 //!              where the device answers at once
 //! iscsi        a part of a session on it
-//! reserved     which hosts and initiators may do what with a namespace; stripes: what is written
+//! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
+//!              keeper: a thread that waits until that is on a medium
 //! meter        what has been done with a namespace; ledger: what is still to be counted
 //! times, tide  when a shard looks at what does not happen by itself
 //! observer     what others may look at meanwhile
@@ -27,6 +28,7 @@ mod identity;
 mod immediate;
 mod io;
 mod iscsi;
+mod keeper;
 mod ledger;
 mod loads;
 mod mail;
@@ -69,6 +71,7 @@ pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 
 use control::Control;
 use iscsi::Gate;
+use keeper::Keeper;
 use loads::Loads;
 use mail::{Message, Peer};
 use portal::Portal;
@@ -79,6 +82,7 @@ use shard::Shard;
 pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<JoinHandle<sys::Result<()>>>,
+    keeper: Option<JoinHandle<()>>,
     addresses: Vec<SocketAddr>,
     iscsi_addresses: Vec<SocketAddr>,
     portals: Arc<[Arc<Portal>]>,
@@ -136,6 +140,7 @@ impl Target {
         let mut target = Self {
             peers,
             threads: Vec::new(),
+            keeper: None,
             addresses,
             iscsi_addresses,
             portals,
@@ -149,6 +154,8 @@ impl Target {
             usize::from(config.limits.controllers),
             config.shards,
         );
+        let (keeper, thread) = Keeper::start()?;
+        target.keeper = Some(thread);
         let mut only = Some((control, gate, listeners));
         for (index, mail) in (0..=config.shards).zip(mails) {
             let own = if index == config.shards { only.take() } else { None };
@@ -167,6 +174,7 @@ impl Target {
                 loads: Loads::new(config.shards),
                 listeners,
                 portals: Arc::clone(&target.portals),
+                keeper: keeper.clone(),
             })?;
         }
         Ok(target)
@@ -285,6 +293,10 @@ impl Target {
                 Ok(ended) => result = result.and(ended),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
+        }
+        // Nobody has anything for it any more.
+        if let Some(Err(panic)) = self.keeper.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
         }
         result
     }

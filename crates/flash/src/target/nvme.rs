@@ -184,6 +184,19 @@ impl NvmeEnd {
         }
     }
 
+    /// A change of a command is kept, or has failed.
+    pub(crate) fn kept(
+        &mut self,
+        slot: Slot,
+        result: Result<(), Status>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) {
+        if let Role::Io(session) = &mut self.role {
+            session.kept(slot, result, &mut self.queue, out, site);
+        }
+    }
+
     /// Tells the host of the admin queue that something has happened.
     pub(crate) fn event(&mut self, slot: Slot, result: u64, out: &mut Vec<u8>) {
         self.queue.complete(slot, Status::SUCCESS, result, out);

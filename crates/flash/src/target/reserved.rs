@@ -29,6 +29,9 @@ pub struct Reserved {
     is_held: AtomicBool,
     /// Counts what has happened to the logical unit.
     epoch: AtomicU64,
+    /// Held while what is kept changes, also while that is being written: nobody waits for it who
+    /// only asks what is reserved.
+    changing: Mutex<()>,
     /// Where they are kept, if they can be: those of hosts, and those of initiators.
     files: Option<[PathBuf; 2]>,
 }
@@ -127,6 +130,16 @@ impl Reserved {
         self.change(|state| state.persist(persists))
     }
 
+    /// Whether a command of a host waits for a medium.
+    pub(super) const fn keeps(&self, io: Io) -> bool {
+        self.files.is_some() && !matches!(io, Io::ReservationReport { .. })
+    }
+
+    /// Whether a command of an initiator waits for a medium.
+    pub(super) const fn keeps_command(&self, command: &Command) -> bool {
+        self.files.is_some() && matches!(command, Command::ReservationOut { .. })
+    }
+
     /// Does a reservation command of a host; Report's data.
     pub(super) fn handle(
         &self,
@@ -148,17 +161,18 @@ impl Reserved {
         &self,
         act: impl FnOnce(&mut Reservations) -> Result<T, Status>,
     ) -> Result<T, Status> {
-        let mut state = self.lock();
-        let before = state.nvme.clone();
-        let result = act(&mut state.nvme)?;
-        let nvme = &state.nvme;
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.lock().nvme.clone();
+        let mut nvme = before.clone();
+        let result = act(&mut nvme)?;
         let is_kept = before.persists() || nvme.persists();
-        if let Some([file, _]) = self.files.as_ref().filter(|_| is_kept && *nvme != before)
+        if let Some([file, _]) = self.files.as_ref().filter(|_| is_kept && nvme != before)
             && keep(file, nvme.persists().then(|| nvme.write())).is_err()
         {
-            state.nvme = before;
             return Err(Status::INTERNAL_ERROR.do_not_retry());
         }
+        let mut state = self.lock();
+        state.nvme = nvme;
         self.settle(&mut state);
         Ok(result)
     }
@@ -202,19 +216,24 @@ impl Reserved {
 
     /// Goes on with what has come for a command of an initiator.
     pub(super) fn parameters(&self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
-        let mut state = self.lock();
-        let Scsi::Unit(unit) = &mut state.scsi else {
+        let _alone = self
+            .keeps_command(command)
+            .then(|| self.changing.lock().unwrap_or_else(PoisonError::into_inner));
+        let begun = self.with_unit(|unit| {
+            let before = unit.reservations().clone();
+            let step = unit.parameters(nexus, command, data);
+            let persists = unit.reservations().persists();
+            (step, before, unit.unsaved().map(|text| persists.then_some(text)))
+        });
+        let Some((step, before, unsaved)) = begun else {
             return Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED));
         };
-        let before = unit.reservations().clone();
-        let mut step = unit.parameters(nexus, command, data);
-        if let (Some(text), Some([_, file])) = (unit.unsaved(), &self.files)
-            && keep(file, unit.reservations().persists().then_some(text)).is_err()
+        if let (Some(text), Some([_, file])) = (unsaved, &self.files)
+            && keep(file, text).is_err()
         {
-            unit.restore(before);
-            step = Step::Answer(Outcome::check(Sense::INTERNAL_TARGET_FAILURE));
+            self.with_unit(|unit| unit.restore(before));
+            return Step::Answer(Outcome::check(Sense::INTERNAL_TARGET_FAILURE));
         }
-        self.settle(&mut state);
         step
     }
 

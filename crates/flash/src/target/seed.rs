@@ -8,6 +8,7 @@ use super::config::TargetConfig;
 use super::control::Control;
 use super::counters::Counters;
 use super::iscsi::Gate;
+use super::keeper::Keeper;
 use super::loads::Loads;
 use super::mail::{Message, Peer};
 use super::portal::Portal;
@@ -28,4 +29,5 @@ pub(crate) struct Seed {
     /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
     pub(crate) portals: Arc<[Arc<Portal>]>,
+    pub(crate) keeper: Keeper,
 }

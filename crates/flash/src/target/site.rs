@@ -10,6 +10,7 @@ use crate::pool::{Account, Pool};
 use super::control::Control;
 use super::counters::Counters;
 use super::iscsi::{Gate, Scope, Sessions, Then};
+use super::keeper::Change;
 use super::ledger::Ledger;
 use super::loads::Loads;
 
@@ -63,6 +64,8 @@ pub(crate) enum Order {
     Close(u32),
     /// What was waited for has come to pass.
     Follow(Then),
+    /// This change is made and kept, for this command.
+    Keep(Tag, Change),
     /// Other shards end these commands too, for this wait.
     Quell(Scope, u64),
     /// What others wait for was given back.

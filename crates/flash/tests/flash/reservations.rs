@@ -301,6 +301,39 @@ fn a_shutdown_whose_flush_has_failed_is_not_complete() {
     }
 }
 
+// A medium that takes nothing makes those wait who change what is kept on it, and nobody else.
+#[test]
+fn nobody_waits_for_what_others_keep() {
+    let kept = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    let mut beside = kept.path().as_os_str().to_owned();
+    beside.push(".new");
+    let made = std::process::Command::new("mkfifo").arg(&beside).status().expect("it can run");
+    assert!(made.success());
+    let mut namespace = Namespace::new(1, memory(), "test");
+    namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
+    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+    let config = TargetConfig {
+        nvme: vec!["127.0.0.1:0".parse().expect("an address")],
+        ..TargetConfig::default()
+    };
+    let target = Target::start(&config, vec![subsystem]).expect("it can listen");
+    let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
+    let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence: 3 };
+    let data = keys(0, 7);
+    send(&mut a.io, Command::Io(io), in_capsule(&data), Direction::ToController, &data);
+    for _ in 0..100 {
+        assert_eq!(b.write(), Status::SUCCESS);
+    }
+    assert!(b.reads());
+    // It is a pipe, whose writer waits for a reader; what is written there is on no medium.
+    let pipe = std::fs::File::open(&beside).expect("it is there");
+    assert_eq!(ended(&mut a.io).0, Status::INTERNAL_ERROR.do_not_retry());
+    drop(pipe);
+    std::fs::remove_file(&beside).expect("it is there");
+    assert_eq!(a.register(7, 3), Status::SUCCESS);
+    target.stop().expect("it has not failed");
+}
+
 #[test]
 fn what_persists_is_reserved_by_the_next_target() {
     let kept = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));

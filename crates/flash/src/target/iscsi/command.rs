@@ -10,6 +10,7 @@ use proto::scsi::{
 
 use crate::jobs::{Ended, Job};
 
+use super::super::keeper::Kept;
 use super::super::site::{Order, Owner, Site, Tag};
 use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
@@ -202,22 +203,54 @@ impl IscsiSession {
         if let Doing::Parameters(command) = &pending.doing {
             let own_bytes = pending.own_bytes;
             let data = pending.block.as_deref().and_then(|block| block.get(..own_bytes));
-            let step =
-                pending.namespace.reserved.parameters(nexus, command, data.unwrap_or_default());
-            match step {
-                Step::Unmap(ranges) => pending.doing = Doing::Unmap(ranges),
-                Step::Abort(others, outcome) => {
-                    pending.doing = Doing::Abort(outcome);
-                    self.abort_others(task, others, site);
-                    return 0;
-                }
-                Step::Answer(outcome) => return self.end(task, &outcome, out, site),
-                _ => {
-                    let outcome = Outcome::check(Sense::INTERNAL_TARGET_FAILURE);
-                    return self.end(task, &outcome, out, site);
-                }
+            let data = data.unwrap_or_default();
+            if pending.namespace.reserved.keeps_command(command) {
+                let (command, data) = (*command, data.to_vec());
+                pending.state = State::Working;
+                let namespace = Arc::clone(&pending.namespace);
+                let change =
+                    move || Kept::Scsi(namespace.reserved.parameters(nexus, &command, &data));
+                let tag = Tag { connection: site.connection, owner: Owner::Task(task) };
+                site.orders.push(Order::Keep(tag, Box::new(change)));
+                return 1;
+            }
+            let step = pending.namespace.reserved.parameters(nexus, command, data);
+            return self.go_on(task, step, out, site);
+        }
+        self.begin(task, out, site)
+    }
+
+    /// Goes on with what a logical unit has made of a command's parameters.
+    pub(super) fn go_on(
+        &mut self,
+        task: Task,
+        step: Step,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let Some(pending) = self.pending(task) else { return 0 };
+        match step {
+            Step::Unmap(ranges) => {
+                pending.doing = Doing::Unmap(ranges);
+                self.begin(task, out, site)
+            }
+            Step::Abort(others, outcome) => {
+                pending.doing = Doing::Abort(outcome);
+                self.abort_others(task, others, site);
+                0
+            }
+            Step::Answer(outcome) => self.end(task, &outcome, out, site),
+            _ => {
+                let outcome = Outcome::check(Sense::INTERNAL_TARGET_FAILURE);
+                self.end(task, &outcome, out, site)
             }
         }
+    }
+
+    // Begins what nothing bars.
+    fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let nexus = self.nexus;
+        let Some(pending) = self.pending(task) else { return 0 };
         // Somebody else may have reserved it while data was on its way.
         let writes = match &pending.doing {
             Doing::Plan(plan) => plan.operation.writes() && pending.wanted > 0,

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::iscsi::{
-    Arrival, Identity, Login, LoginEvent, LoginStatus, Parameters, Placement, Wishes,
+    Arrival, Identity, Login, LoginEvent, LoginStatus, Parameters, Placement, Task, Wishes,
 };
+use proto::scsi::Step;
 
 use crate::jobs::Ended;
 use crate::pool::Holder;
@@ -268,6 +269,22 @@ impl IscsiEnd {
         let (slot, number) = (*slot, *number);
         self.with(slot, site, |session, site| {
             let jobs = session.ended(task, ended, out, site);
+            let next = session.settle(number, out, site);
+            (jobs, next.unwrap_or(Next::More))
+        })
+    }
+
+    /// A change of a command is kept, or has failed; how many jobs follow, and what follows.
+    pub(crate) fn kept(
+        &mut self,
+        task: Task,
+        step: Step,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let Phase::Member { slot, number, .. } = self.state else { return (0, Next::More) };
+        self.with(slot, site, |session, site| {
+            let jobs = session.go_on(task, step, out, site);
             let next = session.settle(number, out, site);
             (jobs, next.unwrap_or(Next::More))
         })

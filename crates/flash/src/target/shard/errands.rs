@@ -60,6 +60,11 @@ impl Shard {
                 let then = self.sessions.ended(wait);
                 self.orders.extend(then.map(Order::Follow));
             }
+            Message::Kept(tag, kept) => {
+                self.with(tag.connection, |connection, site| {
+                    connection.kept(tag.owner, kept, site);
+                });
+            }
             Message::Released => self.is_released = true,
             Message::Stop => self.stop(),
         }
@@ -145,6 +150,10 @@ impl Shard {
             Order::Wake(connection) => self.with(connection, Connection::wake),
             Order::Close(connection) => self.with(connection, |one, _| one.close()),
             Order::Follow(then) => self.come_to_pass(then),
+            Order::Keep(tag, change) => {
+                let own = self.seed.peers[usize::from(self.seed.index)].clone();
+                self.seed.keeper.make(change, move |kept| own.tell(Message::Kept(tag, kept)));
+            }
             Order::Quell(scope, wait) => {
                 for peer in self.others() {
                     let scope = scope.clone();
