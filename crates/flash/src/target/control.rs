@@ -85,7 +85,8 @@ impl Control {
         portals: Arc<[Arc<Portal>]>,
     ) -> Self {
         let associations = BTreeMap::new();
-        let (last_id, evicted) = (limits.controller_ids[1], Vec::new());
+        let last_id = limits.controller_ids[1];
+        let evicted = Vec::new();
         Self { limits, subsystems, portals, associations, generation: 1, last_id, evicted }
     }
 

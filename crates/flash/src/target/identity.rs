@@ -195,7 +195,8 @@ fn kept_in(state: Option<&Path>, name: &str, is_new: bool) -> Result<Known, Iden
     match fs::read(&path) {
         Ok(text) if !is_new => {
             let read = Identity::read(&text);
-            let (identity, _) = read.ok_or(IdentityError::Damaged { path: path.clone() })?;
+            let (identity, _) =
+                read.ok_or_else(|| IdentityError::Damaged { path: path.clone() })?;
             return Ok(Known { identity, is_kept: true });
         }
         Ok(_) => {}

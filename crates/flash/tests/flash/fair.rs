@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration as StdDuration;
 
-use flash::backend::FileBackend;
+use flash::backend::{FileBackend, Opening};
 use flash::initiator::{InitiatorConfig, LogicalUnit};
 use flash::load::{Device, LoadConfig, Progress, Tally};
 use flash::target::{Counters, Limits, Namespace, Target};
@@ -28,8 +28,9 @@ const MANY: u16 = 24;
 /// A file, whose requests take the memory that they are lent.
 fn serve(file: &Scratch, limits: Limits) -> Target {
     sys::disk::Disk::create(file.path(), FILE_BYTES).expect("it can be made");
-    let backend = FileBackend::open(file.path(), None).expect("it can be opened");
-    serve_namespace(Namespace::new(1, Arc::new(backend), "test"), 1, limits)
+    let backend =
+        FileBackend::open(file.path(), None, Opening::default()).expect("it can be opened");
+    serve_namespace(Namespace::new(1, Arc::new(backend), crate::identity("test")), 1, limits)
 }
 
 fn file() -> Scratch {
@@ -169,7 +170,8 @@ fn who_does_not_read_holds_no_more_than_anybody_may() {
 // Each has one queue of the same number.
 #[test]
 fn queues_live_where_least_is() {
-    let target = serve_namespace(Namespace::new(1, memory(), "test"), 4, Limits::default());
+    let target =
+        serve_namespace(Namespace::new(1, memory(), crate::identity("test")), 4, Limits::default());
     let hosts: Vec<Raw> = (1..7).map(|id| Raw::connect(&target, [id; 16])).collect();
     let open = || {
         let shards = &target.counters()[..4];

@@ -255,9 +255,15 @@ impl Backend for Slow {
 // Base 7.4: who is fenced off writes nothing any more once the command that fences has ended.
 #[test]
 fn a_fence_waits_for_what_it_fences_off() {
+    let kept = Scratch::new(std::env::temp_dir().to_str().expect("paths here are text"));
+    fences(Reserved::default());
+    fences(Reserved::kept(kept.path().to_owned()).expect("it can be read"));
+}
+
+fn fences(reserved: Reserved) {
     let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
     let slow = Arc::new(Slow { inner: memory(), has_begun, has_ended });
-    let target = serve(Arc::clone(&slow) as Arc<dyn Backend>, 2, Limits::default());
+    let target = serve_reserved(Arc::clone(&slow) as Arc<dyn Backend>, reserved);
     let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
     assert_eq!((a.register(7, 0), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(b.register(8, 0), Status::SUCCESS);
@@ -301,6 +307,18 @@ fn a_shutdown_whose_flush_has_failed_is_not_complete() {
     }
 }
 
+/// A target of one namespace with these reservations.
+fn serve_reserved(backend: Arc<dyn Backend>, reserved: Reserved) -> Target {
+    let mut namespace = Namespace::new(1, backend, crate::identity("test"));
+    namespace.reserved = reserved;
+    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
+    let config = TargetConfig {
+        nvme: vec!["127.0.0.1:0".parse().expect("an address")],
+        ..TargetConfig::default()
+    };
+    Target::start(&config, vec![subsystem]).expect("it can listen")
+}
+
 // A medium that takes nothing makes those wait who change what is kept on it, and nobody else.
 #[test]
 fn nobody_waits_for_what_others_keep() {
@@ -309,14 +327,8 @@ fn nobody_waits_for_what_others_keep() {
     beside.push(".new");
     let made = std::process::Command::new("mkfifo").arg(&beside).status().expect("it can run");
     assert!(made.success());
-    let mut namespace = Namespace::new(1, memory(), "test");
-    namespace.reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
-    let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
-    let config = TargetConfig {
-        nvme: vec!["127.0.0.1:0".parse().expect("an address")],
-        ..TargetConfig::default()
-    };
-    let target = Target::start(&config, vec![subsystem]).expect("it can listen");
+    let reserved = Reserved::kept(kept.path().to_owned()).expect("it can be read");
+    let target = serve_reserved(memory(), reserved);
     let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
     let io = Io::ReservationRegister { action: 0, ignores_key: false, persistence: 3 };
     let data = keys(0, 7);
