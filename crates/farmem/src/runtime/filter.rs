@@ -26,7 +26,7 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
     let mut blocks = blocks(mark);
     if trap == TrapKind::Userfault {
         // A thread that ends does not wait for user space when the kernel writes its last words.
-        blocks.push(Block { nr: nr::EXIT, rules: vec![], otherwise: Verdict::Notify });
+        blocks.push(always(nr::EXIT));
     }
     Filter::new(&blocks, &nr::foreign::ASKED)
 }
@@ -41,7 +41,6 @@ fn blocks(mark: u64) -> Vec<Block> {
         otherwise: Verdict::Allow,
     };
     let emptying = |hint| rule(3, Test::LowEquals(low(hint)), Verdict::Notify);
-    let always = |number| Block { nr: number, rules: vec![], otherwise: Verdict::Notify };
     let mut blocks = vec![
         Block {
             nr: nr::EXECVE,
@@ -99,10 +98,20 @@ fn blocks(mark: u64) -> Vec<Block> {
         },
     ];
     blocks.extend(nr::RIGHTS.map(always));
-    blocks.push(always(nr::IO_URING_SETUP));
-    let registers = rule(1, Test::LowEquals(low(UFFDIO_REGISTER)), Verdict::Notify);
-    blocks.push(Block { nr: nr::IOCTL, rules: vec![registers], otherwise: Verdict::Allow });
+    blocks.extend(noticed());
     blocks
+}
+
+// Calls that nothing is done about, but said.
+fn noticed() -> [Block; 2] {
+    let test = Test::LowEquals(low(UFFDIO_REGISTER));
+    let registers = Rule { argument: 1, test, verdict: Verdict::Notify };
+    let ioctl = Block { nr: nr::IOCTL, rules: vec![registers], otherwise: Verdict::Allow };
+    [always(nr::IO_URING_SETUP), ioctl]
+}
+
+fn always(number: i64) -> Block {
+    Block { nr: number, rules: vec![], otherwise: Verdict::Notify }
 }
 
 // An address that may be under management.

@@ -7,10 +7,11 @@
 //! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
 //! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
 //! `rights` how its helper follows it to another user, `calls`, `moves`, `advice` and `populate`
-//! what they mean, `notices` what cannot work, `regions` who owns which address, `arena` one process, `fork` and `inherit` two, `cut`
-//! what the second sees of the first, `copy` and `todo` how it gets there, `trap` and
-//! `userfault_trap` how a fault is met, `shared` the tables both sides use, `events` what the trap
-//! reported, `budget` who has to leave, `watch` how pages are used, `supervisor` the loop.
+//! what they mean, `notices` what cannot work, `regions` who owns which address, `arena` one
+//! process, `fork` and `inherit` two, `cut` what the second sees of the first, `copy` and `todo`
+//! how it gets there, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
+//! sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages are
+//! used, `supervisor` the loop.
 
 use std::ffi::OsStr;
 use std::io;

@@ -238,8 +238,9 @@ impl Totals {
         if self.unseen_count * 100 > touches {
             let unseen = self.unseen_count;
             self.warn(&format!(
-                "{unseen} pages came without a fault (direct I/O, pinned buffers, another process): \
-                 nobody waited for them, and they were within the budget only when they were found"
+                "{unseen} pages came without a fault (direct I/O, pinned buffers, another \
+                 process): nobody waited for them, and they were within the budget only when they \
+                 were found"
             ));
         }
         if !self.budget.held {
