@@ -314,7 +314,7 @@ fn top_shows_what_is_done() {
     assert!(number(&one["p99_us"]) >= number(&one["p50_us"]), "{view}");
     assert_eq!(one["write"]["p50_us"], Value::Null);
     let shards = view["shards"].as_array().expect("a list");
-    assert_eq!(shards.len(), 2);
+    assert_eq!(shards.len(), 3, "two, and the control thread");
     let connections: f64 = shards.iter().map(|shard| number(&shard["connections"])).sum();
     assert_eq!(connections, 2.0, "{view}");
     assert!(shards.iter().any(|shard| number(&shard["utilisation"]) > 0.0), "{view}");

@@ -131,7 +131,7 @@ or change; hosts are told where there is more than one address) and, for new con
 allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has.
 
-Limits, with their defaults (what one host takes, no other waits for):
+Limits on what hosts may take, with their defaults:
 
   memory 32MiB         for data on its way, on each shard, beyond what each association has
   share 1280KiB        of that which each association (an NVMe controller, an iSCSI session) has

@@ -31,7 +31,9 @@ pub(crate) fn render(observer: &Observer, began_ns: u64) -> String {
     let uptime = seconds(monotonic_ns().saturating_sub(began_ns));
     page.family("afar_uptime_seconds", "gauge", "Since the target was started.");
     page.sample("afar_uptime_seconds", "", uptime);
-    let shard_count = u16::try_from(observer.counters().len()).unwrap_or(u16::MAX);
+    // The last is the control thread, which does nothing with namespaces.
+    let shard_count = observer.counters().len().saturating_sub(1);
+    let shard_count = u16::try_from(shard_count).unwrap_or(u16::MAX);
     let subsystems = observer.subsystems();
     let namespaces: Vec<(String, Arc<Namespace>)> = subsystems
         .iter()
@@ -167,9 +169,12 @@ impl Page {
             "Processor time of the shard, without what it spent looking for work.",
             |c| seconds(value(&c.busy_ns)).to_string(),
         );
-        of("afar_shard_connections", "gauge", "Connections that are open.", |c| {
-            value(&c.connections).to_string()
-        });
+        of(
+            "afar_shard_connections",
+            "gauge",
+            "Connections that are open; the last shard is the control thread.",
+            |c| value(&c.connections).to_string(),
+        );
         of("afar_shard_failures_total", "counter", "Commands that have failed.", |c| {
             value(&c.failures).to_string()
         });

@@ -58,8 +58,8 @@ pub struct TargetConfig {
     pub iscsi: Vec<SocketAddr>,
     /// What initiators prove before they hear which targets there are, if anything.
     pub discovery_chap: Option<Chap>,
-    /// Threads, each with I/O queues and sessions of its own: 1 to 64. One more takes connections in
-    /// and has the admin queues.
+    /// Threads, each with I/O queues and sessions of its own: 1 to 64. One more takes connections
+    /// in and has the admin queues.
     pub shards: u16,
     /// How long a shard looks for the next request before it sleeps, where that has paid.
     pub busy_poll: Duration,

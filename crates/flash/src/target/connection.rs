@@ -81,8 +81,8 @@ pub(crate) struct Connection {
     spares: Vec<Vec<u8>>,
     /// Bytes that are being sent, if any are.
     sending: Option<usize>,
-    /// What has been sent in place and is still in the kernel's use, its bytes, and whether anything
-    /// ever was.
+    /// What has been sent in place and is still in the kernel's use, its bytes, and whether
+    /// anything ever was.
     lent: u32,
     lent_bytes: usize,
     lends: bool,
