@@ -292,7 +292,7 @@ impl Connection {
             return;
         }
         let (jobs, next) = match &mut self.end {
-            End::Nvme(end) => (end.feed(&mut self.out, site), Next::More),
+            End::Nvme(end) => end.feed(&mut self.out, site),
             End::Iscsi(end) => end.wake(&mut self.out, site),
         };
         self.jobs += jobs;

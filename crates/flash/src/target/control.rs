@@ -57,6 +57,8 @@ pub(crate) struct Control {
     generation: u64,
     last_id: u16,
     evicted: Vec<u32>,
+    /// Connections that wait for a queue to end.
+    entering: Vec<u32>,
 }
 
 /// A refusal, and the result that says which field is meant.
@@ -74,6 +76,9 @@ const IN_SUBSYSTEM: u32 = 1 << 16 | 256;
 const IN_HOST: u32 = 1 << 16 | 512;
 const IN_QUEUE: u32 = 42;
 
+/// A queue that another connection has.
+pub(crate) const QUEUE_TAKEN: Refusal = (Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE);
+
 const fn invalid(field: u32) -> Refusal {
     (Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
 }
@@ -87,7 +92,17 @@ impl Control {
         let associations = BTreeMap::new();
         let last_id = limits.controller_ids[1];
         let evicted = Vec::new();
-        Self { limits, subsystems, portals, associations, generation: 1, last_id, evicted }
+        let entering = Vec::new();
+        Self {
+            limits,
+            subsystems,
+            portals,
+            associations,
+            generation: 1,
+            last_id,
+            evicted,
+            entering,
+        }
     }
 
     /// Serves these from now on; admin connections of controllers that lose theirs.
@@ -233,7 +248,7 @@ impl Control {
             return Err((Status::SEQUENCE_ERROR.do_not_retry(), 0));
         }
         if !association.queues.insert(request.queue) {
-            return Err((Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE));
+            return Err(QUEUE_TAKEN);
         }
         Ok(Connected::Io { controller: data.controller_id, subsystem })
     }
@@ -310,11 +325,17 @@ impl Control {
         self.associations.remove(&id)
     }
 
-    /// A queue of a controller is gone.
-    pub(crate) fn end_queue(&mut self, id: u16, queue: u16) {
+    /// This connection is woken when a queue has ended.
+    pub(crate) fn wait_for_queue(&mut self, connection: u32) {
+        self.entering.push(connection);
+    }
+
+    /// A queue of a controller is gone; connections that have waited for one.
+    pub(crate) fn end_queue(&mut self, id: u16, queue: u16) -> Vec<u32> {
         if let Some(association) = self.associations.get_mut(&id) {
             association.queues.remove(&queue);
         }
+        std::mem::take(&mut self.entering)
     }
 
     /// Controllers whose hosts have been silent for too long (Base 3.9).

@@ -14,7 +14,7 @@ use crate::pool::Holder;
 use super::admin::Admin;
 use super::config::Limits;
 use super::connection::Next;
-use super::control::Connected;
+use super::control::{Connected, QUEUE_TAKEN};
 use super::io::IoSession;
 use super::portal::Entrance;
 use super::site::{Order, Owner, Site, Tag};
@@ -26,7 +26,13 @@ pub(crate) struct NvmeEnd {
     entrance: Entrance,
     /// Where its queue is at home.
     home: Option<u16>,
+    /// A Connect of a queue that another connection has, which may be ending, and until when it
+    /// waits for that.
+    waiting: Option<(Slot, ConnectRequest, u64)>,
 }
+
+/// How long a queue may be another connection's before who connects it is refused.
+const QUEUE_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// What a queue is for.
 pub(crate) enum Role {
@@ -45,7 +51,7 @@ impl NvmeEnd {
             transfer_bytes: limits.transfer_bytes(),
             entries: limits.queue_entries,
         });
-        Self { queue, role: Role::New, entrance, home: None }
+        Self { queue, role: Role::New, entrance, home: None, waiting: None }
     }
 
     /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
@@ -76,7 +82,8 @@ impl NvmeEnd {
         let Self { queue, role, .. } = self;
         let jobs = match (arrival, role) {
             (Arrival::Connect(slot, request), Role::New) => {
-                return (0, self.connect(slot, &request, out, site));
+                let until_ns = site.now_ns + QUEUE_PATIENCE_NS;
+                return (0, self.connect(slot, request, until_ns, out, site));
             }
             (Arrival::Command(slot, submission), Role::Admin(admin)) => {
                 admin.command(slot, &submission, queue, out, site)
@@ -108,7 +115,8 @@ impl NvmeEnd {
     fn connect(
         &mut self,
         slot: Slot,
-        request: &ConnectRequest,
+        request: ConnectRequest,
+        until_ns: u64,
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> Next {
@@ -117,21 +125,27 @@ impl NvmeEnd {
             return Next::More;
         };
         let now_ms = site.now_ns / 1_000_000;
-        let connected = control.connect(request, site.connection, &self.entrance, now_ms);
+        let connected = control.connect(&request, site.connection, &self.entrance, now_ms);
         site.orders.extend(control.take_evicted().into_iter().map(Order::Close));
         match connected {
             Ok(Connected::Admin(controller)) => {
                 self.role = Role::Admin(Admin::new(controller));
-                self.queue.accept(slot, request, controller, out);
+                self.queue.accept(slot, &request, controller, out);
                 Next::More
             }
             Ok(Connected::Io { controller, subsystem }) => {
                 let portal = Arc::clone(&self.entrance.portal);
-                let session = IoSession::new(controller, request, subsystem, portal);
+                let session = IoSession::new(controller, &request, subsystem, portal);
                 self.role = Role::Io(session);
-                self.queue.accept(slot, request, controller, out);
+                self.queue.accept(slot, &request, controller, out);
                 self.home = Some(site.loads.place());
                 Next::Place
+            }
+            // A host may connect a queue again before the shard that had it has said so.
+            Err(QUEUE_TAKEN) if site.now_ns < until_ns => {
+                control.wait_for_queue(site.connection);
+                self.waiting = Some((slot, request, until_ns));
+                Next::Wait
             }
             Err((status, field)) => {
                 self.queue.complete(slot, status, u64::from(field), out);
@@ -202,11 +216,23 @@ impl NvmeEnd {
         self.queue.complete(slot, Status::SUCCESS, result, out);
     }
 
-    /// Tries again what waits for memory; how many jobs that has begun.
-    pub(crate) fn feed(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+    /// Until when it waits for a queue, if it does.
+    pub(crate) const fn waits_until_ns(&self) -> Option<u64> {
+        match &self.waiting {
+            Some((_, _, until_ns)) => Some(*until_ns),
+            None => None,
+        }
+    }
+
+    /// Tries again what waits for memory or for a queue; how many jobs that has begun, and what
+    /// follows.
+    pub(crate) fn feed(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
+        if let Some((slot, request, until_ns)) = self.waiting.take() {
+            return (0, self.connect(slot, request, until_ns, out, site));
+        }
         match &mut self.role {
-            Role::Io(session) => session.feed(&mut self.queue, out, site),
-            Role::New | Role::Admin(_) => 0,
+            Role::Io(session) => (session.feed(&mut self.queue, out, site), Next::More),
+            Role::New | Role::Admin(_) => (0, Next::More),
         }
     }
 

@@ -37,6 +37,8 @@ impl Connection {
                 self.heard_ns = site.now_ns;
                 self.follow(next, site);
             }
+            // It is answered that the queue is taken.
+            End::Nvme(end) if end.waits_until_ns().is_some() => self.feed(site),
             _ => self.close(),
         }
     }
@@ -62,6 +64,12 @@ impl Connection {
     const fn own_deadline_ns(&self, limits: &Limits) -> u64 {
         match (self.state, &self.end) {
             (State::Terminating { until_ns, .. }, _) => until_ns,
+            (State::Open, End::Nvme(end)) if end.waits_until_ns().is_some() => {
+                match end.waits_until_ns() {
+                    Some(until_ns) => until_ns,
+                    None => u64::MAX,
+                }
+            }
             (State::Open, _) if self.is_new() => self.since_ns + limits.handshake.as_ns(),
             (State::Open, End::Iscsi(_)) => self.heard_ns + SILENCE_NS,
             _ => u64::MAX,

@@ -22,7 +22,8 @@ impl Shard {
             Message::QueueEnded { controller, queue, home } => {
                 self.seed.loads.leave(home);
                 if let Some(control) = &mut self.seed.control {
-                    control.end_queue(controller, queue);
+                    let waiting = control.end_queue(controller, queue);
+                    self.orders.extend(waiting.into_iter().map(Order::Wake));
                 }
             }
             Message::Changed(subsystem, notices) => {
