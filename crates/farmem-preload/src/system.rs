@@ -101,8 +101,8 @@ pub(crate) fn exit() -> ! {
 }
 
 /// Kills the whole process, also when the supervisor is gone: its filter then answers ENOSYS to the
-/// calls that end a thread or a process. The first process of a namespace cannot send itself SIGKILL, but
-/// an invalid instruction ends it too, because this thread blocks every signal.
+/// calls that end a thread or a process. The first process of a namespace cannot send itself
+/// SIGKILL, but an invalid instruction ends it, too, because this thread blocks every signal.
 pub(crate) fn die() -> ! {
     // SAFETY: no pointers; the last instruction does not return.
     unsafe {

@@ -45,8 +45,20 @@ pub struct Disk {
 pub struct Opening {
     /// Only to be read: others may read it, too.
     pub is_read_only: bool,
-    /// Others that open it so may have it, too.
-    pub is_shared: bool,
+    /// Who else may have it.
+    pub claim: Claim,
+}
+
+/// Who else may have a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Claim {
+    /// Nobody.
+    #[default]
+    Alone,
+    /// Others that share it, too.
+    Shared,
+    /// Nobody but this process, which has it by another handle for at least as long.
+    Held,
 }
 
 /// Why a disk cannot be opened.
@@ -93,10 +105,13 @@ impl Disk {
             let direct = if is_in_memory { None } else { open(libc::O_DIRECT).ok() };
             let is_direct = direct.is_some();
             let file = direct.unwrap_or(buffered);
-            lock(&file, opening.is_shared || opening.is_read_only)?;
+            match opening.claim {
+                Claim::Held => {}
+                claim => lock(&file, claim == Claim::Shared || opening.is_read_only)?,
+            }
             (file, is_direct)
         } else {
-            let alone = if opening.is_shared { 0 } else { libc::O_EXCL };
+            let alone = if opening.claim == Claim::Alone { libc::O_EXCL } else { 0 };
             let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
             let direct = claim(&buffered, || open(libc::O_DIRECT | alone), is_busy)?;
             (direct.during("open a block device")?, true)
@@ -217,9 +232,9 @@ fn clears(file: &OwnedFd, bytes: u64, is_device: bool) -> bool {
 mod tests {
     use super::*;
 
-    const ALONE: Opening = Opening { is_read_only: false, is_shared: false };
-    const SHARED: Opening = Opening { is_read_only: false, is_shared: true };
-    const READ: Opening = Opening { is_read_only: true, is_shared: false };
+    const ALONE: Opening = Opening { is_read_only: false, claim: Claim::Alone };
+    const SHARED: Opening = Opening { is_read_only: false, claim: Claim::Shared };
+    const READ: Opening = Opening { is_read_only: true, claim: Claim::Alone };
 
     fn scratch(name: &str) -> std::path::PathBuf {
         let path = std::env::temp_dir().join(format!("afar-disk-{name}-{}", std::process::id()));

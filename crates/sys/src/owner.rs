@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock, major, minor};
 use rustix::io::Errno;
 
+use crate::event::Poll;
+
 /// Why a disk cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{holder} has it")]
@@ -81,7 +83,9 @@ fn until_dead<T>(
         if began.elapsed() > DYING {
             return Err(Taken { holder: "a process that cannot be seen from here".to_owned() });
         }
-        std::thread::sleep(PAUSE);
+        if let Ok(mut timer) = Poll::new() {
+            let _passed = timer.wait(Some(PAUSE), &mut Vec::new());
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! A job into a load on a disk.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
 
-use flash::backend::{BackendUri, Geometry};
+use flash::backend::{BackendUri, Claim, Geometry};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use flash::load::{Device, LoadConfig, Order, Pace, Think};
@@ -40,6 +41,8 @@ pub(crate) struct Plan<'a> {
 #[derive(Default)]
 pub(crate) struct Devices {
     local: HashMap<String, Device>,
+    /// Files that this process has as long as there are those: another device may be around one.
+    held: HashSet<PathBuf>,
 }
 
 impl<'a> Plan<'a> {
@@ -217,10 +220,14 @@ impl Devices {
                 if let Some(device) = self.local.get(&plan.target) {
                     return Ok(device.clone());
                 }
-                let opened = uri.open(false);
+                // Two names may lead to one file.
+                let file = || uri.file().and_then(|path| path.canonicalize().ok());
+                let is_held = file().is_some_and(|file| self.held.contains(&file));
+                let opened = uri.open(if is_held { Claim::Held } else { Claim::Alone });
                 let device = opened
                     .map(Device::Local)
                     .map_err(|source| BenchError::Open { name: name(), source })?;
+                self.held.extend(file().filter(|_| !uri.is_read_only()));
                 self.local.insert(name(), device.clone());
                 Ok(device)
             }
@@ -228,7 +235,9 @@ impl Devices {
                 connect(uri, host, plan.job.threads, name(), plan.flags.ctrl_loss_tmo)
             }
             Source::Iscsi(uri, config) => {
-                match patiently(plan.flags.ctrl_loss_tmo, || LogicalUnit::connect(uri, config)) {
+                match patiently(plan.flags.ctrl_loss_tmo, sleep, || {
+                    LogicalUnit::connect(uri, config)
+                }) {
                     Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
                     Err(HostError::Login { status: NO_TARGET }) => {
                         Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
@@ -247,7 +256,7 @@ fn connect(
     name: String,
     patience: Duration,
 ) -> Result<Device, BenchError> {
-    let controller = match patiently(patience, || Controller::connect(uri, host, jobs)) {
+    let controller = match patiently(patience, sleep, || Controller::connect(uri, host, jobs)) {
         Ok(controller) => controller,
         Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
             return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });

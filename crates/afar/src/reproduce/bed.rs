@@ -1,6 +1,6 @@
 //! What figures are measured on: an emulated drive, how much of it, and the ways to it.
 
-use flash::backend::BackendUri;
+use flash::backend::{BackendUri, Claim};
 use flash::load::{Device, Tally};
 use measure::{Duration, Fraction};
 use serde_json::{Value, json};
@@ -337,7 +337,7 @@ impl Bed {
 
 fn open_local(uri: &str) -> Result<Device, ReproduceError> {
     let uri: BackendUri = uri.parse().expect("it is made of a share");
-    Ok(Device::Local(uri.open(false)?))
+    Ok(Device::Local(uri.open(Claim::Alone)?))
 }
 
 /// What the ways have, with their names.

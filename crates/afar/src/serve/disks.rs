@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flash::backend::Claim;
 use flash::target::{Identity, Namespace, Reserved, Subsystem, Target};
 use measure::Bytes;
 use proto::nvme::Nqn;
@@ -68,7 +69,7 @@ fn open_namespace(
     is_new: bool,
 ) -> Result<Namespace, ServeError> {
     let state = fixed.state.as_deref();
-    let opened = plan.uri.open(fixed.is_shared);
+    let opened = plan.uri.open(if fixed.is_shared { Claim::Shared } else { Claim::Alone });
     let name = || format!("{} ({})", nqn.as_str(), plan.text);
     let backend = opened.map_err(|source| ServeError::Open { name: name(), source })?;
     let identity = match plan.uri.file() {

@@ -4,8 +4,8 @@
 //! tick -> so many chores -> one at a time, a millisecond apart at least -> next tick
 //! ```
 //!
-//! A chore reads files of `/proc`, some 100 µs long. Faults may need frames meanwhile, and a batch of
-//! frames lasts about as long. So chores are spread out, and a tick has a number of them however
+//! A chore reads files of `/proc`, some 100 µs long. Faults may need frames meanwhile, and a batch
+//! of frames lasts about as long. So chores are spread out, and a tick has a number of them however
 //! many processes there are: all processes in turn.
 
 use super::protocol::command;

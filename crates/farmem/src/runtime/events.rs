@@ -16,6 +16,10 @@ const SCAN_UNUSED: u64 = 1 << 36;
 /// Touches, or pages, that could not be managed because there was no leaf for their state words.
 pub(crate) const TABLE_FULL: &str = "page-state table full";
 
+/// Pages found in one round that have the next begin at once: the kernel brings pages by system
+/// calls, many at a time. Looking takes the supervisor away from those who need frames.
+const URGENT: u64 = 64;
+
 /// A look for pages that came unseen.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
@@ -208,7 +212,7 @@ impl Supervisor<'_> {
         let (at, from) = self.scan.at;
         let Some(slot) = self.members.live().range(at..).next().copied() else {
             let found = std::mem::take(&mut self.scan.found);
-            self.scan = Scan { is_urgent: found > 0, ..Scan::default() };
+            self.scan = Scan { is_urgent: found >= URGENT, ..Scan::default() };
             return;
         };
         let from = if slot == at { from } else { 0 };
@@ -266,7 +270,7 @@ impl Supervisor<'_> {
             self.tables.lane(arena.budget, tier).credit(-1);
             self.totals.unseen_count += 1;
             self.scan.found += 1;
-            self.scan.is_urgent = true;
+            self.scan.is_urgent |= self.scan.found >= URGENT;
             self.members.touch(arena.slot);
         }
     }

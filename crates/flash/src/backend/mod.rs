@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use sys::ring::Stretch;
 
-pub use sys::disk::Opening;
+pub use sys::disk::{Claim, Opening};
 
 pub use fault::{FaultBackend, FaultRules, FaultRulesError};
 pub use file::{FileBackend, OpenError};

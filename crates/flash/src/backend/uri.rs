@@ -7,8 +7,8 @@ use std::sync::Arc;
 use measure::{Bytes, Fraction};
 
 use super::{
-    Backend, FaultBackend, FaultRules, FaultRulesError, FileBackend, MemoryBackend, ModelBackend,
-    ModelConfig, NullBackend, OpenError, Opening, TraceBackend,
+    Backend, Claim, FaultBackend, FaultRules, FaultRulesError, FileBackend, MemoryBackend,
+    ModelBackend, ModelConfig, NullBackend, OpenError, Opening, TraceBackend,
 };
 
 /// What a namespace is made of, as text.
@@ -171,13 +171,13 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 impl BackendUri {
-    /// Opens the device, and those around it; others may have the file or block device, too, if it
-    /// is shared.
+    /// Opens the device, and those around it; `claim` says who else may have the file or block
+    /// device that holds the bytes.
     ///
     /// # Errors
     /// When it is not there, may not be used, is another's, or is not one; when a trace cannot be
     /// written.
-    pub fn open(&self, is_shared: bool) -> Result<Arc<dyn Backend>, OpenError> {
+    pub fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
         let shift = self.block_shift.unwrap_or(BLOCK_SHIFTS[0]);
         Ok(match &self.kind {
             Kind::Null(bytes) => Arc::new(NullBackend::new(bytes.get(), shift)),
@@ -188,19 +188,29 @@ impl BackendUri {
                 {
                     sys::disk::Disk::create(path, bytes.get())?;
                 }
-                let opening = Opening { is_read_only: *is_read_only, is_shared };
+                let opening = Opening { is_read_only: *is_read_only, claim };
                 Arc::new(FileBackend::open(path, self.block_shift, opening)?)
             }
-            Kind::Model(config, inner) => {
-                Arc::new(ModelBackend::new(inner.open(is_shared)?, *config))
-            }
-            Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open(is_shared)?, rules)),
+            Kind::Model(config, inner) => Arc::new(ModelBackend::new(inner.open(claim)?, *config)),
+            Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open(claim)?, rules)),
             Kind::Trace(path, inner) => {
-                let traced = TraceBackend::create(inner.open(is_shared)?, path);
+                let traced = TraceBackend::create(inner.open(claim)?, path);
                 let named = |source| OpenError::Trace { path: path.clone(), source };
                 Arc::new(traced.map_err(named)?)
             }
         })
+    }
+
+    /// Whether its file or block device is opened to be read only.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match &self.kind {
+            Kind::File { is_read_only, .. } => *is_read_only,
+            Kind::Memory(_) | Kind::Null(_) => false,
+            Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => {
+                inner.is_read_only()
+            }
+        }
     }
 
     /// The file or block device that holds the bytes in the end, whatever is around it; what is
@@ -232,7 +242,7 @@ mod tests {
 
     fn opened(text: &str) -> [u64; 2] {
         let uri: BackendUri = text.parse().expect("it is one");
-        let geometry = uri.open(false).expect("it can be opened").geometry();
+        let geometry = uri.open(Claim::Alone).expect("it can be opened").geometry();
         [geometry.bytes(), u64::from(geometry.block_bytes())]
     }
 
@@ -257,7 +267,8 @@ mod tests {
         let path = std::env::temp_dir().join(format!("afar-uri-trace-{}", std::process::id()));
         let rules = "fault:read=eio@once,any=1ms@every=2";
         let text = format!("trace:{}:{rules}:model:p3600*0.1:null:1MiB", path.display());
-        let backend = text.parse::<BackendUri>().expect("it is one").open(false).expect("it opens");
+        let backend =
+            text.parse::<BackendUri>().expect("it is one").open(Claim::Alone).expect("it opens");
         let read = Request { operation: Operation::Read, offset: 0, length: 4096 };
         let ask = |now_ns| {
             let start = backend.start(&read, &mut [0; 4096], now_ns);
@@ -315,9 +326,9 @@ mod tests {
             assert!(error.contains(reason), "{error}");
         }
         let missing: BackendUri = "file:/nowhere/disk".parse().expect("it is one");
-        assert!(missing.open(false).is_err());
+        assert!(missing.open(Claim::Alone).is_err());
         let nowhere: BackendUri = "trace:/nowhere/trace:null:".parse().expect("it is one");
-        let error = nowhere.open(false).err().expect("there is no such place").to_string();
+        let error = nowhere.open(Claim::Alone).err().expect("there is no such place").to_string();
         assert!(error.contains("its trace \"/nowhere/trace\" cannot be written"), "{error}");
     }
 }

@@ -45,12 +45,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Connects for the first time, and again for as long as `patience` if the network is the reason:
-/// a target that is just being started again is found as one is that was lost.
+/// a target that is just being started again is found as one is that was lost. `wait` waits between
+/// two attempts.
 ///
 /// # Errors
 /// That of the last attempt, or of the first that has another reason.
 pub fn patiently<T>(
     patience: measure::Duration,
+    mut wait: impl FnMut(Duration),
     mut attempt: impl FnMut() -> Result<T, HostError>,
 ) -> Result<T, HostError> {
     let until = Instant::now() + Duration::from_nanos(patience.as_ns());
@@ -61,7 +63,7 @@ pub fn patiently<T>(
         if !is_network || Instant::now() >= until {
             return result;
         }
-        std::thread::sleep(backoff.pause());
+        wait(backoff.pause());
     }
 }
 
@@ -97,10 +99,11 @@ mod tests {
         };
         let tried = |patience, answers: &dyn Fn(u32) -> Result<u32, HostError>| {
             let mut count = 0;
-            let result = patiently(measure::Duration::from_ms(patience), || {
-                count += 1;
-                answers(count)
-            });
+            let result =
+                patiently(measure::Duration::from_ms(patience), std::thread::sleep, || {
+                    count += 1;
+                    answers(count)
+                });
             (count, result.is_ok())
         };
         let third = |count| if count < 3 { lost() } else { Ok(count) };

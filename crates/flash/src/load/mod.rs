@@ -18,8 +18,8 @@ mod worker;
 mod depths;
 mod tally;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use sys::clock::monotonic_ns;
 
@@ -62,6 +62,8 @@ pub enum LoadError {
 pub struct Progress {
     ended: AtomicU64,
     stop: AtomicBool,
+    waits: Mutex<()>,
+    stopped: Condvar,
 }
 
 impl Progress {
@@ -74,6 +76,14 @@ impl Progress {
     /// No further request is made.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        let _guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stopped.notify_all();
+    }
+
+    // Waits so long, or until it has stopped.
+    fn pause(&self, time: std::time::Duration) {
+        let guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let _woken = self.stopped.wait_timeout_while(guard, time, |()| !self.has_stopped());
     }
 
     fn has_stopped(&self) -> bool {
@@ -158,7 +168,7 @@ fn begin(
         if opened.is_ok() || monotonic_ns() >= until_ns || progress.has_stopped() {
             return opened;
         }
-        std::thread::sleep(backoff.pause());
+        progress.pause(backoff.pause());
         if let Device::Remote(controller) = device {
             // Unless another job has done so; what fails fails again above.
             let _again = controller.renew(generation);

@@ -112,15 +112,7 @@ impl Target {
             return Err(sys::Error::new("start a target", std::io::Error::other(reason)));
         }
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
-        let mut listeners = Vec::new();
-        let mut addresses = Vec::new();
-        let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
-        let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
-        for (address, purpose) in nvme.chain(iscsi) {
-            let listener = listen(*address).map_err(|error| sys::Error::new(purpose, error))?;
-            addresses.push(listener.1);
-            listeners.push(Arc::new(OwnedFd::from(listener.0)));
-        }
+        let (listeners, mut addresses) = listen_at_all(config)?;
         let iscsi_addresses = addresses.split_off(config.nvme.len());
         let mut peers = Vec::new();
         let mut mails = Vec::new();
@@ -304,6 +296,20 @@ impl Target {
 
 /// How long another's address may still be taken, and the time between two tries.
 const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
+
+// Listens at the addresses for NVMe/TCP, and then at those for iSCSI.
+fn listen_at_all(config: &TargetConfig) -> sys::Result<(Vec<Arc<OwnedFd>>, Vec<SocketAddr>)> {
+    let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
+    let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
+    let mut listeners = Vec::new();
+    let mut addresses = Vec::new();
+    for (address, purpose) in nvme.chain(iscsi) {
+        let listener = listen(*address).map_err(|error| sys::Error::new(purpose, error))?;
+        addresses.push(listener.1);
+        listeners.push(Arc::new(OwnedFd::from(listener.0)));
+    }
+    Ok((listeners, addresses))
+}
 
 // The kernel closes the sockets of a target that was killed a moment after its end, when it has
 // taken its rings down.

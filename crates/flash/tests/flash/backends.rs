@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flash::backend::{
-    Backend, BackendUri, Failure, FileBackend, MemoryBackend, NullBackend, Opening, Operation,
-    Request,
+    Backend, BackendUri, Claim, Failure, FileBackend, MemoryBackend, NullBackend, Opening,
+    Operation, Request,
 };
 use flash::{Ended, Job, Jobs};
 use sys::block::Block;
@@ -210,7 +210,7 @@ fn a_full_disk_says_so() {
     let disk = mount.path().join("disk");
     sys::disk::Disk::create(&disk, 8 << 20).expect("it takes no room yet");
     let uri: BackendUri = format!("file:{}", disk.display()).parse().expect("it is one");
-    let mut doer = Doer::new(uri.open(false).expect("it can be opened"));
+    let mut doer = Doer::new(uri.open(Claim::Alone).expect("it can be opened"));
     let operation = Operation::Write { forced: false };
     let request = Request { operation, offset: 0, length: 4 << 20 };
     let result = doer.run(request, Some(&vec![1; 4 << 20])).result;

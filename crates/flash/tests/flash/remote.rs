@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration as StdDuration;
 
 use flash::backend::{
-    Backend, BackendUri, FileBackend, MemoryBackend, Opening, Operation, Request,
+    Backend, BackendUri, Claim, FileBackend, MemoryBackend, Opening, Operation, Request,
 };
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, discover};
 use flash::load::{Device, LoadConfig, Order, Progress, Tally, Think};
@@ -235,7 +235,7 @@ fn what_is_served_can_be_discovered() {
 #[test]
 fn a_target_that_traces_says_where_the_time_went() {
     let uri: BackendUri = "model:pm1725:memory:1MiB".parse().expect("it is one");
-    let backend = uri.open(false).expect("it can be opened");
+    let backend = uri.open(Claim::Alone).expect("it can be opened");
     let namespace = Namespace::new(1, backend, crate::identity("test"));
     let config = TargetConfig {
         nvme: vec!["127.0.0.1:0".parse().expect("an address")],

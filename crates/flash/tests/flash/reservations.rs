@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use flash::backend::{Backend, BackendUri, Failure, Geometry, Operation, Request, Start};
+use flash::backend::{Backend, BackendUri, Claim, Failure, Geometry, Operation, Request, Start};
 use flash::target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 use proto::nvme::{
     Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Nqn, Property,
@@ -293,7 +293,7 @@ fn a_shutdown_whose_flush_has_failed_is_not_complete() {
         ("memory:1MiB", Status::SUCCESS, 1 | 2 << 2),
     ] {
         let uri: BackendUri = rules.parse().expect("it is one");
-        let target = serve(uri.open(false).expect("it opens"), 2, Limits::default());
+        let target = serve(uri.open(Claim::Alone).expect("it opens"), 2, Limits::default());
         let mut a = Raw::connect(&target, [1; 16]);
         let property = Property { offset: 0x14, is_wide: false };
         let leave = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_4001 });
