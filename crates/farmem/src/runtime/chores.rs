@@ -1,4 +1,5 @@
-//! What is done for every process from time to time: looking after it, and looking at its memory.
+//! What is done for every process from time to time: looking after it, looking at its memory, and
+//! looking for pages that came unseen.
 //!
 //! ```text
 //! tick -> so many chores -> one at a time, a millisecond apart at least -> next tick
@@ -20,6 +21,7 @@ const APART_NS: u64 = 1_000_000;
 pub(crate) struct Chores {
     to_tend: usize,
     to_look_at: usize,
+    to_scan: usize,
     next_ns: u64,
     /// Slot of the process whose turn it was last to be looked after.
     tended: usize,
@@ -30,11 +32,12 @@ impl Chores {
     pub(crate) fn begin(&mut self, processes: usize, images: usize) {
         self.to_tend = processes.min(CHORES_MAX);
         self.to_look_at = images.min(CHORES_MAX);
+        self.to_scan = CHORES_MAX;
     }
 
     /// Whether any are left.
     pub(crate) const fn any(&self) -> bool {
-        self.to_tend + self.to_look_at > 0
+        self.to_tend + self.to_look_at + self.to_scan > 0
     }
 }
 
@@ -55,9 +58,12 @@ impl Supervisor<'_> {
                 self.chores.tended = slot;
                 self.tend(slot);
             }
-        } else {
+        } else if self.chores.to_look_at > 0 {
             self.chores.to_look_at -= 1;
             self.look_around();
+        } else {
+            self.chores.to_scan -= 1;
+            self.scan_unseen(1);
         }
     }
 

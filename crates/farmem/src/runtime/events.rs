@@ -9,9 +9,10 @@ use super::supervisor::Supervisor;
 use super::word::{State, Word};
 use crate::residency::Admission;
 
-// Steps of a look for unseen pages in one go: 2 MiB of memory that was touched, some 50 µs,
-const SCAN_STEPS: usize = 8;
-// or so much of memory that was not.
+/// Steps of an urgent look for unseen pages in one go: each 2 MiB of memory that was touched, some
+/// 50 µs, or [`SCAN_UNUSED`].
+pub(crate) const SCAN_STEPS: usize = 8;
+// A step in memory that was not touched.
 const SCAN_UNUSED: u64 = 1 << 36;
 /// Touches, or pages, that could not be managed because there was no leaf for their state words.
 pub(crate) const TABLE_FULL: &str = "page-state table full";
@@ -206,9 +207,9 @@ impl Supervisor<'_> {
 
     /// Looks for pages that are mapped though their word says that they are not: the kernel brought
     /// them for itself (direct I/O, pinned buffers, another process), without a fault that a trap
-    /// sees. A slice of one process at a time, because faults wait for the supervisor meanwhile;
+    /// sees. A few steps in one process at a time, because faults wait for the supervisor meanwhile;
     /// where something was found, more is looked for at once.
-    pub(crate) fn scan_unseen(&mut self) {
+    pub(crate) fn scan_unseen(&mut self, steps: usize) {
         let (at, from) = self.scan.at;
         let Some(slot) = self.members.live().range(at..).next().copied() else {
             let found = std::mem::take(&mut self.scan.found);
@@ -222,15 +223,15 @@ impl Supervisor<'_> {
         // Pages on their way out may still be mapped.
         let idle = arena.dropping == 0 && arena.ready;
         let limited = self.budgets[arena.budget].iter().any(Option::is_some);
-        let next = if idle && limited { self.scan_slice(&mut arena, from) } else { None };
+        let next = if idle && limited { self.scan_slice(&mut arena, from, steps) } else { None };
         self.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));
         self.arenas[slot] = Some(arena);
     }
 
     // Scans some of a process's memory from an address on; answers where it goes on, if it does.
-    fn scan_slice(&mut self, arena: &mut Arena, from: u64) -> Option<u64> {
+    fn scan_slice(&mut self, arena: &mut Arena, from: u64, steps: usize) -> Option<u64> {
         let mut at = from;
-        for _ in 0..SCAN_STEPS {
+        for _ in 0..steps {
             let piece = arena.regions.next_managed(at)?;
             // Where nothing was ever touched there is hardly anything to be found.
             let used = self.tables.pages.next_leaf(arena.slot, piece.start, ADDRESS_TOP);

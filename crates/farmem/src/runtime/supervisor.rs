@@ -241,7 +241,7 @@ impl<'a> Supervisor<'a> {
             self.advance_copies();
             self.advance_populates()?;
             if self.scan.is_urgent {
-                self.scan_unseen();
+                self.scan_unseen(super::events::SCAN_STEPS);
             }
             self.call_again()?;
             self.drain_events();
@@ -350,7 +350,6 @@ impl<'a> Supervisor<'a> {
     fn tick(&mut self) {
         self.timer.acknowledge();
         self.note_arrivals();
-        self.scan_unseen();
         self.end_orphans();
         self.end_stale_cuts();
         self.write_last_words(true);
