@@ -32,8 +32,9 @@ const LIMITS: [Limit; 3] = [
 const NOT_RUN: (&str, &str) = ("threads::cleared_word", "userfaultfd");
 
 // Most of its memory stays local, and why.
-const UNMANAGED: [(&str, &str); 2] = [
+const UNMANAGED: [(&str, &str); 3] = [
     ("threads::five_hundred", "the stacks of its threads are larger than all else"),
+    ("threads::detached", "as many threads, and so stacks, are there at once as get a processor"),
     ("remap::to_low_addresses", "memory moves to where none is managed, and the program is small"),
 ];
 
