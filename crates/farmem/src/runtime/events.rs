@@ -207,8 +207,8 @@ impl Supervisor<'_> {
 
     /// Looks for pages that are mapped though their word says that they are not: the kernel brought
     /// them for itself (direct I/O, pinned buffers, another process), without a fault that a trap
-    /// sees. A few steps in one process at a time, because faults wait for the supervisor meanwhile;
-    /// where something was found, more is looked for at once.
+    /// sees. A few steps in one process at a time, because faults wait for the supervisor
+    /// meanwhile; where something was found, more is looked for at once.
     pub(crate) fn scan_unseen(&mut self, steps: usize) {
         let (at, from) = self.scan.at;
         let Some(slot) = self.members.live().range(at..).next().copied() else {
