@@ -228,6 +228,9 @@ fn kill_at_any_time_leaves_nothing() {
         run.wait().expect(128 + 9, &what).leaves_nothing(&what);
         before.returns(&what);
     }
+    // Each has left its socket.
+    let repaired = doctor(&["--repair"]);
+    assert!(!repaired.contains("not removed"), "{repaired}");
 }
 
 #[test]
