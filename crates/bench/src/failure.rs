@@ -37,6 +37,8 @@ pub(crate) enum Failure {
          the local memory was larger than asked for"
     )]
     NotFetched { touched: u64, fetched: u64 },
+    #[error("run {wanted} processes under management: only {managed} were managed")]
+    NotManaged { wanted: u64, managed: u64 },
     #[error("read the record of a run: {0}")]
     Record(#[from] measure::RunError),
     #[error(transparent)]

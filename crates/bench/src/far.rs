@@ -41,6 +41,8 @@ pub(crate) struct FarRun {
     pub(crate) host: Host,
     pub(crate) figures: Figures,
     pub(crate) calibration: Option<Calibration>,
+    /// Process images whose memory was under management.
+    pub(crate) managed_count: u64,
 }
 
 /// A program that runs.
@@ -135,5 +137,7 @@ fn read(path: &Path) -> Result<FarRun, Failure> {
     let text = std::fs::read_to_string(path).map_err(Failure::file("read", path))?;
     let run: Run = Run::from_json(&text)?;
     let figures = run.results.figures()?.clone();
-    Ok(FarRun { host: run.host, figures, calibration: run.results.calibration })
+    let managed_count = run.results.images.iter().filter(|image| image.managed).count() as u64;
+    let calibration = run.results.calibration;
+    Ok(FarRun { host: run.host, figures, calibration, managed_count })
 }

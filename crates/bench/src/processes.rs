@@ -1,4 +1,4 @@
-//! What a process costs beside others under management: 1 to 4,096 of them.
+//! What a process costs beside others under management: 1 to 4,000 of them.
 //!
 //! ```text
 //! bench processes -> afar run -> bench crowd: idle processes, then touches, then exits
@@ -92,6 +92,10 @@ fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], F
         program.extend([flag.into(), value.to_string().into()]);
     }
     let outcome = Place::far(&FLAGS).execute(context, &program, LONG)?;
+    let managed = outcome.run.as_ref().map_or(0, |run| run.managed_count);
+    if managed < processes {
+        return Err(Failure::NotManaged { wanted: processes, managed });
+    }
     let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
     let touched = PAGES * rounds;
     if fetched < touched - touched / 1000 {
