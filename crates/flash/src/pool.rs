@@ -31,7 +31,7 @@ pub(crate) enum Holder {
 }
 
 /// The account of a holder, as long as it is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Account(usize);
 
 impl Account {
@@ -50,6 +50,17 @@ pub(crate) struct Terms {
     pub(crate) keeps: usize,
 }
 
+/// What has been done for an account since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Work {
+    /// Commands that were answered.
+    pub(crate) commands: u64,
+    /// Bytes that were read or written.
+    pub(crate) bytes: u64,
+    /// Times that it had to wait for memory.
+    pub(crate) waits: u64,
+}
+
 #[derive(Debug)]
 struct Book {
     holder: Holder,
@@ -62,6 +73,7 @@ struct Book {
     round: u64,
     /// It was refused, and has not been given anything since.
     waits: bool,
+    work: Work,
 }
 
 /// See the module's description.
@@ -118,7 +130,15 @@ impl Pool {
             self.books[*number].uses += 1;
             return Account(*number);
         }
-        let book = Book { holder, uses: 1, held: 0, credit: 0, round: 0, waits: false };
+        let book = Book {
+            holder,
+            uses: 1,
+            held: 0,
+            credit: 0,
+            round: 0,
+            waits: false,
+            work: Work::default(),
+        };
         let number = match self.free.pop() {
             Some(number) => {
                 self.books[number] = book;
@@ -143,11 +163,30 @@ impl Pool {
         }
     }
 
+    /// A command of this account was answered that has moved so many bytes.
+    pub(crate) fn note(&mut self, Account(number): Account, bytes: u32) {
+        let work = &mut self.books[number].work;
+        work.commands += 1;
+        work.bytes += u64::from(bytes);
+    }
+
+    /// What has been done for an account, and how much it holds.
+    pub(crate) fn work(&self, Account(number): Account) -> (Work, u64) {
+        let book = &self.books[number];
+        (book.work, book.held as u64)
+    }
+
+    /// Whether one more user less closes it.
+    pub(crate) fn has_one_user(&self, Account(number): Account) -> bool {
+        self.books[number].uses == 1
+    }
+
     /// A block of at least `bytes`, whatever is in it; `None` when its account has to wait.
     pub(crate) fn lend(&mut self, account: Account, bytes: usize) -> Option<Block> {
         let size = size(bytes);
         if !self.may_hold(account, size) {
             self.books[account.0].waits = true;
+            self.books[account.0].work.waits += 1;
             self.in_turn = true;
             self.refusals += 1;
             return None;
@@ -252,6 +291,11 @@ impl Pool {
     /// Whether anybody still waits is known: if not, whoever asks is lent to again.
     pub(crate) const fn settle(&mut self, anybody_waits: bool) {
         self.in_turn = anybody_waits;
+    }
+
+    /// Bytes that each account may always hold.
+    pub(crate) const fn share(&self) -> usize {
+        self.terms.share
     }
 
     /// Bytes that are held, by all accounts.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::net::{Shutdown, getsockname, shutdown, sockopt};
+use rustix::net::{Shutdown, getpeername, getsockname, shutdown, sockopt};
 
 use crate::Result;
 use crate::error::During;
@@ -64,6 +64,16 @@ pub fn forget_unsent(socket: &impl AsFd) {
 pub fn local_address(socket: &impl AsFd) -> Result<SocketAddr> {
     let address = getsockname(socket).during("ask for a socket's address")?;
     SocketAddr::try_from(address).during("ask for a socket's address")
+}
+
+/// The address of the other end.
+///
+/// # Errors
+/// When it is no socket of the Internet, or the other end is gone.
+pub fn peer_address(socket: &impl AsFd) -> Result<SocketAddr> {
+    let address = getpeername(socket).during("ask for a peer's address")?;
+    let address = address.ok_or(rustix::io::Errno::NOTCONN).during("ask for a peer's address")?;
+    SocketAddr::try_from(address).during("ask for a peer's address")
 }
 
 /// Bytes that the peer's system has taken since the connection began (TCP_INFO,

@@ -23,7 +23,7 @@ pub struct Limits {
     /// Numbers of controllers (CNTLID), the first and the last: 1 to FFEFh. Two targets that serve
     /// one subsystem have ranges that do not meet, for hosts take equal numbers for one controller.
     pub controller_ids: [u16; 2],
-    /// Controllers of a host at a time.
+    /// Controllers and iSCSI sessions of a host at a time, each.
     pub host_controllers: u16,
     /// Connections at a time, on each shard, and on the control thread.
     pub connections: u32,
@@ -39,6 +39,10 @@ pub struct Limits {
     pub stall: Duration,
     /// How long a connection may take to say what it is for.
     pub handshake: Duration,
+    /// Connections at a time that have not said what they are for: the oldest ends for the next.
+    pub handshakes: u32,
+    /// How long an initiator waits for the answer after it has not proved who it is.
+    pub wrong_secret: Duration,
     /// How long commands may take to end when the target stops.
     pub drain: Duration,
 }
@@ -102,6 +106,8 @@ impl Default for Limits {
             share: Bytes::from_kib(1280),
             stall: Duration::from_ms(10_000),
             handshake: Duration::from_ms(10_000),
+            handshakes: 1024,
+            wrong_secret: Duration::from_ms(1_000),
             drain: Duration::from_ms(5_000),
         }
     }

@@ -11,6 +11,7 @@
 
 mod held;
 
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use super::keeper::Kept;
 use super::nvme::{NvmeEnd, Role};
 use super::room::Room;
 use super::site::{Order, Owner, Site, Tag};
+use super::witness::{Event, Happening, Why};
 
 /// Whose words are spoken on a connection.
 #[expect(clippy::large_enum_variant, reason = "each connection is boxed already")]
@@ -44,6 +46,8 @@ pub(crate) enum Next {
     Wait,
     /// No more is read: it is over when everything has been answered.
     Drain,
+    /// The same, and the answer waits: the peer has not proved who it is.
+    Delay,
     /// It belongs to another shard, perhaps.
     Place,
     /// The peer was told that it has broken a rule, and is to close.
@@ -69,7 +73,10 @@ enum State {
 pub(crate) struct Connection {
     pub(crate) socket: Arc<OwnedFd>,
     pub(crate) end: End,
-    since_ns: u64,
+    peer: Option<SocketAddr>,
+    pub(crate) since_ns: u64,
+    /// Nothing is sent before this time.
+    silent_until_ns: u64,
     /// When something was last received.
     heard_ns: u64,
     state: State,
@@ -113,9 +120,11 @@ const TERMINATION_NS: u64 = 5_000_000_000;
 impl Connection {
     pub(crate) fn new(socket: Arc<OwnedFd>, end: End, now_ns: u64) -> Self {
         Self {
+            peer: sys::stream::peer_address(&socket).ok(),
             socket,
             end,
             since_ns: now_ns,
+            silent_until_ns: 0,
             heard_ns: now_ns,
             state: State::Open,
             input: Vec::new(),
@@ -212,6 +221,10 @@ impl Connection {
         match next {
             Next::More | Next::Wait => {}
             Next::Drain => self.drain(),
+            Next::Delay => {
+                self.silent_until_ns = site.now_ns + site.wrong_secret_ns;
+                self.drain();
+            }
             Next::Place => {
                 self.is_placed = true;
                 site.orders.push(Order::Place(site.connection));
@@ -338,7 +351,7 @@ impl Connection {
         if self.state == State::Closed {
             return;
         }
-        if self.sending.is_none() && !self.out.is_empty() {
+        if self.sending.is_none() && !self.out.is_empty() && self.silent_until_ns <= now_ns {
             let spare = self.spares.pop().unwrap_or_default();
             let bytes = std::mem::replace(&mut self.out, spare);
             self.sending = Some(bytes.len());
@@ -418,8 +431,29 @@ impl Connection {
         is_able && !self.is_barred && self.unread[0] < self.unread[1]
     }
 
-    // It has not said what it is for.
-    const fn is_new(&self) -> bool {
+    /// Something about it that an operator is to know.
+    pub(crate) fn note(&self, what: Happening, why: Why) -> Event {
+        Event { what, why, peer: self.peer, host: self.host().cloned() }
+    }
+
+    /// Whose it is, if its peer has said so.
+    pub(crate) const fn host(&self) -> Option<&Arc<str>> {
+        match &self.end {
+            End::Nvme(end) => end.host(),
+            End::Iscsi(end) => end.initiator(),
+        }
+    }
+
+    /// Whether it is the admin queue of a controller, or of a session.
+    pub(crate) const fn is_logged_in(&self) -> bool {
+        match &self.end {
+            End::Nvme(end) => matches!(end.role, Role::Admin(_)),
+            End::Iscsi(end) => end.is_member(),
+        }
+    }
+
+    /// Whether it has not said what it is for.
+    pub(crate) const fn is_new(&self) -> bool {
         match &self.end {
             End::Nvme(end) => matches!(end.role, Role::New),
             End::Iscsi(end) => end.is_new(),

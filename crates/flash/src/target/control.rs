@@ -202,8 +202,8 @@ impl Control {
     }
 
     // A host has a bounded number of controllers. When there are as many as may be, the discovery
-    // controller ends that would end first: hosts that do I/O are not kept out by others that look
-    // around.
+    // controller ends that would end first, or else one without keep-alive and I/O queues: hosts
+    // that do I/O are not kept out by others that do none.
     fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
         let busy = Err((Status::CONNECT_CONTROLLER_BUSY, 0));
         let own = self.associations.values().filter(|one| one.host == *host).count();
@@ -215,8 +215,13 @@ impl Control {
         if self.associations.len() < most {
             return Ok(());
         }
-        let discovering = self.associations.iter().filter(|(_, one)| one.subsystem.is_none());
-        let first = discovering.min_by_key(|(_, one)| one.controller.expires_ms());
+        let does_nothing = |one: &Association| {
+            one.subsystem.is_none()
+                || one.controller.expires_ms().is_none() && one.queues.is_empty()
+        };
+        let idle = self.associations.iter().filter(|(_, one)| does_nothing(one));
+        let first =
+            idle.min_by_key(|(_, one)| (one.subsystem.is_some(), one.controller.expires_ms()));
         let Some(id) = first.map(|(id, _)| *id) else { return busy };
         self.evicted.extend(self.associations.remove(&id).map(|one| one.connection));
         Ok(())
@@ -489,8 +494,19 @@ mod tests {
         }
     }
 
+    // A host that promises signs of life, unless it only looks around.
     fn connect(control: &mut Control, name: &str, connection: u32) -> Option<u16> {
-        let (_, request) = arrived(name);
+        let keep_alive_ms = if name == Nqn::DISCOVERY { 0 } else { 300_000 };
+        connect_for(control, name, connection, keep_alive_ms)
+    }
+
+    fn connect_for(
+        control: &mut Control,
+        name: &str,
+        connection: u32,
+        keep_alive_ms: u32,
+    ) -> Option<u16> {
+        let request = ConnectRequest { keep_alive_ms, ..arrived(name).1 };
         let local = "10.0.0.1:4420".parse().expect("it is one");
         let entrance = Entrance { local, portal: Arc::clone(&control.portals[0]) };
         match control.connect(&request, connection, &entrance, 0) {
@@ -596,7 +612,15 @@ mod tests {
             assert_eq!(control.take_evicted(), [evicted]);
         }
         assert_eq!(connect(&mut control, "nqn.one", 7), None, "none of them looks around");
+        control.end(7);
+        control.limits.host_controllers = 5;
+        let idle = control.associations.keys().next().copied().expect("there are some");
+        control.end(idle);
+        connect_for(&mut control, "nqn.one", 8, 0).expect("there is room");
+        connect(&mut control, "nqn.one", 9).expect("who promises nothing makes room");
+        assert_eq!(control.take_evicted(), [8]);
         control.limits.controllers = 100;
+        control.limits.host_controllers = 4;
         connect(&mut control, "nqn.one", 7).expect("there is room");
         assert_eq!(connect(&mut control, "nqn.one", 8), None, "it has as many as a host may");
     }

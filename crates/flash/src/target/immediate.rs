@@ -50,5 +50,6 @@ pub(super) fn read_at_once(
     }
     let (kind, bytes) = counted(plan);
     let (taken_ns, was_begun) = (site.now_ns, false);
-    site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+    let account = site.account;
+    site.ledger.note(Answered { namespace, account, kind, bytes, has_failed, taken_ns, was_begun });
 }

@@ -6,6 +6,7 @@
 //! ```
 
 mod reservations;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,13 +20,13 @@ use crate::pool::{Account, Pool};
 
 use super::admin::is_disconnect;
 use super::counters::add;
-use super::dues::PROGRESS_BYTES;
 use super::immediate::read_at_once;
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
 use super::portal::Portal;
 use super::site::{Order, Owner, Site, Tag};
+use super::solicited::Solicited;
 use super::stripes::Range;
 use super::subsystem::{Namespace, Subsystem, find};
 
@@ -43,6 +44,13 @@ struct Pending {
     steps: Vec<Step>,
     /// What is written, shared with others that only write.
     range: Range,
+}
+
+impl Pending {
+    // Its host sends its data when it is asked to.
+    const fn is_asked_for(&self) -> bool {
+        matches!(self.plan.data, Data::Transport { .. }) && !self.plan.answers
+    }
 }
 
 /// What can be written to while a command is done.
@@ -67,9 +75,9 @@ pub(crate) struct IoSession {
     starving: VecDeque<Slot>,
     /// Commands that wait for another to be done with what they write.
     parked: Vec<Slot>,
-    /// Commands whose data is coming, and bytes that have come.
-    owing: u32,
-    came: u64,
+    /// Writes whose data is not asked for before other data has come.
+    unasked: VecDeque<Slot>,
+    solicited: Solicited,
     has_left: bool,
 }
 
@@ -91,8 +99,8 @@ impl IoSession {
             pending: Vec::new(),
             starving: VecDeque::new(),
             parked: Vec::new(),
-            owing: 0,
-            came: 0,
+            unasked: VecDeque::new(),
+            solicited: Solicited::default(),
             has_left: false,
         }
     }
@@ -105,15 +113,6 @@ impl IoSession {
     /// Namespaces have been replaced.
     pub(crate) fn refresh(&mut self) {
         self.namespaces = self.subsystem.namespaces();
-    }
-
-    /// How many bytes of data have come, if any are owed.
-    pub(crate) const fn owed(&self) -> Option<u64> {
-        if self.owing > 0 { Some(self.came) } else { None }
-    }
-
-    pub(crate) fn is_starving(&self) -> bool {
-        !self.starving.is_empty() || !self.parked.is_empty()
     }
 
     /// Takes a command; how many jobs that has begun.
@@ -150,7 +149,12 @@ impl IoSession {
                 if place >= self.pending.len() {
                     self.pending.resize_with(place + 1, || None);
                 }
+                let is_asked_for = pending.is_asked_for();
                 self.pending[place] = Some(pending);
+                if is_asked_for && !self.unasked.is_empty() {
+                    self.unasked.push_back(slot);
+                    return 0;
+                }
                 self.begin(slot, &mut wire, site)
             }
         }
@@ -168,7 +172,16 @@ impl IoSession {
             let namespace = Arc::clone(namespace);
             let (bytes, has_failed) = (0, true);
             let (taken_ns, was_begun) = (site.now_ns, false);
-            site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+            let account = site.account;
+            site.ledger.note(Answered {
+                namespace,
+                account,
+                kind,
+                bytes,
+                has_failed,
+                taken_ns,
+                was_begun,
+            });
         }
     }
 
@@ -210,6 +223,11 @@ impl IoSession {
             return 0;
         };
         let bytes = pending.plan.memory_bytes as usize;
+        let is_asked_for = pending.is_asked_for();
+        if is_asked_for && !self.solicited.may_ask(bytes, site.pool.share(), site.now_ns) {
+            self.unasked.push_back(slot);
+            return 0;
+        }
         if bytes > 0 && pending.block.is_none() {
             pending.block = match pending.plan.data {
                 // It is coming already, and the queue bounds how much.
@@ -223,11 +241,11 @@ impl IoSession {
         }
         match pending.plan.data {
             Data::InCapsule { .. } => {
-                self.owing += 1;
+                self.solicited.ask(0);
                 0
             }
-            Data::Transport { .. } if !pending.plan.answers => {
-                self.owing += 1;
+            Data::Transport { .. } if is_asked_for => {
+                self.solicited.ask(bytes);
                 wire.queue.request_data(slot, wire.out);
                 0
             }
@@ -237,7 +255,7 @@ impl IoSession {
 
     /// Data of a command has come.
     pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
-        self.came += bytes.len() as u64;
+        self.solicited.moved(bytes.len());
         let place = self.pending.get_mut(usize::from(slot.number()));
         if let Some(Some(Pending { block: Some(block), .. })) = place {
             let from = offset as usize;
@@ -257,13 +275,18 @@ impl IoSession {
         site: &mut Site<'_>,
     ) -> u32 {
         let mut wire = Wire { queue, out };
-        self.owing = self.owing.saturating_sub(1);
-        self.came += PROGRESS_BYTES;
-        if !is_intact {
+        let bytes = match self.pending.get(usize::from(slot.number())) {
+            Some(Some(pending)) if pending.is_asked_for() => pending.plan.memory_bytes as usize,
+            _ => 0,
+        };
+        self.solicited.end(bytes, site.now_ns);
+        let jobs = if is_intact {
+            self.start(slot, &mut wire, site)
+        } else {
             self.answer(slot, Status::TRANSIENT_TRANSPORT_ERROR, &mut wire, site);
-            return 0;
-        }
-        self.start(slot, &mut wire, site)
+            0
+        };
+        jobs + self.ask_on(&mut wire, site)
     }
 
     // Everything is there that the command needs.
@@ -291,19 +314,6 @@ impl IoSession {
                 0
             }
         }
-    }
-
-    // Whether it has to wait until another is done with what it writes.
-    fn is_parked(&mut self, slot: Slot) -> bool {
-        let place = self.pending.get_mut(usize::from(slot.number()));
-        let Some(Some(pending)) = place else { return false };
-        let Some(hold) = pending.plan.hold() else { return false };
-        pending.range = pending.namespace.stripes.take_or_wait(hold, pending.range);
-        let waits = matches!(pending.range, Range::Waits(_));
-        if waits {
-            self.parked.push(slot);
-        }
-        waits
     }
 
     fn plan_steps(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
@@ -419,32 +429,16 @@ impl IoSession {
         block.into_iter().for_each(|block| site.pool.give(site.account, block));
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
-        site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
-    }
-
-    /// Tries again what waits for memory or others; how many jobs that has begun.
-    pub(crate) fn feed(
-        &mut self,
-        queue: &mut Queue,
-        out: &mut Vec<u8>,
-        site: &mut Site<'_>,
-    ) -> u32 {
-        let mut wire = Wire { queue, out };
-        let mut jobs = 0;
-        for slot in std::mem::take(&mut self.parked) {
-            jobs += self.start(slot, &mut wire, site);
-        }
-        for _ in 0..self.starving.len() {
-            let Some(slot) = self.starving.pop_front() else { break };
-            let waiting = self.starving.len();
-            jobs += self.begin(slot, &mut wire, site);
-            if self.starving.len() > waiting {
-                // It keeps its turn.
-                self.starving.rotate_right(1);
-                break;
-            }
-        }
-        jobs
+        let account = site.account;
+        site.ledger.note(Answered {
+            namespace,
+            account,
+            kind,
+            bytes,
+            has_failed,
+            taken_ns,
+            was_begun,
+        });
     }
 
     /// Gives back memory that commands hold to a shard, and no longer counts them.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use crate::pool::{Account, Pool};
+
 use super::counters::{Counters, add};
 use super::meter::Kind;
 use super::subsystem::Namespace;
@@ -10,6 +12,8 @@ use super::subsystem::Namespace;
 /// A command that has been answered.
 pub(crate) struct Answered {
     pub(crate) namespace: Arc<Namespace>,
+    /// Of whom.
+    pub(crate) account: Account,
     pub(crate) kind: Kind,
     /// Of data that was read or written.
     pub(crate) bytes: u32,
@@ -36,8 +40,9 @@ impl Ledger {
     }
 
     /// Counts what was noted, at the time that it now is, for the shard with these counters.
-    pub(crate) fn count(&mut self, shard: u16, counters: &Counters, now_ns: u64) {
+    pub(crate) fn count(&mut self, shard: u16, counters: &Counters, pool: &mut Pool, now_ns: u64) {
         for one in self.answered.drain(..) {
+            pool.note(one.account, if one.has_failed { 0 } else { one.bytes });
             let namespace = one.namespace.meter.shard(shard);
             if one.was_begun {
                 namespace.end();

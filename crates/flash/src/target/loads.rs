@@ -26,6 +26,11 @@ impl Loads {
         }
     }
 
+    /// How many there are on all shards.
+    pub(crate) fn total(&self) -> usize {
+        self.0.iter().map(|count| *count as usize).sum()
+    }
+
     /// One less on this shard.
     pub(crate) fn leave(&mut self, home: u16) {
         if let Some(count) = self.0.get_mut(usize::from(home)) {

@@ -11,6 +11,7 @@ use super::iscsi::Scope;
 use super::keeper::Kept;
 use super::site::Tag;
 use super::subsystem::Subsystem;
+use super::tenants::ByHost;
 
 /// Something for a shard to know or do.
 pub(crate) enum Message {
@@ -38,6 +39,8 @@ pub(crate) enum Message {
     Kept(Tag, Kept),
     /// What others wait for was given back.
     Released,
+    /// Say how much each host uses.
+    Report(Sender<ByHost>),
     /// End what is under way and go.
     Stop,
 }

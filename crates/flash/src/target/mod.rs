@@ -6,7 +6,7 @@
 //! portal       where hosts connect
 //! control      the controllers, on a thread of its own; loads: which shard has how much
 //! seed, shard  a thread: ring, connections, jobs; mail between them
-//! connection   one socket; dues: what its peer owes; room: for what it receives;
+//! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room: for what it receives;
 //!              site: what it may use of its shard
 //! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
 //!              where the device answers at once
@@ -14,6 +14,8 @@
 //! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
 //!              keeper: a thread that waits until that is on a medium
 //! meter        what has been done with a namespace; ledger: what is still to be counted
+//! tenants      how much each host uses
+//! witness      what hosts do that an operator wants to know
 //! times, tide  when a shard looks at what does not happen by itself
 //! observer     what others may look at meanwhile
 //! ```
@@ -42,10 +44,13 @@ mod room;
 mod seed;
 mod shard;
 mod site;
+mod solicited;
 mod stripes;
 mod subsystem;
+mod tenants;
 mod tide;
 mod times;
+mod witness;
 
 use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};
@@ -68,6 +73,8 @@ pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
 pub use observer::Observer;
 pub use reserved::{Reserved, ReservedError};
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
+pub use tenants::Usage;
+pub use witness::{Event, Happening, OTHERS, Why, Witness};
 
 use control::Control;
 use iscsi::Gate;
@@ -128,22 +135,23 @@ impl Target {
             .zip(&addresses)
             .map(|(number, address)| Arc::new(Portal::new(number, *address)))
             .collect();
+        let witness = Witness::new()?;
         let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
         let mut target = Self {
-            peers,
             threads: Vec::new(),
             keeper: None,
             addresses,
             iscsi_addresses,
             portals,
-            observer: Observer::new(counters, subsystems),
+            observer: Observer::new(counters, subsystems, witness.clone(), Arc::clone(&peers)),
             ended: Waker::new()?,
+            peers,
         };
         let gate = Gate::new(
             target.subsystems().to_vec(),
             &target.iscsi_addresses,
             config.discovery_chap.clone(),
-            usize::from(config.limits.controllers),
+            [config.limits.controllers, config.limits.host_controllers].map(usize::from),
             config.shards,
         );
         let (keeper, thread) = Keeper::start()?;
@@ -167,6 +175,7 @@ impl Target {
                 listeners,
                 portals: Arc::clone(&target.portals),
                 keeper: keeper.clone(),
+                witness: witness.clone(),
             })?;
         }
         Ok(target)

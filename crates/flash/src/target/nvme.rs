@@ -18,6 +18,7 @@ use super::control::{Connected, QUEUE_TAKEN};
 use super::io::IoSession;
 use super::portal::Entrance;
 use super::site::{Order, Owner, Site, Tag};
+use super::witness::{Happening, Why, printable};
 
 /// See the module's description.
 pub(crate) struct NvmeEnd {
@@ -26,6 +27,8 @@ pub(crate) struct NvmeEnd {
     entrance: Entrance,
     /// Where its queue is at home.
     home: Option<u16>,
+    /// Its host, once it has said so.
+    host: Option<Arc<str>>,
     /// A Connect of a queue that another connection has, which may be ending, and until when it
     /// waits for that.
     waiting: Option<(Slot, ConnectRequest, u64)>,
@@ -51,7 +54,7 @@ impl NvmeEnd {
             transfer_bytes: limits.transfer_bytes(),
             entries: limits.queue_entries,
         });
-        Self { queue, role: Role::New, entrance, home: None, waiting: None }
+        Self { queue, role: Role::New, entrance, home: None, host: None, waiting: None }
     }
 
     /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
@@ -67,6 +70,7 @@ impl NvmeEnd {
             Ok(None) => (0, Next::Wait),
             Err(fatal) => {
                 self.queue.terminate(fatal, out);
+                site.notes.push((Happening::Violation, Why::Nvme(fatal)));
                 (0, Next::Violated)
             }
         };
@@ -124,11 +128,19 @@ impl NvmeEnd {
             self.queue.complete(slot, Status::INTERNAL_ERROR, 0, out);
             return Next::More;
         };
+        if self.host.is_none() {
+            self.host = Some(printable(request.data.host.as_str()));
+        }
         let now_ms = site.now_ns / 1_000_000;
-        let connected = control.connect(&request, site.connection, &self.entrance, now_ms);
-        site.orders.extend(control.take_evicted().into_iter().map(Order::Close));
+        let has_room = request.queue == 0 || site.loads.total() < site.most_connections;
+        let connected = match has_room {
+            true => control.connect(&request, site.connection, &self.entrance, now_ms),
+            false => Err((Status::CONNECT_CONTROLLER_BUSY, 0)),
+        };
+        site.orders.extend(control.take_evicted().into_iter().map(Order::Evict));
         match connected {
             Ok(Connected::Admin(controller)) => {
+                site.notes.push((Happening::LoggedIn, Why::Plain));
                 self.role = Role::Admin(Admin::new(controller));
                 self.queue.accept(slot, &request, controller, out);
                 Next::More
@@ -148,10 +160,16 @@ impl NvmeEnd {
                 Next::Wait
             }
             Err((status, field)) => {
+                site.notes.push((Happening::Refused, Why::Status(status)));
                 self.queue.complete(slot, status, u64::from(field), out);
                 Next::More
             }
         }
+    }
+
+    /// Who its host is, if it has said so.
+    pub(crate) const fn host(&self) -> Option<&Arc<str>> {
+        self.host.as_ref()
     }
 
     /// The shard that was given its queue, if it is an I/O queue.

@@ -1,27 +1,65 @@
 //! What anybody may look at while a target works.
 
+use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::counters::Counters;
+use super::mail::{Message, Peer};
 use super::subsystem::Subsystem;
+use super::tenants::{ByHost, Usage};
+use super::witness::Witness;
+
+/// How long a shard may take to say how much hosts use.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module's description.
 #[derive(Clone)]
 pub struct Observer {
     counters: Arc<[Arc<Counters>]>,
     subsystems: Arc<RwLock<Arc<[Arc<Subsystem>]>>>,
+    witness: Witness,
+    peers: Arc<[Peer]>,
 }
 
 impl Observer {
-    pub(super) fn new(counters: Vec<Arc<Counters>>, subsystems: Vec<Arc<Subsystem>>) -> Self {
+    pub(super) fn new(
+        counters: Vec<Arc<Counters>>,
+        subsystems: Vec<Arc<Subsystem>>,
+        witness: Witness,
+        peers: Arc<[Peer]>,
+    ) -> Self {
         let subsystems = Arc::new(RwLock::new(subsystems.into()));
-        Self { counters: counters.into(), subsystems }
+        Self { counters: counters.into(), subsystems, witness, peers }
     }
 
     /// What each shard has done, and last the control thread.
     #[must_use]
     pub fn counters(&self) -> &[Arc<Counters>] {
         &self.counters
+    }
+
+    /// What hosts have done that is rare.
+    #[must_use]
+    pub const fn witness(&self) -> &Witness {
+        &self.witness
+    }
+
+    /// How much each host uses of all shards, in the order of names. A shard that does not answer
+    /// within a second is left out.
+    #[must_use]
+    pub fn usage(&self) -> Vec<(Arc<str>, Usage)> {
+        let (sender, reports) = channel();
+        self.peers.iter().for_each(|peer| peer.tell(Message::Report(sender.clone())));
+        drop(sender);
+        let mut all = ByHost::new();
+        for _ in &*self.peers {
+            let Ok(report) = reports.recv_timeout(PATIENCE) else { break };
+            for (host, usage) in report {
+                all.entry(host).or_default().add(&usage);
+            }
+        }
+        all.into_iter().collect()
     }
 
     /// What is served now.

@@ -12,6 +12,7 @@ use super::keeper::Keeper;
 use super::loads::Loads;
 use super::mail::{Message, Peer};
 use super::portal::Portal;
+use super::witness::Witness;
 
 /// See the module's description.
 pub(crate) struct Seed {
@@ -30,4 +31,5 @@ pub(crate) struct Seed {
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
     pub(crate) portals: Arc<[Arc<Portal>]>,
     pub(crate) keeper: Keeper,
+    pub(crate) witness: Witness,
 }

@@ -7,6 +7,8 @@
 
 mod errands;
 
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,8 +30,10 @@ use super::nvme::NvmeEnd;
 use super::portal::Entrance;
 use super::seed::Seed;
 use super::site::{Order, Site, Tag};
+use super::tenants::Tenants;
 use super::tide::Tide;
 use super::times::{LOOK_NS, Times};
+use super::witness::{Event, Happening, Why};
 
 // What a token of the ring is for, beside a number.
 const KIND: u64 = 0xff << 56;
@@ -78,12 +82,18 @@ pub(crate) struct Shard {
     zero_copy: usize,
     /// Connections that wait for memory or for others, each once, in the order of their turns.
     starving: Vec<u32>,
+    /// I/O queues and sessions that all shards together may have.
+    most_connections: usize,
     /// What others wait for was given back.
     is_released: bool,
     times: Times,
     tide: Tide,
     /// Listeners whose accepting has failed: they are tried again when times are looked at.
     resting: Vec<u32>,
+    /// Connections that had not said what they are for when they came, and when that was.
+    newcomers: VecDeque<(u32, u64)>,
+    notes: Vec<(Happening, Why)>,
+    tenants: Tenants,
 }
 
 impl Shard {
@@ -119,10 +129,14 @@ impl Shard {
                 .zero_copy
                 .map_or(usize::MAX, |least| usize::try_from(least.get()).unwrap_or(usize::MAX)),
             starving: Vec::new(),
+            most_connections: usize::from(seed.config.shards) * limits.connections as usize,
             is_released: false,
             times: Times::default(),
             tide: Tide::default(),
             resting: Vec::new(),
+            newcomers: VecDeque::new(),
+            notes: Vec::new(),
+            tenants: Tenants::default(),
             seed,
         };
         if shard.seed.config.traces {
@@ -169,7 +183,7 @@ impl Shard {
         counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
         counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
         if !self.ledger.is_empty() {
-            self.ledger.count(self.seed.index, counters, monotonic_ns());
+            self.ledger.count(self.seed.index, counters, &mut self.pool, monotonic_ns());
         }
         if self.now_ns >= self.weighed_ns + LOOK_NS {
             self.weighed_ns = self.now_ns;
@@ -227,7 +241,7 @@ impl Shard {
         let is_stopping = self.stopping_ns.is_some();
         if let Some(socket) = completed.accepted
             && !is_stopping
-            && self.connections.len() - self.free.len() < self.most_connections()
+            && self.has_room(&socket)
             && sys::stream::send_at_once(&socket).is_ok()
             && sys::stream::keep_alive(&socket, TCP_KEEP_ALIVE).is_ok()
             && let Ok(local) = sys::stream::local_address(&socket)
@@ -241,18 +255,46 @@ impl Shard {
                 None => End::Iscsi(IscsiEnd::new(local)),
             };
             let connection = Connection::new(Arc::new(socket), end, self.now_ns);
-            self.adopt(Box::new(connection));
+            let number = self.adopt(Box::new(connection));
+            self.newcomers.push_back((number, self.now_ns));
+            self.bound_newcomers();
         }
         if !completed.has_more && !is_stopping {
             self.resting.push(number);
         }
     }
 
-    fn most_connections(&self) -> usize {
-        self.seed.config.limits.connections as usize
+    // Whether a connection that has come may stay.
+    fn has_room(&self, socket: &OwnedFd) -> bool {
+        let most = self.seed.config.limits.connections as usize;
+        let has_room = self.connections.len() - self.free.len() < most;
+        if !has_room {
+            let (what, why) = (Happening::Full, Why::Plain);
+            let peer = sys::stream::peer_address(socket).ok();
+            self.seed.witness.note(Event { what, why, peer, host: None });
+        }
+        has_room
     }
 
-    fn adopt(&mut self, mut connection: Box<Connection>) {
+    // Those that have been silent longest make room: whoever says at once what it is for gets in.
+    fn bound_newcomers(&mut self) {
+        let most = self.seed.config.limits.handshakes as usize;
+        if self.newcomers.len() <= most {
+            return;
+        }
+        let connections = &self.connections;
+        self.newcomers.retain(|(number, since_ns)| {
+            let place = connections.get(*number as usize).and_then(Option::as_ref);
+            place.is_some_and(|one| one.since_ns == *since_ns && one.is_new())
+        });
+        if self.newcomers.len() > most
+            && let Some((number, _)) = self.newcomers.pop_front()
+        {
+            self.orders.push(Order::Evict(number));
+        }
+    }
+
+    fn adopt(&mut self, mut connection: Box<Connection>) -> u32 {
         // It may have been on its way when its namespaces changed.
         connection.refresh();
         let number = self.free.pop().unwrap_or_else(|| {
@@ -263,6 +305,7 @@ impl Shard {
         self.connections[number as usize] = Some(connection);
         add(&self.seed.counters.connections, 1);
         self.with(number, Connection::enter);
+        number
     }
 
     // Bytes of a connection have been received or sent.
@@ -291,6 +334,9 @@ impl Shard {
         if connection.begins_to_starve() {
             self.starving.push(number);
         }
+        for (what, why) in self.notes.drain(..) {
+            self.seed.witness.note(connection.note(what, why));
+        }
         self.connections[number as usize] = Some(connection);
         if self.touched.last() != Some(&number) {
             self.touched.push(number);
@@ -313,12 +359,15 @@ impl Shard {
             sessions: &mut self.sessions,
             counters: &self.seed.counters,
             ledger: &mut self.ledger,
+            wrong_secret_ns: self.seed.config.limits.wrong_secret.as_ns(),
+            most_connections: self.most_connections,
             shard: self.seed.index,
             shards: self.seed.config.shards,
             now_ns: self.now_ns,
             connection,
             account,
             orders: &mut self.orders,
+            notes: &mut self.notes,
         }
     }
 
@@ -341,7 +390,10 @@ impl Shard {
         for controller in expired.unwrap_or_default() {
             let association = self.seed.control.as_mut().and_then(|all| all.get(controller));
             if let Some(connection) = association.map(|one| one.connection) {
-                self.with(connection, |connection, _| connection.close());
+                self.with(connection, |connection, site| {
+                    site.notes.push((Happening::Expired, Why::Plain));
+                    connection.close();
+                });
             }
         }
         for number in std::mem::take(&mut self.resting) {

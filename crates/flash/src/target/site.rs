@@ -13,6 +13,7 @@ use super::iscsi::{Gate, Scope, Sessions, Then};
 use super::keeper::Change;
 use super::ledger::Ledger;
 use super::loads::Loads;
+use super::witness::{Happening, Why};
 
 /// What a job is for.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +42,10 @@ pub(crate) struct Site<'a> {
     pub(crate) ledger: &'a mut Ledger,
     /// How much the shards have, as the control thread knows.
     pub(crate) loads: &'a mut Loads,
+    /// How long who has not proved who it is waits for the answer.
+    pub(crate) wrong_secret_ns: u64,
+    /// I/O queues and sessions that all shards together may have.
+    pub(crate) most_connections: usize,
     /// Which shard it is, of how many; the control thread comes after them.
     pub(crate) shard: u16,
     pub(crate) shards: u16,
@@ -50,6 +55,8 @@ pub(crate) struct Site<'a> {
     pub(crate) account: Account,
     /// What the shard is to do next.
     pub(crate) orders: &'a mut Vec<Order>,
+    /// What of this connection an operator is to know.
+    pub(crate) notes: &'a mut Vec<(Happening, Why)>,
 }
 
 /// Something a connection wants of its shard.
@@ -62,6 +69,8 @@ pub(crate) enum Order {
     Wake(u32),
     /// This connection is to be closed.
     Close(u32),
+    /// This connection makes room for others.
+    Evict(u32),
     /// What was waited for has come to pass.
     Follow(Then),
     /// This change is made and kept, for this command.

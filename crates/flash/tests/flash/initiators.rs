@@ -104,9 +104,22 @@ impl Client {
         Self::try_log_in(target, [0x40, 0, 0, 0, 0, number]).expect("it may")
     }
 
+    /// As [`Client::log_in`], of one that sends no data before it is asked to.
+    pub(crate) fn log_in_patient(target: &Target, number: u8) -> Self {
+        let isid = [0x40, 0, 0, 0, 0, number];
+        let mut config = entry(isid, 0, 0, 1);
+        (config.wishes.immediate_data, config.wishes.initial_r2t) = (false, true);
+        Self::enter(target, config).expect("it may")
+    }
+
     fn try_log_in(target: &Target, isid: [u8; 6]) -> Option<Self> {
+        Self::enter(target, entry(isid, 0, 0, 1))
+    }
+
+    fn enter(target: &Target, config: EntryConfig) -> Option<Self> {
+        let isid = config.isid;
         let mut stream = dial(target);
-        let Entered { tsih, link } = enter(&mut stream, entry(isid, 0, 0, 1))?;
+        let Entered { tsih, link } = enter(&mut stream, config)?;
         let initiator = Initiator::new(64, link);
         let mut client = Self { initiator, streams: vec![stream], tsih, isid };
         // It is told that the logical unit is new to it.

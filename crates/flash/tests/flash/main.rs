@@ -8,6 +8,7 @@ mod initiators;
 mod iscsi;
 mod little;
 mod logins;
+mod newcomers;
 mod paths;
 mod proxy;
 mod remote;

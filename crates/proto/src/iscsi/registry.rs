@@ -39,13 +39,20 @@ pub struct Registry {
     sessions: BTreeMap<u16, Known>,
     latest: u16,
     most: usize,
+    most_of_one: usize,
+    evicted: Vec<u16>,
 }
 
 impl Registry {
-    /// No sessions yet, and never more than `most`.
+    /// No sessions yet, and never more than `most`, nor more than `most_of_one` of an initiator.
     #[must_use]
-    pub const fn new(most: usize) -> Self {
-        Self { sessions: BTreeMap::new(), latest: 0, most }
+    pub const fn new(most: usize, most_of_one: usize) -> Self {
+        Self { sessions: BTreeMap::new(), latest: 0, most, most_of_one, evicted: Vec::new() }
+    }
+
+    /// Discovery sessions that have ended to make room for others, each once.
+    pub fn take_evicted(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.evicted)
     }
 
     /// Where a connection belongs that has agreed on so many connections at most.
@@ -96,9 +103,7 @@ impl Registry {
         if let Some(replaced) = replaces {
             self.sessions.remove(&replaced);
         }
-        if self.sessions.len() >= self.most.min(usize::from(u16::MAX)) {
-            return Err(LoginStatus::OutOfResources);
-        }
+        self.make_room(&identity.initiator)?;
         // There are fewer sessions than numbers.
         let mut tsih = self.latest;
         loop {
@@ -117,6 +122,23 @@ impl Registry {
         };
         self.sessions.insert(tsih, known);
         Ok(Placement::New { tsih, replaces })
+    }
+
+    // Initiators that do I/O are not kept out by others that ask which targets there are.
+    fn make_room(&mut self, initiator: &str) -> Result<(), LoginStatus> {
+        let own = self.sessions.values().filter(|known| known.initiator == *initiator).count();
+        if own >= self.most_of_one {
+            return Err(LoginStatus::OutOfResources);
+        }
+        if self.sessions.len() < self.most.min(usize::from(u16::MAX)) {
+            return Ok(());
+        }
+        let mut discovering = self.sessions.iter().filter(|(_, known)| known.target.is_none());
+        let first = discovering.next().map(|(tsih, _)| *tsih);
+        let tsih = first.ok_or(LoginStatus::OutOfResources)?;
+        self.sessions.remove(&tsih);
+        self.evicted.push(tsih);
+        Ok(())
     }
 
     /// A connection has left its session; with the last of them the session is over.
@@ -163,7 +185,7 @@ mod tests {
 
     #[test]
     fn connections_join_the_session_that_they_name() {
-        let mut all = Registry::new(8);
+        let mut all = Registry::new(8, 8);
         assert_eq!(
             all.place(&identity(1, 0, 0), 2),
             Ok(Placement::New { tsih: 1, replaces: None })
@@ -185,7 +207,7 @@ mod tests {
 
     #[test]
     fn whoever_comes_again_is_in_the_stead_of_the_one_before() {
-        let mut all = Registry::new(3);
+        let mut all = Registry::new(3, 3);
         for round in 0..1000_u16 {
             let Ok(Placement::New { tsih, replaces }) = all.place(&identity(1, 0, 0), 1) else {
                 panic!("there is room in round {round}");
@@ -200,8 +222,29 @@ mod tests {
     }
 
     #[test]
+    fn who_only_asks_which_targets_there_are_keeps_nobody_out() {
+        let mut all = Registry::new(3, 2);
+        let of = |name: &str, isid: u8, target: Option<&str>| Identity {
+            initiator: name.to_owned(),
+            target: target.map(str::to_owned),
+            ..identity(isid, 0, 0)
+        };
+        assert!(all.place(&of("iqn.a", 1, None), 1).is_ok());
+        assert!(all.place(&of("iqn.a", 2, None), 1).is_ok());
+        assert_eq!(all.place(&of("iqn.a", 3, None), 1), Err(LoginStatus::OutOfResources));
+        assert!(all.place(&of("iqn.b", 1, Some("iqn.t")), 1).is_ok());
+        assert!(all.place(&of("iqn.c", 1, Some("iqn.t")), 1).is_ok(), "the first makes room");
+        assert_eq!(all.take_evicted(), [1]);
+        assert!(all.place(&of("iqn.d", 1, Some("iqn.t")), 1).is_ok());
+        assert_eq!(all.take_evicted(), [2]);
+        let none_left = all.place(&of("iqn.e", 1, Some("iqn.t")), 1);
+        assert_eq!(none_left, Err(LoginStatus::OutOfResources));
+        assert_eq!((all.len(), all.take_evicted()), (3, vec![]));
+    }
+
+    #[test]
     fn identifiers_are_never_nothing() {
-        let mut all = Registry { latest: u16::MAX, ..Registry::new(8) };
+        let mut all = Registry { latest: u16::MAX, ..Registry::new(8, 8) };
         assert_eq!(
             all.place(&identity(1, 0, 0), 1),
             Ok(Placement::New { tsih: 1, replaces: None })

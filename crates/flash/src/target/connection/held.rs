@@ -6,6 +6,7 @@ use super::super::config::Limits;
 use super::super::counters::add;
 use super::super::dues::Late;
 use super::super::site::Site;
+use super::super::witness::{Happening, Why};
 use super::{Connection, End, State};
 
 /// Bytes to send, those on their way too, with which nothing more is read or begun.
@@ -31,6 +32,14 @@ impl Connection {
             None if self.own_deadline_ns(limits) > site.now_ns => return,
             None => {}
         }
+        if self.state == State::Draining {
+            // What has waited is sent now.
+            self.silent_until_ns = 0;
+            return;
+        }
+        if self.state == State::Open && self.is_new() {
+            site.notes.push((Happening::Silent, Why::Plain));
+        }
         match &mut self.end {
             End::Iscsi(end) if self.state == State::Open => {
                 let next = end.ask(&mut self.out, site);
@@ -44,10 +53,16 @@ impl Connection {
     }
 
     // Its peer keeps memory that it does nothing with: what it was sent is forgotten, too.
-    fn give_up(&mut self, late: Late, site: &Site<'_>) {
+    fn give_up(&mut self, late: Late, site: &mut Site<'_>) {
         match late {
-            Late::Data => add(&site.counters.late_data, 1),
-            Late::Reading => add(&site.counters.unread, 1),
+            Late::Data => {
+                add(&site.counters.late_data, 1);
+                site.notes.push((Happening::LateData, Why::Plain));
+            }
+            Late::Reading => {
+                add(&site.counters.unread, 1);
+                site.notes.push((Happening::Unread, Why::Plain));
+            }
         }
         self.lends = true;
         self.close();
@@ -71,6 +86,7 @@ impl Connection {
                 }
             }
             (State::Open, _) if self.is_new() => self.since_ns + limits.handshake.as_ns(),
+            (State::Draining, _) if self.silent_until_ns > 0 => self.silent_until_ns,
             (State::Open, End::Iscsi(_)) => self.heard_ns + SILENCE_NS,
             _ => u64::MAX,
         }

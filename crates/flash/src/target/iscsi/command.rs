@@ -133,10 +133,20 @@ impl IscsiSession {
         }
         let pending = self.pending[index].insert(pending);
         pending.was_begun = true;
+        let is_asked_for = pending.wanted > 0 && !self.session.comes_unasked(task);
+        if is_asked_for && (!self.unasked.is_empty() || !self.may_ask(task, site)) {
+            self.unasked.push_back(task);
+            return 0;
+        }
+        self.lend(task, out, site)
+    }
+
+    // Finds memory for a command that may ask for its data.
+    pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let Some(pending) = self.pending(task) else { return 0 };
         if pending.own_bytes > 0 {
             pending.block = site.pool.lend(pending.account, pending.own_bytes);
             if pending.block.is_none() {
-                // What comes unasked cannot wait.
                 if self.session.comes_unasked(task) {
                     return self.end(task, &full(), out, site);
                 }
@@ -155,8 +165,9 @@ impl IscsiSession {
             Expectation::Met => self.start(task, out, site),
             Expectation::Coming => {
                 if let Some(pending) = self.pending(task) {
-                    pending.owes = true;
-                    self.owing += 1;
+                    let bytes = pending.own_bytes;
+                    pending.owes = Some(bytes);
+                    self.solicited.ask(bytes);
                 }
                 0
             }
@@ -166,7 +177,7 @@ impl IscsiSession {
 
     /// Data of a command has come.
     pub(super) fn data(&mut self, task: Task, offset: u32, bytes: &[u8]) {
-        self.came += bytes.len() as u64;
+        self.solicited.moved(bytes.len());
         if let Some(Pending { block: Some(block), own_bytes, .. }) = self.pending(task) {
             let from = offset as usize;
             let end = (from + bytes.len()).min(*own_bytes);
@@ -184,7 +195,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        self.settle_data(task);
+        self.settle_data(task, site.now_ns);
         match result {
             // What it works on already, or waits to, did not need the data.
             Ok(()) if self.pending(task).is_some_and(|one| one.state == State::Coming) => {
@@ -365,7 +376,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        self.settle_data(task);
+        self.settle_data(task, site.now_ns);
         let place = self.pending.get_mut(usize::from(task.number()));
         let Some(mut pending) = place.and_then(Option::take) else { return 0 };
         if matches!(pending.state, State::Parked | State::Starving) {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proto::iscsi::{
-    Arrival, Identity, Login, LoginEvent, LoginStatus, Parameters, Placement, Task, Wishes,
+    Arrival, Fatal, Identity, Login, LoginEvent, LoginStatus, Parameters, Placement, Task, Wishes,
 };
 use proto::scsi::Step;
 
@@ -16,9 +16,11 @@ use crate::jobs::Ended;
 use crate::pool::Holder;
 
 use super::super::connection::Next;
+use super::super::counters::add;
 use super::super::mail::Message;
 use super::super::site::{Order, Owner, Site, Tag};
 use super::super::subsystem::Subsystem;
+use super::super::witness::{Happening, Why, printable};
 use super::gate::Gate;
 use super::session::{Begun, IscsiSession};
 
@@ -36,6 +38,8 @@ pub(crate) struct IscsiEnd {
     owed: Option<u64>,
     /// It was asked whether it is still there, and has said nothing since.
     is_pinged: bool,
+    /// Its initiator, once it has said so.
+    initiator: Option<Arc<str>>,
 }
 
 /// How far it has come.
@@ -68,7 +72,7 @@ impl IscsiEnd {
         };
         let login = Box::new(Login::new(wishes, Gate::nonce()));
         let state = Phase::Login { login, subsystem: None };
-        Self { local, state, is_starving: false, owed: None, is_pinged: false }
+        Self { local, state, is_starving: false, owed: None, is_pinged: false, initiator: None }
     }
 
     /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
@@ -83,7 +87,8 @@ impl IscsiEnd {
         match self.state {
             Phase::Login { .. } => (0, self.log_in(input, out, site)),
             Phase::Member { slot, number, .. } => self.with(slot, site, |session, site| {
-                let (jobs, next) = arrived(session, number, input, out, site);
+                let (mut jobs, next) = arrived(session, number, input, out, site);
+                jobs += session.ask_on(number, out, site);
                 let settled = session.settle(number, out, site);
                 if let Some(ready) = session.session.ready().filter(|ready| *ready != number) {
                     let link = session.links.get(usize::from(ready)).copied().flatten();
@@ -117,17 +122,21 @@ impl IscsiEnd {
         loop {
             match event {
                 Ok(None) => return Next::Wait,
-                Err(_) => return Next::Drain,
-                Ok(Some(LoginEvent::Identified(identity))) => match gate.admit(&identity) {
-                    Ok((admission, named)) => {
-                        *subsystem = named;
-                        event = login.admit(admission, out);
+                Err(fatal) => return ended(fatal, site),
+                Ok(Some(LoginEvent::Identified(identity))) => {
+                    self.initiator = Some(printable(&identity.initiator));
+                    match gate.admit(&identity) {
+                        Ok((admission, named)) => {
+                            *subsystem = named;
+                            event = login.admit(admission, out);
+                        }
+                        Err(status) => {
+                            login.refuse(status, out);
+                            site.notes.push((Happening::Refused, Why::Login(status)));
+                            return Next::Drain;
+                        }
                     }
-                    Err(status) => {
-                        login.refuse(status, out);
-                        return Next::Drain;
-                    }
-                },
+                }
                 Ok(Some(LoginEvent::Agreed(identity, parameters))) => {
                     return self.place(identity, &parameters, out, site);
                 }
@@ -144,8 +153,16 @@ impl IscsiEnd {
     ) -> Next {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let Phase::Login { mut login, subsystem } = state else { return Next::Close };
+        let has_room = site.loads.total() < site.most_connections;
         let place = match site.gate.as_deref_mut() {
-            Some(gate) => gate.place(&identity, parameters.max_connections, site.loads),
+            Some(gate) if has_room => {
+                let place = gate.place(&identity, parameters.max_connections, site.loads);
+                for tsih in gate.take_evicted() {
+                    evict(tsih, site);
+                }
+                place
+            }
+            Some(_) => Err(LoginStatus::OutOfResources),
             None => Err(LoginStatus::TargetError),
         };
         match place {
@@ -157,9 +174,15 @@ impl IscsiEnd {
             }
             Err(status) => {
                 login.refuse(status, out);
+                site.notes.push((Happening::Refused, Why::Login(status)));
                 Next::Drain
             }
         }
+    }
+
+    /// Who its initiator is, if it has said so.
+    pub(crate) const fn initiator(&self) -> Option<&Arc<str>> {
+        self.initiator.as_ref()
     }
 
     /// On which shard it lives.
@@ -194,6 +217,11 @@ impl IscsiEnd {
         matches!(self.state, Phase::Login { .. })
     }
 
+    /// Whether it is part of a session.
+    pub(crate) const fn is_member(&self) -> bool {
+        matches!(self.state, Phase::Member { .. })
+    }
+
     /// Enters its session, on that session's shard, if nothing that it replaces is left; else it is
     /// to be tried again when a session or connection has ended.
     pub(crate) fn enter(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
@@ -206,6 +234,7 @@ impl IscsiEnd {
         let Phase::Entering(entering) = state else { return Next::More };
         let Entering { mut login, identity, subsystem, placement, .. } = *entering;
         let (connection, local, cid) = (site.connection, self.local, identity.cid);
+        site.notes.push((Happening::LoggedIn, Why::Plain));
         match placement {
             Placement::New { tsih, .. } => {
                 let link = login.establish(tsih, None, out);
@@ -268,7 +297,8 @@ impl IscsiEnd {
         };
         let (slot, number) = (*slot, *number);
         self.with(slot, site, |session, site| {
-            let jobs = session.ended(task, ended, out, site);
+            let mut jobs = session.ended(task, ended, out, site);
+            jobs += session.ask_on(number, out, site);
             let next = session.settle(number, out, site);
             (jobs, next.unwrap_or(Next::More))
         })
@@ -294,7 +324,8 @@ impl IscsiEnd {
     pub(crate) fn wake(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
         let Phase::Member { slot, number, .. } = self.state else { return (0, Next::More) };
         self.with(slot, site, |session, site| {
-            let jobs = session.feed(number, out, site);
+            let mut jobs = session.feed(number, out, site);
+            jobs += session.ask_on(number, out, site);
             let next = session.settle(number, out, site);
             (jobs, next.unwrap_or(Next::More))
         })
@@ -357,6 +388,30 @@ impl IscsiEnd {
     }
 }
 
+// A login is over; what was answered goes out, and late if it is about a secret.
+fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
+    let is = |status: LoginStatus| fatal == Fatal::Login(status as u16);
+    if is(LoginStatus::AuthenticationFailure) {
+        site.notes.push((Happening::WrongSecret, Why::Plain));
+        return Next::Delay;
+    }
+    if let Fatal::Login(_) = fatal {
+        site.notes.push((Happening::Refused, Why::Iscsi(fatal)));
+    } else {
+        site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+        add(&site.counters.violations, 1);
+    }
+    Next::Drain
+}
+
+// A session of this thread makes room for another.
+fn evict(tsih: u16, site: &mut Site<'_>) {
+    let slot = site.sessions.find(tsih);
+    let Some(session) = slot.and_then(|slot| site.sessions.get_mut(slot)) else { return };
+    let links = session.links.iter().flatten();
+    site.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
+}
+
 // Does what has arrived for a session.
 fn arrived(
     session: &mut IscsiSession,
@@ -368,7 +423,10 @@ fn arrived(
     let arrival = match session.session.receive(number, input, out) {
         Ok(Some(arrival)) => arrival,
         Ok(None) => return (0, Next::Wait),
-        Err(_) => return (0, Next::Violated),
+        Err(fatal) => {
+            site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+            return (0, Next::Violated);
+        }
     };
     let jobs = match arrival {
         Arrival::Command(task, command) => session.command(task, &command, out, site),

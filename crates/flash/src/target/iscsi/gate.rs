@@ -40,7 +40,7 @@ impl Gate {
         subsystems: Vec<Arc<Subsystem>>,
         addresses: &[SocketAddr],
         discovery: Option<Chap>,
-        sessions_max: usize,
+        [sessions_max, host_sessions_max]: [usize; 2],
         own: u16,
     ) -> Self {
         let portals = (1..).zip(addresses).map(|(number, address)| Portal::new(number, *address));
@@ -48,7 +48,7 @@ impl Gate {
             subsystems,
             portals: portals.collect(),
             discovery,
-            registry: Registry::new(sessions_max),
+            registry: Registry::new(sessions_max, host_sessions_max),
             homes: BTreeMap::new(),
             own,
         }
@@ -119,6 +119,11 @@ impl Gate {
             }
         };
         Ok(Place { home, placement })
+    }
+
+    /// Discovery sessions that are over because others need their place, each once.
+    pub(crate) fn take_evicted(&mut self) -> Vec<u16> {
+        self.registry.take_evicted()
     }
 
     // A session is not there any more; where it was.

@@ -72,6 +72,15 @@ impl IscsiSession {
             add(&site.counters.failures, 1);
         }
         let bytes = u32::try_from(plan.length).unwrap_or(0);
-        site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        let account = site.account;
+        site.ledger.note(Answered {
+            namespace,
+            account,
+            kind,
+            bytes,
+            has_failed,
+            taken_ns,
+            was_begun,
+        });
     }
 }

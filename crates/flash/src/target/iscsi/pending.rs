@@ -30,7 +30,7 @@ pub(super) struct Pending {
     /// Whose memory it uses.
     pub(super) account: Account,
     /// Its data is coming.
-    pub(super) owes: bool,
+    pub(super) owes: Option<usize>,
     pub(super) own_bytes: usize,
     pub(super) scratch: Option<Block>,
     /// Requests that have ended.
@@ -78,7 +78,7 @@ impl Pending {
             taken_ns: site.now_ns,
             block: None,
             account: site.account,
-            owes: false,
+            owes: None,
             own_bytes: 0,
             scratch: None,
             stage: 0,
@@ -154,6 +154,15 @@ impl Pending {
         let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let was_begun = self.was_begun;
-        site.ledger.note(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        let account = site.account;
+        site.ledger.note(Answered {
+            namespace,
+            account,
+            kind,
+            bytes,
+            has_failed,
+            taken_ns,
+            was_begun,
+        });
     }
 }

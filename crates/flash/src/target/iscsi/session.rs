@@ -16,8 +16,8 @@ use std::sync::Arc;
 use proto::iscsi::{Identity, Link, Management, Session, SessionLimits, TargetRecord, Task};
 use proto::scsi::{Nexus, TransportId, UnitData};
 
-use super::super::dues::PROGRESS_BYTES;
-use super::super::site::Site;
+use super::super::site::{Order, Site};
+use super::super::solicited::Solicited;
 use super::super::subsystem::{Namespace, Subsystem};
 use super::gate::GROUP;
 use super::pending::Pending;
@@ -46,9 +46,9 @@ pub(crate) struct IscsiSession {
     pub(super) pending: Vec<Option<Pending>>,
     pub(super) starving: VecDeque<Task>,
     pub(super) parked: Vec<Task>,
-    /// Commands whose data is coming, and bytes that have come.
-    pub(super) owing: u32,
-    pub(super) came: u64,
+    /// Writes whose data is not asked for before other data has come.
+    pub(super) unasked: VecDeque<Task>,
+    pub(super) solicited: Solicited,
     /// Connections of the shard, by number in the session, and how each has reached us.
     pub(super) links: Vec<Option<(u32, SocketAddr)>>,
     /// Numbers of connections that were logged out or replaced.
@@ -91,8 +91,8 @@ impl IscsiSession {
             pending: Vec::new(),
             starving: VecDeque::new(),
             parked: Vec::new(),
-            owing: 0,
-            came: 0,
+            unasked: VecDeque::new(),
+            solicited: Solicited::default(),
             links: vec![Some((connection, local))],
             leaving: BTreeSet::new(),
             logout: None,
@@ -201,6 +201,11 @@ impl IscsiSession {
             if !is_here(self, task) {
                 break;
             }
+            if self.pending(task).is_some_and(|one| one.wanted > 0) && !self.may_ask(task, site) {
+                self.starving.pop_front();
+                self.unasked.push_back(task);
+                continue;
+            }
             let Some(pending) = self.pending(task) else {
                 self.starving.pop_front();
                 continue;
@@ -217,15 +222,40 @@ impl IscsiSession {
 
     /// How many bytes of data have come, if any are owed.
     pub(super) const fn owed(&self) -> Option<u64> {
-        if self.owing > 0 { Some(self.came) } else { None }
+        self.solicited.owed()
     }
 
     /// Data of a command is owed no longer.
-    pub(super) fn settle_data(&mut self, task: Task) {
-        if self.pending(task).is_some_and(|one| std::mem::replace(&mut one.owes, false)) {
-            self.owing -= 1;
-            self.came += PROGRESS_BYTES;
+    pub(super) fn settle_data(&mut self, task: Task, now_ns: u64) {
+        if let Some(bytes) = self.pending(task).and_then(|one| one.owes.take()) {
+            self.solicited.end(bytes, now_ns);
         }
+    }
+
+    /// Whether the data of a command may be asked for now.
+    pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
+        let bytes = self.pending(task).map_or(0, |one| one.own_bytes);
+        self.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
+    }
+
+    /// Asks for more data if enough has come, for commands of one connection; how many jobs that
+    /// has begun.
+    pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let mut jobs = 0;
+        while let Some(task) = self.unasked.front().copied() {
+            if !self.may_ask(task, site) {
+                break;
+            }
+            let link = self.session.connection_of(task);
+            if link != Some(number) {
+                let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
+                site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                break;
+            }
+            self.unasked.pop_front();
+            jobs += self.lend(task, out, site);
+        }
+        jobs
     }
 
     pub(super) fn is_starving(&self) -> bool {
@@ -236,5 +266,6 @@ impl IscsiSession {
     pub(super) fn forget(&mut self, task: Task) {
         self.parked.retain(|one| *one != task);
         self.starving.retain(|one| *one != task);
+        self.unasked.retain(|one| *one != task);
     }
 }

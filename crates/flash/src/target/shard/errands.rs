@@ -1,8 +1,11 @@
 //! What connections want of their shard, and shards of one another.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proto::nvme::{Notice, Slot};
+
+use crate::pool::Account;
 
 use super::super::connection::{Connection, End};
 use super::super::counters::subtract;
@@ -11,13 +14,17 @@ use super::super::mail::{Message, Peer};
 use super::super::nvme::{NvmeEnd, Role};
 use super::super::site::Order;
 use super::super::subsystem::Subsystem;
+use super::super::tenants::ByHost;
+use super::super::witness::{Happening, Why};
 use super::Shard;
 
 impl Shard {
     /// Does what another thread has asked for.
     pub(super) fn take(&mut self, message: Message) {
         match message {
-            Message::Adopt(connection) => self.adopt(connection),
+            Message::Adopt(connection) => {
+                self.adopt(connection);
+            }
             Message::EndController(controller) => self.end_queues(controller),
             Message::QueueEnded { controller, queue, home } => {
                 self.seed.loads.leave(home);
@@ -67,7 +74,38 @@ impl Shard {
                 });
             }
             Message::Released => self.is_released = true,
+            Message::Report(reply) => {
+                let _gone = reply.send(self.report());
+            }
             Message::Stop => self.stop(),
+        }
+    }
+
+    // How much each host uses.
+    fn report(&self) -> ByHost {
+        let mut accounts: BTreeMap<Account, (Arc<str>, u64)> = BTreeMap::new();
+        for connection in self.connections.iter().flatten() {
+            if let Some(host) = connection.host()
+                && connection.account != Account::NOBODY
+            {
+                let row = accounts.entry(connection.account);
+                row.or_insert_with(|| (Arc::clone(host), 0)).1 += 1;
+            }
+        }
+        let rows = accounts.into_iter().map(|(account, (host, connections))| {
+            let (work, held) = self.pool.work(account);
+            (host, connections, held, work)
+        });
+        self.tenants.report(rows)
+    }
+
+    // What a host has used is kept when the last connection with its account goes.
+    fn keep_usage(&mut self, connection: &Connection) {
+        if let Some(host) = connection.host()
+            && connection.account != Account::NOBODY
+            && self.pool.has_one_user(connection.account)
+        {
+            self.tenants.leave(host, &self.pool.work(connection.account).0);
         }
     }
 
@@ -150,6 +188,10 @@ impl Shard {
             Order::EndQueues(controller) => self.tell_all(controller),
             Order::Wake(connection) => self.with(connection, Connection::wake),
             Order::Close(connection) => self.with(connection, |one, _| one.close()),
+            Order::Evict(connection) => self.with(connection, |one, site| {
+                site.notes.push((Happening::Evicted, Why::Plain));
+                one.close();
+            }),
             Order::Follow(then) => self.come_to_pass(then),
             Order::Keep(tag, change) => {
                 let own = self.seed.peers[usize::from(self.seed.index)].clone();
@@ -200,6 +242,7 @@ impl Shard {
         self.free.push(number);
         subtract(&self.seed.counters.connections, 1);
         connection.settle();
+        self.keep_usage(&connection);
         connection.unburden(&mut self.pool);
         let home = connection.home(self.seed.index);
         self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
@@ -213,10 +256,14 @@ impl Shard {
         subtract(&self.seed.counters.connections, 1);
         self.due_ns[number as usize] = u64::MAX;
         connection.release(self.seed.index, &mut self.pool);
+        if connection.is_logged_in() {
+            self.seed.witness.note(connection.note(Happening::Left, Why::Plain));
+        }
         match &mut connection.end {
             End::Nvme(end) => self.end_nvme(end),
             End::Iscsi(end) => self.end_iscsi(number, end),
         }
+        self.keep_usage(&connection);
         connection.unburden(&mut self.pool);
     }
 
