@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use measure::{Bytes, Duration};
 
+use crate::serve::Level;
 use crate::setting::socket_address;
 
 /// Serve disks to other machines over NVMe/TCP and iSCSI
@@ -85,6 +86,10 @@ pub(crate) struct ServeFlags {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) limits: Vec<String>,
 
+    /// What is said of hosts on standard error, at most ten lines of a kind in ten seconds
+    #[arg(long, value_name = "LEVEL", value_enum, default_value = "info")]
+    pub(crate) log: Level,
+
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,
@@ -139,8 +144,10 @@ Limits on what hosts may take, with their defaults:
   stall 10s            a peer that moves less than 64 KiB in this time of what it owes (data it
                        was asked for, or reading what it is sent) is let go
   handshake 10s        for a connection to say what it is for
+  handshakes 1024      connections at a time that have not: the oldest ends for the next
+  wrong-secret 1s      before an initiator hears that it has not proved who it is
   controllers 4096     at a time; beyond, those end that only discover. As many sessions
-  host-controllers 64  of one host NQN
+  host-controllers 64  of one host NQN, and sessions of one initiator
   connections 16384    on each shard, and of those that have not said what they are for
 
 Not done: authentication of NVMe/TCP hosts, TLS, iSCSI error recovery above level 0. Serve on

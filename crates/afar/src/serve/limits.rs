@@ -17,13 +17,15 @@ pub(crate) enum Value {
 }
 
 /// The names, for who has given another.
-const NAMES: &str =
-    "memory, share, stall, handshake, controllers, host-controllers and connections";
+const NAMES: &str = "memory, share, stall, handshake, handshakes, wrong-secret, controllers, host-controllers and \
+     connections";
 /// A shard has to have some, and cannot have more than a machine has.
 const MEMORY: [Bytes; 2] = [Bytes::from_mib(1), Bytes::from_mib(1 << 20)];
 /// A command of the smallest block, and the largest that is granted to anybody.
 const SHARE: [Bytes; 2] = [Bytes::from_kib(4), Bytes::from_mib(1 << 10)];
 const TIME: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_600_000)];
+
+const DELAY: [Duration; 2] = [Duration::ZERO, Duration::from_ms(60_000)];
 
 /// Limits that a table of a file says, the defaults but for those.
 ///
@@ -61,6 +63,8 @@ fn set(limits: &mut Limits, name: &str, text: &str) -> Result<(), String> {
         "share" => limits.share = between(name, text, SHARE)?,
         "stall" => limits.stall = between(name, text, TIME)?,
         "handshake" => limits.handshake = between(name, text, TIME)?,
+        "handshakes" => limits.handshakes = between(name, text, [1, 1_000_000])?,
+        "wrong-secret" => limits.wrong_secret = between(name, text, DELAY)?,
         "controllers" => limits.controllers = between(name, text, [1, 65_000])?,
         "host-controllers" => limits.host_controllers = between(name, text, [1, 65_000])?,
         "connections" => limits.connections = between(name, text, [1, 1_000_000])?,
@@ -119,6 +123,8 @@ mod tests {
             share,
             stall,
             handshake,
+            handshakes,
+            wrong_secret,
             controllers,
             host_controllers,
             connections,
@@ -128,6 +134,8 @@ mod tests {
             "share=1280KiB",
             "stall=10s",
             "handshake=10s",
+            "handshakes=1024",
+            "wrong-secret=1s",
             "controllers=4096",
             "host-controllers=64",
             "connections=16384",
@@ -138,6 +146,8 @@ mod tests {
             share,
             stall,
             handshake,
+            handshakes,
+            wrong_secret,
             controllers,
             host_controllers,
             connections,
@@ -146,6 +156,9 @@ mod tests {
         assert_eq!(said, Limits::default());
         let help = crate::flags::SERVE_NOTES;
         for line in ["memory 32MiB", "share 1280KiB", "stall 10s", "handshake 10s"] {
+            assert!(help.contains(line), "{line}");
+        }
+        for line in ["handshakes 1024", "wrong-secret 1s"] {
             assert!(help.contains(line), "{line}");
         }
         for line in ["controllers 4096", "host-controllers 64", "connections 16384"] {

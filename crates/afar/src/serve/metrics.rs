@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flash::target::{Counters, Kind, Latencies, Namespace, NamespaceCounters, Observer};
+use flash::target::{Counters, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage};
 use sys::clock::monotonic_ns;
 
 /// Ends of the buckets that are told, in nanoseconds: 1 µs and less are one, and so are 17 s and
@@ -50,6 +50,7 @@ pub(crate) fn render(observer: &Observer, began_ns: u64) -> String {
         namespaces.iter().map(|(labels, one)| Row::new(labels, one, shard_count)).collect();
     page.namespaces(&rows);
     page.shards(observer.counters());
+    page.hosts(observer);
     page.0
 }
 
@@ -154,6 +155,41 @@ impl Page {
         self.sample(&bucket, &format!("{labels},le=\"+Inf\""), below);
         self.sample(&format!("{name}_sum"), &labels, seconds(sum_ns));
         self.sample(&format!("{name}_count"), &labels, below);
+    }
+
+    fn hosts(&mut self, observer: &Observer) {
+        let usage = observer.usage();
+        let mut of = |name: &str, kind: &str, help: &str, read: fn(&Usage) -> u64| {
+            self.family(name, kind, help);
+            for (host, usage) in &usage {
+                self.sample(name, &format!("host=\"{}\"", escape(host)), read(usage));
+            }
+        };
+        of("afar_host_connections", "gauge", "I/O queues, or connections of sessions.", |one| {
+            one.connections
+        });
+        of("afar_host_memory_bytes", "gauge", "Memory for its data and answers.", |one| {
+            one.memory_bytes
+        });
+        of(
+            "afar_host_memory_waits_total",
+            "counter",
+            "Times that a command of the host had to wait for memory.",
+            |one| one.memory_waits,
+        );
+        of("afar_host_commands_total", "counter", "I/O commands that were answered.", |one| {
+            one.commands
+        });
+        let name = "afar_host_transferred_bytes_total";
+        of(name, "counter", "Bytes that were read or written.", |one| one.bytes);
+        let name = "afar_host_events_total";
+        self.family(name, "counter", "What has happened, by host; \"\" has not said its name.");
+        for (host, counts) in observer.witness().counts() {
+            for (what, count) in counts {
+                let labels = format!("host=\"{}\",event=\"{}\"", escape(&host), what.name());
+                self.sample(name, &labels, count);
+            }
+        }
     }
 
     fn shards(&mut self, counters: &[Arc<Counters>]) {

@@ -9,6 +9,7 @@ mod disks;
 mod file;
 mod http;
 mod limits;
+mod log;
 mod look;
 mod machine;
 mod metrics;
@@ -32,6 +33,8 @@ use crate::terminal;
 
 use disks::{Disks, title};
 use file::FileError;
+pub(crate) use log::Level;
+use log::Log;
 pub(crate) use look::TRACE;
 use look::{Look, summary, trace};
 use plan::{Fixed, Plan, SubsystemPlan};
@@ -88,12 +91,15 @@ struct Service<'a> {
     file: Option<PathBuf>,
     target: Target,
     disks: Disks,
+    log: Log,
 }
 
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 const PERIOD: Duration = Duration::from_millis(500);
+/// Between two looks at what hosts have done.
+const PAUSE_NS: u64 = 100_000_000;
 
 /// Runs `afar serve`.
 ///
@@ -117,7 +123,8 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&text).map_err(Failure::Stdout)?;
     }
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
-    let mut service = Service { flags, file, target, disks };
+    let level = if flags.quiet { Level::Error } else { flags.log };
+    let mut service = Service { flags, file, target, disks, log: Log::new(level) };
     service.watch(&signals, &mut line)?;
     drop(line);
     let counters = service.target.counters().to_vec();
@@ -209,13 +216,27 @@ fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String 
 impl Service<'_> {
     // Until a signal says that it is over.
     fn watch(&mut self, signals: &Signals, line: &mut Option<Line>) -> Result<(), ServeError> {
-        let mut poll = Poll::new()?;
-        poll.add(signals, 0)?;
-        poll.add(self.target.ended().descriptor(), 1)?;
+        // The second also hears of events; the first lets those of a moment come together.
+        let mut polls = [Poll::new()?, Poll::new()?];
+        for poll in &polls {
+            poll.add(signals, 0)?;
+            poll.add(self.target.ended().descriptor(), 1)?;
+        }
+        polls[1].add(self.target.observer().witness().waker().descriptor(), 2)?;
         let mut ready = Vec::new();
         let mut last = Look::at(self.target.counters());
+        let mut told_ns = 0;
         loop {
-            poll.wait(line.is_some().then_some(PERIOD), &mut ready)?;
+            let is_soon = monotonic_ns() < told_ns + PAUSE_NS;
+            let timeout = match (is_soon, line.is_some() || self.log.next_ns().is_some()) {
+                (true, _) => Some(Duration::from_nanos(PAUSE_NS)),
+                (false, true) => Some(PERIOD),
+                (false, false) => None,
+            };
+            polls[usize::from(!is_soon)].wait(timeout, &mut ready)?;
+            if self.tell(ready.iter().any(|one| one.token == 2)) {
+                told_ns = monotonic_ns();
+            }
             // A shard that has failed says why when the target is stopped.
             if ready.iter().any(|one| one.token == 1) {
                 return Ok(());
@@ -232,6 +253,22 @@ impl Service<'_> {
                 last = look;
             }
         }
+    }
+
+    // What hosts have done; whether anything was looked at.
+    fn tell(&mut self, has_events: bool) -> bool {
+        let witness = self.target.observer().witness();
+        let text = if has_events {
+            witness.waker().acknowledge();
+            let (events, untold) = witness.take();
+            self.log.lines(&events, &untold, monotonic_ns())
+        } else {
+            self.log.end_periods(monotonic_ns())
+        };
+        if !text.is_empty() {
+            terminal::say(&text);
+        }
+        has_events
     }
 
     // Files may have grown, and the one that says what is served may say something else.

@@ -11,6 +11,8 @@ pub(super) struct Sample {
     pub(super) namespaces: BTreeMap<(String, u32), NamespaceSample>,
     /// By number.
     pub(super) shards: BTreeMap<u32, ShardSample>,
+    /// By name.
+    pub(super) hosts: BTreeMap<String, HostSample>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,6 +36,15 @@ pub(super) struct OperationSample {
 pub(super) struct ShardSample {
     pub(super) busy_seconds: f64,
     pub(super) connections: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct HostSample {
+    pub(super) connections: f64,
+    pub(super) memory_bytes: f64,
+    pub(super) memory_waits: f64,
+    pub(super) commands: f64,
+    pub(super) bytes: f64,
 }
 
 /// A line of the text.
@@ -70,6 +81,11 @@ impl Sample {
             self.uptime = *value;
         } else if let Some(name) = name.strip_prefix("afar_namespace_") {
             self.take_namespace(name, line);
+        } else if let Some(name) = name.strip_prefix("afar_host_")
+            && name != "events_total"
+            && let Some(host) = line.labels.get("host")
+        {
+            self.take_host(name, host, *value);
         } else if let Some(name) = name.strip_prefix("afar_shard_")
             && let Some(shard) = line.number("shard")
         {
@@ -79,6 +95,18 @@ impl Sample {
                 "connections" => shard.connections = *value,
                 _ => {}
             }
+        }
+    }
+
+    fn take_host(&mut self, name: &str, host: &str, value: f64) {
+        let host = self.hosts.entry(host.to_owned()).or_default();
+        match name {
+            "connections" => host.connections = value,
+            "memory_bytes" => host.memory_bytes = value,
+            "memory_waits_total" => host.memory_waits = value,
+            "commands_total" => host.commands = value,
+            "transferred_bytes_total" => host.bytes = value,
+            _ => {}
         }
     }
 
@@ -186,12 +214,15 @@ mod tests {
              {commands},operation=\"read\",shard=\"0\"}} 5\n\
              {commands},operation=\"read\",shard=\"1\"}} 7\n\
              {latency},operation=\"read\",le=\"+Inf\"}} 12\n\
-             afar_shard_connections{{shard=\"1\"}} 4\nother 1\n"
+             afar_shard_connections{{shard=\"1\"}} 4\nother 1\n\
+             afar_host_memory_bytes{{host=\"nqn.h\"}} 9\n\
+             afar_host_events_total{{host=\"nqn.h\",event=\"login\"}} 1\n"
         );
         let sample = Sample::read(&text).expect("it is one");
         let namespace = &sample.namespaces[&("s".to_owned(), 2)];
         assert_eq!(namespace.read.commands, 12.0);
         assert_eq!(namespace.read.buckets, [(f64::INFINITY, 12.0)]);
+        assert_eq!((sample.hosts.len(), sample.hosts["nqn.h"].memory_bytes), (1, 9.0));
         assert_eq!((sample.uptime, sample.shards[&1].connections), (3.0, 4.0));
         assert!(Sample::read("other 1\n").expect_err("it is not").contains("no metrics of afar"));
         assert!(Sample::read("<html>\n").expect_err("it is not").contains("line 1"));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::sample::{NamespaceSample, OperationSample, Sample};
+use super::sample::{HostSample, NamespaceSample, OperationSample, Sample};
 
 /// See the module's description.
 #[derive(Debug, Serialize)]
@@ -13,6 +13,8 @@ pub(super) struct View {
     interval_s: f64,
     namespaces: Vec<NamespaceView>,
     shards: Vec<ShardView>,
+    /// By the memory that they hold, then by what they move, most first.
+    hosts: Vec<HostView>,
 }
 
 #[derive(Debug, Serialize)]
@@ -46,6 +48,20 @@ struct ShardView {
     connections: f64,
 }
 
+#[derive(Debug, Serialize)]
+struct HostView {
+    host: String,
+    iops: f64,
+    mb_per_s: f64,
+    /// Of the memory for data on its way, now.
+    memory_bytes: f64,
+    memory_waits_per_s: f64,
+    connections: f64,
+}
+
+/// Hosts of a table.
+const HOSTS_SHOWN: usize = 8;
+
 /// Ends of buckets in seconds, and how many ended no later.
 type Buckets = Vec<(f64, f64)>;
 
@@ -65,7 +81,8 @@ impl View {
             let utilisation = (now.busy_seconds - before).max(0.0) / interval_s;
             ShardView { shard: *shard, utilisation, connections: now.connections }
         });
-        Self { interval_s, namespaces: namespaces.collect(), shards: shards.collect() }
+        let hosts = hosts(last, now, interval_s);
+        Self { interval_s, namespaces: namespaces.collect(), shards: shards.collect(), hosts }
     }
 
     /// A line.
@@ -114,8 +131,60 @@ impl View {
             let _infallible =
                 writeln!(text, "{:<5} {percent:>5.1}% {:>12.0}", one.shard, one.connections);
         }
+        self.add_hosts(&mut text);
         text
     }
+
+    fn add_hosts(&self, text: &mut String) {
+        if self.hosts.is_empty() {
+            return;
+        }
+        let shown = || self.hosts.iter().take(HOSTS_SHOWN);
+        let wide = shown().map(|one| one.host.chars().count()).max().unwrap_or(0).max(4);
+        let _infallible = writeln!(
+            text,
+            "\n{:<wide$} {:>9} {:>9} {:>10} {:>9} {:>11}",
+            "HOST", "I/O/s", "MB/s", "MEMORY MiB", "WAITS/s", "CONNECTIONS"
+        );
+        for one in shown() {
+            let _infallible = writeln!(
+                text,
+                "{:<wide$} {:>9.0} {:>9.1} {:>10.1} {:>9.0} {:>11.0}",
+                plain(&one.host),
+                one.iops,
+                one.mb_per_s,
+                one.memory_bytes / f64::from(1 << 20),
+                one.memory_waits_per_s,
+                one.connections
+            );
+        }
+        let rest = self.hosts.len().saturating_sub(HOSTS_SHOWN);
+        if rest > 0 {
+            let _infallible = writeln!(text, "and {rest} more");
+        }
+    }
+}
+
+// What each host has done, the greediest first.
+fn hosts(last: &Sample, now: &Sample, interval_s: f64) -> Vec<HostView> {
+    let views = now.hosts.iter().map(|(host, now)| {
+        let none = HostSample::default();
+        let before = last.hosts.get(host).filter(|one| one.commands <= now.commands);
+        let before = before.unwrap_or(&none);
+        HostView {
+            host: host.clone(),
+            iops: (now.commands - before.commands) / interval_s,
+            mb_per_s: (now.bytes - before.bytes) / 1e6 / interval_s,
+            memory_bytes: now.memory_bytes,
+            memory_waits_per_s: (now.memory_waits - before.memory_waits).max(0.0) / interval_s,
+            connections: now.connections,
+        }
+    });
+    let mut views: Vec<_> = views.collect();
+    // By what runs out first: memory, then bytes, then commands.
+    let key = |one: &HostView| (one.memory_bytes, one.mb_per_s, one.iops);
+    views.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
+    views
 }
 
 // Terminals act on other characters.
@@ -233,6 +302,16 @@ mod tests {
         let table = view.to_table();
         assert!(table.contains("nqn.x        1      1000         0       4.1       0.0     100.0"));
         assert!(table.contains("0      25.0%            2"), "{table}");
+        let greedy = HostSample { memory_bytes: 3e6, ..HostSample::default() };
+        let busy = HostSample { commands: 100.0, ..HostSample::default() };
+        let [mut before, mut after] = [sample(1.0, 0.0, 0.0), sample(2.0, 0.0, 0.0)];
+        before.hosts.insert("nqn.busy".to_owned(), HostSample::default());
+        after.hosts.insert("nqn.busy".to_owned(), busy);
+        after.hosts.insert("nqn.greedy".to_owned(), greedy);
+        let hosts = View::between(&before, &after);
+        let shown: Vec<_> = hosts.hosts.iter().map(|one| (one.host.as_str(), one.iops)).collect();
+        assert_eq!(shown, [("nqn.greedy", 0.0), ("nqn.busy", 100.0)]);
+        assert!(hosts.to_table().contains("nqn.greedy         0       0.0        2.9"));
         let json: serde_json::Value = serde_json::from_str(&view.to_json()).expect("it is JSON");
         assert_eq!(json["namespaces"][0]["read"]["commands"], 2000.0);
     }

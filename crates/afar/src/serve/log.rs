@@ -1,0 +1,227 @@
+//! What hosts do, line by line on standard error: for a person, for a file, or for the journal.
+//!
+//! Invariants:
+//! - At most [`LINES_MAX`] lines of a kind in [`PERIOD_NS`]; how many more there were is said once
+//!   the period is over.
+//! - A line has no byte that a peer has chosen but the printable ones of its name.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
+use std::time::SystemTime;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::ValueEnum;
+use flash::target::{Event, Happening};
+
+/// Lines of a kind in a period.
+const LINES_MAX: u64 = 10;
+const PERIOD_NS: u64 = 10_000_000_000;
+
+/// What is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Level {
+    /// Nothing of what hosts do
+    Error,
+    /// Refusals, broken rules, deadlines and limits
+    Warning,
+    /// Also who comes and goes
+    Info,
+}
+
+/// How a line begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// As everything else on a terminal.
+    Terminal,
+    /// With the time, for a file or a pipe.
+    File,
+    /// With a priority; the journal knows the time (sd-daemon(3)).
+    Journal,
+}
+
+/// Lines of one kind since a period began.
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    since_ns: u64,
+    lines: u64,
+    untold: u64,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Log {
+    level: Level,
+    style: Style,
+    windows: [Window; Happening::ALL.len()],
+}
+
+impl Log {
+    /// A log to standard error.
+    pub(crate) fn new(level: Level) -> Self {
+        Self { level, style: style(), windows: <_>::default() }
+    }
+
+    /// Lines about these events, and about those before that were not told.
+    pub(crate) fn lines(
+        &mut self,
+        events: &[Event],
+        untold: &[(Happening, u64)],
+        now_ns: u64,
+    ) -> String {
+        let mut text = self.end_periods(now_ns);
+        for event in events {
+            let is_told = level(event.what) <= self.level && {
+                let window = &mut self.windows[event.what as usize];
+                if window.lines == 0 {
+                    window.since_ns = now_ns;
+                }
+                window.lines += 1;
+                window.untold += u64::from(window.lines > LINES_MAX);
+                window.lines <= LINES_MAX
+            };
+            if is_told {
+                self.line(&mut text, level(event.what), &described(event));
+            }
+        }
+        for (what, count) in untold.iter().filter(|(what, _)| level(*what) <= self.level) {
+            self.windows[*what as usize].untold += count;
+        }
+        text
+    }
+
+    /// Lines about periods that are over.
+    pub(crate) fn end_periods(&mut self, now_ns: u64) -> String {
+        let mut text = String::new();
+        for what in Happening::ALL {
+            let window = self.windows[what as usize];
+            if window.since_ns + PERIOD_NS <= now_ns {
+                if window.untold > 0 {
+                    let count = window.untold;
+                    let more = format!("{}: {count} more in the last 10 s", what.name());
+                    self.line(&mut text, level(what), &more);
+                }
+                self.windows[what as usize] = Window::default();
+            }
+        }
+        text
+    }
+
+    /// When a period ends in which something was not told, if there is one.
+    pub(crate) fn next_ns(&self) -> Option<u64> {
+        let open = self.windows.iter().filter(|window| window.untold > 0);
+        open.map(|window| window.since_ns + PERIOD_NS).min()
+    }
+
+    fn line(&self, text: &mut String, level: Level, what: &str) {
+        let _infallible = match self.style {
+            Style::Terminal => writeln!(text, "afar: {what}"),
+            Style::File => {
+                let now = DateTime::<Utc>::from(SystemTime::now());
+                writeln!(text, "{} afar: {what}", now.to_rfc3339_opts(SecondsFormat::Millis, true))
+            }
+            // LOG_WARNING and LOG_INFO of syslog(3).
+            Style::Journal if level == Level::Warning => writeln!(text, "<4>{what}"),
+            Style::Journal => writeln!(text, "<6>{what}"),
+        };
+    }
+}
+
+// From which level on an event is told.
+const fn level(what: Happening) -> Level {
+    match what {
+        Happening::LoggedIn | Happening::Left => Level::Info,
+        _ => Level::Warning,
+    }
+}
+
+// What has happened, to whom, from where and why.
+fn described(event: &Event) -> String {
+    let mut text = event.what.name().to_owned();
+    if let Some(host) = &event.host {
+        text += &format!(": {host}");
+    }
+    if let Some(peer) = event.peer {
+        text += &format!("{} {peer}", if event.host.is_some() { " at" } else { ":" });
+    }
+    let why = match event.what {
+        Happening::WrongSecret => "it has not proved who it is".to_owned(),
+        Happening::LateData => "data it was asked for has not come in time".to_owned(),
+        Happening::Unread => "it does not read what it is sent".to_owned(),
+        Happening::Silent => "it has not said what it is for".to_owned(),
+        Happening::Expired => "no keep-alive has come in time".to_owned(),
+        Happening::Evicted => "it made room for others".to_owned(),
+        Happening::Full => "there are as many connections as --limit connections allows".to_owned(),
+        _ => event.why.to_string(),
+    };
+    if !why.is_empty() {
+        text += &format!(": {why}");
+    }
+    text
+}
+
+// systemd names the device and inode of the journal's stream (systemd.exec(5), JOURNAL_STREAM).
+fn style() -> Style {
+    let stream = std::env::var("JOURNAL_STREAM").ok();
+    let own = std::fs::metadata("/proc/self/fd/2").ok();
+    let own = own.map(|file| format!("{}:{}", file.dev(), file.ino()));
+    if stream.is_some() && stream == own {
+        Style::Journal
+    } else if std::io::stderr().is_terminal() {
+        Style::Terminal
+    } else {
+        Style::File
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flash::target::Why;
+
+    use super::*;
+
+    fn event(what: Happening, host: Option<&str>) -> Event {
+        let peer = Some("10.0.0.1:5000".parse().expect("an address"));
+        Event { what, why: Why::Plain, peer, host: host.map(Into::into) }
+    }
+
+    fn log(level: Level) -> Log {
+        Log { style: Style::Terminal, ..Log::new(level) }
+    }
+
+    #[test]
+    fn a_flood_is_ten_lines_and_a_number() {
+        let mut log = log(Level::Warning);
+        let flood = vec![event(Happening::Violation, None); 500];
+        let text = log.lines(&flood, &[(Happening::Violation, 1000)], 5);
+        assert_eq!(text.lines().count(), 10, "{text}");
+        assert_eq!(log.next_ns(), Some(5 + PERIOD_NS));
+        let text = log.lines(&[event(Happening::Violation, None)], &[], 5 + PERIOD_NS);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "afar: violation: 1490 more in the last 10 s");
+        assert_eq!((lines.len(), log.next_ns()), (2, None));
+    }
+
+    #[test]
+    fn levels_say_what_is_told() {
+        let events = [
+            event(Happening::LoggedIn, Some("nqn.a")),
+            event(Happening::WrongSecret, Some("iqn.b")),
+        ];
+        let told = |level| log(level).lines(&events, &[], 0);
+        assert_eq!(told(Level::Error), "");
+        let warning = "afar: wrong-secret: iqn.b at 10.0.0.1:5000: it has not proved who it is\n";
+        assert_eq!(told(Level::Warning), warning);
+        let info = format!("afar: login: nqn.a at 10.0.0.1:5000\n{warning}");
+        assert_eq!(told(Level::Info), info);
+    }
+
+    #[test]
+    fn the_journal_hears_priorities_and_files_the_time() {
+        let events = [event(Happening::LoggedIn, None), event(Happening::Full, None)];
+        let text = Log { style: Style::Journal, ..log(Level::Info) }.lines(&events, &[], 0);
+        assert!(text.starts_with("<6>login: 10.0.0.1:5000\n<4>full: 10.0.0.1:5000: "), "{text}");
+        let text = Log { style: Style::File, ..log(Level::Info) }.lines(&events, &[], 0);
+        assert!(text.starts_with("20") && text.contains("Z afar: login"), "{text}");
+    }
+}
