@@ -25,6 +25,7 @@ impl Session {
         let command = &outstanding.command;
         let most = if command.writes { command.expected_bytes } else { 0 };
         outstanding.wanted = Some(bytes.min(most));
+        outstanding.is_held = false;
         if let Some(sense) = outstanding.failure {
             outstanding.is_told = true;
             return Expectation::Failed(sense);
@@ -37,6 +38,16 @@ impl Session {
         Expectation::Coming
     }
 
+    /// As [`Session::expect`], but there is room only for what comes unasked: nothing is asked for
+    /// before that is called.
+    pub fn expect_unasked(&mut self, task: Task, bytes: u32) {
+        let Some(outstanding) = self.tasks.get_mut(task) else { return };
+        let command = &outstanding.command;
+        let most = if command.writes { command.expected_bytes } else { 0 };
+        outstanding.wanted = Some(bytes.min(most));
+        outstanding.is_held = true;
+    }
+
     // R2Ts in order, as many as may be outstanding (11.8), once nothing more comes unasked.
     fn solicit(&mut self, task: Task, out: &mut Vec<u8>) {
         let parameters = self.parameters;
@@ -44,7 +55,8 @@ impl Session {
         let window = self.answer_window(number, false);
         let digests = self.digests(number);
         let Some(outstanding) = self.tasks.get_mut(task) else { return };
-        if !outstanding.is_whole || outstanding.unsolicited != Unsolicited::None {
+        let comes = !outstanding.is_whole || outstanding.unsolicited != Unsolicited::None;
+        if comes || outstanding.is_held {
             return;
         }
         let (wanted, asked) = (outstanding.wanted.unwrap_or(0), &mut outstanding.asked);

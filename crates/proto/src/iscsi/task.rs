@@ -43,6 +43,8 @@ pub(crate) struct Outstanding {
     pub(crate) is_whole: bool,
     /// Bytes that the command takes, once its owner has said so.
     pub(crate) wanted: Option<u32>,
+    /// Nothing is asked for before its owner has room for it.
+    pub(crate) is_held: bool,
     /// Bytes that have come, in order.
     pub(crate) received: u32,
     pub(crate) unsolicited: Unsolicited,
@@ -89,6 +91,7 @@ impl Outstanding {
             connection,
             is_whole: false,
             wanted: None,
+            is_held: false,
             received: 0,
             unsolicited: Unsolicited::None,
             asked: Asked { sent: 0, done: 0, end: 0, oldest_end: 0, data_sn: 0 },
@@ -110,7 +113,7 @@ impl Outstanding {
     /// Whether all that its owner wants is there.
     pub(crate) fn is_complete(&self) -> bool {
         let has_all = self.wanted.is_some_and(|wanted| self.received >= wanted);
-        has_all && self.is_whole && self.unsolicited == Unsolicited::None
+        has_all && !self.is_held && self.is_whole && self.unsolicited == Unsolicited::None
     }
 
     /// Bytes that may be sent to the initiator.

@@ -14,6 +14,7 @@ use super::super::keeper::Kept;
 use super::super::site::{Order, Owner, Site, Tag};
 use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
+use super::end::FIRST_BURST_BYTES;
 use super::gate::GROUP;
 use super::pending::{Doing, Pending, State};
 use super::session::IscsiSession;
@@ -133,26 +134,35 @@ impl IscsiSession {
         }
         let pending = self.pending[index].insert(pending);
         pending.was_begun = true;
-        let is_asked_for = pending.wanted > 0 && !self.session.comes_unasked(task);
-        if is_asked_for && (!self.unasked.is_empty() || !self.may_ask(task, site)) {
-            self.unasked.push_back(task);
-            return 0;
+        if pending.wanted == 0 {
+            return self.lend(task, out, site);
         }
-        self.lend(task, out, site)
+        let (own_bytes, wanted) = (pending.own_bytes, pending.wanted);
+        let first = own_bytes.min(FIRST_BURST_BYTES as usize);
+        // What comes unasked cannot wait; the number of commands bounds it.
+        if self.session.comes_unasked(task) {
+            pending.block = Some(site.pool.lend_anyway(pending.account, first));
+            if first == own_bytes {
+                return self.expect(task, out, site);
+            }
+            self.session.expect_unasked(task, wanted);
+        } else if self.unasked.is_empty() && self.may_ask(task, site) {
+            return self.lend(task, out, site);
+        }
+        self.unasked.push_back(task);
+        self.connection_of(task).map_or(0, |number| self.ask_on(number, out, site))
+    }
+
+    fn connection_of(&self, task: Task) -> Option<u16> {
+        self.session.connection_of(task)
     }
 
     // Finds memory for a command that may ask for its data.
     pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
-        if pending.own_bytes > 0 {
-            pending.block = site.pool.lend(pending.account, pending.own_bytes);
-            if pending.block.is_none() {
-                if self.session.comes_unasked(task) {
-                    return self.end(task, &full(), out, site);
-                }
-                self.starving.push_back(task);
-                return 0;
-            }
+        if pending.own_bytes > 0 && !pending.fill_block(site.pool) {
+            self.starving.push_back(task);
+            return 0;
         }
         self.expect(task, out, site)
     }

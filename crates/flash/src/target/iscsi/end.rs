@@ -24,6 +24,9 @@ use super::super::witness::{Happening, Why, printable};
 use super::gate::Gate;
 use super::session::{Begun, IscsiSession};
 
+/// Data that may come unasked with a command: with as many commands as a session may have it fits
+/// into what the session has for itself, so that none is ever refused for want of memory.
+pub(super) const FIRST_BURST_BYTES: u32 = 8192;
 /// Connections of a session at most.
 const CONNECTIONS_MAX: u16 = 16;
 
@@ -68,6 +71,7 @@ impl IscsiEnd {
         let wishes = Wishes {
             max_connections: CONNECTIONS_MAX,
             max_outstanding_r2t: 8,
+            first_burst_bytes: FIRST_BURST_BYTES,
             ..Wishes::default()
         };
         let login = Box::new(Login::new(wishes, Gate::nonce()));

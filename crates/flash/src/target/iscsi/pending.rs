@@ -7,7 +7,7 @@ use proto::scsi::{
 };
 use sys::block::Block;
 
-use crate::pool::Account;
+use crate::pool::{Account, Pool};
 
 use super::super::counters::add;
 use super::super::ledger::Answered;
@@ -41,6 +41,22 @@ pub(super) struct Pending {
     pub(super) state: State,
     /// Who waits for it to end.
     pub(super) waits: Vec<u64>,
+}
+
+impl Pending {
+    /// Gets memory for all of its data, with what has come of that; whether there is any.
+    pub(super) fn fill_block(&mut self, pool: &mut Pool) -> bool {
+        if self.block.as_ref().is_some_and(|block| block.len() >= self.own_bytes) {
+            return true;
+        }
+        let Some(mut block) = pool.lend(self.account, self.own_bytes) else { return false };
+        if let Some(first) = self.block.take() {
+            block[..first.len()].copy_from_slice(&first);
+            pool.give(self.account, first);
+        }
+        self.block = Some(block);
+        true
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

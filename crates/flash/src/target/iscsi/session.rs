@@ -210,8 +210,7 @@ impl IscsiSession {
                 self.starving.pop_front();
                 continue;
             };
-            pending.block = site.pool.lend(pending.account, pending.own_bytes);
-            if pending.block.is_none() {
+            if !pending.fill_block(site.pool) {
                 break;
             }
             self.starving.pop_front();
