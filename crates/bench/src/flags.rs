@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -41,6 +42,11 @@ pub(crate) enum Command {
     Swap(CommonFlags),
     /// What a process costs beside 1 to 4,000 others under management
     Processes(CommonFlags),
+    /// A tenant of a target beside stalled, deaf, idle and greedy others
+    Fair(CommonFlags),
+    /// Those others: prints what they did
+    #[command(hide = true)]
+    Attackers(AttackersFlags),
     /// Idle processes, touches and exits: prints what they took
     #[command(hide = true)]
     Crowd(CrowdFlags),
@@ -148,6 +154,28 @@ pub(crate) struct TouchFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AttackersFlags {
+    /// Where the target listens for NVMe/TCP hosts
+    #[arg(long)]
+    pub(crate) nvme: SocketAddr,
+    /// Where it listens for iSCSI initiators
+    #[arg(long)]
+    pub(crate) iscsi: SocketAddr,
+    /// What hosts connect to
+    #[arg(long)]
+    pub(crate) nqn: String,
+    /// What initiators log in to
+    #[arg(long)]
+    pub(crate) iqn: String,
+    /// Is written when all are there; they go on until it is gone
+    #[arg(long)]
+    pub(crate) ready: PathBuf,
+    /// Nobody but the idle ones
+    #[arg(long)]
+    pub(crate) idle_only: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CrowdFlags {
     /// All processes, this one included
     #[arg(long)]
@@ -213,6 +241,11 @@ flash      latency     4 KiB reads of afar serve one at a time against a bare ec
            disk        this machine's disk, remote against local; bound: 0.85 of it 32 deep
            network     reads of 512 bytes to 1 MiB over virtual Ethernet, MTU 1500 and 9000
                        bound: none waits for a timer of TCP (20 ms) in the median
+
+fair       a neighbour beside idle, stalled, deaf and greedy hosts of the same target, against
+           the same attackers on another target
+           bounds: 1 ms on its p99, 8 KiB for an idle connection, 256 MiB for the target, what
+           it takes back within 10 %, six tenants within 15 %
 
 Not available: a comparison with DiME itself (\"peer\"). Its kernel module needs Linux 4.9, which
 runs neither here nor with afar; its published figures are printed beside ours instead.

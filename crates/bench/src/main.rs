@@ -8,7 +8,7 @@
 //! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
 //! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies` what
 //! the choice of a policy is worth, `predict` whether slowdowns that were told come true, `load`
-//! whether the load client is in the way, `flash` what a disk over the network costs, `fabric` how
+//! whether the load client is in the way, `flash` what a disk over the network costs, `fair` whether a neighbour is left alone, `fabric` how
 //! fast the simulated network is and `curve` that this is so for runs of any length. `process`,
 //! `far`, `server` and `store` run what is measured; `touch` and `python` are the programs,
 //! `random` the keys; `stats`, `report` and `progress` tell it.
@@ -27,6 +27,7 @@ mod curve;
 mod delay;
 mod fabric;
 mod failure;
+mod fair;
 mod far;
 mod flags;
 mod flash;
@@ -104,6 +105,8 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Processes(flags) => benchmark(flags, processes::run),
+        Command::Fair(flags) => benchmark(flags, fair::run),
+        Command::Attackers(flags) => fair::attack(flags).map(|()| true),
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),
         Command::Touch(flags) => {
             touch::touch(flags);

@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use sys::event::Poll;
+use sys::group::Group;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -35,6 +36,18 @@ impl Job {
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(context: &Context, command: &[OsString]) -> Result<Self, Failure> {
+        Self::start_in(context, command, None)
+    }
+
+    /// As [`Job::start`], in a memory control group.
+    ///
+    /// # Errors
+    /// As [`Job::start`], or when the group is gone.
+    pub(crate) fn start_in(
+        context: &Context,
+        command: &[OsString],
+        group: Option<&Group>,
+    ) -> Result<Self, Failure> {
         let program = command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -42,7 +55,11 @@ impl Job {
             .map_or_else(String::new, |path| name_of(&path));
         let (stdout, stderr) = (context.fresh("out"), context.fresh("err"));
         let create = |path: &Path| File::create(path).map_err(Failure::file("create", path));
-        let child = Command::new("setpriv")
+        let mut starting = Command::new("setpriv");
+        if let Some(group) = group {
+            group.hold(&mut starting)?;
+        }
+        let child = starting
             .args(["--pdeathsig", "KILL", "--"])
             .args(command)
             .current_dir(context.directory())
@@ -60,6 +77,12 @@ impl Job {
     /// Process id of the child.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Ends the child at once.
+    pub(crate) fn kill(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
     }
 
     /// Fails if the child has ended, for those who wait for it to become ready.
@@ -131,8 +154,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        let _ended_already = self.child.kill();
-        let _ended_already = self.child.wait();
+        self.kill();
     }
 }
 

@@ -5,7 +5,7 @@
 mod echo;
 mod iscsi;
 mod network;
-mod serve;
+pub(crate) mod serve;
 
 use serde_json::{Map, Value, json};
 

@@ -86,7 +86,7 @@ impl IscsiServer for Server {
     }
 }
 
-fn words(words: &[&str]) -> Vec<OsString> {
+pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
@@ -101,13 +101,13 @@ pub(super) fn inside(network: u32) -> Result<Vec<OsString>, Failure> {
     Ok(command)
 }
 
-fn free_port() -> Result<u16, Failure> {
+pub(crate) fn free_port() -> Result<u16, Failure> {
     let bound = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     Ok(bound.map_err(Failure::file("bind", "127.0.0.1"))?.port())
 }
 
 // Until somebody listens.
-fn wait_for(job: &mut Job, port: u16) -> Result<(), Failure> {
+pub(crate) fn wait_for(job: &mut Job, port: u16) -> Result<(), Failure> {
     let deadline = Instant::now() + SHORT;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if Instant::now() > deadline {
@@ -303,7 +303,7 @@ impl Drop for Tgt {
 }
 
 /// Makes a file of bytes that do not compress and are really there.
-pub(super) fn fill(path: &Path, bytes: u64) -> Result<(), Failure> {
+pub(crate) fn fill(path: &Path, bytes: u64) -> Result<(), Failure> {
     let failed = || Failure::file("write", path);
     let mut file = File::create(path).map_err(failed())?;
     let mut state = 1_u64;
