@@ -19,6 +19,7 @@ pub mod initiator;
 mod jobs;
 pub mod load;
 mod pool;
+mod slab;
 pub mod target;
 
 pub use jobs::{Ended, Job, JobTimes, Jobs};

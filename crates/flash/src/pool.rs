@@ -312,6 +312,13 @@ impl Pool {
     pub(crate) fn shrink(&mut self) {
         self.spare = [const { Vec::new() }; CLASSES];
         self.kept = 0;
+        while self.books.last().is_some_and(|book| book.uses == 0) {
+            self.books.pop();
+        }
+        let count = self.books.len();
+        self.free.retain(|number| *number < count);
+        self.books.shrink_to_fit();
+        self.free.shrink_to_fit();
     }
 }
 

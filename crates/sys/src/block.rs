@@ -36,6 +36,19 @@ pub fn give_back() {
     let _had_any = unsafe { libc::malloc_trim(0) };
 }
 
+/// From now on allocations of so many bytes and more are the system's again as soon as they are
+/// freed, where the allocator can do that (mallopt(3), `M_MMAP_THRESHOLD`): otherwise it keeps what
+/// lies between smaller ones.
+#[cfg_attr(target_env = "gnu", expect(unsafe_code, reason = "sets up the C library's allocator"))]
+pub fn give_back_from(bytes: u32) {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    // SAFETY: it may be called at any time; what is allocated already stays as it is.
+    #[cfg(target_env = "gnu")]
+    let _did = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) };
+    #[cfg(not(target_env = "gnu"))]
+    let _has_none = bytes;
+}
+
 fn layout(bytes: usize) -> Layout {
     let bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
     Layout::from_size_align(bytes, ALIGNMENT).expect("no buffer is as large as the address space")

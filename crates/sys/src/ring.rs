@@ -286,6 +286,17 @@ impl Ring {
         Completed { token, result, held, accepted, has_more, is_notice }
     }
 
+    /// Frees memory for requests beyond those that are under way.
+    pub fn shrink(&mut self) {
+        while self.requests.last().is_some_and(Option::is_none) {
+            self.requests.pop();
+        }
+        let count = self.requests.len();
+        self.free.retain(|index| *index < count);
+        self.requests.shrink_to_fit();
+        self.free.shrink_to_fit();
+    }
+
     fn push(
         &mut self,
         entry: squeue::Entry,

@@ -97,6 +97,8 @@ struct Service<'a> {
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
+/// Memory for requests that are larger than most is not kept when it is free.
+const LARGE_BYTES: u32 = 512 << 10;
 const PERIOD: Duration = Duration::from_millis(500);
 /// Between two looks at what hosts have done.
 const PAUSE_NS: u64 = 100_000_000;
@@ -106,6 +108,7 @@ const PAUSE_NS: u64 = 100_000_000;
 /// # Errors
 /// When a file, a disk or an address cannot be used.
 pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
+    sys::block::give_back_from(LARGE_BYTES);
     // Before any thread is started, so that none of them is interrupted.
     let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::from)?;
     let file = plan::file_of(flags)?;

@@ -6,6 +6,7 @@
 //! ```
 
 mod errands;
+mod memory;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -48,7 +49,7 @@ const RING_ENTRIES: u32 = 1024;
 /// Jobs that end before their hosts hear of any.
 const JOBS_AT_ONCE: u32 = 8;
 /// Memory of commands that is kept for the next.
-const POOL_KEEPS: usize = 4 << 20;
+const POOL_KEEPS: usize = 16 << 20;
 
 /// Silence after which TCP asks whether a peer is there, time between two questions, and how many
 /// may go unanswered.
@@ -179,7 +180,7 @@ impl Shard {
     // What was answered is not with its hosts before the ring is waited for.
     fn account(&mut self) {
         let counters = &self.seed.counters;
-        self.tide.note(self.pool.held());
+        self.tide.note(self.weight());
         counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
         counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
         if !self.ledger.is_empty() {
@@ -401,10 +402,8 @@ impl Shard {
                 self.ring.accept(listener, ACCEPT | u64::from(number));
             }
         }
-        if self.tide.has_fallen(self.pool.held(), self.now_ns) {
-            self.pool.shrink();
-            self.connections.iter_mut().flatten().for_each(|connection| connection.shrink());
-            sys::block::give_back();
+        if self.tide.has_fallen(self.weight(), self.now_ns) {
+            self.give_back();
         }
         let deadline_ns = self.first_deadline_ns();
         self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };

@@ -6,6 +6,8 @@ use super::session::IscsiSession;
 
 use proto::iscsi::Management;
 
+use crate::slab;
+
 /// What is done when the commands have ended that somebody has asked to be aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
@@ -64,6 +66,11 @@ impl Sessions {
         if let Some(place) = self.places.get_mut(slot as usize) {
             *place = Some(session);
         }
+    }
+
+    /// Frees places that nobody needs.
+    pub(crate) fn shrink(&mut self) {
+        slab::shrink(&mut self.places, &mut self.free);
     }
 
     /// The session that was taken out is over.
