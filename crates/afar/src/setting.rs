@@ -1,7 +1,7 @@
 //! Values of flags that have a syntax of their own.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,10 @@ pub(crate) enum SettingError {
     Name(String),
     #[error("\"{0}\": a seed is a whole number up to 2^64-1; write e.g. 7")]
     Seed(String),
-    #[error("\"{0}\" is no place to listen; write ADDRESS:PORT, e.g. 0.0.0.0:4420 or [::1]:4420")]
+    #[error(
+        "\"{0}\" is no place to listen, or no host has that name; write ADDRESS:PORT, e.g. \
+         0.0.0.0:4420, [::1]:4420 or localhost:4420"
+    )]
     Address(String),
     #[error("{0}={1}")]
     Value(&'static str, #[source] ParseError),
@@ -89,11 +92,16 @@ pub(crate) fn per_second(text: &str) -> Option<f64> {
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
-/// Reads where to listen: `ADDRESS:PORT`, or a port on every address.
+/// Reads where to listen: `ADDRESS:PORT` or `HOST:PORT`, or a port on every address.
 pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
     let port = text.parse().map(|port: u16| SocketAddr::from(([0, 0, 0, 0], port)));
-    let address = text.parse().or(port);
-    address.map_err(|_| SettingError::Address(text.to_owned()))
+    if let Ok(address) = text.parse().or(port) {
+        return Ok(address);
+    }
+    // The name of a host, of whose addresses the first that IPv4 has is taken.
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let first = found.iter().find(|one| one.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| SettingError::Address(text.to_owned()))
 }
 
 /// Adds a port to a name or address that has none.
@@ -245,7 +253,9 @@ mod tests {
         assert_eq!(text("127.0.0.1:4420").as_deref(), Some("127.0.0.1:4420"));
         assert_eq!(text("[::1]:9").as_deref(), Some("[::1]:9"));
         assert_eq!(text("4420").as_deref(), Some("0.0.0.0:4420"));
+        assert_eq!(text("localhost:4420").as_deref(), Some("127.0.0.1:4420"));
         assert_eq!(text("disk"), None);
+        assert_eq!(text("no.such.host.invalid:4420"), None);
     }
 
     #[test]

@@ -406,3 +406,77 @@ fn what_cannot_be_is_said_in_one_sentence() {
         assert_eq!(ended.stderr.lines().count(), 1, "{words:?}: {}", ended.stderr);
     }
 }
+
+/// As a service manager starts it: with a socket that listens already, and one to say that it is
+/// ready.
+const ACTIVATE: &str = "
+import os, socket, sys
+address, words = sys.argv[1], sys.argv[2:]
+listening = socket.socket()
+listening.bind(('127.0.0.1', int(address)))
+listening.listen()
+os.dup2(listening.fileno(), 3)
+os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
+os.execv(words[0], words)
+";
+
+#[test]
+fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
+    use std::os::unix::net::UnixDatagram;
+    if !support::installed(&["python3"], "serve::service") {
+        return;
+    }
+    let path = scratch(&format!("notify-{}", std::process::id()));
+    let _absent = fs::remove_file(&path);
+    let manager = UnixDatagram::bind(&path).expect("it can be bound");
+    manager.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let port = free.local_addr().expect("it has one").port().to_string();
+    drop(free);
+    let address = format!("127.0.0.1:{port}");
+    let words =
+        ["python3", "-c", ACTIVATE, &port, AFAR, "serve", "--nvme", &address, "disk=null:1MiB"];
+    let mut running = Launch::new(words).env("NOTIFY_SOCKET", &path).start();
+    let hear = || {
+        let mut bytes = [0; 64];
+        let count = manager.recv(&mut bytes).expect("it says something");
+        String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
+    };
+    assert_eq!(hear(), "READY=1");
+    running.wait_for(&format!("serving at {address}"));
+    // Were it not this socket, its own could not have been bound beside it.
+    TcpStream::connect(&address).expect("it listens");
+    running.signal("TERM");
+    assert_eq!(hear(), "STOPPING=1");
+    assert_eq!(running.wait().status, 0);
+    let _gone = fs::remove_file(&path);
+}
+
+#[test]
+fn what_hosts_do_is_said_and_can_be_scraped() {
+    let file = File::new("events", &format!("{FIXED}{}", subsystem("disk", &[(1, "memory:1MiB")])));
+    let mut target = Target::start(&file);
+    assert!(target.reads(1, &["--host", "nqn.2026-11.example:tester"]));
+    target.running.wait_for("logout: nqn.2026-11.example:tester");
+    let mut stream = TcpStream::connect(&target.nvme).expect("it listens");
+    stream.write_all(&[0xff; 256]).expect("it takes that");
+    target.running.wait_for("violation: 127.0.0.1:");
+    let text = scrape(&target.metrics);
+    for line in [
+        "afar_host_events_total{host=\"nqn.2026-11.example:tester\",event=\"login\"} 1",
+        "afar_host_events_total{host=\"\",event=\"violation\"} 1",
+        "afar_host_commands_total{host=\"nqn.2026-11.example:tester\"} 10",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    target.running.signal("TERM");
+    assert_eq!(target.running.wait().status, 0);
+}
+
+fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("it takes that");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers");
+    text
+}

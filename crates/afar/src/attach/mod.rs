@@ -9,6 +9,7 @@
 mod files;
 mod plan;
 
+use std::cell::Cell;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use flash::backend::{Failure as DiskFailure, Operation, Request};
-use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, NvmeUriError};
+use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, NvmeUriError, patiently};
 use fuser::{Config, Notifier, Session, SessionACL};
 use measure::{Bytes, Duration};
 use proto::nvme::Status;
@@ -123,7 +124,7 @@ pub(crate) fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     // Before any thread is started, so that none of them is interrupted.
     let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(AttachError::from)?;
     let notifier = Arc::new(OnceLock::new());
-    let disk = Arc::new(connect(flags, config, &notifier)?);
+    let disk = Arc::new(connect(flags, config, &notifier, &signals)?);
     sys::mount::mount_fuse(&device, &directory, KIND, &flags.target).map_err(|error| {
         AttachError::Mount {
             directory: flags.directory.display().to_string(),
@@ -174,10 +175,27 @@ fn connect(
     flags: &AttachFlags,
     config: DiskConfig,
     notifier: &Arc<OnceLock<Notifier>>,
+    signals: &Signals,
 ) -> Result<Disk, AttachError> {
     let first = config.paths[0].clone();
-    let teller = Teller::new(&config, flags.quiet, Arc::clone(notifier));
-    let attached = Disk::attach(config, Box::new(move |event| teller.tell(event)));
+    let teller = Arc::new(Teller::new(&config, flags.quiet, Arc::clone(notifier)));
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    let is_told_to_end = Cell::new(false);
+    let wait = |pause| {
+        let waited = poll.wait(Some(pause), &mut Vec::new());
+        is_told_to_end.set(waited.is_err() || signals.next().is_some());
+    };
+    // Nobody waits long for an address that is wrong, but who has said how long.
+    let patience = flags.ctrl_loss_tmo.unwrap_or(Duration::ZERO);
+    let attached = patiently(patience, wait, || {
+        if is_told_to_end.get() {
+            let reason = "it was told to end".to_owned();
+            return Err(HostError::Protocol { operation: "look for the target", reason });
+        }
+        let teller = Arc::clone(&teller);
+        Disk::attach(config.clone(), Box::new(move |event| teller.tell(event)))
+    });
     let uri = flags.target.clone();
     attached.map_err(|source| match (source, first) {
         (HostError::Refused { status, .. }, DiskPath::Nvme(first, _))
@@ -249,7 +267,8 @@ fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
     let file = flags.directory.join(NAME);
     let (file, directory) = (file.display(), flags.directory.display());
     format!(
-        "afar: {file} is {}: {bytes} in blocks of {block}, until Ctrl-C or umount {directory}\n",
+        "afar: {file} is {}: {bytes} in blocks of {block}, until Ctrl-C or umount {directory}\n\
+         afar: losetup --direct-io=on -f {file} makes a block device of it that caches nothing twice\n",
         flags.target
     )
 }

@@ -30,7 +30,8 @@ pub(crate) struct AttachFlags {
     #[arg(long, value_name = "URI", help_heading = PATHS)]
     pub(crate) path: Vec<String>,
 
-    /// How long there may be no way before every request fails [default: 600s; 120s over iSCSI]
+    /// How long there may be no way before every request fails [default: 600s; 120s over iSCSI];
+    /// where it is given, also how long a target is looked for that is not there yet
     #[arg(long, value_name = "TIME", help_heading = PATHS, alias = "ctrl_loss_tmo")]
     pub(crate) ctrl_loss_tmo: Option<Duration>,
 

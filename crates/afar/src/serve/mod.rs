@@ -14,7 +14,9 @@ mod look;
 mod machine;
 mod metrics;
 mod plan;
+mod service;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,10 +64,12 @@ pub(crate) enum ServeError {
     Kept { name: String, source: ReservedError },
     #[error("{0}")]
     Flag(String),
-    #[error("{source}; is another target at {addresses}?")]
+    #[error("{source}; {}", remedy(source, addresses))]
     Listen { addresses: String, source: sys::Error },
     #[error("listen for metrics at {address}: {source}; give another address")]
     Metrics { address: SocketAddr, source: std::io::Error },
+    #[error("take the sockets that systemd listens at: {0}; check the .socket unit")]
+    Inherited(std::io::Error),
     #[error(transparent)]
     System(#[from] sys::Error),
 }
@@ -80,8 +84,23 @@ impl ServeError {
                 | Self::Kept { .. }
                 | Self::Listen { .. }
                 | Self::Metrics { .. }
+                | Self::Inherited(_)
                 | Self::System(_)
         )
+    }
+}
+
+// What to do about an address that cannot be listened at.
+fn remedy(error: &sys::Error, addresses: &str) -> String {
+    match error.source.kind() {
+        ErrorKind::AddrInUse => format!("is another target at {addresses}? ss -ltnp names it"),
+        ErrorKind::AddrNotAvailable => {
+            format!("this machine has no such address ({addresses}); ip address shows those it has")
+        }
+        ErrorKind::PermissionDenied => {
+            "ports below 1024 are for root and CAP_NET_BIND_SERVICE; give a higher one".to_owned()
+        }
+        _ => format!("it was to listen at {addresses}"),
     }
 }
 
@@ -125,11 +144,13 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         let text = welcome(&target, disks.plan(), metrics);
         terminal::answer(&text).map_err(Failure::Stdout)?;
     }
+    service::is_ready();
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let level = if flags.quiet { Level::Error } else { flags.log };
     let mut service = Service { flags, file, target, disks, log: Log::new(level) };
     service.watch(&signals, &mut line)?;
     drop(line);
+    service::is_stopping();
     let counters = service.target.counters().to_vec();
     service.target.stop().map_err(ServeError::from)?;
     if flags.trace {
@@ -157,16 +178,11 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
         traces: flags.trace,
         limits: Limits { controller_ids: plan.fixed.controllers, ..*limits },
     };
-    Target::start(&config, disks::open(plan, flags.new_identity)?).map_err(|source| {
-        ServeError::Listen {
-            addresses: nvme
-                .iter()
-                .chain(iscsi)
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join(", "),
-            source,
-        }
+    let listening = service::listening()?;
+    let subsystems = disks::open(plan, flags.new_identity)?;
+    Target::start_on(&config, subsystems, listening).map_err(|source| ServeError::Listen {
+        addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        source,
     })
 }
 

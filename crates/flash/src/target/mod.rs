@@ -114,12 +114,25 @@ impl Target {
     /// When an address is in use or not ours, the kernel has no io_uring for this user, or the
     /// number of shards is not 1 to [`SHARDS_MAX`].
     pub fn start(config: &TargetConfig, subsystems: Vec<Subsystem>) -> sys::Result<Self> {
+        Self::start_on(config, subsystems, Vec::new())
+    }
+
+    /// As [`Target::start`], with sockets that listen already at some of the addresses: they are
+    /// used in place of others of the same address, and closed if there is none.
+    ///
+    /// # Errors
+    /// As [`Target::start`].
+    pub fn start_on(
+        config: &TargetConfig,
+        subsystems: Vec<Subsystem>,
+        listening: Vec<TcpListener>,
+    ) -> sys::Result<Self> {
         if !(1..=SHARDS_MAX).contains(&usize::from(config.shards)) {
             let reason = format!("{} shards: 1 to {SHARDS_MAX}", config.shards);
             return Err(sys::Error::new("start a target", std::io::Error::other(reason)));
         }
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
-        let (listeners, mut addresses) = listen_at_all(config)?;
+        let (listeners, mut addresses) = listen_at_all(config, listening)?;
         let iscsi_addresses = addresses.split_off(config.nvme.len());
         let mut peers = Vec::new();
         let mut mails = Vec::new();
@@ -307,13 +320,21 @@ impl Target {
 const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
 
 // Listens at the addresses for NVMe/TCP, and then at those for iSCSI.
-fn listen_at_all(config: &TargetConfig) -> sys::Result<(Vec<Arc<OwnedFd>>, Vec<SocketAddr>)> {
+fn listen_at_all(
+    config: &TargetConfig,
+    mut listening: Vec<TcpListener>,
+) -> sys::Result<(Vec<Arc<OwnedFd>>, Vec<SocketAddr>)> {
     let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
     let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
     let mut listeners = Vec::new();
     let mut addresses = Vec::new();
     for (address, purpose) in nvme.chain(iscsi) {
-        let listener = listen(*address).map_err(|error| sys::Error::new(purpose, error))?;
+        let is_it = |one: &TcpListener| one.local_addr().is_ok_and(|own| own == *address);
+        let listener = match listening.iter().position(is_it) {
+            Some(place) => Ok((listening.swap_remove(place), *address)),
+            None => listen(*address),
+        };
+        let listener = listener.map_err(|error| sys::Error::new(purpose, error))?;
         addresses.push(listener.1);
         listeners.push(Arc::new(OwnedFd::from(listener.0)));
     }
