@@ -30,8 +30,7 @@ pub(super) fn markdown() -> String {
     super::rows().fold(head, |mut text, row| {
         let writes = if row.writes { "yes" } else { "" };
         let expected = told(row.expected);
-        let _infallible =
-            writeln!(text, "| {} | {} | {expected} | {writes} |", row.name, row.what);
+        let _infallible = writeln!(text, "| {} | {} | {expected} | {writes} |", row.name, row.what);
         text
     })
 }
@@ -81,13 +80,11 @@ pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
     if *verdict == Verdict::Skipped {
         return text;
     }
-    let [p99, max, calm] =
-        [neighbour.p99_ns, neighbour.max_ns, calm.p99_ns].map(Duration::from_ns);
+    let [p99, max, calm] = [neighbour.p99_ns, neighbour.max_ns, calm.p99_ns].map(Duration::from_ns);
     let errors = neighbour.errors;
     let _infallible =
         write!(text, "{INDENT}neighbour {errors} errors, p99 {p99} (calm {calm}), most {max}; ");
-    if let [Some(before), Some(after)] = outcome.resident_bytes.map(|bytes| bytes.map(Bytes::new))
-    {
+    if let [Some(before), Some(after)] = outcome.resident_bytes.map(|bytes| bytes.map(Bytes::new)) {
         let _infallible = write!(text, "target {before}, then {after}; ");
     }
     let _infallible = writeln!(text, "{:.2} s", elapsed.as_secs_f64());

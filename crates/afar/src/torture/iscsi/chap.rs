@@ -45,9 +45,12 @@ fn challenged(case: &Case<'_>) -> Result<(Peer, Entry, Option<[String; 2]>), Tro
     let (algorithm, id, challenge) = peer
         .challenged(&entry, names, "7,5")
         .map_err(|seen| Trouble::Failed(format!("CHAP_A=7,5: {seen}")))?;
-    let answer = case.site.iscsi().user.as_ref().map(|(name, secret)| {
-        [name.clone(), hex(&algorithm.response(id, secret, &challenge))]
-    });
+    let answer = case
+        .site
+        .iscsi()
+        .user
+        .as_ref()
+        .map(|(name, secret)| [name.clone(), hex(&algorithm.response(id, secret, &challenge))]);
     Ok((peer, entry, answer))
 }
 

@@ -145,7 +145,13 @@ impl Peer {
         seen
     }
 
-    pub(super) fn proves(&mut self, entry: &Entry, names: Vec<u8>, name: &str, secret: &Secret) -> Seen {
+    pub(super) fn proves(
+        &mut self,
+        entry: &Entry,
+        names: Vec<u8>,
+        name: &str,
+        secret: &Secret,
+    ) -> Seen {
         let challenged = self.challenged(entry, names, "7,5");
         let Ok((algorithm, id, challenge)) = challenged else {
             return challenged.err().unwrap_or(Seen::Stalled);
@@ -195,9 +201,7 @@ impl Peer {
                 self.note(&data);
                 self.refused(&bhs)
             }
-            Heard::Pdu { bhs, .. } if bhs[0] & 0x3f == super::bhs::REJECT => {
-                Seen::Reject(bhs[2])
-            }
+            Heard::Pdu { bhs, .. } if bhs[0] & 0x3f == super::bhs::REJECT => Seen::Reject(bhs[2]),
             Heard::Pdu { bhs, .. } => Seen::Wrong(format!("PDU with opcode {:02x}h", bhs[0])),
         }
     }

@@ -117,8 +117,11 @@ fn gone(case: &Case<'_>, state: usize) -> Done {
         _ => {
             let mut peer = Peer::enter(case, &entry)?;
             for _ in 0..[0, 1, 0, 16][state - 4] {
-                let read =
-                    peer.command(&[0x28, 0, 0, 0, 0, 0, 0, 0, 64], READS, 64 * case.site.block_bytes);
+                let read = peer.command(
+                    &[0x28, 0, 0, 0, 0, 0, 0, 0, 64],
+                    READS,
+                    64 * case.site.block_bytes,
+                );
                 peer.submit(read, &[]);
             }
             if state == 7 {

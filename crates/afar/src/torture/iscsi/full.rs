@@ -187,8 +187,7 @@ fn i48(case: &mut Case<'_>) -> Done {
 }
 
 fn i53(case: &mut Case<'_>) -> Done {
-    let entry =
-        Entry::new(6).with("HeaderDigest", "CRC32C,None").with("DataDigest", "CRC32C,None");
+    let entry = Entry::new(6).with("HeaderDigest", "CRC32C,None").with("DataDigest", "CRC32C,None");
     let has = Peer::enter(case, &entry)?.digests;
     if has[0] {
         for at in [8, 24, 47, 48, 51] {

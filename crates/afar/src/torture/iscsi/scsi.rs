@@ -214,7 +214,8 @@ fn looks(case: &mut Case<'_>, peer: &mut Peer) {
         let seen = peer.try_out(inquired, &[]);
         case.saw(format!("REPORT LUNS, room for {room}"), &seen);
     }
-    let rooms: &[u8] = if case.site.quick { &[0, 3, 4, 255] } else { &[0, 1, 3, 4, 5, 36, 64, 255] };
+    let rooms: &[u8] =
+        if case.site.quick { &[0, 3, 4, 255] } else { &[0, 1, 3, 4, 5, 36, 64, 255] };
     for page in 0..=255 {
         for room in rooms {
             let inquiry = peer.reading(&[0x12, 1, page, 0, *room, 0], 4096);

@@ -1,9 +1,7 @@
 //! Data that nobody has asked for, or not like this (NVMe/TCP 3.6.2.8).
 
 use super::super::case::{Case, Row, Seen, Trouble, Want};
-use super::peer::{
-    ANSWER, Asked, H2C_DATA, LAST, Peer, SILENCE, h2c_fields, put_length, read,
-};
+use super::peer::{ANSWER, Asked, H2C_DATA, LAST, Peer, SILENCE, h2c_fields, put_length, read};
 use super::sqe::{Sqe, WRITE};
 
 use Want::{AnyStatus, Term};

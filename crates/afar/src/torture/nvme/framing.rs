@@ -219,8 +219,7 @@ fn n11(case: &mut Case<'_>) -> Done {
 fn n12(case: &mut Case<'_>) -> Done {
     let mut peer = Peer::admin(case, 0)?;
     let ping = Sqe::fabrics(0x04).dword(44, 0x08);
-    let two =
-        [peer.capsule(&ping.cid(0x7001), &[]), peer.capsule(&ping.cid(0x7002), &[])].concat();
+    let two = [peer.capsule(&ping.cid(0x7001), &[]), peer.capsule(&ping.cid(0x7002), &[])].concat();
     peer.send(&two);
     for cid in [0x7001, 0x7002] {
         let seen = peer.end_of(cid, ANSWER);

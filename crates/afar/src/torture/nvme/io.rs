@@ -53,9 +53,12 @@ fn n36(case: &mut Case<'_>) -> Done {
         ("across the end", end - 1, 2, &[LBA_OUT_OF_RANGE]),
         ("block 2^64 - 1", u64::MAX, 1, &[LBA_OUT_OF_RANGE]),
         ("around 2^64", u64::MAX, 8, &[LBA_OUT_OF_RANGE]),
-        ("bytes around 2^64", u64::MAX / u64::from(case.site.block_bytes) + 1, 1, &[
-            LBA_OUT_OF_RANGE,
-        ]),
+        (
+            "bytes around 2^64",
+            u64::MAX / u64::from(case.site.block_bytes) + 1,
+            1,
+            &[LBA_OUT_OF_RANGE],
+        ),
     ];
     for (way, first, count, wants) in ways {
         let seen = io.try_out(case, read(case, first, count), &[]);
@@ -218,7 +221,8 @@ fn n35(case: &mut Case<'_>) -> Done {
         let (mut io, mut admin) = Peer::io(case, 0)?;
         for opcode in 0..=255 {
             let peer = if is_admin { &mut admin } else { &mut io };
-            let time = if opcode == super::sqe::EVENT_REQUEST { super::peer::SILENCE } else { ANSWER };
+            let time =
+                if opcode == super::sqe::EVENT_REQUEST { super::peer::SILENCE } else { ANSWER };
             let cid = peer.submit(Sqe::new(opcode), &[]);
             let seen = peer.end_of(cid, time);
             let seen = peer.alive(case, seen);
