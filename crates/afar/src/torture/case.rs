@@ -18,7 +18,29 @@ pub(super) struct Row {
     pub(super) expected: &'static [Want],
     /// It may change what is on the medium.
     pub(super) writes: bool,
-    pub(super) run: fn(&mut Case<'_>) -> Result<(), Trouble>,
+    pub(super) run: Run,
+}
+
+type Run = fn(&mut Case<'_>) -> Result<(), Trouble>;
+
+/// A case that leaves the disk as it is.
+pub(super) const fn row(
+    name: &'static str,
+    run: Run,
+    expected: &'static [Want],
+    what: &'static str,
+) -> Row {
+    Row { name, what, expected, writes: false, run }
+}
+
+/// A case that may not.
+pub(super) const fn may_write(
+    name: &'static str,
+    run: Run,
+    expected: &'static [Want],
+    what: &'static str,
+) -> Row {
+    Row { writes: true, ..row(name, run, expected, what) }
 }
 
 /// Rows by their numbers.
@@ -142,7 +164,7 @@ impl<'a> Case<'a> {
         if !wants.iter().any(|want| want.admits(seen)) {
             self.findings.wrong += 1;
             if self.findings.worst.len() < TOLD {
-                let (way, wants) = (way.into(), told(wants));
+                let (way, wants) = (printable(&way.into()), told(wants));
                 self.findings.worst.push(format!("{way}: {seen}, not {wants}"));
             }
         }
@@ -184,6 +206,15 @@ impl<'a> Case<'a> {
     pub(super) fn noise(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.draw.bits().to_le_bytes()[0]).collect()
     }
+}
+
+// Without what a terminal would obey.
+fn printable(text: &str) -> String {
+    let escape = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escape).collect()
 }
 
 impl Want {

@@ -56,23 +56,31 @@ pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     }
     let calm = run::calm(&plan, &mut session)?;
     let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut is_gone = false;
     for row in &plan.rows {
         let line = table::progress(&outcomes, plan.rows.len(), row.name);
         let Some(outcome) = run::run(&plan, row, &mut session, &line)? else { break };
         session.end_drawn();
-        if !flags.quiet || outcome.verdict == Verdict::Not {
+        let is_wrong = outcome.verdict == Verdict::Not;
+        if !flags.quiet || is_wrong {
             say(table::lines(&outcome, &calm))?;
         }
         outcomes.push(outcome);
+        // What does not answer any more is not tried for the rest of the day.
+        is_gone = is_wrong && !plan.site.takes_connections();
+        if is_gone {
+            break;
+        }
     }
     session.end_line();
     let interrupted = session.is_interrupted();
     if let Some(output) = json {
-        let record = table::record(&plan, &calm, &outcomes, started_unix_ns, interrupted);
+        let record =
+            table::record(&plan, &calm, &outcomes, started_unix_ns, [interrupted, is_gone]);
         let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
         output.write(&(text + "\n"))?;
     }
-    say(table::summary(&plan, &outcomes, interrupted))?;
+    say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
     let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
     Ok(match (is_wrong, interrupted) {
         (_, true) => ExitCode::from(INTERRUPTED),

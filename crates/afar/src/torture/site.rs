@@ -1,6 +1,6 @@
 //! What is tried: where the target is, what is known of its disk, and how long it may take.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use proto::iscsi::Secret;
@@ -39,7 +39,14 @@ pub(super) struct IscsiPlace {
     pub(super) is_mutual: bool,
 }
 
+const DIAL: Duration = Duration::from_secs(5);
+
 impl Site {
+    /// Whether the target is still there.
+    pub(super) fn takes_connections(&self) -> bool {
+        TcpStream::connect_timeout(&self.address, DIAL).is_ok()
+    }
+
     /// The namespace. Rows of NVMe are run where there is one.
     pub(super) fn nvme(&self) -> &NvmePlace {
         match &self.place {

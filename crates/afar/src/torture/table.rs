@@ -92,7 +92,11 @@ pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
 }
 
 /// How many of each.
-pub(super) fn summary(plan: &Plan, outcomes: &[Outcome], interrupted: bool) -> String {
+pub(super) fn summary(
+    plan: &Plan,
+    outcomes: &[Outcome],
+    [interrupted, is_gone]: [bool; 2],
+) -> String {
     let count =
         |verdict| outcomes.iter().filter(|outcome: &&Outcome| outcome.verdict == verdict).count();
     let mut text = format!(
@@ -105,9 +109,14 @@ pub(super) fn summary(plan: &Plan, outcomes: &[Outcome], interrupted: bool) -> S
     if plan.site.quick {
         text += " (quick)";
     }
+    let left = plan.rows.len() - outcomes.len();
     if interrupted {
-        let left = plan.rows.len() - outcomes.len();
         let _infallible = write!(text, "; interrupted, {left} not tried");
+    }
+    if is_gone {
+        let last = outcomes.last().map_or("", |outcome| outcome.row.name);
+        let _infallible =
+            write!(text, "; THE TARGET TAKES NO CONNECTIONS SINCE {last}, {left} not tried");
     }
     text + "\n"
 }
@@ -118,7 +127,7 @@ pub(super) fn record(
     calm: &Felt,
     outcomes: &[Outcome],
     started_unix_ns: u64,
-    interrupted: bool,
+    [interrupted, is_gone]: [bool; 2],
 ) -> Value {
     let command: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -140,6 +149,7 @@ pub(super) fn record(
         "results": {
             "calm": felt(calm),
             "interrupted": interrupted,
+            "target_is_gone": is_gone,
             "cases": outcomes.iter().map(of_case).collect::<Vec<_>>(),
         },
     })

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::bhs::text;
 use super::entry::{Entry, SECURITY, SECURITY_TO_OPERATIONAL, hex};
 use super::peer::Peer;
@@ -14,12 +14,18 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I33", what: "CHAP_N or CHAP_R left out, or too early", expected: &[AnyLogin], writes: false, run: i33 },
-    Row { name: "I34", what: "CHAP_I of 256, -1 and 4e9 to the target", expected: &[AnyLogin], writes: false, run: i34 },
-    Row { name: "I35", what: "CHAP_C of 0, 1 and 1,025 bytes, and in wrong digits, to the target", expected: &[AnyLogin, Served], writes: false, run: i35 },
-    Row { name: "I37", what: "CHAP_A without an algorithm that there is", expected: &[AnyLogin], writes: false, run: i37 },
-    Row { name: "I38", what: "10,000 wrong secrets", expected: &[Login(0x0201), Close], writes: false, run: i38 },
-    Row { name: "I39", what: "100,000 challenges, all of them different", expected: &[Served], writes: false, run: i39 },
+    row("I33", i33, &[AnyLogin],
+        "CHAP_N or CHAP_R left out, or too early"),
+    row("I34", i34, &[AnyLogin],
+        "CHAP_I of 256, -1 and 4e9 to the target"),
+    row("I35", i35, &[AnyLogin, Served],
+        "CHAP_C of 0, 1 and 1,025 bytes, and in wrong digits, to the target"),
+    row("I37", i37, &[AnyLogin],
+        "CHAP_A without an algorithm that there is"),
+    row("I38", i38, &[Login(0x0201), Close],
+        "10,000 wrong secrets"),
+    row("I39", i39, &[Served],
+        "100,000 challenges, all of them different"),
 ];
 
 // Whether the target asks for proof.

@@ -1,6 +1,6 @@
 //! Data that nobody has asked for, or not like this (RFC 7143 11.7, 11.16).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::bhs::{Bhs, COMMAND, DATA_OUT, FINAL, NO_TAG, READS, SNACK, TASK, WRITES};
 use super::entry::{Entry, UNKNOWN};
 use super::peer::{ANSWER, Asked, Peer, SILENCE};
@@ -11,9 +11,13 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I47", what: "immediate data above FirstBurstLength, above MaxRecvDataSegmentLength, not agreed on", expected: &[Check, AnyReject, Close], writes: true, run: i47 },
-    Row { name: "I49", what: "Data-Out with unknown tags, gaps and repetitions of DataSN and offsets, too long, after the last, for a read, after an abort", expected: &[Check, AnyReject, Close, Ignored], writes: true, run: i49 },
-    Row { name: "I50", what: "SNACK of all and of huge ranges", expected: &[Reject(3), Reject(8)], writes: false, run: i50 },
+    may_write("I47", i47, &[Check, AnyReject, Close],
+        "immediate data above FirstBurstLength, above MaxRecvDataSegmentLength, not agreed on"),
+    may_write("I49", i49, &[Check, AnyReject, Close, Ignored],
+        "Data-Out with unknown tags, gaps and repetitions of DataSN and offsets, too long, \
+         after the last, for a read, after an abort"),
+    row("I50", i50, &[Reject(3), Reject(8)],
+        "SNACK of all and of huge ranges"),
 ];
 
 /// Bytes of a write whose data is asked for.

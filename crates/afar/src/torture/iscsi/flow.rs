@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::super::wire::Filled;
 use super::bhs::READS;
 use super::data::waiting;
@@ -15,8 +15,10 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I61", what: "200 reads of 1 MiB, of which nothing is read; the same, read at a byte a second", expected: &[Close, Served], writes: false, run: i61 },
-    Row { name: "I62", what: "a reset in each state of the protocol; 1,000 silent connections", expected: &[Served], writes: false, run: i62 },
+    row("I61", i61, &[Close, Served],
+        "200 reads of 1 MiB, of which nothing is read; the same, read at a byte a second"),
+    row("I62", i62, &[Served],
+        "a reset in each state of the protocol; 1,000 silent connections"),
 ];
 
 // A session with as much under way as its window has room for, of which nothing is read.

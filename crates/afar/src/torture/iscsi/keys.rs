@@ -1,6 +1,6 @@
 //! Text of logins that is none (RFC 7143 6.1, 6.2, 13).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::bhs::{Bhs, FINAL, TEXT, TEXT_RESPONSE, be32, text};
 use super::entry::{Entry, OPERATIONAL, OPERATIONAL_TO_FULL};
 use super::peer::{ANSWER, Heard, Peer};
@@ -11,19 +11,32 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I19", what: "a pair without =", expected: &[AnyLogin], writes: false, run: i19 },
-    Row { name: "I20", what: "a pair that no NUL ends", expected: &[AnyLogin, Served], writes: false, run: i20 },
-    Row { name: "I21", what: "a pair without a key", expected: &[AnyLogin], writes: false, run: i21 },
-    Row { name: "I22", what: "keys of 64 bytes and more", expected: &[AnyLogin, Served], writes: false, run: i22 },
-    Row { name: "I23", what: "values of 255, 256 and 8,000 bytes", expected: &[AnyLogin, Served], writes: false, run: i23 },
-    Row { name: "I25", what: "a key twice, with two values", expected: &[AnyLogin], writes: false, run: i25 },
-    Row { name: "I26", what: "numbers at the edges, and what is no number", expected: &[AnyLogin, Served], writes: false, run: i26 },
-    Row { name: "I27", what: "FirstBurstLength above MaxBurstLength", expected: &[AnyLogin, Served], writes: false, run: i27 },
-    Row { name: "I28", what: "keys that are irrelevant, obsolete or unknown", expected: &[Served], writes: false, run: i28 },
-    Row { name: "I29", what: "names that are not UTF-8, with formats, with new lines", expected: &[AnyLogin, Served], writes: false, run: i29 },
-    Row { name: "I30", what: "targets that are not there; SendTargets in a login, and after it in pieces", expected: &[AnyLogin, Served], writes: false, run: i30 },
-    Row { name: "I31", what: "a negotiation without end", expected: &[AnyLogin, Close], writes: false, run: i31 },
-    Row { name: "I32", what: "MaxConnections 65535", expected: &[Served], writes: false, run: i32 },
+    row("I19", i19, &[AnyLogin],
+        "a pair without ="),
+    row("I20", i20, &[AnyLogin, Served],
+        "a pair that no NUL ends"),
+    row("I21", i21, &[AnyLogin],
+        "a pair without a key"),
+    row("I22", i22, &[AnyLogin, Served],
+        "keys of 64 bytes and more"),
+    row("I23", i23, &[AnyLogin, Served],
+        "values of 255, 256 and 8,000 bytes"),
+    row("I25", i25, &[AnyLogin],
+        "a key twice, with two values"),
+    row("I26", i26, &[AnyLogin, Served],
+        "numbers at the edges, and what is no number"),
+    row("I27", i27, &[AnyLogin, Served],
+        "FirstBurstLength above MaxBurstLength"),
+    row("I28", i28, &[Served],
+        "keys that are irrelevant, obsolete or unknown"),
+    row("I29", i29, &[AnyLogin, Served],
+        "names that are not UTF-8, with formats, with new lines"),
+    row("I30", i30, &[AnyLogin, Served],
+        "targets that are not there; SendTargets in a login, and after it in pieces"),
+    row("I31", i31, &[AnyLogin, Close],
+        "a negotiation without end"),
+    row("I32", i32, &[Served],
+        "MaxConnections 65535"),
 ];
 
 // A login with this behind what it should say.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::bhs::{Bhs, COMMAND, IMMEDIATE, LOGIN};
 use super::entry::{CONTINUES, Entry, OPERATIONAL, OPERATIONAL_TO_FULL};
 use super::peer::{ANSWER, Peer};
@@ -13,22 +13,38 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I1", what: "random bytes", expected: &[Close, AnyLogin, AnyReject], writes: false, run: i1 },
-    Row { name: "I2", what: "HTTP, and the hello of TLS", expected: &[Close, AnyLogin, AnyReject], writes: false, run: i2 },
-    Row { name: "I3", what: "1 to 47 bytes of a header, then nothing", expected: &[Close], writes: false, run: i3 },
-    Row { name: "I4", what: "another opcode than Login first", expected: &[Close], writes: false, run: i4 },
-    Row { name: "I5", what: "a login of 16 MiB, without the data and with it", expected: &[Close, AnyLogin], writes: false, run: i5 },
-    Row { name: "I6", what: "1 to 255 words of additional headers, without them and with them", expected: &[Close, AnyLogin, Served], writes: false, run: i6 },
-    Row { name: "I7", what: "data and additional headers of more than 8 KiB", expected: &[Close, AnyLogin], writes: false, run: i7 },
-    Row { name: "I8", what: "a header that FIN cuts off", expected: &[Close], writes: false, run: i8 },
-    Row { name: "I9", what: "Version-min 1 to 255", expected: &[Login(0x0205)], writes: false, run: i9 },
-    Row { name: "I10", what: "stages that are none, backwards, or the same", expected: &[Login(0x0200), Login(0x020b)], writes: false, run: i10 },
-    Row { name: "I11", what: "a login that transits and continues", expected: &[AnyLogin], writes: false, run: i11 },
-    Row { name: "I12", what: "10,000 requests that continue, full and empty", expected: &[AnyLogin, Close], writes: false, run: i12 },
-    Row { name: "I14", what: "a session that is not there", expected: &[Login(0x020a)], writes: false, run: i14 },
-    Row { name: "I15", what: "a session replaced by its own ISID 1,000 times", expected: &[Served], writes: false, run: i15 },
-    Row { name: "I16", what: "a connection identifier that the session has", expected: &[Served, AnyLogin], writes: false, run: i16 },
-    Row { name: "I18", what: "CmdSN that jumps within the window", expected: &[Close, Ignored], writes: false, run: i18 },
+    row("I1", i1, &[Close, AnyLogin, AnyReject],
+        "random bytes"),
+    row("I2", i2, &[Close, AnyLogin, AnyReject],
+        "HTTP, and the hello of TLS"),
+    row("I3", i3, &[Close],
+        "1 to 47 bytes of a header, then nothing"),
+    row("I4", i4, &[Close],
+        "another opcode than Login first"),
+    row("I5", i5, &[Close, AnyLogin],
+        "a login of 16 MiB, without the data and with it"),
+    row("I6", i6, &[Close, AnyLogin, Served],
+        "1 to 255 words of additional headers, without them and with them"),
+    row("I7", i7, &[Close, AnyLogin],
+        "data and additional headers of more than 8 KiB"),
+    row("I8", i8, &[Close],
+        "a header that FIN cuts off"),
+    row("I9", i9, &[Login(0x0205)],
+        "Version-min 1 to 255"),
+    row("I10", i10, &[Login(0x0200), Login(0x020b)],
+        "stages that are none, backwards, or the same"),
+    row("I11", i11, &[AnyLogin],
+        "a login that transits and continues"),
+    row("I12", i12, &[AnyLogin, Close],
+        "10,000 requests that continue, full and empty"),
+    row("I14", i14, &[Login(0x020a)],
+        "a session that is not there"),
+    row("I15", i15, &[Served],
+        "a session replaced by its own ISID 1,000 times"),
+    row("I16", i16, &[Served, AnyLogin],
+        "a connection identifier that the session has"),
+    row("I18", i18, &[Close, Ignored],
+        "CmdSN that jumps within the window"),
 ];
 
 /// What a peer that is no initiator sends, and what comes of it.

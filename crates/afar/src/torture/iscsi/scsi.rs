@@ -1,6 +1,6 @@
 //! Commands of SCSI that cannot be (SPC-5, SBC-4).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write};
 use super::peer::Peer;
 
 use Want::{Check, Sense, Served};
@@ -9,9 +9,14 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "I58", what: "reads and writes past the end and around the end of the numbers, with 6, 10, 12 and 16 bytes", expected: &[Sense(0x2100), Check], writes: true, run: i58 },
-    Row { name: "I59", what: "lists that say more than there is: UNMAP, PERSISTENT RESERVE OUT, MODE SELECT, WRITE SAME, COMPARE AND WRITE, EXTENDED COPY, REPORT LUNS, every VPD page", expected: &[Check, Served], writes: true, run: i59 },
-    Row { name: "I60", what: "SANITIZE, FORMAT UNIT and ATA PASS-THROUGH", expected: &[Check], writes: true, run: i60 },
+    may_write("I58", i58, &[Sense(0x2100), Check],
+        "reads and writes past the end and around the end of the numbers, with 6, 10, 12 and \
+         16 bytes"),
+    may_write("I59", i59, &[Check, Served],
+        "lists that say more than there is: UNMAP, PERSISTENT RESERVE OUT, MODE SELECT, WRITE \
+         SAME, COMPARE AND WRITE, EXTENDED COPY, REPORT LUNS, every VPD page"),
+    may_write("I60", i60, &[Check],
+        "SANITIZE, FORMAT UNIT and ATA PASS-THROUGH"),
 ];
 
 const OUT_OF_RANGE: &[Want] = &[Sense(0x2100)];

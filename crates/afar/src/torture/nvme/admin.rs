@@ -1,6 +1,6 @@
 //! Commands of a controller that cannot be, or are too many (NVM Express Base 5).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Heard, Peer, RESPONSE, Said, read, u16_at};
 use super::sqe::{ABORT, EVENT_REQUEST, GET_LOG, IDENTIFY, KEEP_ALIVE, Sqe};
 
@@ -10,11 +10,16 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N42", what: "Get Log Page of 16 GiB, past the end, at odd offsets, of pages that are none", expected: &[AnyStatus, Served], writes: false, run: n42 },
-    Row { name: "N43", what: "Identify of every structure, with room and without", expected: &[Served, AnyStatus], writes: false, run: n43 },
-    Row { name: "N45", what: "256 event requests", expected: &[Status(0x105)], writes: false, run: n45 },
-    Row { name: "N46", what: "Abort of itself, of nobody, of what has ended, 10,000 times", expected: &[Served, AnyStatus], writes: false, run: n46 },
-    Row { name: "N48", what: "Keep Alive on an I/O queue; none at all", expected: &[AnyStatus, Close], writes: false, run: n48 },
+    row("N42", n42, &[AnyStatus, Served],
+        "Get Log Page of 16 GiB, past the end, at odd offsets, of pages that are none"),
+    row("N43", n43, &[Served, AnyStatus],
+        "Identify of every structure, with room and without"),
+    row("N45", n45, &[Status(0x105)],
+        "256 event requests"),
+    row("N46", n46, &[Served, AnyStatus],
+        "Abort of itself, of nobody, of what has ended, 10,000 times"),
+    row("N48", n48, &[AnyStatus, Close],
+        "Keep Alive on an I/O queue; none at all"),
 ];
 
 fn n42(case: &mut Case<'_>) -> Done {

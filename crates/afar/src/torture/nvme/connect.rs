@@ -1,6 +1,6 @@
 //! Hosts that say who they are as nobody is (NVM Express Base 6.3).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Asked, Peer, Said, read, u16_at};
 use super::sqe::Sqe;
 
@@ -10,17 +10,28 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N20", what: "a read before Connect", expected: &[AnyStatus, Term(2)], writes: false, run: n20 },
-    Row { name: "N21", what: "H2CData before Connect", expected: &[Term(2)], writes: false, run: n21 },
-    Row { name: "N22", what: "Connect with SQSIZE 0, FFFFh, above MQES", expected: &[Status(0x182)], writes: false, run: n22 },
-    Row { name: "N23", what: "Connect of a queue twice, of one that is too high, of a controller of none", expected: &[AnyStatus], writes: false, run: n23 },
-    Row { name: "N24", what: "names without NUL, too long, empty, not UTF-8, of other kinds", expected: &[AnyStatus, Served], writes: false, run: n24 },
-    Row { name: "N26", what: "Connect with data that is shorter or longer than 1,024 bytes", expected: &[AnyStatus, AnyTerm], writes: false, run: n26 },
-    Row { name: "N27", what: "Connect with other SGL descriptors, and a huge one", expected: &[AnyStatus, AnyTerm], writes: false, run: n27 },
-    Row { name: "N28", what: "KATO 0, 1 ms, FFFFFFFFh", expected: &[Served, AnyStatus, Close], writes: false, run: n28 },
-    Row { name: "N30", what: "Disconnect, then commands", expected: &[Close, AnyStatus], writes: false, run: n30 },
-    Row { name: "N31", what: "Authentication Send and Receive out of order", expected: &[AnyStatus, AnyTerm, Close], writes: false, run: n31 },
-    Row { name: "N32", what: "the identifier of an outstanding command", expected: &[Status(0x003), AnyTerm], writes: false, run: n32 },
+    row("N20", n20, &[AnyStatus, Term(2)],
+        "a read before Connect"),
+    row("N21", n21, &[Term(2)],
+        "H2CData before Connect"),
+    row("N22", n22, &[Status(0x182)],
+        "Connect with SQSIZE 0, FFFFh, above MQES"),
+    row("N23", n23, &[AnyStatus],
+        "Connect of a queue twice, of one that is too high, of a controller of none"),
+    row("N24", n24, &[AnyStatus, Served],
+        "names without NUL, too long, empty, not UTF-8, of other kinds"),
+    row("N26", n26, &[AnyStatus, AnyTerm],
+        "Connect with data that is shorter or longer than 1,024 bytes"),
+    row("N27", n27, &[AnyStatus, AnyTerm],
+        "Connect with other SGL descriptors, and a huge one"),
+    row("N28", n28, &[Served, AnyStatus, Close],
+        "KATO 0, 1 ms, FFFFFFFFh"),
+    row("N30", n30, &[Close, AnyStatus],
+        "Disconnect, then commands"),
+    row("N31", n31, &[AnyStatus, AnyTerm, Close],
+        "Authentication Send and Receive out of order"),
+    row("N32", n32, &[Status(0x003), AnyTerm],
+        "the identifier of an outstanding command"),
 ];
 
 fn n20(case: &mut Case<'_>) -> Done {
@@ -204,7 +215,7 @@ const ROWS_N31: [Want; 3] = [AnyStatus, AnyTerm, Close];
 fn n32(case: &mut Case<'_>) -> Done {
     let (mut io, mut admin) = Peer::io(case, 0)?;
     // It waits for data, which never comes: nothing is written.
-    let write = Sqe { 0: read(case, 0, 1).byte(0, super::sqe::WRITE).0 };
+    let write = read(case, 0, 1).byte(0, super::sqe::WRITE);
     let cid = io.submit(write, &[]);
     io.asked(cid)?;
     let again = io.capsule(&read(case, 0, 1).cid(cid), &[]);

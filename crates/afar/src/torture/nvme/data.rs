@@ -1,6 +1,6 @@
 //! Data that nobody has asked for, or not like this (NVMe/TCP 3.6.2.8).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::peer::{ANSWER, Asked, H2C_DATA, LAST, Peer, SILENCE, h2c_fields, put_length, read};
 use super::sqe::{Sqe, WRITE};
 
@@ -10,13 +10,20 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N50", what: "H2CData that no R2T has asked for", expected: &[Term(2)], writes: false, run: n50 },
-    Row { name: "N51", what: "TTAG 0, 1, of the last place, behind it, FFFFh, of a read, of what has ended", expected: &[Term(1), Term(2)], writes: true, run: n51 },
-    Row { name: "N53", what: "DATAO with a gap, an overlap, backwards", expected: &[Term(4)], writes: true, run: n53 },
-    Row { name: "N54", what: "DATAL 0, more than the R2T, around 2^32", expected: &[Term(4)], writes: true, run: n54 },
-    Row { name: "N55", what: "DATAL that is not what PLEN says", expected: &[Term(1), Term(4)], writes: true, run: n55 },
-    Row { name: "N56", what: "DATAL above MAXH2CDATA", expected: &[Term(1), Term(4), Term(5)], writes: true, run: n56 },
-    Row { name: "N57", what: "the last PDU not marked so, or another", expected: &[Term(2), Term(1), AnyStatus], writes: true, run: n57 },
+    row("N50", n50, &[Term(2)],
+        "H2CData that no R2T has asked for"),
+    may_write("N51", n51, &[Term(1), Term(2)],
+        "TTAG 0, 1, of the last place, behind it, FFFFh, of a read, of what has ended"),
+    may_write("N53", n53, &[Term(4)],
+        "DATAO with a gap, an overlap, backwards"),
+    may_write("N54", n54, &[Term(4)],
+        "DATAL 0, more than the R2T, around 2^32"),
+    may_write("N55", n55, &[Term(1), Term(4)],
+        "DATAL that is not what PLEN says"),
+    may_write("N56", n56, &[Term(1), Term(4), Term(5)],
+        "DATAL above MAXH2CDATA"),
+    may_write("N57", n57, &[Term(2), Term(1), AnyStatus],
+        "the last PDU not marked so, or another"),
 ];
 
 /// Bytes of a write whose data is asked for.

@@ -1,6 +1,6 @@
 //! Digests that are wrong (NVMe/TCP 3.3.1).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::data::writing;
 use super::peer::{ANSWER, Peer, read};
 use super::sqe::{KEEP_ALIVE, Sqe, WRITE};
@@ -11,8 +11,10 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N59", what: "a header that is not what its digest says", expected: &[Term(3)], writes: false, run: n59 },
-    Row { name: "N60", what: "data that is not what its digest says, in a capsule and after an R2T", expected: &[Status(0x022)], writes: true, run: n60 },
+    row("N59", n59, &[Term(3)],
+        "a header that is not what its digest says"),
+    may_write("N60", n60, &[Status(0x022)],
+        "data that is not what its digest says, in a capsule and after an R2T"),
 ];
 
 fn n59(case: &mut Case<'_>) -> Done {

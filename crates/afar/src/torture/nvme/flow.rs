@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::super::wire::Filled;
 use super::data::{write, writing};
 use super::io::transfer_bytes;
@@ -15,9 +15,12 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N62", what: "1,000 large reads, and nothing of them is read", expected: &[Close], writes: false, run: n62 },
-    Row { name: "N63", what: "the same, read at a byte a second", expected: &[Close, Served], writes: false, run: n63 },
-    Row { name: "N64", what: "a reset in each state of the protocol", expected: &[Served], writes: false, run: n64 },
+    row("N62", n62, &[Close],
+        "1,000 large reads, and nothing of them is read"),
+    row("N63", n63, &[Close, Served],
+        "the same, read at a byte a second"),
+    row("N64", n64, &[Served],
+        "a reset in each state of the protocol"),
 ];
 
 // A queue with as many large reads as it takes, none of which is read.

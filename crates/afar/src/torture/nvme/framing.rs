@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::super::wire::Filled;
 use super::peer::{
     ANSWER, C2H_DATA, C2H_TERM, CAPSULE, DDGST, H2C_DATA, H2C_TERM, HDGST, Heard, IC_RESP, Peer,
@@ -16,23 +16,40 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N1", what: "1 to 7 bytes, then nothing", expected: &[Close], writes: false, run: n1 },
-    Row { name: "N2", what: "ICReq byte by byte", expected: &[Served], writes: false, run: n2 },
-    Row { name: "N3", what: "random bytes", expected: &[AnyTerm, Close], writes: false, run: n3 },
-    Row { name: "N4", what: "HTTP, and the hello of TLS", expected: &[AnyTerm, Close], writes: false, run: n4 },
-    Row { name: "N5", what: "unknown types of PDUs, before and after ICReq", expected: &[Term(1)], writes: false, run: n5 },
-    Row { name: "N6", what: "types that only controllers send, before and after ICReq", expected: &[Term(1), Term(2)], writes: false, run: n6 },
-    Row { name: "N7", what: "HLEN 0, 7, 255, one off, for each type", expected: &[Term(1), Close], writes: false, run: n7 },
-    Row { name: "N8", what: "PLEN 0, below HLEN, of no room for data with a digest, 4 GiB", expected: &[Term(1)], writes: false, run: n8 },
-    Row { name: "N9", what: "reserved flags", expected: &[Served, Term(1)], writes: false, run: n9 },
-    Row { name: "N10", what: "flags of digests that were not agreed on, or left out", expected: &[Term(1), Term(3)], writes: false, run: n10 },
-    Row { name: "N11", what: "PDO within the header, behind the PDU, not aligned, 255", expected: &[Term(1)], writes: false, run: n11 },
-    Row { name: "N12", what: "two PDUs in a segment; one in 4,096 segments", expected: &[Served], writes: false, run: n12 },
-    Row { name: "N13", what: "ICReq of another version, with an alignment of 32 and 255", expected: &[Term(1), Term(6)], writes: false, run: n13 },
-    Row { name: "N14", what: "ICReq with reserved digests", expected: &[Served, Term(1), Term(6)], writes: false, run: n14 },
-    Row { name: "N15", what: "ICReq with MAXR2T FFFFFFFFh", expected: &[Served], writes: false, run: n15 },
-    Row { name: "N17", what: "a command before ICReq", expected: &[Term(2)], writes: false, run: n17 },
-    Row { name: "N18", what: "ICReq, then FIN or reset, 10,000 times", expected: &[Served, AnyStatus], writes: false, run: n18 },
+    row("N1", n1, &[Close],
+        "1 to 7 bytes, then nothing"),
+    row("N2", n2, &[Served],
+        "ICReq byte by byte"),
+    row("N3", n3, &[AnyTerm, Close],
+        "random bytes"),
+    row("N4", n4, &[AnyTerm, Close],
+        "HTTP, and the hello of TLS"),
+    row("N5", n5, &[Term(1)],
+        "unknown types of PDUs, before and after ICReq"),
+    row("N6", n6, &[Term(1), Term(2)],
+        "types that only controllers send, before and after ICReq"),
+    row("N7", n7, &[Term(1), Close],
+        "HLEN 0, 7, 255, one off, for each type"),
+    row("N8", n8, &[Term(1)],
+        "PLEN 0, below HLEN, of no room for data with a digest, 4 GiB"),
+    row("N9", n9, &[Served, Term(1)],
+        "reserved flags"),
+    row("N10", n10, &[Term(1), Term(3)],
+        "flags of digests that were not agreed on, or left out"),
+    row("N11", n11, &[Term(1)],
+        "PDO within the header, behind the PDU, not aligned, 255"),
+    row("N12", n12, &[Served],
+        "two PDUs in a segment; one in 4,096 segments"),
+    row("N13", n13, &[Term(1), Term(6)],
+        "ICReq of another version, with an alignment of 32 and 255"),
+    row("N14", n14, &[Served, Term(1), Term(6)],
+        "ICReq with reserved digests"),
+    row("N15", n15, &[Served],
+        "ICReq with MAXR2T FFFFFFFFh"),
+    row("N17", n17, &[Term(2)],
+        "a command before ICReq"),
+    row("N18", n18, &[Served, AnyStatus],
+        "ICReq, then FIN or reset, 10,000 times"),
 ];
 
 fn n1(case: &mut Case<'_>) -> Done {

@@ -1,6 +1,6 @@
 //! Commands of a namespace that cannot be (NVM Command Set 3).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write, row};
 use super::peer::{ANSWER, Peer, read};
 use super::sqe::{COMPARE, COPY, DATASET, FLUSH, READ, Sqe, WRITE, WRITE_ZEROES};
 
@@ -10,15 +10,25 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N34", what: "PRPs, both kinds of SGL, fused commands without a partner, namespaces that are none", expected: &[AnyStatus], writes: false, run: n34 },
-    Row { name: "N36", what: "reads past the end, around the end of the numbers, beyond MDTS", expected: &[AnyStatus, Served], writes: false, run: n36 },
-    Row { name: "N37", what: "an SGL that is shorter or longer than the blocks", expected: &[AnyStatus, Served], writes: false, run: n37 },
-    Row { name: "N38", what: "an SGL of 4 GiB", expected: &[AnyStatus, AnyTerm], writes: false, run: n38 },
-    Row { name: "N39", what: "more data in a capsule than IOCCSZ, at an offset, of a read", expected: &[AnyStatus, AnyTerm], writes: true, run: n39 },
-    Row { name: "N40", what: "Dataset Management with a short list, ranges past the end, 256 ranges of the same blocks", expected: &[AnyStatus, Served], writes: true, run: n40 },
-    Row { name: "N41", what: "Compare, Write Zeroes and Copy with more blocks or ranges than data", expected: &[AnyStatus], writes: true, run: n41 },
-    Row { name: "N49", what: "Flush of all namespaces", expected: &[Served, AnyStatus], writes: false, run: n49 },
-    Row { name: "N35", what: "every opcode of both kinds of queues with fields of 0", expected: &[Served, AnyStatus, Ignored], writes: true, run: n35 },
+    row("N34", n34, &[AnyStatus],
+        "PRPs, both kinds of SGL, fused commands without a partner, namespaces that are none"),
+    row("N36", n36, &[AnyStatus, Served],
+        "reads past the end, around the end of the numbers, beyond MDTS"),
+    row("N37", n37, &[AnyStatus, Served],
+        "an SGL that is shorter or longer than the blocks"),
+    row("N38", n38, &[AnyStatus, AnyTerm],
+        "an SGL of 4 GiB"),
+    may_write("N39", n39, &[AnyStatus, AnyTerm],
+        "more data in a capsule than IOCCSZ, at an offset, of a read"),
+    may_write("N40", n40, &[AnyStatus, Served],
+        "Dataset Management with a short list, ranges past the end, 256 ranges of the same \
+         blocks"),
+    may_write("N41", n41, &[AnyStatus],
+        "Compare, Write Zeroes and Copy with more blocks or ranges than data"),
+    row("N49", n49, &[Served, AnyStatus],
+        "Flush of all namespaces"),
+    may_write("N35", n35, &[Served, AnyStatus, Ignored],
+        "every opcode of both kinds of queues with fields of 0"),
 ];
 
 const LBA_OUT_OF_RANGE: Want = Status(0x080);

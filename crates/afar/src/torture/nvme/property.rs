@@ -1,6 +1,6 @@
 //! Registers of a controller, all of them and in haste (NVM Express Base 3.1.4, 6.4, 6.6).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, row};
 use super::peer::{ANSWER, Peer, read};
 use super::sqe::Sqe;
 
@@ -10,7 +10,9 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N29", what: "Property Get and Set at every offset in both sizes; CC.EN 1,000 times; CC.SHN with reads under way", expected: &[Served, AnyStatus], writes: false, run: n29 },
+    row("N29", n29, &[Served, AnyStatus],
+        "Property Get and Set at every offset in both sizes; CC.EN 1,000 times; CC.SHN with \
+         reads under way"),
 ];
 
 const CC: u32 = 0x14;

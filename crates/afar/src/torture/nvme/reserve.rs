@@ -1,6 +1,6 @@
 //! Reservations by too many, with wrong keys, and taken from one another (NVM Express Base 7).
 
-use super::super::case::{Case, Row, Seen, Trouble, Want};
+use super::super::case::{Case, Row, Seen, Trouble, Want, may_write};
 use super::peer::{Peer, Said};
 use super::sqe::{ACQUIRE, IDENTIFY, REGISTER, RELEASE, Sqe};
 
@@ -10,7 +10,9 @@ type Done = Result<(), Trouble>;
 
 #[rustfmt::skip] // one row, one case
 pub(super) const ROWS: &[Row] = &[
-    Row { name: "N47", what: "reservations: hundreds of hosts, wrong keys, PTPL, hosts that preempt one another 1,000 times", expected: &[Served, AnyStatus], writes: true, run: n47 },
+    may_write("N47", n47, &[Served, AnyStatus],
+        "reservations: hundreds of hosts, wrong keys, PTPL, hosts that preempt one another \
+         1,000 times"),
 ];
 
 const CONFLICT: Want = Status(0x083);
