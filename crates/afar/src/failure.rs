@@ -25,6 +25,7 @@ use crate::serve::ServeError;
 use crate::sim::SimError;
 use crate::sweep::SweepError;
 use crate::top::TopError;
+use crate::torture::TortureError;
 use crate::trap::TrapError;
 use crate::tuning::TuningError;
 use crate::workload::WorkloadError;
@@ -60,6 +61,8 @@ pub(crate) enum Failure {
     Attach(#[from] AttachError),
     #[error(transparent)]
     Bench(#[from] BenchError),
+    #[error(transparent)]
+    Torture(#[from] TortureError),
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
@@ -125,6 +128,7 @@ impl Failure {
             Self::Attach(error) if error.is_usage() => USAGE,
             Self::Attach(error) if error.is_environment() => ENVIRONMENT,
             Self::Bench(error) if error.is_usage() => USAGE,
+            Self::Torture(error) if error.is_usage() => USAGE,
             Self::Top(TopError::Interval(_)) => USAGE,
             Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
             Self::Report(error) if error.is_usage() => USAGE,
@@ -135,7 +139,7 @@ impl Failure {
             Self::Loop(error) if error.is_invalid() => INVALID,
             Self::Predict(PredictError::Invalid(_)) => INVALID,
             Self::Reproduce(ReproduceError::Loop(error)) if error.is_invalid() => INVALID,
-            Self::Top(_) | Self::Discover(_) => FAILED,
+            Self::Top(_) | Self::Discover(_) | Self::Torture(_) => FAILED,
             Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
             Self::Sim(_) | Self::Loop(_) | Self::Predict(_) | Self::Report(_) => FAILED,
             Self::Trap(_) => ENVIRONMENT,

@@ -15,6 +15,7 @@ mod serve;
 mod sim;
 mod sweep;
 mod top;
+mod torture;
 mod workload;
 
 use std::path::PathBuf;
@@ -41,6 +42,7 @@ pub(crate) use serve::ServeFlags;
 pub(crate) use sim::SimFlags;
 pub(crate) use sweep::SweepFlags;
 pub(crate) use top::TopFlags;
+pub(crate) use torture::TortureFlags;
 pub(crate) use workload::{
     AlsFlags, JobFlags, PagerankFlags, Query, ServerFlags, ServerKind, SqlFlags, Variant,
     WorkloadCommand, WorkloadFlags,
@@ -65,6 +67,7 @@ pub(crate) enum Command {
     Discover(DiscoverFlags),
     Attach(Box<AttachFlags>),
     Bench(Box<BenchFlags>),
+    Torture(Box<TortureFlags>),
     Report(ReportFlags),
     Reproduce(ReproduceFlags),
     Sim(Box<SimFlags>),

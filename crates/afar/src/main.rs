@@ -53,6 +53,7 @@ mod serve;
 mod sim;
 mod sweep;
 mod top;
+mod torture;
 mod workload;
 
 mod ctl;
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         Command::Discover(flags) => ("discover", discover::discover(flags)),
         Command::Attach(flags) => ("attach", attach::attach(flags)),
         Command::Bench(flags) => ("bench", bench::bench(flags)),
+        Command::Torture(flags) => ("torture", torture::torture(flags)),
         Command::Report(flags) => ("report", report::report(flags)),
         Command::Reproduce(flags) => ("reproduce", reproduce::reproduce(flags)),
         Command::Sim(flags) => ("sim", sim::sim(flags)),

@@ -57,6 +57,13 @@ impl Session {
         self.line = None;
     }
 
+    /// Erases what the line says; there is more to come.
+    pub(crate) fn end_drawn(&mut self) {
+        if self.line.take().is_some() {
+            self.line = Line::on_terminal();
+        }
+    }
+
     /// Waits until something has ended, with this line; the wish to stop ends it, too.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ mod requirement;
 mod run;
 mod sim;
 mod sweep;
+mod torture;
 mod workload;
 
 use std::fs;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::section::Section;
 use super::{
     disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, sim, sweep,
-    workload,
+    torture, workload,
 };
 
 /// Longest record that is read; those of afar are a few megabytes at most.
@@ -80,12 +80,13 @@ pub(super) struct Context {
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
-const READERS: [(&str, Reader); 18] = [
+const READERS: [(&str, Reader); 19] = [
     ("afar.run/2", run::section),
     ("afar.findings/2", sweep::section),
     ("afar.requirement/2", requirement::section),
     ("afar.load/1", kv::section),
     ("afar.workload/1", workload::section),
+    ("afar.torture/1", torture::section),
     ("afar.sim/1", sim::section),
     ("afar.sim.findings/1", sim::many::section),
     ("afar.loop/2", loops::section),

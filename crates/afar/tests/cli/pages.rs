@@ -4,12 +4,13 @@ use crate::{Scratch, afar, stderr, stdout, text};
 
 #[test]
 fn help_of_every_command() {
-    let commands: [&[&str]; 29] = [
+    let commands: [&[&str]; 30] = [
         &[],
         &["run"],
         &["serve"],
         &["attach"],
         &["bench"],
+        &["torture"],
         &["top"],
         &["discover"],
         &["ctl"],
@@ -119,6 +120,7 @@ fn man_pages_for_every_command() {
             "afar-sim.1",
             "afar-sweep.1",
             "afar-top.1",
+            "afar-torture.1",
             "afar-workload-als.1",
             "afar-workload-kv.1",
             "afar-workload-list.1",

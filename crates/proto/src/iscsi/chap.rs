@@ -96,7 +96,8 @@ impl Algorithm {
     }
 
     /// What answers a challenge (RFC 1994 4.1).
-    pub(crate) fn response(self, id: u8, secret: &Secret, challenge: &[u8]) -> Vec<u8> {
+    #[must_use]
+    pub fn response(self, id: u8, secret: &Secret, challenge: &[u8]) -> Vec<u8> {
         let parts = [&[id], &secret.0[..], challenge].concat();
         match self {
             Self::Md5 => Md5::digest(parts).to_vec(),

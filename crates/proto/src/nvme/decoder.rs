@@ -305,12 +305,18 @@ impl Decoder {
         if plen <= pdo + layout.data_digest_bytes(kind) {
             return Err(invalid(4));
         }
-        let limit = match kind {
-            Kind::CapsuleCmd => self.limits.capsule_data_bytes,
-            _ => self.limits.data_bytes,
-        };
-        if plen - pdo - layout.data_digest_bytes(kind) > limit as usize {
-            return Err(Fatal { status: FatalStatus::DataLimitExceeded, information: 4 });
+        let length = plen - pdo - layout.data_digest_bytes(kind);
+        // MAXH2CDATA is what data may exceed (TCP 3.6.2.4); a capsule is as long as IOCCSZ says.
+        match kind {
+            Kind::CapsuleCmd if length > self.limits.capsule_data_bytes as usize => {
+                return Err(invalid(4));
+            }
+            Kind::CapsuleCmd => {}
+            _ if length > self.limits.data_bytes as usize => {
+                let status = FatalStatus::DataLimitExceeded;
+                return Err(Fatal { status, information: 4 });
+            }
+            _ => {}
         }
         Ok(())
     }

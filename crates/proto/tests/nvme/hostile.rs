@@ -107,7 +107,7 @@ fn pdu_lengths_are_bounded_before_anything_is_taken() {
     let limit = (FatalStatus::DataLimitExceeded, 4);
     for wrong in [72 + 8193, u32::MAX] {
         let bytes = changed(with_data.clone(), 4, &wrong.to_le_bytes());
-        assert_eq!(refused(plain, &bytes), limit, "{wrong}");
+        assert_eq!(refused(plain, &bytes), (INVALID, 4), "{wrong}");
     }
     assert_eq!(refused(plain, &data(0, 131_073, &vec![0; 131_073])), limit);
     // Three of the four bytes of a digest and no data.

@@ -1,0 +1,30 @@
+//! The memory of a target on this machine.
+
+use std::net::SocketAddr;
+
+use sys::listener::{Listener, listening_at};
+
+/// Its processes: the one that is named, or those that listen at the address; none if they are
+/// elsewhere.
+pub(super) fn processes(named: Option<u32>, address: SocketAddr) -> Vec<u32> {
+    match (named, listening_at(address)) {
+        (Some(pid), _) => vec![pid],
+        (None, Listener::Processes(pids)) => pids,
+        (None, _) => Vec::new(),
+    }
+}
+
+/// Bytes that are resident (VmRSS); none where it is not known.
+pub(super) fn resident_bytes(pids: &[u32]) -> Option<u64> {
+    if pids.is_empty() {
+        return None;
+    }
+    pids.iter().map(|pid| of_process(*pid)).sum()
+}
+
+fn of_process(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib << 10)
+}

@@ -1,0 +1,111 @@
+//! `afar torture`: hostile peers for any target, beside a host that behaves well.
+//!
+//! ```text
+//! flags ─► Site ─► rows ─┬► Case on a Wire ─► what was seen ─┬─► verdict ─► lines, JSON
+//!                        └► Neighbour, memory ───────────────┘
+//! ```
+//!
+//! What is hostile is written byte by byte here and not by `proto`, so that no mistake is on both
+//! ends. Cases are rows of tables, a file for each group.
+
+mod case;
+mod iscsi;
+mod memory;
+mod neighbour;
+mod nvme;
+mod plan;
+mod run;
+mod site;
+mod table;
+mod wire;
+
+use std::process::ExitCode;
+
+use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::flags::TortureFlags;
+use crate::output::Output;
+use crate::session::Session;
+use crate::terminal;
+
+pub(crate) use plan::TortureError;
+
+use case::Row;
+use plan::Plan;
+use run::{Outcome, Verdict};
+
+/// Runs `afar torture`.
+///
+/// # Errors
+/// When the flags contradict one another, or the target cannot be reached at all.
+pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
+    if flags.list {
+        let text = if flags.markdown { table::markdown() } else { table::list() };
+        terminal::answer(&text).map_err(Failure::Stdout)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_json_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let mut session = Session::new(flags.quiet).map_err(TortureError::from)?;
+    let plan = Plan::resolve(flags)?;
+    let started_unix_ns = sys::clock::unix_ns();
+    let say = |text: String| {
+        if is_json_stdout { Ok(()) } else { terminal::answer(&text).map_err(Failure::Stdout) }
+    };
+    if !flags.quiet {
+        say(table::head(&plan))?;
+    }
+    let calm = run::calm(&plan, &mut session)?;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut is_gone = false;
+    for row in &plan.rows {
+        let line = table::progress(&outcomes, plan.rows.len(), row.name);
+        let Some(outcome) = run::run(&plan, row, &mut session, &line)? else { break };
+        session.end_drawn();
+        let is_wrong = outcome.verdict == Verdict::Not;
+        if !flags.quiet || is_wrong {
+            say(table::lines(&outcome, &calm))?;
+        }
+        outcomes.push(outcome);
+        // What does not answer any more is not tried for the rest of the day.
+        is_gone = is_wrong && !plan.site.takes_connections();
+        if is_gone {
+            break;
+        }
+    }
+    session.end_line();
+    let interrupted = session.is_interrupted();
+    if let Some(output) = json {
+        let record =
+            table::record(&plan, &calm, &outcomes, started_unix_ns, [interrupted, is_gone]);
+        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
+        output.write(&(text + "\n"))?;
+    }
+    say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
+    let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
+    Ok(match (is_wrong, interrupted) {
+        (_, true) => ExitCode::from(INTERRUPTED),
+        (true, false) => ExitCode::from(FAILED),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+/// All cases, in order.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    nvme::rows().chain(iscsi::rows())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn cases_have_names_of_their_own() {
+        let names: BTreeSet<&str> = rows().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows().count());
+        assert!(nvme::rows().all(|row| row.name.starts_with('N')));
+        assert!(iscsi::rows().all(|row| row.name.starts_with('I')));
+        assert!(rows().all(|row| !row.expected.is_empty() && !row.what.contains('|')));
+    }
+}

@@ -1,0 +1,68 @@
+//! A host that behaves well: one read of 4 KiB after another, for as long as a case runs.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use flash::load::{Device, LoadConfig, LoadError, Progress, Tally};
+use measure::Duration;
+
+/// Time to find a lost connection again; that it was lost is an error all the same.
+const RECONNECT: Duration = Duration::from_ms(10_000);
+
+/// See the module's description.
+pub(super) struct Neighbour {
+    progress: Arc<Progress>,
+    thread: JoinHandle<Result<Tally, LoadError>>,
+}
+
+/// What it has felt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Felt {
+    pub(super) count: u64,
+    pub(super) errors: u64,
+    pub(super) p99_ns: u64,
+    pub(super) max_ns: u64,
+    pub(super) trouble: Option<String>,
+}
+
+impl Neighbour {
+    pub(super) fn begin(device: &Device) -> Self {
+        let progress = Arc::new(Progress::default());
+        let bytes = device.geometry().bytes();
+        let config = LoadConfig { reconnect: RECONNECT, ..LoadConfig::reads(bytes) };
+        let (told, device) = (Arc::clone(&progress), device.clone());
+        let thread = std::thread::spawn(move || flash::load::run(&config, &device, &told));
+        Self { progress, thread }
+    }
+
+    /// How many reads have ended.
+    pub(super) fn ended(&self) -> u64 {
+        self.progress.ended()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub(super) fn end(self) -> Felt {
+        self.progress.stop();
+        let tally = match self.thread.join() {
+            Ok(Ok(tally)) => tally,
+            Ok(Err(error)) => {
+                let trouble = Some(error.to_string());
+                return Felt { errors: 1, trouble, ..Felt::default() };
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        let latency = &tally.reads.latency;
+        let p99 = if latency.is_empty() { Duration::ZERO } else { latency.quantile(0.99) };
+        let lost = tally.reconnect_count.saturating_add(tally.uncertain_count);
+        Felt {
+            count: tally.count(),
+            errors: tally.failure_count().saturating_add(lost),
+            p99_ns: p99.as_ns(),
+            max_ns: if latency.is_empty() { 0 } else { latency.max().as_ns() },
+            trouble: tally.first_failure,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What was seen, in words and as a record.
+
+use std::fmt::Write as _;
+
+use measure::{Bytes, Duration};
+use serde_json::{Value, json};
+
+use super::case::told;
+use super::neighbour::Felt;
+use super::plan::Plan;
+use super::run::{Outcome, Verdict};
+
+const SCHEMA: &str = "afar.torture/1";
+/// Where a line's second column begins.
+const INDENT: &str = "        ";
+
+/// The cases as plain text.
+pub(super) fn list() -> String {
+    super::rows().fold(String::new(), |mut text, row| {
+        let writes = if row.writes { "; writes" } else { "" };
+        let expected = told(row.expected);
+        let _infallible = writeln!(text, "{:<5} {}: {expected}{writes}", row.name, row.what);
+        text
+    })
+}
+
+/// The cases as a table of Markdown.
+pub(super) fn markdown() -> String {
+    let head = "| case | what is sent | reaction | writes |\n|---|---|---|---|\n".to_owned();
+    super::rows().fold(head, |mut text, row| {
+        let writes = if row.writes { "yes" } else { "" };
+        let expected = told(row.expected);
+        let _infallible = writeln!(text, "| {} | {} | {expected} | {writes} |", row.name, row.what);
+        text
+    })
+}
+
+/// What is about to be done.
+pub(super) fn head(plan: &Plan) -> String {
+    let mut text = format!("afar torture: {} cases at {}", plan.rows.len(), plan.address);
+    if plan.site.quick {
+        text += "; QUICK: a hundredth of the repetitions";
+    }
+    let skipped = plan.rows.iter().filter(|row| row.writes && !plan.allows_writes).count();
+    if skipped > 0 {
+        let _infallible =
+            write!(text, "\n{skipped} of them may write and are SKIPPED without --allow-writes");
+    } else if plan.allows_writes {
+        text += "\nWHAT IS ON THE DISK IS LOST (--allow-writes)";
+    }
+    text + "\n\n"
+}
+
+/// The line while a case runs.
+pub(super) fn progress(done: &[Outcome], all: usize, name: &str) -> String {
+    let wrong = done.iter().filter(|outcome| outcome.verdict == Verdict::Not).count();
+    let elapsed: std::time::Duration = done.iter().map(|outcome| outcome.elapsed).sum();
+    let mut text = format!("afar torture  {name}  {} of {all}  {wrong} not as stated", done.len());
+    if let (Ok(count @ 3..), Ok(left)) = (u32::try_from(done.len()), u32::try_from(all)) {
+        let left = elapsed / count * left.saturating_sub(count);
+        let _infallible = write!(text, "  about {} s left", left.as_secs().max(1));
+    }
+    text
+}
+
+/// What one case has come to.
+pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
+    let Outcome { row, verdict, findings, neighbour, elapsed, .. } = outcome;
+    let mut text = format!("{:<6}  {}: {}\n", row.name, verdict.text(), row.what);
+    for reason in outcome.reasons.iter().chain(&findings.worst) {
+        let _infallible = writeln!(text, "{INDENT}{reason}");
+    }
+    let tried = findings.ways > 0;
+    if tried && *verdict != Verdict::NotOffered {
+        let seen: Vec<String> =
+            findings.seen.iter().map(|(what, count)| format!("{what} ×{count}")).collect();
+        let (expected, seen) = (told(row.expected), seen.join(", "));
+        let _infallible = writeln!(text, "{INDENT}expected {expected}; saw {seen}");
+    }
+    if *verdict == Verdict::Skipped {
+        return text;
+    }
+    let [p99, max, calm] = [neighbour.p99_ns, neighbour.max_ns, calm.p99_ns].map(Duration::from_ns);
+    let errors = neighbour.errors;
+    let _infallible =
+        write!(text, "{INDENT}neighbour {errors} errors, p99 {p99} (calm {calm}), most {max}; ");
+    if let [Some(before), Some(after)] = outcome.resident_bytes.map(|bytes| bytes.map(Bytes::new)) {
+        let _infallible = write!(text, "target {before}, then {after}; ");
+    }
+    let _infallible = writeln!(text, "{:.2} s", elapsed.as_secs_f64());
+    text
+}
+
+/// How many of each.
+pub(super) fn summary(
+    plan: &Plan,
+    outcomes: &[Outcome],
+    [interrupted, is_gone]: [bool; 2],
+) -> String {
+    let count =
+        |verdict| outcomes.iter().filter(|outcome: &&Outcome| outcome.verdict == verdict).count();
+    let mut text = format!(
+        "\n{} as stated, {} NOT, {} not offered, {} skipped",
+        count(Verdict::AsStated),
+        count(Verdict::Not),
+        count(Verdict::NotOffered),
+        count(Verdict::Skipped),
+    );
+    if plan.site.quick {
+        text += " (quick)";
+    }
+    let left = plan.rows.len() - outcomes.len();
+    if interrupted {
+        let _infallible = write!(text, "; interrupted, {left} not tried");
+    }
+    if is_gone {
+        let last = outcomes.last().map_or("", |outcome| outcome.row.name);
+        let _infallible =
+            write!(text, "; THE TARGET TAKES NO CONNECTIONS SINCE {last}, {left} not tried");
+    }
+    text + "\n"
+}
+
+/// Everything, for other programs.
+pub(super) fn record(
+    plan: &Plan,
+    calm: &Felt,
+    outcomes: &[Outcome],
+    started_unix_ns: u64,
+    [interrupted, is_gone]: [bool; 2],
+) -> Value {
+    let command: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    json!({
+        "schema": SCHEMA,
+        "version": env!("CARGO_PKG_VERSION"),
+        "command": command,
+        "started_unix_ns": started_unix_ns,
+        "seed": plan.site.seed,
+        "host": crate::host::describe(),
+        "params": {
+            "target": plan.address,
+            "neighbour": plan.neighbour_name,
+            "is_quick": plan.site.quick,
+            "allows_writes": plan.allows_writes,
+            "patience_ns": ns(plan.site.patience),
+            "processes": plan.pids,
+        },
+        "results": {
+            "calm": felt(calm),
+            "interrupted": interrupted,
+            "target_is_gone": is_gone,
+            "cases": outcomes.iter().map(of_case).collect::<Vec<_>>(),
+        },
+    })
+}
+
+fn of_case(outcome: &Outcome) -> Value {
+    let findings = &outcome.findings;
+    json!({
+        "name": outcome.row.name,
+        "what": outcome.row.what,
+        "expected": told(outcome.row.expected),
+        "verdict": outcome.verdict.text().to_lowercase(),
+        "reasons": outcome.reasons,
+        "seen": findings.seen,
+        "way_count": findings.ways,
+        "wrong_count": findings.wrong,
+        "wrong": findings.worst,
+        "neighbour": felt(&outcome.neighbour),
+        "resident_before_bytes": outcome.resident_bytes[0],
+        "resident_after_bytes": outcome.resident_bytes[1],
+        "elapsed_ns": ns(outcome.elapsed),
+    })
+}
+
+fn felt(felt: &Felt) -> Value {
+    json!({
+        "read_count": felt.count,
+        "error_count": felt.errors,
+        "p99_ns": felt.p99_ns,
+        "max_ns": felt.max_ns,
+        "first_failure": felt.trouble,
+    })
+}
+
+fn ns(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
