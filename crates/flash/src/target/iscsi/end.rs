@@ -280,6 +280,7 @@ impl IscsiEnd {
         for (number, _) in &open {
             // A session outlives a connection that is replaced.
             session.leaving.extend(cid.map(|_| *number));
+            session.replaced.extend(cid.map(|_| *number));
             if let Some(Some((connection, _))) = session.links.get(usize::from(*number)) {
                 site.orders.push(Order::Close(*connection));
             }
@@ -370,6 +371,9 @@ impl IscsiEnd {
                 let (Placement::New { tsih, .. } | Placement::Joins { tsih, .. }) =
                     entering.placement;
                 let cid = entering.identity.cid;
+                if remove_empty(tsih, site) {
+                    return (Some(Message::SessionEnded(tsih)), Vec::new());
+                }
                 return (Some(Message::ConnectionEnded { tsih, cid }), Vec::new());
             }
             _ => return (None, Vec::new()),
@@ -379,6 +383,11 @@ impl IscsiEnd {
         let was_asked_to = session.leaving.remove(&number);
         let rest: Vec<u32> =
             session.links.iter().flatten().map(|(connection, _)| *connection).collect();
+        if session.replaced.remove(&number) {
+            // Its successor has its identifier already.
+            site.sessions.put(slot, session);
+            return (None, Vec::new());
+        }
         if rest.is_empty() {
             session.detach();
             site.sessions.remove(slot);
@@ -390,6 +399,20 @@ impl IscsiEnd {
         let closed = if was_asked_to { Vec::new() } else { rest };
         (Some(Message::ConnectionEnded { tsih, cid }), closed)
     }
+}
+
+// A session whose only connection was to be replaced, and whose new one does not come.
+fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
+    let Some(slot) = site.sessions.find(tsih) else { return false };
+    let is_empty = |session: &mut IscsiSession| session.links.iter().all(Option::is_none);
+    if !site.sessions.get_mut(slot).is_some_and(is_empty) {
+        return false;
+    }
+    if let Some(session) = site.sessions.take(slot) {
+        session.detach();
+        site.sessions.remove(slot);
+    }
+    true
 }
 
 // A login is over; what was answered goes out, and late if it is about a secret.

@@ -53,6 +53,8 @@ pub(crate) struct IscsiSession {
     pub(super) links: Vec<Option<(u32, SocketAddr)>>,
     /// Numbers of connections that were logged out or replaced.
     pub(super) leaving: BTreeSet<u16>,
+    /// Those in whose stead another comes: the session outlives them.
+    pub(super) replaced: BTreeSet<u16>,
     /// Where a logout waits for commands to end.
     pub(super) logout: Option<u16>,
     /// Requests to manage tasks that can be answered, with how.
@@ -95,6 +97,7 @@ impl IscsiSession {
             solicited: Solicited::default(),
             links: vec![Some((connection, local))],
             leaving: BTreeSet::new(),
+            replaced: BTreeSet::new(),
             logout: None,
             managed: Vec::new(),
             completed: Vec::new(),
