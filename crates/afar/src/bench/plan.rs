@@ -227,6 +227,7 @@ impl Devices {
                 let device = opened
                     .map(Device::Local)
                     .map_err(|source| BenchError::Open { name: name(), source })?;
+                warn_of_holes(plan, uri.file());
                 self.held.extend(file().filter(|_| !uri.is_read_only()));
                 self.local.insert(name(), device.clone());
                 Ok(device)
@@ -246,6 +247,20 @@ impl Devices {
                 }
             }
         }
+    }
+}
+
+// Reads of what was never written ask no medium, and are faster than any.
+fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
+    let holes = file.and_then(crate::holes::told);
+    let reads = plan.job.read_percent > 0;
+    if let (Some(holes), Some(file), true, false) = (holes, file, reads, plan.flags.quiet) {
+        let mebibytes = std::fs::metadata(file).map_or(0, |found| found.len() >> 20);
+        let file = file.display();
+        crate::terminal::say(&format!(
+            "afar bench: {file}{holes}; to measure its medium, write all of it first: dd \
+             if=/dev/urandom of={file} bs=1M count={mebibytes} conv=notrunc\n"
+        ));
     }
 }
 
