@@ -114,6 +114,10 @@ impl Supervisor<'_> {
             protocol::FORKED => self.greet_forked(tgid, call),
             protocol::DEVICE => self.give_device(tgid, call),
             protocol::PLACE => self.place(tgid, call),
+            protocol::DETOUR => self.arrived(tgid, call),
+            protocol::FORK_MADE => self.fork_made(tgid, call),
+            protocol::BORN => self.child_waits(call),
+            protocol::SETTLED => self.child_settled(call),
             _ => Ok(self.listener.answer(call.id, -EINVAL)?),
         }
     }
