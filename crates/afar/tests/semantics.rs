@@ -87,6 +87,7 @@ cases! {
     }
     traced {
         forks, large, by_several_threads, own_stack, under_signals, killed_children,
+        stopped_and_read,
     }
     cut {
         next_pages, next_pages_backwards, far_apart, far_apart_backwards, by_the_kernel,

@@ -1,5 +1,6 @@
 // A program whose threads a tracer follows, as strace -f and debuggers do, forks as it does without one.
 #include "check.h"
+#include <dirent.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 
@@ -99,6 +100,7 @@ static void cloned(void)
         clone(on_own_stack, stack + 64 * PAGE, CLONE_PARENT_SETTID | SIGCHLD, shared_by_name, &number);
     CHECK(child > 0 && number == child);
     CHECK(status_of(child) == 5);
+    press();
     CHECK(holds(shared_by_name, 16 * PAGE, 9));
 }
 static void own_stack(void) { traced(cloned); }
@@ -131,5 +133,42 @@ static void ended(void)
 }
 static void killed_children(void) { traced(ended); }
 
+// As a leak checker does at the end of a program: a process that shares its memory stops all its
+// threads and reads all it has.
+enum { STOPPED_BYTES = 40 * MIB };
+static char *to_read;
+static int stop_all_and_read(void *argument)
+{
+    char path[64];
+    pid_t stopped[64];
+    int count = 0, status;
+    snprintf(path, sizeof path, "/proc/%d/task", *(pid_t *)argument);
+    DIR *tasks = opendir(path);
+    CHECK(tasks);
+    for (struct dirent *task; (task = readdir(tasks));)
+        if (atoi(task->d_name) > 0 && count < 64)
+            stopped[count++] = atoi(task->d_name);
+    for (int i = 0; i < count; i++) {
+        CHECK(ptrace(PTRACE_ATTACH, stopped[i], 0, 0) == 0);
+        CHECK(waitpid(stopped[i], &status, __WALL) == stopped[i]);
+    }
+    int same = holds(to_read, STOPPED_BYTES, 6);
+    for (int i = 0; i < count; i++)
+        CHECK(ptrace(PTRACE_DETACH, stopped[i], 0, 0) == 0);
+    return same;
+}
+static void stopped_and_read(void)
+{
+    to_read = map(STOPPED_BYTES);
+    char *stack = map(64 * PAGE);
+    stamp(to_read, STOPPED_BYTES, 6);
+    stamp(stack, 64 * PAGE, 7);
+    pid_t own = getpid();
+    pid_t child = clone(stop_all_and_read, stack + 64 * PAGE, CLONE_VM | CLONE_FILES | SIGCHLD, &own);
+    CHECK(status_of(child) == 1);
+    press();
+    CHECK(holds(to_read, STOPPED_BYTES, 6));
+}
+
 MAIN(CASE(forks), CASE(large), CASE(by_several_threads), CASE(own_stack), CASE(under_signals),
-     CASE(killed_children))
+     CASE(killed_children), CASE(stopped_and_read))

@@ -14,6 +14,9 @@ use super::supervisor::Supervisor;
 
 /// Chores of each kind at a tick.
 const CHORES_MAX: usize = 8;
+/// Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
+/// now.
+const STOPPED_LOOKS: u32 = 3;
 const APART_NS: u64 = 1_000_000;
 
 /// Chores that are left until the next tick.
@@ -79,6 +82,16 @@ impl Supervisor<'_> {
                 let _gone = arena.send(command::LEAVE, 0, &[status]);
             }
         }
+        let at_work = self.arenas[slot].as_mut().filter(|arena| arena.dropping > 0);
+        if let Some(arena) = at_work
+            && is_stopped(arena.tgid, arena.helper)
+        {
+            // Not one that is stopped again and again, but goes on.
+            arena.stopped_looks += 1;
+            if arena.stopped_looks >= STOPPED_LOOKS {
+                self.helper_stopped(slot);
+            }
+        }
         self.note_peak(slot);
     }
 
@@ -102,6 +115,13 @@ fn unmaps(tid: u32) -> bool {
     let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
     let running = call.starts_with("running");
     running || matches!(call.split(' ').next(), Some("11" | "25"))
+}
+
+// Whether a tracer or a signal has stopped a thread.
+fn is_stopped(tgid: u32, tid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tgid}/task/{tid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
+    state.starts_with(['t', 'T'])
 }
 
 // The exit status of the first thread of a process, if it has ended and only the helper goes on.

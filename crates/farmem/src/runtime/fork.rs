@@ -36,6 +36,7 @@ use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use crate::page::Ranges;
 
+const ESRCH: i32 = 3;
 const EAGAIN: i64 = 11;
 const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
@@ -458,7 +459,10 @@ impl Supervisor<'_> {
         }
         self.thaw_for(fork.parent_slot, fork.thread);
         let _not_stopped = self.let_go(fork.way, fork.thread);
-        self.totals.warn(&format!("a forked process was ended: {error}"));
+        // Somebody else may have ended it.
+        if !matches!(error, RunError::System(error) if error.errno() == Some(ESRCH)) {
+            self.totals.warn(&format!("a forked process was ended: {error}"));
+        }
     }
 
     /// A followed thread has ended.
