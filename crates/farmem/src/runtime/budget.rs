@@ -214,8 +214,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The helper of `slot` is stopped, by a tracer or a signal, with pages to drop. Whoever stopped
-    /// it may be waiting for one of them: nobody waits for frames until it goes on.
+    /// The helper of `slot` is stopped, by a tracer or a signal, with pages to drop. Whoever
+    /// stopped it may be waiting for one of them: nobody waits for frames until it goes on.
     pub(crate) fn helper_stopped(&mut self, slot: usize) {
         let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) else { return };
         for tier in 0..self.config.tiers.len() {

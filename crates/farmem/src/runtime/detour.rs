@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fork call held -> a jump written behind it -> call answered, not made
-//! jump -> our object -> DETOUR held: the program's instructions are back -> its own fork call, held
+//! jump -> our object -> DETOUR held: the program's instructions are back -> its own fork, held
 //!      -> cut -> the kernel forks -> parent: FORK_MADE held    child: BORN held
 //! copy, as for any fork -> both are answered -> child greets and maps its own copy -> program
 //! ```
@@ -11,8 +11,8 @@
 //!
 //! * A thread has one tracer, so its child cannot be stopped at birth by us. It is born inside our
 //!   object instead, and waits there. The tracer sees a few calls more, and nothing else.
-//! * Another thread may return from a call at the same place meanwhile. It comes to our object, too,
-//!   and is sent back. The jump is a single instruction, so nobody is in the midst of it.
+//! * Another thread may return from a call at the same place meanwhile. It comes to our object and
+//!   is sent back. The jump is a single instruction, so nobody is in the midst of it.
 //! * A child's number is what the kernel has told its parent, which may live in another namespace.
 
 use sys::ptrace;

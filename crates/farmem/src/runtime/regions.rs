@@ -49,9 +49,8 @@ const WINDOWS_COUNT: usize = 3;
 /// Where memory without an address of the program's choice goes, in order: the usual place, and
 /// those for what is too much for it. All are whole gigabytes.
 ///
-/// The usual place lies between executables and what sanitizers keep for themselves: AddressSanitizer,
-/// MemorySanitizer and ThreadSanitizer, all of which end a program that has memory elsewhere, or
-/// map over it.
+/// The usual place lies between executables and what sanitizers (address, memory, thread) keep for
+/// themselves: they end a program that has memory elsewhere, or map over it.
 pub(crate) const WINDOWS: [(u64, u64); WINDOWS_COUNT] = [
     (0x5660_0000_0000, 0x5680_0000_0000),
     (0x7c00_0000_0000, 0x7e00_0000_0000),
