@@ -97,6 +97,7 @@ fn what_cannot_work_is_said_with_its_remedy() {
         ("own_userfaultfd", "UFFDIO_REGISTER", "--engine swap"),
         ("ring", "io_uring", "--engine swap"),
         ("zygote", "--no-zygote", "its zygote"),
+        ("own_users", "CLONE_NEWUSER", "--engine swap"),
     ];
     for (case, what, remedy) in said {
         each_trap("notices", case, |trap, results| {

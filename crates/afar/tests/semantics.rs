@@ -73,7 +73,7 @@ cases! {
     }
     threads {
         five_hundred, one_after_another, detached, own_stack, cleared_word, robust_mutex,
-        robust_mutex_of_a_process, first_thread_ends, exit_from_thread = 23, last_thread_ends,
+        robust_mutex_of_a_process, first_thread_ends, exit_from_thread = 23, last_thread_ends = 9,
         thread_local_memory, conditions, cancelled,
     }
     signals {
@@ -84,6 +84,10 @@ cases! {
     forks {
         snapshot, layouts, nested, while_others_allocate, by_several_threads, two_hundred,
         forty_at_once, hundred_at_once, by_vfork, daemonized, large, sharing_process,
+    }
+    traced {
+        forks, large, by_several_threads, own_stack, under_signals, killed_children,
+        stopped_and_read,
     }
     cut {
         next_pages, next_pages_backwards, far_apart, far_apart_backwards, by_the_kernel,

@@ -12,9 +12,9 @@ use crate::protocol::DATA_AT;
 
 #[repr(align(16))]
 #[allow(dead_code, reason = "written to by the processor")]
-struct Vectors([u8; 512]);
+pub(crate) struct Vectors([u8; 512]);
 
-static mut VECTORS: Vectors = Vectors([0; 512]);
+pub(crate) static mut VECTORS: Vectors = Vectors([0; 512]);
 
 /// Where a diverted thread arrives. `rdx` is the start of this object, `ecx` the number of the call
 /// to make and `r11` the address of its instruction; on the stack lie six argument registers, above
@@ -26,6 +26,10 @@ static mut VECTORS: Vectors = Vectors([0; 512]);
 #[cfg_attr(afar_shared_object, unsafe(no_mangle))]
 pub unsafe extern "C" fn afar_enter() -> ! {
     naked_asm!(
+        // Says where the other entry is.
+        "jmp 2f",
+        ".long {fork} - .",
+        "2:",
         "push r11",
         "push rcx",
         "push rbx",
@@ -61,5 +65,6 @@ pub unsafe extern "C" fn afar_enter() -> ! {
         stack = sym FORK_STACK,
         stack_bytes = const STACK_BYTES,
         join = sym helper::join_executed,
+        fork = sym crate::fork::afar_fork,
     )
 }

@@ -50,6 +50,11 @@ pub(crate) extern "C" fn join_executed() {
     join(HELLO);
 }
 
+/// Greets the supervisor in a child that this object has forked, and starts its helper.
+pub(crate) extern "C" fn join_forked() {
+    join(FORKED);
+}
+
 /// Where a forked child is made to run before its first instruction. Ends in a breakpoint.
 pub extern "C" fn fork_entry(_argument: u64) -> ! {
     join(FORKED);
@@ -229,7 +234,7 @@ extern "C" fn serve(greeting: u64) -> ! {
     let link = greet(greeting);
     let Some(link) = link else {
         announce(ABSENT);
-        system::exit();
+        system::exit(0);
     };
     let process = name_and_find();
     announce(READY);
@@ -247,7 +252,7 @@ extern "C" fn serve(greeting: u64) -> ! {
         let result = match words[0] {
             command::DROP => drop_ranges(process, &words[2..count], MADV_DONTNEED),
             command::FREEZE => drop_ranges(process, &words[2..count], MADV_DONTNEED_LOCKED),
-            command::LEAVE => system::exit(),
+            command::LEAVE => system::exit(words[2]),
             command::FOLLOW => rights::follow(&words[2..count]),
             command::RESTRICT => {
                 rights::restrict(words[2]);

@@ -4,6 +4,7 @@
 //! enter       -> helper thread -> greet the supervisor -> userfaultfd -> return to the program
 //! helper      -> receive a command -> mmap / munmap / madvise -> reply        (for ever)
 //! forked child, before its first instruction -> the same, with a map of its own -> breakpoint
+//! fork of a thread that is traced -> made here -> its child the same -> return to the program
 //! ```
 //!
 //! Rules, because this code shares a process with a program that knows nothing of it:
@@ -16,12 +17,14 @@
 #![allow(unsafe_code, reason = "system calls made by hand")]
 
 mod enter;
+mod fork;
 mod helper;
 pub mod protocol;
 mod rights;
 mod system;
 
 pub use enter::afar_enter;
+pub use fork::afar_fork;
 pub use helper::fork_entry;
 
 #[cfg(afar_shared_object)]

@@ -23,6 +23,15 @@ pub const HELLO: u64 = 1;
 pub const FORKED: u64 = 2;
 /// `afar_place(address, bytes, tier)`: the tier's name is packed into eight bytes.
 pub const PLACE: u64 = 3;
+/// A thread has come to [`crate::afar_fork`]. Answers where it is to go on in the program, if it is
+/// to fork first, or the negative of that.
+pub const DETOUR: u64 = 6;
+/// It has forked: the kernel's answer follows. Answered when it may write to its memory again.
+pub const FORK_MADE: u64 = 7;
+/// Its child is there. Answered when it may greet.
+pub const BORN: u64 = 8;
+/// The child has greeted, and goes on in the program when this is answered.
+pub const SETTLED: u64 = 9;
 
 /// Where this object says how to make its data writable, from the start of its memory: the distance
 /// to its data and their length, four bytes each, in what is padding of an ELF header.
@@ -43,7 +52,7 @@ pub mod command {
     pub const DROP: u64 = 3;
     /// As [`DROP`], locked memory included: whoever touches it next waits.
     pub const FREEZE: u64 = 8;
-    /// Leave: the helper is the last thread.
+    /// Leave with `[status]`: the helper is the last thread.
     pub const LEAVE: u64 = 5;
     /// Nothing follows: the list of mappings of a forked child is complete.
     pub const DONE: u64 = 4;

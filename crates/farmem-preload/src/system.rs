@@ -93,10 +93,10 @@ pub(crate) unsafe fn spawn_thread(
     result
 }
 
-/// Ends this thread.
-pub(crate) fn exit() -> ! {
+/// Ends this thread with `status`, which is the process's if it is the last.
+pub(crate) fn exit(status: u64) -> ! {
     // SAFETY: ends this thread alone.
-    unsafe { call(EXIT, [0; 6]) };
+    unsafe { call(EXIT, [status, 0, 0, 0, 0, 0]) };
     die()
 }
 

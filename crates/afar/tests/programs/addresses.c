@@ -42,7 +42,7 @@ static void hints(void)
 static void taken(void)
 {
     int fd = scratch_file(64 * PAGE, 1, 0);
-    char *at = (char *)0x7b0000400000, *file = mmap(at, 64 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+    char *at = (char *)0x566000400000, *file = mmap(at, 64 * PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
     CHECK(file == at);
     char *memory = mmap(at + PAGE, 2 * PAGE, RW, ANON, -1, 0);
     CHECK(memory != MAP_FAILED && (memory < file || memory >= file + 64 * PAGE));

@@ -37,6 +37,13 @@ static void zygote(void)
     CHECK(!"executed");
 }
 
+static void own_users(void)
+{
+    bool refused = unshare(CLONE_NEWUSER) != 0;
+    CHECK(!getenv("AFAR_TEST_TRAP") || (refused && errno == EINVAL));
+    stamp(map(PAGE), PAGE, 1);
+}
+
 static void nothing(void) { stamp(map(PAGE), PAGE, 1); }
 
-MAIN(CASE(own_userfaultfd), CASE(ring), CASE(zygote), CASE(nothing))
+MAIN(CASE(own_userfaultfd), CASE(ring), CASE(zygote), CASE(own_users), CASE(nothing))

@@ -88,6 +88,8 @@ pub(crate) struct Arena {
     pub(crate) cut: Option<Cut>,
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
+    /// Looks at its helper that found it stopped, since it dropped any.
+    pub(crate) stopped_looks: u32,
     /// New memory is locked, and populated at once.
     pub(crate) lock_all: bool,
     pub(crate) populate_all: bool,
@@ -148,6 +150,7 @@ impl Arena {
             pending: BTreeMap::new(),
             cut: None,
             dropping: 0,
+            stopped_looks: 0,
             lock_all: false,
             populate_all: false,
             leaving: Vec::new(),

@@ -189,6 +189,9 @@ impl Supervisor<'_> {
             // holds interrupts off), the next can release that fault.
             let chunk = batch.div_ceil(2).max(1);
             if dropping + chunk > batch.max(1) {
+                if self.tables.lane(budget, tier).is_unrelieved() {
+                    self.serve_without_frame(budget, tier);
+                }
                 return;
             }
             let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
@@ -209,6 +212,17 @@ impl Supervisor<'_> {
                 return;
             }
         }
+    }
+
+    /// The helper of `slot` is stopped, by a tracer or a signal, with pages to drop. Whoever
+    /// stopped it may be waiting for one of them: nobody waits for frames until it goes on.
+    pub(crate) fn helper_stopped(&mut self, slot: usize) {
+        let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) else { return };
+        for tier in 0..self.config.tiers.len() {
+            self.tables.lane(budget, tier).set_unrelieved(true);
+        }
+        self.totals.stopped = true;
+        self.members.short(budget);
     }
 
     // Faults that went through without a frame say how late evictions come on this machine.

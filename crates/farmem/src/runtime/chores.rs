@@ -14,6 +14,9 @@ use super::supervisor::Supervisor;
 
 /// Chores of each kind at a tick.
 const CHORES_MAX: usize = 8;
+/// Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
+/// now.
+const STOPPED_LOOKS: u32 = 3;
 const APART_NS: u64 = 1_000_000;
 
 /// Chores that are left until the next tick.
@@ -73,8 +76,20 @@ impl Supervisor<'_> {
         self.members.touch(slot);
         if let Some(arena) = self.arenas[slot].as_mut() {
             arena.recycle(|tid| !unmaps(tid));
-            if arena.ready && is_alone(arena.tgid) {
-                let _gone = arena.send(command::LEAVE, 0, &[]);
+            if arena.ready
+                && let Some(status) = alone(arena.tgid)
+            {
+                let _gone = arena.send(command::LEAVE, 0, &[status]);
+            }
+        }
+        let at_work = self.arenas[slot].as_mut().filter(|arena| arena.dropping > 0);
+        if let Some(arena) = at_work
+            && is_stopped(arena.tgid, arena.helper)
+        {
+            // Not one that is stopped again and again, but goes on.
+            arena.stopped_looks += 1;
+            if arena.stopped_looks >= STOPPED_LOOKS {
+                self.helper_stopped(slot);
             }
         }
         self.note_peak(slot);
@@ -102,12 +117,28 @@ fn unmaps(tid: u32) -> bool {
     running || matches!(call.split(' ').next(), Some("11" | "25"))
 }
 
-// Whether the first thread of a process has ended and only the helper goes on.
-fn is_alone(tgid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{tgid}/stat")).unwrap_or_default();
+// Whether a tracer or a signal has stopped a thread.
+fn is_stopped(tgid: u32, tid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tgid}/task/{tid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(')').map_or("", |(_, rest)| rest.trim_start());
-    state.starts_with('Z')
-        && std::fs::read_dir(format!("/proc/{tgid}/task")).is_ok_and(|tasks| tasks.count() == 2)
+    state.starts_with(['t', 'T'])
+}
+
+// The exit status of the first thread of a process, if it has ended and only the helper goes on.
+// The kernel takes the status of a process from its last thread.
+fn alone(tgid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{tgid}/task/{tgid}/stat")).ok()?;
+    let status = zombie_status(&stat)?;
+    let tasks = std::fs::read_dir(format!("/proc/{tgid}/task")).ok()?;
+    (tasks.count() == 2).then_some(status)
+}
+
+// The exit status in the line of a thread that has ended: the last of 52 fields, as wait has it.
+fn zombie_status(stat: &str) -> Option<u64> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let status: u64 = fields.get(49)?.parse().ok()?;
+    (fields[0] == "Z").then_some(status >> 8 & 0xff)
 }
 
 /// The children of a process.
@@ -117,4 +148,17 @@ pub(crate) fn children(pid: u32) -> Vec<u32> {
         tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
     let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
     listed.flat_map(numbers).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_a_thread_that_has_ended_is_the_last_field() {
+        let line = |state, code| format!("7 (a) b) {state}{} {code}\n", " 0".repeat(48));
+        assert_eq!(zombie_status(&line("Z", 9 << 8)), Some(9));
+        assert_eq!(zombie_status(&line("S", 9 << 8)), None);
+        assert_eq!(zombie_status("7 (a) Z 0"), None);
+    }
 }

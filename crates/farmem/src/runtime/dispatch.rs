@@ -102,6 +102,7 @@ impl Supervisor<'_> {
             nr::EXIT => self.exit(slot, call),
             nr::IOCTL => self.registers(slot, call),
             nr::IO_URING_SETUP => self.sets_up_ring(call),
+            nr::UNSHARE => self.unshares_users(call),
             number if nr::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
             _ => Ok(self.listener.proceed(call.id)?),
         }
@@ -114,6 +115,10 @@ impl Supervisor<'_> {
             protocol::FORKED => self.greet_forked(tgid, call),
             protocol::DEVICE => self.give_device(tgid, call),
             protocol::PLACE => self.place(tgid, call),
+            protocol::DETOUR => self.arrived(tgid, call),
+            protocol::FORK_MADE => self.fork_made(tgid, call),
+            protocol::BORN => self.child_waits(call),
+            protocol::SETTLED => self.child_settled(call),
             _ => Ok(self.listener.answer(call.id, -EINVAL)?),
         }
     }
@@ -144,6 +149,10 @@ impl Supervisor<'_> {
     pub(crate) fn sample(&mut self, tgid: u32) -> bool {
         let slot = self.slots.get(&tgid).copied();
         let arena = slot.and_then(|slot| self.arenas[slot].as_ref());
+        if arena.is_none() && self.images.is_managed(tgid) {
+            // Its helper has ended, and it is ending: what it has of its arena is still managed.
+            return super::images::has_memory(tgid);
+        }
         let mapped = arena.map(|arena| {
             let unlimited = self.tables.proc(arena.slot).unlimited().load(Ordering::Relaxed) != 0;
             arena.mapped_bytes(unlimited)

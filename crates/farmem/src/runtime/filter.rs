@@ -17,6 +17,7 @@ const MAP_ANONYMOUS: u32 = 0x20;
 // MAP_32BIT, MAP_GROWSDOWN, MAP_STACK, MAP_HUGETLB: kinds of memory that stay as they are.
 const MAP_SPECIAL: u32 = 0x40 | 0x100 | 0x2_0000 | 0x4_0000;
 const CLONE_VM: u32 = 0x100;
+const CLONE_NEWUSER: u32 = 0x1000_0000;
 const ENOSYS: u16 = 38;
 /// Registers memory with a userfaultfd, however that was opened.
 const UFFDIO_REGISTER: u64 = 0xc020_aa00;
@@ -103,11 +104,14 @@ fn blocks(mark: u64) -> Vec<Block> {
 }
 
 // Calls that nothing is done about, but said.
-fn noticed() -> [Block; 2] {
+fn noticed() -> [Block; 3] {
     let test = Test::LowEquals(low(UFFDIO_REGISTER));
     let registers = Rule { argument: 1, test, verdict: Verdict::Notify };
     let ioctl = Block { nr: nr::IOCTL, rules: vec![registers], otherwise: Verdict::Allow };
-    [always(nr::IO_URING_SETUP), ioctl]
+    let own_users =
+        Rule { argument: 0, test: Test::AnyBit(CLONE_NEWUSER), verdict: Verdict::Notify };
+    let unshare = Block { nr: nr::UNSHARE, rules: vec![own_users], otherwise: Verdict::Allow };
+    [always(nr::IO_URING_SETUP), ioctl, unshare]
 }
 
 fn always(number: i64) -> Block {
@@ -149,6 +153,7 @@ pub(crate) mod nr {
     pub(crate) const PRCTL: i64 = 157;
     pub(crate) const EXIT_GROUP: i64 = 231;
     pub(crate) const EXECVEAT: i64 = 322;
+    pub(crate) const UNSHARE: i64 = 272;
     pub(crate) const MLOCK2: i64 = 325;
     pub(crate) const IO_URING_SETUP: i64 = 425;
     pub(crate) const CLONE3: i64 = 435;

@@ -14,10 +14,9 @@
 //!   memory is in place.
 //! * What the child sees is one cut of its parent's memory (`cut`). It waits until all is copied
 //!   (`copy`), some 500 ms per gigabyte; its parent does not.
-//! * A debugger on the same thread makes the fork fail with EAGAIN rather than go wrong.
+//! * A thread that a debugger traces cannot be followed: it forks in our object (`detour`).
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use sys::memory::MemoryFile;
@@ -28,15 +27,16 @@ use sys::socket::Socket;
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
 use super::copy::Copy;
+use super::detour::Way;
 use super::events::TABLE_FULL;
 use super::filter::nr;
 use super::inherit::{clip, send_mappings};
 use super::regions::PAGE;
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 use crate::page::Ranges;
 
+const ESRCH: i32 = 3;
 const EAGAIN: i64 = 11;
 const SIGTRAP: i32 = 5;
 const SIGKILL: i32 = 9;
@@ -48,15 +48,16 @@ const REFUSED: &str = "too many processes at once: a fork was refused";
 /// A fork under way.
 pub(crate) struct Fork {
     /// The thread that called; 0 when it has gone on.
-    thread: u32,
+    pub(crate) thread: u32,
     pub(crate) parent_slot: usize,
+    pub(crate) way: Way,
     /// Where the kernel writes the child's number before the child has memory of its own, and what
     /// the parent has there.
     tid_word: Option<(u64, [u8; 4])>,
     /// The child, once the kernel has told.
-    child: Option<u32>,
+    pub(crate) child: Option<u32>,
     /// The child waits before its first instruction.
-    born: bool,
+    pub(crate) born: bool,
     copying: Option<Copying>,
     borrowed: Option<Borrowed>,
 }
@@ -72,7 +73,8 @@ struct Copying {
 // A child that runs our routine.
 struct Borrowed {
     slot: usize,
-    context: Context,
+    /// If it did not come by itself.
+    context: Option<Context>,
     /// Its end of the socket, until it asks for it.
     far: Option<OwnedFd>,
     mappings: Vec<maps::Mapping>,
@@ -85,6 +87,19 @@ impl Fork {
     // Its child has no arena yet.
     const fn has_no_slot(&self) -> bool {
         self.copying.is_none() && self.borrowed.is_none()
+    }
+
+    /// Its child may run our routine.
+    pub(crate) const fn is_copied(&self) -> bool {
+        self.borrowed.is_some()
+    }
+
+    // Its parent waits until it may go on.
+    fn parent_waits(&self) -> bool {
+        match self.way {
+            Way::Followed => ptrace::message(self.thread).is_ok(),
+            Way::Inside(call) => call.is_some(),
+        }
     }
 }
 
@@ -101,16 +116,19 @@ impl Supervisor<'_> {
             self.totals.lost(REFUSED, 1);
             return Ok(self.listener.answer(call.id, -EAGAIN)?);
         }
-        if let Err(error) = ptrace::seize(call.tid) {
-            self.totals
-                .warn_once(&format!("a fork was refused: {error}; is the program being debugged?"));
-            return Ok(self.listener.answer(call.id, -EAGAIN)?);
-        }
+        let way = if self.is_inside(slot, call.return_to) {
+            Way::Inside(None)
+        } else if let Err(error) = ptrace::seize(call.tid) {
+            return self.detour(slot, call, &error);
+        } else {
+            Way::Followed
+        };
         let [flags, _, _, tid_address, ..] = call.args;
         let told = i64::from(call.nr) == nr::CLONE && flags & CLONE_CHILD_SETTID != 0;
         self.forks.push(Fork {
             thread: call.tid,
             parent_slot: slot,
+            way,
             tid_word: told.then_some((tid_address, [0; 4])),
             child: None,
             born: false,
@@ -231,12 +249,12 @@ impl Supervisor<'_> {
         let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
             return Ok(());
         };
-        let (thread, parent_slot) = (self.forks[at].thread, self.forks[at].parent_slot);
+        let Fork { thread, parent_slot, way, .. } = self.forks[at];
         if !self.forks[at].born || !self.forks[at].has_no_slot() {
             return Ok(());
         }
         // The parent stops at its report; if that is still to come, this is called again then.
-        if ptrace::message(thread).is_err() {
+        if !self.forks[at].parent_waits() {
             return Ok(());
         }
         let frozen = self.is_frozen_for(parent_slot, thread);
@@ -265,7 +283,7 @@ impl Supervisor<'_> {
         if frozen {
             self.forks[at].thread = 0;
             self.release_held(parent_slot);
-            ptrace::detach(thread, 0)?;
+            self.let_go(way, thread)?;
         }
         Ok(())
     }
@@ -350,46 +368,27 @@ impl Supervisor<'_> {
         let Some(entry) = self.arenas[slot].as_ref().map(|arena| arena.fork_entry) else {
             return Err(RunError::Lost("the forked process"));
         };
-        // Our routine starts a thread there.
-        ptrace::forget_children(child)?;
-        let context = Context::save(child)?;
-        context.divert(child, entry)?;
+        let (way, waiting) = (fork.way, std::mem::take(&mut fork.thread));
+        let context = match way {
+            Way::Followed => {
+                // Our routine starts a thread there.
+                ptrace::forget_children(child)?;
+                let context = Context::save(child)?;
+                context.divert(child, entry)?;
+                Some(context)
+            }
+            Way::Inside(_) => None,
+        };
         fork.borrowed =
             Some(Borrowed { slot, context, far: Some(far), mappings, absent, stop: false });
-        let waiting = std::mem::take(&mut fork.thread);
         if waiting != 0 {
             // It may have been killed.
-            let _gone = ptrace::detach(waiting, 0);
+            let _gone = self.let_go(way, waiting);
         }
-        Ok(ptrace::resume(child, 0)?)
-    }
-
-    // The child's pages are where its parent's were; those that were local are unmapped, but still
-    // local.
-    fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
-        let pages = &self.tables.pages;
-        let managed = child.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
-        let mut unmanaged = 0;
-        for piece in managed {
-            unmanaged += pages.open(child.slot, piece.start, piece.end);
-            pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
-                let word = Word(cell.load(Ordering::Acquire));
-                let state = match word.state() {
-                    State::Absent if word.tier() == 0 => return,
-                    State::Absent => State::Absent,
-                    State::Foreign => return,
-                    State::Remote => State::Remote,
-                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
-                        State::Local
-                    }
-                };
-                match pages.make_word(child.slot, address) {
-                    Ok(cell) => cell.store(word.with_state(state).0, Ordering::Release),
-                    Err(_) => unmanaged += 1,
-                }
-            });
+        match way {
+            Way::Followed => Ok(ptrace::resume(child, 0)?),
+            Way::Inside(_) => self.let_in(child),
         }
-        unmanaged
     }
 
     /// A forked child asks for its memory.
@@ -418,25 +417,33 @@ impl Supervisor<'_> {
 
     // The child has its memory: it goes on as if nothing had happened.
     fn give_back(&mut self, child: u32) -> Result<(), RunError> {
-        let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
+        let Some(borrowed) = self.finish_fork(child) else {
             return Ok(());
         };
-        let fork = self.forks.swap_remove(at);
-        if let Some(borrowed) = fork.borrowed {
-            self.next_replies(borrowed.slot);
-            let ready = self.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.ready);
-            if !ready {
-                // Its mappings may still be its parent's.
-                let _gone = sys::process::kill(child, SIGKILL);
-                self.totals.warn_once("a forked process could not be given its memory: ended");
-                return Ok(());
-            }
-            borrowed.context.restore(child)?;
-            if borrowed.stop {
-                return Ok(ptrace::detach(child, SIGSTOP)?);
-            }
+        let Some(context) = borrowed.context else {
+            return Ok(());
+        };
+        context.restore(child)?;
+        Ok(ptrace::detach(child, if borrowed.stop { SIGSTOP } else { 0 })?)
+    }
+
+    // The fork of `child` is over; it is ended if it did not get its memory.
+    fn finish_fork(&mut self, child: u32) -> Option<Borrowed> {
+        let at = self.forks.iter().position(|fork| fork.child == Some(child))?;
+        let borrowed = self.forks.swap_remove(at).borrowed?;
+        self.next_replies(borrowed.slot);
+        if self.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.ready) {
+            return Some(borrowed);
         }
-        Ok(ptrace::detach(child, 0)?)
+        // Its mappings may still be its parent's.
+        let _gone = sys::process::kill(child, SIGKILL);
+        self.totals.warn_once("a forked process could not be given its memory: ended");
+        None
+    }
+
+    /// The child of a fork inside our object has its memory; answers whether it may go on.
+    pub(crate) fn has_settled(&mut self, child: u32) -> bool {
+        self.finish_fork(child).is_some()
     }
 
     /// Ends a child whose memory cannot be put in place: it must not run.
@@ -451,8 +458,11 @@ impl Supervisor<'_> {
             self.end_copy(child);
         }
         self.thaw_for(fork.parent_slot, fork.thread);
-        let _not_stopped = ptrace::detach(fork.thread, 0);
-        self.totals.warn(&format!("a forked process was ended: {error}"));
+        let _not_stopped = self.let_go(fork.way, fork.thread);
+        // Somebody else may have ended it.
+        if !matches!(error, RunError::System(error) if error.errno() == Some(ESRCH)) {
+            self.totals.warn(&format!("a forked process was ended: {error}"));
+        }
     }
 
     /// A followed thread has ended.

@@ -282,6 +282,7 @@ impl Supervisor<'_> {
         let pending = arena.pending.remove(&number);
         match pending {
             Some(Pending::Drop { pages, .. }) => {
+                arena.stopped_looks = 0;
                 arena.dropping = arena.dropping.saturating_sub(pages);
                 if arena.dropping == 0
                     && let Some(throttle) = &self.throttle

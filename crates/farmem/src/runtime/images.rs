@@ -331,6 +331,11 @@ impl Images {
     }
 }
 
+/// Whether process `pid` is there, with memory.
+pub(crate) fn has_memory(pid: u32) -> bool {
+    Sizes::of(pid).is_some()
+}
+
 // The process whose memory `pid` uses, if it has none of its own.
 fn lodging(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;

@@ -1,15 +1,48 @@
 //! What a forked child unmaps and maps before its first instruction: its own copy of its parent's
 //! memory, in place of its parent's.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::arena::{Arena, maps};
 use super::protocol::command;
 use super::regions::Regions;
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
 
 const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;
 const SEND_RETRIES: u32 = 5000;
+
+impl Supervisor<'_> {
+    /// The child's pages are where its parent's were; those that were local are unmapped, but still
+    /// local. Answers how many have no room in the table.
+    pub(crate) fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
+        let pages = &self.tables.pages;
+        let managed = child.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        let mut unmanaged = 0;
+        for piece in managed {
+            unmanaged += pages.open(child.slot, piece.start, piece.end);
+            pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
+                let word = Word(cell.load(Ordering::Acquire));
+                let state = match word.state() {
+                    State::Absent if word.tier() == 0 => return,
+                    State::Absent => State::Absent,
+                    State::Foreign => return,
+                    State::Remote => State::Remote,
+                    State::Local | State::Probation | State::Prefetched | State::Fetching => {
+                        State::Local
+                    }
+                };
+                match pages.make_word(child.slot, address) {
+                    Ok(cell) => cell.store(word.with_state(state).0, Ordering::Release),
+                    Err(_) => unmanaged += 1,
+                }
+            });
+        }
+        unmanaged
+    }
+}
 
 /// The managed parts of mappings.
 pub(crate) fn clip(mappings: &[maps::Mapping], regions: &Regions) -> Vec<maps::Mapping> {

@@ -35,9 +35,9 @@ const ENOMEM: i64 = 12;
 const EFAULT: i64 = 14;
 /// Where the object goes if nothing is there: between what a program places and what the kernel
 /// does.
-const PLACES: std::ops::Range<u64> = 0x7e40_0000_0000..0x7e80_0000_0000;
-const PLACE_STEP: u64 = 1 << 30;
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
+const PLACES: std::ops::Range<u64> = 0x7e80_0000_0000..0x7ec0_0000_0000;
+pub(crate) const PLACE_STEP: u64 = 1 << 30;
+pub(crate) const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// What an image is made to run, as an assembler writes it; the parts that differ are filled in.
 #[rustfmt::skip]

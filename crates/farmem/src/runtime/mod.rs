@@ -24,6 +24,7 @@ mod chores;
 mod config;
 mod copy;
 mod cut;
+mod detour;
 mod dispatch;
 mod events;
 mod exits;

@@ -51,6 +51,16 @@ impl Supervisor<'_> {
         ));
         Ok(self.listener.proceed(call.id)?)
     }
+
+    /// A process is to be the only one in a namespace of users, which one with threads may not.
+    pub(crate) fn unshares_users(&mut self, call: &Notification) -> Result<(), RunError> {
+        let name = command_name(call.tid);
+        self.totals.warn_once(&format!(
+            "{name} unshares its namespace of users (CLONE_NEWUSER), which the kernel refuses to \
+             managed processes (EINVAL), because they have a thread more: run it with --engine swap"
+        ));
+        Ok(self.listener.proceed(call.id)?)
+    }
 }
 
 // `struct uffdio_register` begins with the range: first address, bytes.

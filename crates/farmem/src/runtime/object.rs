@@ -63,6 +63,16 @@ impl Object {
         self.entry
     }
 
+    /// Where a thread that is to fork there enters it, from its start: its first instruction jumps
+    /// over the distance to that.
+    pub(crate) fn fork_entry(&self) -> u64 {
+        let at = self.entry + 2;
+        let distance = number(&self.image, at, 4);
+        // Backwards as well: a number of four bytes with a sign.
+        let signed = (distance << 32).cast_signed() >> 32;
+        at.wrapping_add_signed(signed)
+    }
+
     /// Its contents for address `base`, as ranges that hold something.
     pub(crate) fn at(&self, base: u64) -> Vec<(u64, Vec<u8>)> {
         let mut image = self.image.clone();
@@ -137,6 +147,10 @@ mod tests {
     fn the_object_needs_nothing_but_its_own_addresses() {
         let object = Object::new();
         assert!(object.entry() > 0 && object.entry() < data(&object).0);
+        // jmp over the distance; lea rsp, [rsp - 128].
+        assert_eq!(object.image[place(object.entry())..][..2], [0xeb, 4]);
+        let fork = &object.image[place(object.fork_entry())..];
+        assert_eq!(fork[..5], [0x48, 0x8d, 0x64, 0x24, 0x80]);
         const BASE: u64 = 0x7e40_0000_0000;
         let pages = object.at(BASE);
         let inside = BASE..BASE + object.bytes();

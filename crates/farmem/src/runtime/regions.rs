@@ -43,15 +43,24 @@ impl Piece {
     }
 }
 
-/// Where memory without an address of the program's choice goes, in order: the usual place, and one
-/// for reservations too large for it. Both are whole gigabytes.
-pub(crate) const WINDOWS: [(u64, u64); 2] =
-    [(0x7b00_0000_0000, 0x7e00_0000_0000), (0x2000_0000_0000, 0x5000_0000_0000)];
+/// How many windows there are.
+const WINDOWS_COUNT: usize = 3;
+
+/// Where memory without an address of the program's choice goes, in order: the usual place, and
+/// those for what is too much for it. All are whole gigabytes.
+///
+/// The usual place lies between executables and what sanitizers (address, memory, thread) keep for
+/// themselves: they end a program that has memory elsewhere, or map over it.
+pub(crate) const WINDOWS: [(u64, u64); WINDOWS_COUNT] = [
+    (0x5660_0000_0000, 0x5680_0000_0000),
+    (0x7c00_0000_0000, 0x7e00_0000_0000),
+    (0x2000_0000_0000, 0x5000_0000_0000),
+];
 
 /// The address space of one process.
 #[derive(Debug, Clone)]
 pub(crate) struct Regions {
-    windows: [(u64, u64); 2],
+    windows: [(u64, u64); WINDOWS_COUNT],
     mapped: BTreeMap<u64, (u64, Traits)>,
     /// None reaches across the bounds of a window.
     holes: BTreeMap<u64, u64>,
@@ -61,7 +70,7 @@ pub(crate) struct Regions {
 
 impl Regions {
     /// Addresses `start..end`, all free, with places for new memory in `windows`.
-    pub(crate) fn new(start: u64, end: u64, windows: [(u64, u64); 2]) -> Self {
+    pub(crate) fn new(start: u64, end: u64, windows: [(u64, u64); WINDOWS_COUNT]) -> Self {
         let mut regions = Self {
             windows,
             mapped: BTreeMap::new(),
@@ -336,13 +345,14 @@ mod tests {
 
     fn arena() -> Regions {
         let end = BASE + (1 << 30);
-        Regions::new(BASE, end, [(BASE, end), NOWHERE])
+        Regions::new(BASE, end, [(BASE, end), NOWHERE, NOWHERE])
     }
 
     #[test]
     fn place_takes_the_second_window_when_the_first_is_too_small() {
         let (gig, end) = (1 << 30, BASE + (1 << 40));
-        let windows = [(BASE + 2 * gig, BASE + 4 * gig), (BASE + 8 * gig, BASE + 64 * gig)];
+        let windows = [2..4, 8..64, 64..64]
+            .map(|w: std::ops::Range<u64>| (BASE + w.start * gig, BASE + w.end * gig));
         let mut regions = Regions::new(BASE, end, windows);
         assert_eq!(regions.place(gig), Some(BASE + 2 * gig));
         assert_eq!(regions.place(3 * gig), Some(BASE + 8 * gig));
@@ -399,7 +409,7 @@ mod tests {
     #[test]
     fn place_full_arena_is_none_and_changes_nothing() {
         let end = BASE + 4 * PAGE;
-        let mut regions = Regions::new(BASE, end, [(BASE, end), NOWHERE]);
+        let mut regions = Regions::new(BASE, end, [(BASE, end), NOWHERE, NOWHERE]);
         assert!(regions.place(3 * PAGE).is_some());
         assert_eq!(regions.place(2 * PAGE), None);
         assert_eq!(regions.mapped_bytes(), 3 * PAGE);
@@ -436,7 +446,7 @@ mod tests {
             operations in prop::collection::vec((0_u8..4, 0_u64..64, 1_u64..16), 1..200),
         ) {
             let page = |number: u64| BASE + number * PAGE;
-            let windows = [(page(8), page(40)), (page(48), page(64))];
+            let windows = [(page(8), page(40)), (page(48), page(56)), (page(56), page(64))];
             let mut regions = Regions::new(BASE, BASE + 64 * PAGE, windows);
             let mut model = BTreeSet::new();
             for (operation, page, pages) in operations {

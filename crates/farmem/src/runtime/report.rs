@@ -103,6 +103,8 @@ pub(crate) struct Totals {
     stall_max_ns: u64,
     /// There was nothing to evict when frames were short.
     pub(crate) unrelieved: bool,
+    /// A helper was stopped when it had pages to drop.
+    pub(crate) stopped: bool,
     dirty_count: u64,
     clean_count: u64,
     latencies: Latencies,
@@ -134,6 +136,7 @@ impl Totals {
             stall_ns: 0,
             stall_max_ns: 0,
             unrelieved: false,
+            stopped: false,
             dirty_count: 0,
             clean_count: 0,
             latencies: Latencies::default(),
@@ -245,7 +248,10 @@ impl Totals {
         }
         if !self.budget.held {
             let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
-            let why = if self.unrelieved {
+            let why = if self.stopped {
+                "all threads of a process were stopped, as debuggers and leak checkers do, and it \
+                 had pages to evict"
+            } else if self.unrelieved {
                 "there was nothing to evict: is more memory locked than may be local?"
             } else {
                 "evictions came late"

@@ -31,6 +31,7 @@ use super::arena::Arena;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::copy::Copy;
+use super::detour::Detour;
 use super::events::Scan;
 use super::fork::Fork;
 use super::images::Images;
@@ -91,6 +92,10 @@ pub struct Supervisor<'a> {
     /// By budget and tier.
     pub(crate) margins: Vec<Vec<Margin>>,
     pub(crate) forks: Vec<Fork>,
+    /// Detours of threads that fork in our object, by slot.
+    pub(crate) detours: BTreeMap<usize, Detour>,
+    /// Children born there that wait for their memory: call, and for how many ticks.
+    pub(crate) born: BTreeMap<u32, (u64, u32)>,
     pub(crate) copies: Vec<Copy>,
     pub(crate) mortals: Vec<Mortal>,
     pub(crate) populates: Vec<Populate>,
@@ -169,6 +174,8 @@ impl<'a> Supervisor<'a> {
             members: Members::new(PROCS_MAX, tiers),
             chores: Chores::default(),
             forks: Vec::new(),
+            detours: BTreeMap::new(),
+            born: BTreeMap::new(),
             copies: Vec::new(),
             mortals: Vec::new(),
             populates: Vec::new(),
@@ -351,6 +358,7 @@ impl<'a> Supervisor<'a> {
         self.timer.acknowledge();
         self.note_arrivals();
         self.end_orphans();
+        self.look_for_dead_forks();
         self.end_stale_cuts();
         self.write_last_words(true);
         self.forget_exits();

@@ -1,0 +1,222 @@
+//! Forks of threads that something else traces: a debugger, strace.
+//!
+//! ```text
+//! fork call held -> a jump written behind it -> call answered, not made
+//! jump -> our object -> DETOUR held: the program's instructions are back -> its own fork, held
+//!      -> cut -> the kernel forks -> parent: FORK_MADE held    child: BORN held
+//! copy, as for any fork -> both are answered -> child greets and maps its own copy -> program
+//! ```
+//!
+//! DESIGN NOTES
+//!
+//! * A thread has one tracer, so its child cannot be stopped at birth by us. It is born inside our
+//!   object instead, and waits there. The tracer sees a few calls more, and nothing else.
+//! * Another thread may return from a call at the same place meanwhile. It comes to our object and
+//!   is sent back. The jump is a single instruction, so nobody is in the midst of it.
+//! * A child's number is what the kernel has told its parent, which may live in another namespace.
+
+use sys::ptrace;
+use sys::remote::Remote;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::chores::children;
+use super::inject::{PLACE_STEP, SYSCALL};
+use super::signal::SIGKILL;
+use super::supervisor::Supervisor;
+
+const EPERM: i64 = 1;
+const EAGAIN: i64 = 11;
+/// jmp [rip]; the address follows.
+const JUMP: [u8; 14] = [0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Ticks that a child may wait whose parent nobody knows.
+const TICKS_MAX: u32 = 5;
+
+/// How a fork is had under control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The thread is followed by ptrace.
+    Followed,
+    /// It forks in our object. Its call, once it has forked and until it goes on.
+    Inside(Option<u64>),
+}
+
+/// A thread that is sent to our object to fork.
+pub(crate) struct Detour {
+    remote: Remote,
+    thread: u32,
+    /// The program's instructions behind its call; none if they are back in their place.
+    replaced: Option<[u8; JUMP.len()]>,
+    behind: u64,
+}
+
+impl Supervisor<'_> {
+    /// Whether code at `address` is that of our object in the process of `slot`.
+    pub(crate) fn is_inside(&self, slot: usize, address: u64) -> bool {
+        let base = self.object_base(slot);
+        base.is_some_and(|base| (base..base + self.object.bytes()).contains(&address))
+    }
+
+    fn object_base(&self, slot: usize) -> Option<u64> {
+        let routine = self.arenas[slot].as_ref()?.fork_entry.routine;
+        Some(routine / PLACE_STEP * PLACE_STEP)
+    }
+
+    /// Sends a thread that cannot be followed, for `reason`, to our object to fork there.
+    pub(crate) fn detour(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        reason: &sys::Error,
+    ) -> Result<(), RunError> {
+        if self.detours.get(&slot).is_some_and(|detour| detour.replaced.is_some()) {
+            self.postponed.push(*call);
+            return Ok(());
+        }
+        let Some(detour) = self.divert_fork(slot, call) else {
+            self.totals.lost("a fork was refused, because its thread is traced", 1);
+            self.totals.warn_once(&format!(
+                "a fork was refused: {reason}; if the program is being debugged, run it with \
+                 --engine swap"
+            ));
+            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        };
+        self.detours.insert(slot, detour);
+        // Our object makes the call of this number.
+        Ok(self.listener.answer(call.id, i64::from(call.nr))?)
+    }
+
+    fn divert_fork(&self, slot: usize, call: &Notification) -> Option<Detour> {
+        let remote = Remote::open(call.tid).ok()?;
+        let behind = call.return_to;
+        let mut instruction = [0; SYSCALL.len()];
+        remote.read(&mut instruction, behind.wrapping_sub(2)).ok()?;
+        if instruction != SYSCALL {
+            return None;
+        }
+        let mut replaced = [0; JUMP.len()];
+        remote.read(&mut replaced, behind).ok()?;
+        let mut jump = JUMP;
+        let target = self.object_base(slot)? + self.object.fork_entry();
+        jump[6..].copy_from_slice(&target.to_le_bytes());
+        remote.write(&jump, behind).ok()?;
+        Some(Detour { remote, thread: call.tid, replaced: Some(replaced), behind })
+    }
+
+    /// A thread has come to our object.
+    pub(crate) fn arrived(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let slot = self.slots.get(&tgid);
+        let Some(detour) = slot.and_then(|slot| self.detours.get_mut(slot)) else {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        };
+        let behind = detour.behind.cast_signed();
+        if detour.thread != call.tid {
+            return Ok(self.listener.answer(call.id, -behind)?);
+        }
+        let Some(replaced) = detour.replaced.take() else {
+            return Ok(self.listener.answer(call.id, -behind)?);
+        };
+        if let Err(error) = detour.remote.write(&replaced, detour.behind) {
+            // It must not go on among instructions that are not its own.
+            let _gone = sys::process::kill(tgid, SIGKILL);
+            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+        }
+        Ok(self.listener.answer(call.id, behind)?)
+    }
+
+    /// A thread has forked in our object; or could not.
+    pub(crate) fn fork_made(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let ours = |fork: &super::fork::Fork| fork.thread == call.tid && fork.child.is_none();
+        let Some(at) = self.forks.iter().position(ours) else {
+            return Ok(self.listener.answer(call.id, 0)?);
+        };
+        let result = u32::try_from(call.args[2]).unwrap_or(0);
+        let Some(child) = self.child_of(tgid, call.tid, result) else {
+            // Refused, or ended already.
+            let slot = self.forks.swap_remove(at).parent_slot;
+            self.thaw_for(slot, call.tid);
+            return Ok(self.listener.answer(call.id, 0)?);
+        };
+        let fork = &mut self.forks[at];
+        (fork.child, fork.born, fork.way) = (Some(child), true, Way::Inside(Some(call.id)));
+        self.prepare_children();
+        Ok(())
+    }
+
+    // The child that its parent knows by `number`.
+    fn child_of(&self, tgid: u32, thread: u32, number: u32) -> Option<u32> {
+        if number == 0 {
+            return None;
+        }
+        let level = numbers(thread).len().checked_sub(1)?;
+        // One that was cloned with CLONE_PARENT waits already, or is nobody's child here.
+        let candidates = children(tgid).into_iter().chain(self.born.keys().copied());
+        candidates.into_iter().find(|&child| numbers(child).get(level) == Some(&number))
+    }
+
+    /// A child that was forked in our object is there.
+    pub(crate) fn child_waits(&mut self, call: &Notification) -> Result<(), RunError> {
+        self.born.insert(call.tid, (call.id, 0));
+        if self.forks.iter().any(|fork| fork.child == Some(call.tid) && fork.is_copied()) {
+            return self.let_in(call.tid);
+        }
+        Ok(())
+    }
+
+    /// Lets a child greet whose memory has been copied, once it is there.
+    pub(crate) fn let_in(&mut self, child: u32) -> Result<(), RunError> {
+        match self.born.remove(&child) {
+            Some((call, _)) => Ok(self.listener.answer(call, 0)?),
+            None => Ok(()),
+        }
+    }
+
+    /// A child has its memory.
+    pub(crate) fn child_settled(&mut self, call: &Notification) -> Result<(), RunError> {
+        if self.has_settled(call.tid) {
+            self.listener.answer(call.id, 0)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a thread go on that has forked.
+    pub(crate) fn let_go(&self, way: Way, thread: u32) -> Result<(), sys::Error> {
+        match way {
+            Way::Followed => ptrace::detach(thread, 0),
+            Way::Inside(Some(call)) => self.listener.answer(call, 0),
+            Way::Inside(None) => Ok(()),
+        }
+    }
+
+    /// Ends forks in our object whose threads have died: nobody is told of that. Called at every
+    /// tick.
+    pub(crate) fn look_for_dead_forks(&mut self) {
+        let mut ended = Vec::new();
+        for fork in self.forks.iter().filter(|fork| matches!(fork.way, Way::Inside(_))) {
+            let parent = self.arenas[fork.parent_slot].as_ref().map_or(0, |arena| arena.tgid);
+            if fork.thread != 0 && !sys::process::is_thread_of(fork.thread, parent) {
+                ended.push(fork.thread);
+            }
+            ended.extend(fork.child.filter(|&pid| !sys::process::is_thread_of(pid, pid)));
+        }
+        ended.into_iter().for_each(|pid| self.traced_end(pid));
+        let known: Vec<u32> = self.forks.iter().filter_map(|fork| fork.child).collect();
+        let any_to_come = self.forks.iter().any(|fork| fork.child.is_none());
+        self.born.retain(|pid, (_, ticks)| {
+            *ticks = if any_to_come || known.contains(pid) { 0 } else { *ticks + 1 };
+            if *ticks > TICKS_MAX {
+                // Its parent is dead, whose memory it must not go on in.
+                let _gone = sys::process::kill(*pid, SIGKILL);
+            }
+            *ticks <= TICKS_MAX
+        });
+        self.detours.retain(|_, detour| !detour.remote.is_gone());
+    }
+}
+
+// The numbers of a thread, from our namespace to its own.
+fn numbers(tid: u32) -> Vec<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let listed = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+}
