@@ -100,7 +100,7 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
     }
     // The name of a host, of whose addresses the first that IPv4 has is taken.
     let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
-    let first = found.iter().find(|one| one.is_ipv4()).or(found.first());
+    let first = found.iter().find(|one| one.is_ipv4()).or_else(|| found.first());
     first.copied().ok_or_else(|| SettingError::Address(text.to_owned()))
 }
 

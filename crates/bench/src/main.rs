@@ -8,10 +8,11 @@
 //! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
 //! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies` what
 //! the choice of a policy is worth, `predict` whether slowdowns that were told come true, `load`
-//! whether the load client is in the way, `flash` what a disk over the network costs, `fair` whether a neighbour is left alone, `fabric` how
-//! fast the simulated network is and `curve` that this is so for runs of any length. `process`,
-//! `far`, `server` and `store` run what is measured; `touch` and `python` are the programs,
-//! `random` the keys; `stats`, `report` and `progress` tell it.
+//! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
+//! whether a neighbour is left alone, `fabric` how fast the simulated network is and `curve` that
+//! this is so for runs of any length. `process`, `far`, `server` and `store` run what is measured;
+//! `touch` and `python` are the programs, `random` the keys; `stats`, `report` and `progress` tell
+//! it.
 //!
 //! Invariants:
 //! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its

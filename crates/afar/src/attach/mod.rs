@@ -268,7 +268,7 @@ fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
     let (file, directory) = (file.display(), flags.directory.display());
     format!(
         "afar: {file} is {}: {bytes} in blocks of {block}, until Ctrl-C or umount {directory}\n\
-         afar: losetup --direct-io=on -f {file} makes a block device of it that caches nothing twice\n",
+         afar: losetup --direct-io=on -f {file} makes it a disk that caches nothing twice\n",
         flags.target
     )
 }

@@ -17,8 +17,8 @@ pub(crate) enum Value {
 }
 
 /// The names, for who has given another.
-const NAMES: &str = "memory, share, stall, handshake, handshakes, wrong-secret, controllers, host-controllers and \
-     connections";
+const NAMES: &str = "memory, share, stall, handshake, handshakes, wrong-secret, controllers, \
+                     host-controllers and connections";
 /// A shard has to have some, and cannot have more than a machine has.
 const MEMORY: [Bytes; 2] = [Bytes::from_mib(1), Bytes::from_mib(1 << 20)];
 /// A command of the smallest block, and the largest that is granted to anybody.

@@ -6,8 +6,8 @@
 //! portal       where hosts connect
 //! control      the controllers, on a thread of its own; loads: which shard has how much
 //! seed, shard  a thread: ring, connections, jobs; mail between them
-//! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room: for what it receives;
-//!              site: what it may use of its shard
+//! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
+//!              for what it receives; site: what it may use of its shard
 //! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
 //!              where the device answers at once
 //! iscsi        a part of a session on it
@@ -56,7 +56,7 @@ use std::io::ErrorKind::AddrInUse;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ pub use observer::Observer;
 pub use reserved::{Reserved, ReservedError};
 pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
 pub use tenants::Usage;
-pub use witness::{Event, Happening, OTHERS, Why, Witness};
+pub use witness::{Counts as EventCounts, Event, Happening, OTHERS, Why, Witness};
 
 use control::Control;
 use iscsi::Gate;
@@ -134,15 +134,7 @@ impl Target {
         let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
         let (listeners, mut addresses) = listen_at_all(config, listening)?;
         let iscsi_addresses = addresses.split_off(config.nvme.len());
-        let mut peers = Vec::new();
-        let mut mails = Vec::new();
-        // The last is the control thread.
-        for _ in 0..=config.shards {
-            let (sender, mail) = channel();
-            peers.push(Peer { sender, waker: Waker::new()? });
-            mails.push(mail);
-        }
-        let peers: Arc<[Peer]> = peers.into();
+        let (peers, mails) = mailboxes(config.shards)?;
         let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
         let portals: Arc<[_]> = (1..)
             .zip(&addresses)
@@ -314,6 +306,20 @@ impl Target {
         }
         result
     }
+}
+
+type Mails = Vec<Receiver<Message>>;
+
+// One for each shard, and the last for the control thread.
+fn mailboxes(shards: u16) -> sys::Result<(Arc<[Peer]>, Mails)> {
+    let mut peers = Vec::new();
+    let mut mails = Vec::new();
+    for _ in 0..=shards {
+        let (sender, mail) = channel();
+        peers.push(Peer { sender, waker: Waker::new()? });
+        mails.push(mail);
+    }
+    Ok((peers.into(), mails))
 }
 
 /// How long another's address may still be taken, and the time between two tries.

@@ -20,7 +20,7 @@ use sys::event::Waker;
 pub(crate) const HOSTS_MAX: usize = 1024;
 /// Events that wait to be told.
 const EVENTS_MAX: usize = 1024;
-/// All hosts beyond the first [`HOSTS_MAX`].
+/// All hosts beyond the first thousand, as one.
 pub const OTHERS: &str = "(others)";
 
 /// Kinds of events.
@@ -112,6 +112,9 @@ impl fmt::Display for Why {
     }
 }
 
+/// How often what has happened, of what has happened at all.
+pub type Counts = Vec<(Happening, u64)>;
+
 /// Something that has happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -171,7 +174,7 @@ impl Witness {
 
     /// Events since the last call, oldest first, and how many more there were of each kind.
     #[must_use]
-    pub fn take(&self) -> (Vec<Event>, Vec<(Happening, u64)>) {
+    pub fn take(&self) -> (Vec<Event>, Counts) {
         let mut book = self.book();
         let events = std::mem::take(&mut book.events).into();
         let untold = std::mem::take(&mut book.untold);
@@ -182,7 +185,7 @@ impl Witness {
     /// How often what has happened, by host, in the order of names; "" for connections that have
     /// named none.
     #[must_use]
-    pub fn counts(&self) -> Vec<(Arc<str>, Vec<(Happening, u64)>)> {
+    pub fn counts(&self) -> Vec<(Arc<str>, Counts)> {
         let book = self.book();
         let rows = book.counts.iter().map(|(host, counts)| {
             let counted = Happening::ALL.into_iter().zip(*counts).filter(|(_, count)| *count > 0);

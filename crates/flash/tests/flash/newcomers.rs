@@ -152,3 +152,12 @@ fn what_hosts_do_is_told() {
     let why = violation.expect("it was noted").why.to_string();
     assert!(why.contains("header"), "{why}");
 }
+
+#[test]
+fn a_session_outlives_its_only_connection_when_that_is_replaced() {
+    let target = serve(2, Limits::default());
+    let mut client = Client::log_in(&target, 1);
+    (0..3).for_each(|_| client.replace(&target));
+    drop(client);
+    assert_eq!(Client::log_in(&target, 1).write(1), crate::initiators::GOOD);
+}
