@@ -416,6 +416,7 @@ listening = socket.socket()
 listening.bind(('127.0.0.1', int(address)))
 listening.listen()
 os.dup2(listening.fileno(), 3)
+os.set_inheritable(3, True)
 os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
 os.execv(words[0], words)
 ";
