@@ -21,6 +21,8 @@ const SIGKILL: i32 = 9;
 /// Runs of one cell in one block at most.
 pub(super) const ATTEMPTS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(10);
+/// How long a run whose time is over may take to end before it is killed.
+const LAST_GRACE: Duration = Duration::from_secs(1);
 /// How long a server may take to end when asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// Names of private directories begin so; the process and a number follow.
@@ -66,7 +68,14 @@ struct Started {
 
 impl Drop for Started {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
+        let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        if is_running(&mut self.child) {
+            // Afar passes it on, and leaves nothing behind when its program ends.
+            let _gone = sys::process::kill(self.child.id(), SIGTERM);
+            let until = Instant::now() + LAST_GRACE;
+            while is_running(&mut self.child) && Instant::now() < until {
+                std::thread::sleep(LOOK);
+            }
             // Afar's program dies with it.
             let _gone = self.child.kill();
         }
