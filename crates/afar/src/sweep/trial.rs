@@ -70,8 +70,8 @@ impl Drop for Started {
     fn drop(&mut self) {
         let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         if is_running(&mut self.child) {
-            // Afar passes it on, and leaves nothing behind when its program ends.
-            let _gone = sys::process::kill(self.child.id(), SIGTERM);
+            // All of it, also what its program has started; afar leaves nothing behind then.
+            let _gone = sys::process::kill_group(self.child.id(), SIGTERM);
             let until = Instant::now() + LAST_GRACE;
             while is_running(&mut self.child) && Instant::now() < until {
                 std::thread::sleep(LOOK);
