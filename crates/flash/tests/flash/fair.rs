@@ -69,7 +69,7 @@ fn sum(target: &Target, of: fn(&Counters) -> &AtomicU64) -> u64 {
 }
 
 // Until it is so.
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if is_so() {
             return;

@@ -9,6 +9,7 @@ use flash::target::{Happening, IscsiAccess, Limits, Namespace, Subsystem, Target
 use measure::{Bytes, Duration};
 use proto::iscsi::{Chap, Credentials, Secret};
 
+use crate::fair::wait;
 use crate::initiators::{Client, IQN, serve};
 use crate::remote::{NAME, memory, nqn};
 use crate::reservations::{BLOCK, Raw, is_let_go};
@@ -18,16 +19,6 @@ fn count(target: &Target, host: &str, what: Happening) -> u64 {
     let counts = target.observer().witness().counts();
     let of_host = counts.iter().filter(|(name, _)| &**name == host).flat_map(|(_, all)| all);
     of_host.filter(|(kind, _)| *kind == what).map(|(_, count)| count).sum()
-}
-
-fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(StdDuration::from_millis(10));
-    }
-    panic!("{what}: it has not come to pass");
 }
 
 #[test]
