@@ -50,6 +50,5 @@ pub(super) fn read_at_once(
     }
     let (kind, bytes) = counted(plan);
     let (taken_ns, was_begun) = (site.now_ns, false);
-    let account = site.account;
-    site.ledger.note(Answered { namespace, account, kind, bytes, has_failed, taken_ns, was_begun });
+    site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
 }

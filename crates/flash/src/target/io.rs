@@ -172,16 +172,7 @@ impl IoSession {
             let namespace = Arc::clone(namespace);
             let (bytes, has_failed) = (0, true);
             let (taken_ns, was_begun) = (site.now_ns, false);
-            let account = site.account;
-            site.ledger.note(Answered {
-                namespace,
-                account,
-                kind,
-                bytes,
-                has_failed,
-                taken_ns,
-                was_begun,
-            });
+            site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
         }
     }
 
@@ -429,16 +420,7 @@ impl IoSession {
         block.into_iter().for_each(|block| site.pool.give(site.account, block));
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
-        let account = site.account;
-        site.ledger.note(Answered {
-            namespace,
-            account,
-            kind,
-            bytes,
-            has_failed,
-            taken_ns,
-            was_begun,
-        });
+        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 
     /// Gives back memory that commands hold to a shard, and no longer counts them.

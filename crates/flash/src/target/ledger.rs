@@ -12,8 +12,6 @@ use super::subsystem::Namespace;
 /// A command that has been answered.
 pub(crate) struct Answered {
     pub(crate) namespace: Arc<Namespace>,
-    /// Of whom.
-    pub(crate) account: Account,
     pub(crate) kind: Kind,
     /// Of data that was read or written.
     pub(crate) bytes: u32,
@@ -26,13 +24,14 @@ pub(crate) struct Answered {
 /// See the module's description.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    answered: Vec<Answered>,
+    /// Each with whose it was.
+    answered: Vec<(Account, Answered)>,
 }
 
 impl Ledger {
-    /// Notes a command.
-    pub(crate) fn note(&mut self, answered: Answered) {
-        self.answered.push(answered);
+    /// Notes a command of an account.
+    pub(crate) fn note(&mut self, account: Account, answered: Answered) {
+        self.answered.push((account, answered));
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -41,8 +40,8 @@ impl Ledger {
 
     /// Counts what was noted, at the time that it now is, for the shard with these counters.
     pub(crate) fn count(&mut self, shard: u16, counters: &Counters, pool: &mut Pool, now_ns: u64) {
-        for one in self.answered.drain(..) {
-            pool.note(one.account, if one.has_failed { 0 } else { one.bytes });
+        for (account, one) in self.answered.drain(..) {
+            pool.note(account, if one.has_failed { 0 } else { one.bytes });
             let namespace = one.namespace.meter.shard(shard);
             if one.was_begun {
                 namespace.end();

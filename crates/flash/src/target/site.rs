@@ -11,7 +11,7 @@ use super::control::Control;
 use super::counters::Counters;
 use super::iscsi::{Gate, Scope, Sessions, Then};
 use super::keeper::Change;
-use super::ledger::Ledger;
+use super::ledger::{Answered, Ledger};
 use super::loads::Loads;
 use super::witness::{Happening, Why};
 
@@ -57,6 +57,13 @@ pub(crate) struct Site<'a> {
     pub(crate) orders: &'a mut Vec<Order>,
     /// What of this connection an operator is to know.
     pub(crate) notes: &'a mut Vec<(Happening, Why)>,
+}
+
+impl Site<'_> {
+    /// A command of this connection has been answered.
+    pub(crate) fn answered(&mut self, answered: Answered) {
+        self.ledger.note(self.account, answered);
+    }
 }
 
 /// Something a connection wants of its shard.

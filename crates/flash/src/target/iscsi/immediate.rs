@@ -72,15 +72,6 @@ impl IscsiSession {
             add(&site.counters.failures, 1);
         }
         let bytes = u32::try_from(plan.length).unwrap_or(0);
-        let account = site.account;
-        site.ledger.note(Answered {
-            namespace,
-            account,
-            kind,
-            bytes,
-            has_failed,
-            taken_ns,
-            was_begun,
-        });
+        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 }

@@ -170,15 +170,6 @@ impl Pending {
         let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let was_begun = self.was_begun;
-        let account = site.account;
-        site.ledger.note(Answered {
-            namespace,
-            account,
-            kind,
-            bytes,
-            has_failed,
-            taken_ns,
-            was_begun,
-        });
+        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 }
