@@ -3,8 +3,13 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use measure::Bytes;
+
 /// What `st_blocks` counts (stat(3type)).
 const COUNTED_BYTES: u64 = 512;
+
+/// Holes of no more than this are filled before anybody wonders.
+const LITTLE: u64 = 64 << 20;
 
 /// What is to be said of a file that is sparse, after what else is said of it.
 pub(crate) fn told(path: &Path) -> Option<String> {
@@ -15,6 +20,14 @@ pub(crate) fn told(path: &Path) -> Option<String> {
         let percent = written.saturating_mul(100) / found.len();
         format!(", sparse: {percent} % of it is on its medium, the rest reads as zeros")
     })
+}
+
+/// What is to be said before the holes of a file are filled, if it has any: that can take long.
+pub(crate) fn filling(path: &Path) -> Option<String> {
+    let found = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let missing = found.len().saturating_sub(found.blocks() * COUNTED_BYTES);
+    let bytes = Bytes::new(missing);
+    (missing > LITTLE).then(|| format!("writing zeros to {bytes} of holes in {}", path.display()))
 }
 
 #[cfg(test)]

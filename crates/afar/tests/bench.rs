@@ -292,6 +292,51 @@ fn a_file_is_made_for_what_writes_and_kept_from_what_would_overwrite() {
 }
 
 #[test]
+fn reads_of_a_sparse_file_ask_its_medium_after_a_layout_or_a_fill() {
+    use std::os::unix::fs::MetadataExt;
+    let disk = File::absent("holes.img");
+    let made = std::fs::File::create(&disk.0).expect("there is room");
+    made.set_len(8 << 20).expect("it can grow");
+    let uri = format!("file:{}", disk.name());
+    let room = || disk.0.metadata().expect("it is there").blocks() * 512;
+    let run = |words: &[&str], status: i32| {
+        let words = [words, &["--number_ios", "100", "--json", "-"]].concat();
+        bench(&words).run().expect(status, "afar bench")
+    };
+    let bare = run(&[&uri], 0);
+    assert!(bare.stderr.contains("sparse: 0 % of it is on its medium"), "{}", bare.stderr);
+    assert_eq!(record(&bare.text())["afar"]["is_laid_out"], false);
+    let kept = run(&[&uri, "--layout"], 2);
+    assert!(kept.stderr.contains("--layout would overwrite file:"), "{}", kept.stderr);
+    let read_only = format!("{uri}?readonly");
+    let kept = run(&[&read_only, "--layout", "--overwrite"], 2);
+    assert!(kept.stderr.contains("leave ?readonly out"), "{}", kept.stderr);
+    assert_eq!(room(), 0);
+    // A part of it, and all of it. What is counted is the load.
+    for (words, wanted) in [(&["--size", "1MiB", "--offset", "2MiB"][..], 1 << 20), (&[], 8 << 20)] {
+        let ended = run(&[&[&uri, "--layout", "--overwrite"], words].concat(), 0);
+        assert!(!ended.stderr.contains("sparse"), "{}", ended.stderr);
+        let record = record(&ended.text());
+        assert_eq!(record["afar"]["is_laid_out"], true);
+        assert_eq!(record["jobs"][0]["read"]["total_ios"], 100);
+        assert_eq!(record["jobs"][0]["write"]["total_ios"], 0);
+        made.sync_all().expect("it is there");
+        assert!((wanted..=wanted + (64 << 10)).contains(&room()), "{}", room());
+    }
+    let bytes = std::fs::read(&disk.0).expect("it is there");
+    assert!(bytes.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "a hole is left");
+    made.set_len(16 << 20).expect("it can grow");
+    let filled = run(&[&format!("{uri}?fill")], 0);
+    assert!(!filled.stderr.contains("sparse"), "{}", filled.stderr);
+    assert!(room() >= 16 << 20, "{}", room());
+    assert!(std::fs::read(&disk.0).expect("it is there").starts_with(&bytes), "the rest is kept");
+    // A disk that refuses some of the writes is not laid out.
+    let failing = format!("fault:write=eio@every=3:{uri}");
+    let failed = run(&[&failing, "--layout", "--overwrite"], 1);
+    assert!(failed.stderr.contains("writes were done: "), "{}", failed.stderr);
+}
+
+#[test]
 fn what_is_wrong_in_a_job_file_is_said_with_its_line() {
     let cases = [
         ("[a]\nbz=4k\n", ":2: fio has no option \"bz\"; did you mean bs?"),

@@ -26,6 +26,7 @@ pub mod block;
 pub mod bpf;
 pub mod clock;
 pub mod disk;
+pub mod holes;
 mod error;
 pub mod event;
 mod execute;

@@ -28,6 +28,10 @@ pub(crate) enum BenchError {
     Host(String),
     #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
     BusyPoll(Duration),
+    #[error("--layout would overwrite {0}; add --overwrite if nothing there is needed any more")]
+    LayoutOver(String),
+    #[error("--layout writes, and {0} is opened to be read only; leave ?readonly out")]
+    LayoutReadOnly(String),
     #[error(
         "--rw {rw} would overwrite {name}; add --overwrite if nothing there is needed any more"
     )]
@@ -69,6 +73,8 @@ pub(crate) enum BenchError {
         text = source.to_string().trim_start_matches("--")
     )]
     Section { path: PathBuf, line: usize, name: String, source: Box<Self> },
+    #[error("--layout {name}: {done} of {wanted} writes were done: {first}")]
+    Layout { name: String, done: u64, wanted: u64, first: String },
     #[error("{flag} is for a load without a job file; write it into {path}", path = path.display())]
     WithJob { flag: String, path: PathBuf },
     #[error(transparent)]
@@ -86,6 +92,7 @@ impl BenchError {
             | Self::Connect { .. }
             | Self::NoSubsystem { .. }
             | Self::NoTarget { .. }
+            | Self::Layout { .. }
             | Self::Load(_)
             | Self::System(_) => false,
             _ => true,

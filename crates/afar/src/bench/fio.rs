@@ -39,6 +39,7 @@ pub(crate) fn record(
             .map(|word| word.to_string_lossy().into_owned())
             .collect::<Vec<_>>(),
         "host": host::describe(),
+        "is_laid_out": flags.layout,
         "phases": phases.iter().copied().map(phase).collect::<Vec<_>>(),
     });
     own.extend(rest.as_object().cloned().into_iter().flatten());

@@ -8,6 +8,7 @@
 mod error;
 mod fio;
 mod job;
+mod layout;
 mod plan;
 mod processors;
 mod report;
@@ -73,6 +74,9 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
             return Err(located(&ready[range.start + index].job, error).into());
         }
     }
+    if flags.layout {
+        layout::lay_out(&mut session, &ready)?;
+    }
     let done = run::run(&mut session, &ready, &phases)?;
     session.end_line();
     let interrupted = session.is_interrupted();
@@ -106,9 +110,10 @@ fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
 }
 
 /// Flags that go with a job file.
-const BESIDE: [&str; 14] = [
+const BESIDE: [&str; 15] = [
     "target",
     "job",
+    "layout",
     "overwrite",
     "busy_poll",
     "header_digest",

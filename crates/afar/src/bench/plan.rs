@@ -62,7 +62,14 @@ impl<'a> Plan<'a> {
             Source::Remote(..) | Source::Iscsi(..) => None,
         };
         // What is made for this load holds nothing yet.
-        if job.read_percent < 100 && file.is_some_and(Path::exists) && !flags.overwrite {
+        let keeps = file.is_some_and(Path::exists) && !flags.overwrite;
+        if flags.layout && matches!(&source, Source::Local(uri) if uri.is_read_only()) {
+            return Err(BenchError::LayoutReadOnly(target));
+        }
+        if flags.layout && keeps {
+            return Err(BenchError::LayoutOver(target));
+        }
+        if job.read_percent < 100 && keeps {
             return Err(BenchError::Overwrite { rw: job.rw.name(), name: target });
         }
         if flags.busy_poll > BUSY_POLL_MOST {
@@ -223,6 +230,11 @@ impl Devices {
                 // Two names may lead to one file.
                 let file = || uri.file().and_then(|path| path.canonicalize().ok());
                 let is_held = file().is_some_and(|file| self.held.contains(&file));
+                if let Some(text) = uri.fills().and_then(crate::holes::filling)
+                    && !plan.flags.quiet
+                {
+                    crate::terminal::say(&format!("afar bench: {text}\n"));
+                }
                 let opened = uri.open(if is_held { Claim::Held } else { Claim::Alone });
                 let device = opened
                     .map(Device::Local)
@@ -253,13 +265,12 @@ impl Devices {
 // Reads of what was never written ask no medium, and are faster than any.
 fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     let holes = file.and_then(crate::holes::told);
-    let reads = plan.job.read_percent > 0;
-    if let (Some(holes), Some(file), true, false) = (holes, file, reads, plan.flags.quiet) {
-        let mebibytes = std::fs::metadata(file).map_or(0, |found| found.len() >> 20);
-        let file = file.display();
+    let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
+    if let (Some(holes), Some(file), true, false) = (holes, file, asks_none, plan.flags.quiet) {
         crate::terminal::say(&format!(
-            "afar bench: {file}{holes}; to measure its medium, write all of it first: dd \
-             if=/dev/urandom of={file} bs=1M count={mebibytes} conv=notrunc\n"
+            "afar bench: {}{holes}; to measure its medium, write all of it first (--layout, which \
+             overwrites what is there) or let the file have all its room (?fill, which keeps it)\n",
+            file.display()
         ));
     }
 }

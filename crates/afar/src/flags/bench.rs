@@ -75,6 +75,11 @@ pub(crate) struct BenchFlags {
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) overwrite: bool,
 
+    /// First write all that the load can read, once, in its order on the disk: what was never
+    /// written is read without asking the medium. It is not timed
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) layout: bool,
+
     /// Seed of every draw
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = REQUESTS)]
     #[arg(value_parser = seed)]

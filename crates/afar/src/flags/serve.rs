@@ -103,7 +103,8 @@ pub(crate) const NOTES: &str = "\
 A file or device is had by one process: whoever comes second is told which. A file keeps its
 identity under any name; a copy is another disk, or refused where the identity was copied, too.
 
-file: takes ?size=SIZE to make the file if it is not there, ?readonly to have it never written, and
+file: takes ?size=SIZE to make the file if it is not there, ?fill to write zeros to its holes first
+(what was never written is read without asking the medium), ?readonly to have it never written, and
 every kind ?block=4096 for blocks of another size than 512 bytes.
 
 A file has the flags' names at its top, and several namespaces where that is wanted:

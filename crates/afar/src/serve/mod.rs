@@ -179,6 +179,12 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
         limits: Limits { controller_ids: plan.fixed.controllers, ..*limits },
     };
     let listening = service::listening()?;
+    let filled = plan.subsystems.iter().flat_map(|one| &one.namespaces);
+    for text in filled.filter_map(|one| one.uri.fills().and_then(crate::holes::filling)) {
+        if !flags.quiet {
+            terminal::say(&format!("afar: {text}\n"));
+        }
+    }
     let subsystems = disks::open(plan, flags.new_identity)?;
     Target::start_on(&config, subsystems, listening).map_err(|source| ServeError::Listen {
         addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),

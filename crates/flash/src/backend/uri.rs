@@ -28,8 +28,9 @@ use super::{
 /// traced as their sender sees them.
 ///
 /// The device inside may end in `?block=512` or `?block=4096`, its block; `file` also takes
-/// `size=SIZE`, which makes the file if it is not there, and `readonly`, with which it is never
-/// written and may be read by others at the same time.
+/// `size=SIZE`, which makes the file if it is not there, `readonly`, with which it is never written
+/// and may be read by others at the same time, and `fill`, with which zeros are written to all its
+/// holes before it is used, so that reads of them ask the medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendUri {
     kind: Kind,
@@ -38,7 +39,7 @@ pub struct BackendUri {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Kind {
-    File { path: PathBuf, create: Option<Bytes>, is_read_only: bool },
+    File { path: PathBuf, create: Option<Bytes>, is_read_only: bool, fills: bool },
     Memory(Bytes),
     Null(Bytes),
     Model(ModelConfig, Box<BackendUri>),
@@ -139,19 +140,23 @@ fn model(place: &str) -> Result<ModelConfig, String> {
 fn plain(scheme: &str, rest: &str) -> Result<BackendUri, String> {
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     let mut block_shift = None;
-    let (mut create, mut is_read_only) = (None, false);
+    let (mut create, mut is_read_only, mut fills) = (None, false, false);
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match (name, scheme) {
             ("block", _) => block_shift = Some(block(value)?),
             ("size", "file") => create = Some(size(value)?),
             ("readonly", "file") if value.is_empty() => is_read_only = true,
+            ("fill", "file") if value.is_empty() => fills = true,
             _ => return Err(format!("{scheme} has no option {name:?}")),
         }
     }
     let kind = match (scheme, place) {
         ("file", "") => return Err("no path".to_owned()),
-        ("file", path) => Kind::File { path: path.into(), create, is_read_only },
+        ("file", _) if fills && is_read_only => {
+            return Err("fill writes, and readonly does not let it".to_owned());
+        }
+        ("file", path) => Kind::File { path: path.into(), create, is_read_only, fills },
         ("memory", place) => Kind::Memory(size(place)?),
         (_, "") => Kind::Null(Bytes::new(NULL_BYTES)),
         (_, place) => Kind::Null(size(place)?),
@@ -182,14 +187,23 @@ impl BackendUri {
         Ok(match &self.kind {
             Kind::Null(bytes) => Arc::new(NullBackend::new(bytes.get(), shift)),
             Kind::Memory(bytes) => Arc::new(MemoryBackend::new(bytes.get(), shift)?),
-            Kind::File { path, create, is_read_only } => {
+            Kind::File { path, create, is_read_only, fills } => {
+                if *fills && claim == Claim::Shared {
+                    let reason = "fill would write over what others write to it meanwhile";
+                    return Err(OpenError::Shape(format!("{reason}; fill it before it is shared")));
+                }
                 if let Some(bytes) = create
                     && !path.exists()
                 {
                     sys::disk::Disk::create(path, bytes.get())?;
                 }
                 let opening = Opening { is_read_only: *is_read_only, claim };
-                Arc::new(FileBackend::open(path, self.block_shift, opening)?)
+                let backend = FileBackend::open(path, self.block_shift, opening)?;
+                if *fills {
+                    // Nobody else has the file now.
+                    sys::holes::fill(path)?;
+                }
+                Arc::new(backend)
             }
             Kind::Model(config, inner) => Arc::new(ModelBackend::new(inner.open(claim)?, *config)),
             Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open(claim)?, rules)),
@@ -221,6 +235,17 @@ impl BackendUri {
             Kind::File { path, .. } => Some(path),
             Kind::Memory(_) | Kind::Null(_) => None,
             Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => inner.file(),
+        }
+    }
+
+    /// The file whose holes are to be filled when it is opened, which can take as long as writing
+    /// all of it.
+    #[must_use]
+    pub fn fills(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::File { path, fills, .. } => fills.then_some(path),
+            Kind::Memory(_) | Kind::Null(_) => None,
+            Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => inner.fills(),
         }
     }
 
@@ -257,6 +282,13 @@ mod tests {
         let [bytes, block] = opened(&text);
         assert_eq!(bytes, 10_000 / block * block);
         assert_eq!(opened(&text), [bytes, block], "it is there");
+        let room = || std::os::unix::fs::MetadataExt::blocks(&path.metadata().expect("it is there"));
+        assert_eq!(room(), 0, "nothing was written");
+        assert_eq!(opened(&format!("{text}&fill")), [bytes, block]);
+        assert!(room() * 512 >= bytes, "{}", room());
+        let shared: BackendUri = format!("{text}&fill").parse().expect("it is one");
+        let error = shared.open(Claim::Shared).err().expect("others may write").to_string();
+        assert!(error.contains("fill it before it is shared"), "{error}");
         std::fs::remove_file(path).expect("it was made");
     }
 
@@ -320,6 +352,8 @@ mod tests {
             ("memory:100", "less than a block"),
             ("null:?block=1000", "a block of 1000 bytes: take 512 or 4096"),
             ("null:?block=4096&size=1G", "null has no option \"size\""),
+            ("memory:1M?fill", "memory has no option \"fill\""),
+            ("file:/d?readonly&fill", "fill writes, and readonly does not let it"),
         ];
         for (text, reason) in cases {
             let error = text.parse::<BackendUri>().expect_err(text).to_string();

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use super::error::BenchError;
 use super::fio;
 use super::job::Job;
+use super::layout;
 use super::plan::{Devices, Plan};
 use super::run::{self, Phase, Ready};
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -61,6 +62,9 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     let files = Files { json: json?, csv: csv?, svg: svg? };
     let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
     let ready = Ready::open(plan, &mut Devices::default())?;
+    if flags.layout {
+        layout::lay_out(&mut session, std::slice::from_ref(&ready))?;
+    }
     let curve = measure(&mut session, &ready, rates)?;
     session.end_line();
     let interrupted = session.is_interrupted();
