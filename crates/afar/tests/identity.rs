@@ -201,3 +201,56 @@ fn what_must_be_proved_cannot_be_had_by_another_door() {
         end(running, "INT");
     }
 }
+
+/// A block device over a file, while it is there.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn over(image: &Path) -> Option<Self> {
+        let words = ["losetup", "--find", "--show", &image.display().to_string()].map(str::to_owned);
+        let ended = Launch::new(words).run();
+        (ended.status == 0).then(|| Self(ended.text().trim().to_owned()))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        // It goes when the last process that has it has ended.
+        let _gone = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_block_device_is_served_once_and_known_again() {
+    const TEST: &str = "a_block_device_is_served_once_and_known_again";
+    let directory = Scratch::new("block");
+    let Some(device) = LoopDevice::over(&directory.image("a")) else {
+        return support::skip(TEST, "there is no loop device to be had");
+    };
+    let state = directory.0.join("state");
+    fs::create_dir(&state).expect("there is room");
+    let kept = ["--state", state.to_str().expect("it is text")];
+    let uri = format!("file:{}", device.0);
+    let (first, ids) = serve(&uri, &kept);
+    let holder = format!("process {} (", first.pid());
+    let read_only = format!("{uri}?readonly");
+    for (uri, flags) in [(&uri, &[][..]), (&uri, &["--shared"]), (&read_only, &[])] {
+        let stderr = refused(uri, flags).stderr;
+        assert!(stderr.contains(&holder) && stderr.contains("afar serve"), "{flags:?}: {stderr}");
+    }
+    let load = Launch::new([AFAR, "bench", &uri]).run().expect(1, "a load is no better");
+    assert!(load.stderr.contains(&holder), "{}", load.stderr);
+    end(first, "KILL");
+    assert_eq!(known(&uri, &kept), ids, "--state keeps it");
+    assert_ne!(known(&uri, &[]), ids, "and nothing else does");
+    for (option, flags) in [("", &["--shared"][..]), ("?readonly", &[])] {
+        let flags = [flags, &kept[..]].concat();
+        let both = [(); 2].map(|()| serve(&format!("{uri}{option}"), &flags));
+        assert_eq!([&both[0].1, &both[1].1], [&ids; 2], "two ways to one medium");
+        let stderr = refused(&uri, &[]).stderr;
+        assert!(stderr.contains("has it"), "who wants it alone: {stderr}");
+        for (running, _) in both {
+            end(running, "INT");
+        }
+    }
+}

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::Result;
 use crate::error::{During, Error};
 pub use crate::owner::Taken;
-use crate::owner::{claim, lock};
+use crate::owner::{claim, expect_no_mount, lock};
 
 /// File systems whose files are in memory, by their numbers in `statfs`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -111,10 +111,19 @@ impl Disk {
             }
             (file, is_direct)
         } else {
-            let alone = if opening.claim == Claim::Alone { libc::O_EXCL } else { 0 };
+            let is_alone = opening.claim == Claim::Alone && !opening.is_read_only;
+            let alone = if is_alone { libc::O_EXCL } else { 0 };
             let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
             let direct = claim(&buffered, || open(libc::O_DIRECT | alone), is_busy)?;
-            (direct.during("open a block device")?, true)
+            let direct = direct.during("open a block device")?;
+            if opening.claim != Claim::Held {
+                // O_EXCL keeps out those that want it, too, and the lock those that would share.
+                lock(&direct, !is_alone)?;
+            }
+            if !is_alone {
+                expect_no_mount(&direct)?;
+            }
+            (direct, true)
         };
         let file = OwnedFd::from(file);
         let bytes = seek(&file, SeekFrom::End(0)).during("find the end of a disk")?;

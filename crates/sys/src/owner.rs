@@ -2,7 +2,8 @@
 //!
 //! A file is had by a lock (`flock`) on the descriptor that its reads and writes use, so that a
 //! killed process has it until its last write has ended. A block device is had by `O_EXCL`, which
-//! mounts and volume managers use, too.
+//! mounts and volume managers use, too, and by such a lock, which also says that it is shared; udev
+//! leaves a device alone that is locked.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -65,6 +66,14 @@ pub(crate) fn claim<E>(
         },
         || mount_of(device).or_else(|| holder_of_device(device)),
     )
+}
+
+/// Looks whether a block device can be shared, which it cannot with a mounted file system.
+///
+/// # Errors
+/// The mount.
+pub(crate) fn expect_no_mount(device: &impl AsFd) -> Result<(), Taken> {
+    mount_of(device).map_or(Ok(()), |holder| Err(Taken { holder }))
 }
 
 // Tries for as long as nobody who is alive has it.
@@ -132,6 +141,11 @@ fn named(pid: u32) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let state = status.rsplit(") ").next()?.chars().next()?;
     if matches!(state, 'Z' | 'X') {
+        return None;
+    }
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    // It locks a device for as long as it looks what is on it.
+    if name.trim_end() == "systemd-udevd" {
         return None;
     }
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
