@@ -207,7 +207,8 @@ struct LoopDevice(String);
 
 impl LoopDevice {
     fn over(image: &Path) -> Option<Self> {
-        let words = ["losetup", "--find", "--show", &image.display().to_string()].map(str::to_owned);
+        let words =
+            ["losetup", "--find", "--show", &image.display().to_string()].map(str::to_owned);
         let ended = Launch::new(words).run();
         (ended.status == 0).then(|| Self(ended.text().trim().to_owned()))
     }

@@ -20,7 +20,8 @@ const WRITE_BYTES: usize = 1 << 20;
 /// When the file cannot be opened for writing, or its file system has no room left: what was
 /// written until then stays.
 pub fn fill(path: &Path) -> Result<u64> {
-    let file = OpenOptions::new().read(true).write(true).open(path).during("open a file to fill")?;
+    let file =
+        OpenOptions::new().read(true).write(true).open(path).during("open a file to fill")?;
     let end = seek(&file, SeekFrom::End(0)).during("find the end of a file")?;
     let zeros = vec![0; WRITE_BYTES];
     let mut filled = 0;

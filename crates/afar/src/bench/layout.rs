@@ -68,7 +68,10 @@ fn writes(of: &LoadConfig, most: u64) -> LoadConfig {
 fn write_bytes(region: u64, unit: u64, most: u64) -> u64 {
     let units = region / unit;
     let counts = (1..=(most / unit).max(1)).rev();
-    counts.map(|count| count * unit).find(|bytes| units.is_multiple_of(bytes / unit)).unwrap_or(unit)
+    counts
+        .map(|count| count * unit)
+        .find(|bytes| units.is_multiple_of(bytes / unit))
+        .unwrap_or(unit)
 }
 
 #[cfg(test)]

@@ -282,7 +282,8 @@ mod tests {
         let [bytes, block] = opened(&text);
         assert_eq!(bytes, 10_000 / block * block);
         assert_eq!(opened(&text), [bytes, block], "it is there");
-        let room = || std::os::unix::fs::MetadataExt::blocks(&path.metadata().expect("it is there"));
+        let room =
+            || std::os::unix::fs::MetadataExt::blocks(&path.metadata().expect("it is there"));
         assert_eq!(room(), 0, "nothing was written");
         assert_eq!(opened(&format!("{text}&fill")), [bytes, block]);
         assert!(room() * 512 >= bytes, "{}", room());
