@@ -99,7 +99,7 @@ impl Target {
     }
 
     fn metrics(&self) -> String {
-        let text = self.ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let text = self.ask("GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
         let (head, body) = text.split_once("\r\n\r\n").expect("it has headers");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
         assert!(head.contains("text/plain; version=0.0.4"), "{head}");
@@ -486,7 +486,7 @@ fn what_hosts_do_is_said_and_can_be_scraped() {
 
 fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("it takes that");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n").expect("it takes that");
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");
     text

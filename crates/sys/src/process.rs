@@ -313,6 +313,13 @@ pub fn make_urgent(tid: u32) -> Result<()> {
     check("raise a thread's priority", result).map(|_zero| ())
 }
 
+/// Lets other threads run before the calling one where there are not enough processors.
+pub fn be_nice() {
+    const NICE: i32 = 10;
+    // To the kernel, this is about one thread; and nobody is refused to be nicer.
+    let _nicer = rustix::process::setpriority_process(None, NICE);
+}
+
 /// Has thread `tid` (0: the caller) run before all ordinary threads, whatever it has had, with
 /// `priority` (1 to 99) among those of that kind. [`make_urgent`] takes it back. Threads that it
 /// starts are ordinary.

@@ -1,211 +1,310 @@
-//! Answers GET of one text over HTTP/1.1, each connection on a thread of its own.
+//! Answers GET of one text over HTTP/1.1: hyper, on one thread that is nicer than those with data.
 //!
 //! Invariants:
 //! - A connection is over within [`PATIENCE`], however slowly it speaks and hears.
 //! - There are [`CONNECTIONS`] at most: the oldest ends for another.
-//! - No more than [`REQUEST_BYTES`] of a request are kept.
+//! - No more than [`HEAD_BYTES`] of a request's head are kept, and none of its body.
+//! - The text is made once in [`FRESH`] at most, however many ask.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::io;
+use std::net;
+use std::pin::pin;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{AbortHandle, LocalSet, spawn_local};
+use tokio::time::{sleep, timeout};
 
 /// For everything about a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Connections at a time.
 const CONNECTIONS: usize = 64;
-/// A request's first line and headers.
-const REQUEST_BYTES: usize = 8 << 10;
+/// A request's first line and headers: the least that hyper takes.
+const HEAD_BYTES: usize = 8 << 10;
+/// How old a text may be.
+const FRESH: Duration = Duration::from_millis(50);
 /// Before the next try, when the system has no room for a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Where the text is.
 const PATH: &str = "/metrics";
 /// Prometheus' text format.
-const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
+const KIND: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
-/// What there is to read, at the time.
-type Text = dyn Fn() -> String + Send + Sync;
-
-/// How a request is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
-    Found,
-    Malformed,
-    NotFound,
-    NotGet,
+/// What there is to read, and since when.
+struct Page {
+    text: Box<dyn Fn() -> String>,
+    last: RefCell<Option<(Instant, Bytes)>>,
+    patience: Duration,
 }
 
-/// Listens, and begins to answer with what `text` says at the time; where it listens.
+/// Begins to answer with what `text` says at the time.
 ///
 /// # Errors
-/// When the address is in use or not ours.
+/// When the system has no thread for it, or no more files.
 pub(crate) fn start(
-    address: SocketAddr,
-    text: impl Fn() -> String + Send + Sync + 'static,
-) -> io::Result<SocketAddr> {
-    let listener = TcpListener::bind(address)?;
-    let local = listener.local_addr()?;
-    let text: Arc<Text> = Arc::new(text);
+    listener: net::TcpListener,
+    text: impl Fn() -> String + Send + 'static,
+) -> io::Result<()> {
+    start_with(PATIENCE, listener, text)
+}
+
+fn start_with(
+    patience: Duration,
+    listener: net::TcpListener,
+    text: impl Fn() -> String + Send + 'static,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _inside = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    let (sender, is_nice) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("afar-metrics".to_owned()).spawn(move || {
-        let mut open = VecDeque::new();
-        loop {
-            match listener.accept() {
-                Ok((stream, _)) => begin(stream, &mut open, &text),
-                Err(_) => std::thread::sleep(PAUSE),
-            }
-        }
+        sys::process::be_nice();
+        let _gone = sender.send(());
+        let page = Rc::new(Page { text: Box::new(text), last: RefCell::default(), patience });
+        serve(&runtime, &listener, &page);
     })?;
-    Ok(local)
-}
-
-// Answers a connection on a thread of its own, with the oldest of those that are open closed if
-// there are as many as may be. Who hangs up or is too slow gets nothing; that is theirs to notice.
-fn begin(stream: TcpStream, open: &mut VecDeque<Arc<TcpStream>>, text: &Arc<Text>) {
-    // Its thread has the other handle.
-    open.retain(|stream| Arc::strong_count(stream) > 1);
-    while open.len() >= CONNECTIONS {
-        if let Some(oldest) = open.pop_front() {
-            let _gone = oldest.shutdown(Shutdown::Both);
-        }
-    }
-    let (stream, text) = (Arc::new(stream), Arc::clone(text));
-    open.push_back(Arc::clone(&stream));
-    let answering = std::thread::Builder::new()
-        .name("afar-scrape".to_owned())
-        .spawn(move || drop(answer(&stream, &*text)));
-    if answering.is_err() {
-        open.pop_back();
-    }
-}
-
-fn answer(mut stream: &TcpStream, text: &Text) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
-    let mut request = Vec::new();
-    let verdict = loop {
-        if let Some(verdict) = verdict(&request) {
-            break verdict;
-        }
-        let mut part = [0; 1024];
-        let count = read(&mut stream, &mut part, until)?;
-        if count == 0 {
-            break Verdict::Malformed;
-        }
-        request.extend_from_slice(&part[..count]);
-    };
-    write(&mut stream, reply(verdict, text).as_bytes(), until)?;
-    // Closing with bytes unread would take the answer back.
-    stream.shutdown(Shutdown::Write)?;
-    while read(&mut stream, &mut [0; 1024], until)? > 0 {}
+    // What a thread may do can be restricted from here on.
+    let _gone = is_nice.recv();
     Ok(())
 }
 
-// What becomes of a request; `None` before all of its headers are there.
-fn verdict(request: &[u8]) -> Option<Verdict> {
-    let has = |end: &[u8]| request.windows(end.len()).any(|bytes| bytes == end);
-    if !has(b"\r\n\r\n") && !has(b"\n\n") {
-        return (request.len() >= REQUEST_BYTES).then_some(Verdict::Malformed);
-    }
-    let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let Ok(line) = std::str::from_utf8(line) else { return Some(Verdict::Malformed) };
-    let words: Vec<&str> = line.split(' ').collect();
-    let [method, target, version] = words[..] else { return Some(Verdict::Malformed) };
-    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
-    if !is_method || !target.starts_with('/') || !version.starts_with("HTTP/1.") {
-        return Some(Verdict::Malformed);
-    }
-    Some(match (method, target.split('?').next()) {
-        (_, path) if path != Some(PATH) => Verdict::NotFound,
-        ("GET", _) => Verdict::Found,
-        _ => Verdict::NotGet,
-    })
-}
-
-fn reply(verdict: Verdict, text: &Text) -> String {
-    let (status, body) = match verdict {
-        Verdict::Found => ("200 OK", text()),
-        Verdict::Malformed => ("400 Bad Request", "This is no HTTP request.\n".to_owned()),
-        Verdict::NotFound => ("404 Not Found", format!("There is only {PATH}.\n")),
-        Verdict::NotGet => ("405 Method Not Allowed", "There is only GET.\n".to_owned()),
-    };
-    let allow = if verdict == Verdict::NotGet { "Allow: GET\r\n" } else { "" };
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {KIND}\r\nContent-Length: {}\r\n{allow}Connection: \
-         close\r\n\r\n{body}",
-        body.len()
-    )
-}
-
-fn left(until: Instant) -> io::Result<Option<Duration>> {
-    match until.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(ErrorKind::TimedOut.into()),
-        left => Ok(Some(left)),
-    }
-}
-
-fn read(stream: &mut &TcpStream, part: &mut [u8], until: Instant) -> io::Result<usize> {
-    stream.set_read_timeout(left(until)?)?;
-    stream.read(part)
-}
-
-fn write(stream: &mut &TcpStream, mut bytes: &[u8], until: Instant) -> io::Result<()> {
-    while !bytes.is_empty() {
-        stream.set_write_timeout(left(until)?)?;
-        match stream.write(bytes)? {
-            0 => return Err(ErrorKind::WriteZero.into()),
-            count => bytes = &bytes[count..],
+fn serve(runtime: &Runtime, listener: &TcpListener, page: &Rc<Page>) {
+    let accept = async {
+        let mut open: VecDeque<AbortHandle> = VecDeque::new();
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            open.retain(|one| !one.is_finished());
+            while open.len() >= CONNECTIONS {
+                open.pop_front().as_ref().map(AbortHandle::abort);
+            }
+            open.push_back(spawn_local(converse(stream, Rc::clone(page))).abort_handle());
         }
+    };
+    LocalSet::new().block_on(runtime, accept)
+}
+
+// Who hangs up or is too slow gets nothing; that is theirs to notice.
+async fn converse(stream: TcpStream, page: Rc<Page>) {
+    let patience = page.patience;
+    // For further requests: none is cut off that began by then.
+    let kept = patience / 2;
+    let service = service_fn(move |request| {
+        let answer = page.answer(&request);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .max_buf_size(HEAD_BYTES)
+        .half_close(true)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    if timeout(kept, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _over = timeout(patience.saturating_sub(kept), connection).await;
     }
-    Ok(())
+}
+
+impl Page {
+    fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        let (status, body) = match (request.uri().path(), is_read) {
+            (PATH, true) => (StatusCode::OK, self.at(Instant::now())),
+            (PATH, false) => {
+                (StatusCode::METHOD_NOT_ALLOWED, "There are only GET and HEAD.\n".into())
+            }
+            _ => (StatusCode::NOT_FOUND, format!("There is only {PATH}.\n").into()),
+        };
+        let mut answer = Response::new(Full::new(body));
+        *answer.status_mut() = status;
+        answer.headers_mut().insert(CONTENT_TYPE, KIND);
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            answer.headers_mut().insert(ALLOW, METHODS);
+        }
+        answer
+    }
+
+    fn at(&self, now: Instant) -> Bytes {
+        let mut last = self.last.borrow_mut();
+        let fresh = last.as_ref().filter(|(made, _)| now.duration_since(*made) < FRESH);
+        if let Some((_, text)) = fresh {
+            return text.clone();
+        }
+        let text = Bytes::from((self.text)());
+        *last = Some((now, text.clone()));
+        text
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::{SocketAddr, TcpStream};
+
     use super::*;
 
-    #[test]
-    fn requests_are_judged_when_they_are_whole() {
-        let of = |text: &str| verdict(text.as_bytes());
-        assert_eq!(of("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), Some(Verdict::Found));
-        assert_eq!(of("GET /metrics?x=1 HTTP/1.0\n\n"), Some(Verdict::Found));
-        assert_eq!(of("GET /metrics HTTP/1.1\r\nHost: x\r\n"), None);
-        assert_eq!(of("GET / HTTP/1.1\r\n\r\n"), Some(Verdict::NotFound));
-        assert_eq!(of("POST /metrics HTTP/1.1\r\n\r\n"), Some(Verdict::NotGet));
-        for wrong in ["\r\n\r\n", "GET /metrics\r\n\r\n", "GET  /metrics HTTP/1.1\r\n\r\n"] {
-            assert_eq!(of(wrong), Some(Verdict::Malformed), "{wrong:?}");
-        }
-        assert_eq!(verdict(b"\xff /metrics HTTP/1.1\r\n\r\n"), Some(Verdict::Malformed));
-        assert_eq!(verdict(&[b'x'; REQUEST_BYTES]), Some(Verdict::Malformed));
-        assert_eq!(verdict(&[b'x'; REQUEST_BYTES - 1]), None);
+    const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    const CLOSE: &str = "Host: x\r\nConnection: close\r\n\r\n";
+
+    fn started(text: impl Fn() -> String + Send + 'static) -> SocketAddr {
+        started_with(PATIENCE, text)
     }
 
-    fn ask(address: SocketAddr, request: &[u8]) -> String {
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        stream.write_all(request).expect("it takes that");
+    fn started_with(patience: Duration, text: impl Fn() -> String + Send + 'static) -> SocketAddr {
+        let listener = net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it has one");
+        start_with(patience, listener, text).expect("there is a thread");
+        address
+    }
+
+    fn connect(address: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(address).expect("it listens");
+        // So that what never comes is a failure and no test that hangs.
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+        stream
+    }
+
+    fn is_closed(stream: &mut TcpStream) -> bool {
+        match stream.read(&mut [0; 1]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    }
+
+    fn ask(address: SocketAddr, first: &str) -> String {
+        let mut stream = connect(address);
+        stream.write_all(format!("{first}\r\n{CLOSE}").as_bytes()).expect("it takes that");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("it answers");
         text
     }
 
+    // An answer's head, and as much of a body as that says.
+    fn read_one(stream: &mut BufReader<TcpStream>) -> (String, String) {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(stream.read_line(&mut head).expect("it answers"), 0, "{head}");
+        }
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            name.eq_ignore_ascii_case("content-length").then(|| value.parse().expect("a number"))
+        });
+        let mut body = vec![0; length.expect("it says how long")];
+        stream.read_exact(&mut body).expect("all of it comes");
+        (head, String::from_utf8(body).expect("it is text"))
+    }
+
     #[test]
     fn who_says_nothing_is_in_nobodys_way() {
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let address = start(address, || "afar_x 1\n".to_owned()).expect("it can listen");
-        // More than may be open: the first are closed although their time has not come.
-        let mut silent: Vec<_> = (0..2 * CONNECTIONS)
-            .map(|_| TcpStream::connect(address).expect("it listens"))
-            .collect();
-        let text = ask(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        assert_eq!(silent[0].read(&mut [0; 1]).expect("it is closed"), 0);
-        drop(silent);
-        let (head, body) = text.split_once("\r\n\r\n").expect("it has headers");
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-        assert!(head.contains("\r\nContent-Length: 9\r\n"), "{head}");
-        assert_eq!(body, "afar_x 1\n");
-        let long = [&[b'x'; 2 * REQUEST_BYTES][..], b"\r\n\r\n"].concat();
-        assert!(ask(address, &long).starts_with("HTTP/1.1 400 "));
-        let put = ask(address, b"PUT /metrics HTTP/1.1\r\n\r\n");
-        assert!(put.starts_with("HTTP/1.1 405 ") && put.contains("Allow: GET"), "{put}");
+        // Nobody's time ever comes, so whoever is closed has made room.
+        let address = started_with(Duration::from_secs(3600), || "afar_x 1\n".to_owned());
+        let mut silent: Vec<_> = (0..500).map(|_| connect(address)).collect();
+        let text = ask(address, "GET /metrics HTTP/1.1");
+        assert!(text.ends_with("\r\n\r\nafar_x 1\n"), "{text}");
+        for stream in &mut silent[..500 - CONNECTIONS] {
+            assert!(is_closed(stream), "the oldest are closed for others");
+        }
+        let last = silent.last_mut().expect("there are some");
+        last.set_nonblocking(true).expect("it can be");
+        assert!(!is_closed(last), "and no more than have to be");
+    }
+
+    #[test]
+    fn who_says_nothing_is_let_go() {
+        let address = started(|| "afar_x 1\n".to_owned());
+        let mut silent = connect(address);
+        let mut slow = connect(address);
+        slow.write_all(b"GET /metr").expect("it takes that");
+        assert!(is_closed(&mut silent) && is_closed(&mut slow));
+    }
+
+    #[test]
+    fn a_connection_brings_several_answers() {
+        let address = started(|| "afar_x 1\n".to_owned());
+        let mut stream = BufReader::new(connect(address));
+        for _ in 0..3 {
+            stream.get_mut().write_all(GET).expect("it takes that");
+            let (head, body) = read_one(&mut stream);
+            assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+            assert!(head.contains("text/plain; version=0.0.4; charset=utf-8\r\n"), "{head}");
+            assert_eq!(body, "afar_x 1\n");
+        }
+        // And is closed when nothing more comes.
+        assert_eq!(stream.read(&mut [0; 1]).expect("it is closed"), 0);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_by_the_book() {
+        let address = started(|| "afar_x 1\n".to_owned());
+        let head = ask(address, "HEAD /metrics HTTP/1.1").to_lowercase();
+        assert!(head.starts_with("http/1.1 200 ok\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        assert!(head.contains("content-length: 9\r\n"), "{head}");
+        let put = ask(address, "PUT /metrics HTTP/1.1").to_lowercase();
+        assert!(put.starts_with("http/1.1 405 ") && put.contains("allow: get, head\r\n"), "{put}");
+        assert!(ask(address, "GET / HTTP/1.1").starts_with("HTTP/1.1 404 "));
+        assert!(ask(address, "GET /metrics?x=1 HTTP/1.0").starts_with("HTTP/1.0 200 "));
+        assert!(ask(address, "hello").starts_with("HTTP/1.1 400 "));
+    }
+
+    #[test]
+    fn a_head_has_a_bound() {
+        let address = started(|| "afar_x 1\n".to_owned());
+        let mut stream = connect(address);
+        // It is answered or cut off, and in no case heard to the end.
+        let long = [b'x'; HEAD_BYTES];
+        let _cut = stream.write_all(b"GET /metrics HTTP/1.1\r\nX: ");
+        while stream.write_all(&long).is_ok() {}
+        let mut answer = Vec::new();
+        let _cut = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    }
+
+    #[test]
+    fn who_does_not_read_is_let_go() {
+        // More than the sockets of both ends hold.
+        let address = started(|| "x".repeat(64 << 20));
+        let mut stream = connect(address);
+        stream.write_all(GET).expect("it takes that");
+        let mut other = connect(address);
+        other.write_all(GET).expect("it takes that");
+        assert_ne!(other.read(&mut [0; 1]).expect("it answers"), 0);
+        // Its time passes without it.
+        while stream.write_all(b"\r\n").is_ok() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn many_who_ask_get_one_text() {
+        let count = std::cell::Cell::new(0);
+        let text = Box::new(move || {
+            count.set(count.get() + 1);
+            count.get().to_string()
+        });
+        let page = Page { text, last: RefCell::default(), patience: PATIENCE };
+        let began = Instant::now();
+        let just = FRESH.saturating_sub(Duration::from_nanos(1));
+        let texts = [Duration::ZERO, just, FRESH, FRESH + just, FRESH * 2];
+        assert_eq!(texts.map(|after| page.at(began + after)), ["1", "1", "2", "2", "3"]);
     }
 }

@@ -17,7 +17,7 @@ mod plan;
 mod service;
 
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -194,8 +194,12 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
 
 fn expose(target: &Target, address: SocketAddr, began_ns: u64) -> Result<SocketAddr, ServeError> {
     let observer = target.observer().clone();
-    http::start(address, move || metrics::render(&observer, began_ns))
-        .map_err(|source| ServeError::Metrics { address, source })
+    let listener = TcpListener::bind(address).and_then(|listener| {
+        let local = listener.local_addr()?;
+        http::start(listener, move || metrics::render(&observer, began_ns))?;
+        Ok(local)
+    });
+    listener.map_err(|source| ServeError::Metrics { address, source })
 }
 
 fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String {
