@@ -255,3 +255,33 @@ fn a_block_device_is_served_once_and_known_again() {
         }
     }
 }
+
+#[test]
+fn an_identity_that_is_not_kept_is_said() {
+    const MOUNT: &str = "mount -t ramfs none \"$1\" && truncate -s 1M \"$1/disk\" && shift &&
+        exec \"$@\"";
+    if !rustix::process::geteuid().is_root() {
+        return support::skip("identity::an_identity_that_is_not_kept_is_said", "only root mounts");
+    }
+    let scratch = Scratch::new("forgotten");
+    // A file system on which files cannot have attributes.
+    let [mount, state] = ["mount", "state"].map(|name| {
+        let path = scratch.0.join(name);
+        fs::create_dir_all(&path).expect("there is room");
+        path.display().to_string()
+    });
+    let disk = format!("{NQN}=file:{mount}/disk");
+    let said = |flags: &[&str]| {
+        let serve = [AFAR, "serve", &disk, "--nvme", "127.0.0.1:0"];
+        let words = [&["unshare", "--mount", "sh", "-c", MOUNT, "sh", &mount], &serve[..], flags];
+        let mut running = Launch::new(words.concat()).start();
+        running.wait_for("nvme connect");
+        running.signal("TERM");
+        running.wait().expect(0, "afar serve").stderr
+    };
+    let line = format!("afar: {NQN} is another disk to hosts at each start");
+    let without = said(&[]);
+    assert!(without.contains(&line) && without.contains("--state DIRECTORY keeps it"), "{without}");
+    let with = said(&["--state", &state]);
+    assert!(!with.contains(&line), "{with}");
+}

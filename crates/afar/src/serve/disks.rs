@@ -41,21 +41,28 @@ struct Next {
     lines: Vec<String>,
 }
 
-/// Opens what a plan names.
+/// What is to be said, line by line.
+type Lines = Vec<String>;
+
+/// Opens what a plan names; also, what is to be said of that.
 ///
 /// # Errors
 /// When a device cannot be opened.
-pub(crate) fn open(plan: &Plan, is_new: bool) -> Result<Vec<Subsystem>, ServeError> {
-    plan.subsystems.iter().map(|one| open_subsystem(one, &plan.fixed, is_new)).collect()
+pub(crate) fn open(plan: &Plan, is_new: bool) -> Result<(Vec<Subsystem>, Lines), ServeError> {
+    let mut lines = Vec::new();
+    let mut open = |one| open_subsystem(one, &plan.fixed, is_new, &mut lines);
+    let subsystems = plan.subsystems.iter().map(&mut open).collect::<Result<_, _>>()?;
+    Ok((subsystems, lines))
 }
 
 fn open_subsystem(
     plan: &SubsystemPlan,
     fixed: &Fixed,
     is_new: bool,
+    lines: &mut Lines,
 ) -> Result<Subsystem, ServeError> {
     let namespaces = plan.namespaces.iter();
-    let namespaces = namespaces.map(|one| open_namespace(&plan.nqn, one, fixed, is_new));
+    let namespaces = namespaces.map(|one| open_namespace(&plan.nqn, one, fixed, is_new, lines));
     let namespaces = namespaces.collect::<Result<_, _>>()?;
     let subsystem = Subsystem::new(plan.nqn.clone(), plan.allow.clone(), namespaces);
     subsystem.set_iscsi(Some(plan.iscsi.clone()));
@@ -67,6 +74,7 @@ fn open_namespace(
     plan: &NamespacePlan,
     fixed: &Fixed,
     is_new: bool,
+    lines: &mut Lines,
 ) -> Result<Namespace, ServeError> {
     let state = fixed.state.as_deref();
     let opened = plan.uri.open(if fixed.is_shared { Claim::Shared } else { Claim::Alone });
@@ -77,7 +85,16 @@ fn open_namespace(
         _ if plan.nguid.is_some() && plan.uuid.is_some() => Identity::drawn(),
         Some(file) => {
             let known = Identity::of_medium(file, state, is_new);
-            known.map_err(|source| ServeError::Identity { name: name(), source })?.identity
+            let known = known.map_err(|source| ServeError::Identity { name: name(), source })?;
+            if !known.is_kept {
+                lines.push(format!(
+                    "{} is another disk to hosts at each start, for nothing of its identity is \
+                     kept with {}; --state DIRECTORY keeps it",
+                    title(nqn, plan.id),
+                    file.display()
+                ));
+            }
+            known.identity
         }
         // What is in memory is another after every start.
         None => Identity::drawn(),
@@ -208,10 +225,10 @@ impl Disks {
         let plans = plans(plan);
         let fixed = &self.plan.fixed;
         let Some(before) = self.served.iter().find(|one| one.subsystem.nqn == *nqn) else {
-            let subsystem = Arc::new(open_subsystem(plan, fixed, false)?);
             let count = plan.namespaces.len();
+            let mut lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
+            let subsystem = Arc::new(open_subsystem(plan, fixed, false, &mut lines)?);
             let served = Served { subsystem, plans };
-            let lines = vec![format!("{} is new, with {count} namespaces", nqn.as_str())];
             return Ok(Next { served, is_new: true, namespaces: None, changed: Vec::new(), lines });
         };
         let (mut changed, mut lines) = (Vec::new(), Vec::new());
@@ -222,9 +239,10 @@ impl Disks {
             match same.filter(|_| before.plans.get(&one.id).is_some_and(|old| old.is_like(one))) {
                 Some(same) => namespaces.push(Arc::clone(same)),
                 None => {
-                    namespaces.push(Arc::new(open_namespace(nqn, one, fixed, false)?));
                     changed.push(one.id);
                     lines.push(format!("{} is {} now", title(nqn, one.id), one.text));
+                    let opened = open_namespace(nqn, one, fixed, false, &mut lines)?;
+                    namespaces.push(Arc::new(opened));
                 }
             }
         }

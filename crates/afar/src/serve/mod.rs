@@ -133,7 +133,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let file = plan::file_of(flags)?;
     let plan = Plan::read(flags, file.as_deref())?;
     let began_ns = monotonic_ns();
-    let target = start(&plan, flags)?;
+    let (target, forgotten) = start(&plan, flags)?;
     for (index, state) in plan.ana.iter().enumerate() {
         target.reach(index, *state);
     }
@@ -143,6 +143,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     if !flags.quiet {
         let text = welcome(&target, disks.plan(), metrics);
         terminal::answer(&text).map_err(Failure::Stdout)?;
+        forgotten.iter().for_each(|line| terminal::say(&format!("afar: {line}\n")));
     }
     service::is_ready();
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
@@ -162,7 +163,8 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
+// Also, what is to be said of what was opened.
+fn start(plan: &Plan, flags: &ServeFlags) -> Result<(Target, Vec<String>), ServeError> {
     let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, limits, .. } =
         &plan.fixed;
     // One for each connection, and one for each that is on its way to its shard.
@@ -185,11 +187,13 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<Target, ServeError> {
             terminal::say(&format!("afar: {text}\n"));
         }
     }
-    let subsystems = disks::open(plan, flags.new_identity)?;
-    Target::start_on(&config, subsystems, listening).map_err(|source| ServeError::Listen {
+    let (subsystems, lines) = disks::open(plan, flags.new_identity)?;
+    let target = Target::start_on(&config, subsystems, listening);
+    let target = target.map_err(|source| ServeError::Listen {
         addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),
         source,
-    })
+    })?;
+    Ok((target, lines))
 }
 
 fn expose(target: &Target, address: SocketAddr, began_ns: u64) -> Result<SocketAddr, ServeError> {
