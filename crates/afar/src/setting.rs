@@ -1,8 +1,10 @@
 //! Values of flags that have a syntax of their own.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -98,10 +100,19 @@ pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
     if let Ok(address) = text.parse().or(port) {
         return Ok(address);
     }
-    // The name of a host, of whose addresses the first that IPv4 has is taken.
+    // The name of a host. What it means stays, for nobody listens elsewhere later, and a sandbox
+    // may keep this process from asking again.
+    static KNOWN: Mutex<BTreeMap<String, SocketAddr>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(address) = known.get(text) {
+        return Ok(*address);
+    }
+    // Of its addresses the first that IPv4 has is taken.
     let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
-    let first = found.iter().find(|one| one.is_ipv4()).or_else(|| found.first());
-    first.copied().ok_or_else(|| SettingError::Address(text.to_owned()))
+    let first = found.iter().find(|one| one.is_ipv4()).or_else(|| found.first()).copied();
+    let address = first.ok_or_else(|| SettingError::Address(text.to_owned()))?;
+    known.insert(text.to_owned(), address);
+    Ok(address)
 }
 
 /// Adds a port to a name or address that has none.

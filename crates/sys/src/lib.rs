@@ -11,6 +11,7 @@
 //! move bytes to and from sockets and files       ring, block, shared, disk, stream
 //! serve files of its own                          mount
 //! see what processes cost, and who listens       usage, listener
+//! give up rights                                  user, sandbox
 //! draw what nobody can foretell                   random
 //! find out what can be done here                  feature
 //! ```
@@ -43,6 +44,7 @@ pub mod ptrace;
 pub mod random;
 pub mod remote;
 pub mod ring;
+pub mod sandbox;
 pub mod seccomp;
 pub mod setting;
 pub mod shared;
@@ -50,6 +52,7 @@ pub mod socket;
 pub mod stream;
 pub mod swap;
 pub mod usage;
+pub mod user;
 pub mod userfault;
 
 pub use error::{Error, Result};

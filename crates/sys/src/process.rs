@@ -202,17 +202,26 @@ pub fn is_thread_of(tid: u32, pid: u32) -> bool {
 
 /// Lets this process, and not those it has started, have `count` descriptors, or as many as it may.
 pub fn allow_descriptors(count: u64) {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
+    allow(rustix::process::Resource::Nofile, count);
+}
+
+/// The same for bytes of memory that the kernel may be told to keep in its place.
+pub fn allow_pinned_memory(bytes: u64) {
+    allow(rustix::process::Resource::Memlock, bytes);
+}
+
+fn allow(resource: rustix::process::Resource, count: u64) {
+    use rustix::process::{Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(resource);
     let raised = |maximum| Rlimit { current: Some(count), maximum };
     if limit.current.is_none_or(|current| current >= count) {
         return;
     }
     let most = limit.maximum.unwrap_or(count).max(count);
-    if setrlimit(Resource::Nofile, raised(Some(most))).is_err() {
+    if setrlimit(resource, raised(Some(most))).is_err() {
         let current = limit.maximum;
         // Up to the limit that is set for us: never refused.
-        let _raised = setrlimit(Resource::Nofile, Rlimit { current, maximum: current });
+        let _raised = setrlimit(resource, Rlimit { current, maximum: current });
     }
 }
 

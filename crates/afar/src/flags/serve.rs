@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use measure::{Bytes, Duration};
 
-use crate::serve::Level;
+use crate::serve::{Level, Sandbox};
 use crate::setting::socket_address;
 
 /// Serve disks to other machines over NVMe/TCP and iSCSI
@@ -86,6 +86,17 @@ pub(crate) struct ServeFlags {
     #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) limits: Vec<String>,
 
+    /// Become this user, with no other rights, once files, devices and sockets are open: what
+    /// SIGHUP has it open later, this user must be allowed to open
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub(crate) user: Option<String>,
+
+    /// Give up what a target does not need once it serves: files but in the directories of its
+    /// files, its state and its FILE (landlock), and system calls such as those that start a
+    /// program or trace one (seccomp) [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub(crate) sandbox: Option<Sandbox>,
+
     /// What is said of hosts on standard error, at most ten lines of a kind in ten seconds
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "info")]
     pub(crate) log: Level,
@@ -114,6 +125,7 @@ A file has the flags' names at its top, and several namespaces where that is wan
   shards = 2
   busy_poll = \"50us\"
   metrics = \"127.0.0.1:9420\"
+  user = \"afar\"
   limits = { memory = \"64MiB\", host-controllers = 16 }
   [[subsystem]]
   name = \"disk\"
@@ -135,7 +147,9 @@ After SIGHUP it is followed anew, or not at all if anything in it cannot be: wha
 subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss
 or change; hosts are told where there is more than one address) and, for new connections, who is
 allowed. A namespace with another uri is
-opened anew; a file that is there keeps the size it has.
+opened anew; a file that is there keeps the size it has. What is opened then has to be in a
+directory that was in use at the start, or under one (--sandbox off lifts that), and --user has to
+be allowed to open it.
 
 Limits on what hosts may take, with their defaults:
 

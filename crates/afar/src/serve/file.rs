@@ -14,10 +14,10 @@ use serde::Deserialize;
 use crate::setting::socket_address;
 use crate::toml_text;
 
-use super::limits;
 use super::plan::{
     Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, controllers, iqn, is_id, is_iscsi_name, nqn,
 };
+use super::{Sandbox, limits};
 
 /// Why a file says nothing that can be served.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,9 @@ struct Document {
     #[serde(default)]
     shared: bool,
     controllers: Option<String>,
+    user: Option<String>,
+    #[serde(default)]
+    sandbox: Sandbox,
     #[serde(default)]
     subsystem: Vec<SubsystemTable>,
 }
@@ -180,6 +183,8 @@ fn parse(text: &str) -> Result<Plan, String> {
         state: document.state,
         is_shared: document.shared,
         controllers: controllers(document.controllers.as_deref())?,
+        user: document.user,
+        sandbox: document.sandbox,
     };
     fixed.check()?;
     if document.subsystem.is_empty() {

@@ -1,5 +1,7 @@
 //! What tells names that this machine gives from those of others.
 
+use std::sync::OnceLock;
+
 use sha2::{Digest as _, Sha256};
 
 /// Where a machine is named, the best first (machine-id(5), hostname(5)).
@@ -11,10 +13,14 @@ const PURPOSE: &str = "afar serve: name of a subsystem\n";
 const BYTES: usize = 6;
 
 /// Twelve hexadecimal digits, the same for as long as the machine is.
-pub(super) fn part() -> String {
-    let read = |path: &&str| std::fs::read_to_string(path).ok();
-    let name = NAMES.iter().filter_map(read).find(|text| !text.trim().is_empty());
-    of(name.unwrap_or_default().trim())
+pub(super) fn part() -> &'static str {
+    // Read once: a sandbox may keep this process from reading it again.
+    static PART: OnceLock<String> = OnceLock::new();
+    PART.get_or_init(|| {
+        let read = |path: &&str| std::fs::read_to_string(path).ok();
+        let name = NAMES.iter().filter_map(read).find(|text| !text.trim().is_empty());
+        of(name.unwrap_or_default().trim())
+    })
 }
 
 // Made of a name by SHA-256.

@@ -1,8 +1,8 @@
 //! `afar serve`: from flags or a file to a target at work, until it is told to end.
 //!
 //! ```text
-//! flags, file ─► plan ─► disks ─► Target ─► (SIGHUP: the plan again) ─► look
-//!                                   └─► metrics ─► http
+//! flags, file ─► plan ─► disks, sockets ─► rights ─► Target ─► (SIGHUP: the plan again) ─► look
+//!                                                      └─► metrics ─► http
 //! ```
 
 mod disks;
@@ -14,16 +14,18 @@ mod look;
 mod machine;
 mod metrics;
 mod plan;
+mod rights;
 mod service;
+mod sockets;
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use flash::backend::{Geometry, OpenError, UriError};
-use flash::target::{IdentityError, Limits, ReservedError, Target, TargetConfig};
+use flash::target::{IdentityError, Limits, ReservedError, Subsystem, Target, TargetConfig};
 use measure::Bytes;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
@@ -40,6 +42,9 @@ use log::Log;
 pub(crate) use look::TRACE;
 use look::{Look, summary, trace};
 use plan::{Fixed, Plan, SubsystemPlan};
+use rights::Rights;
+pub(crate) use rights::Sandbox;
+use sockets::Sockets;
 
 /// What cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +73,16 @@ pub(crate) enum ServeError {
     Listen { addresses: String, source: sys::Error },
     #[error("listen for metrics at {address}: {source}; give another address")]
     Metrics { address: SocketAddr, source: std::io::Error },
+    #[error("become user {name}: {source}; start it as root, or leave --user out")]
+    User { name: String, source: sys::Error },
+    #[error(
+        "user {user} cannot write in {}, where reservations are kept; give {user} that directory, \
+         or give --state another",
+        directory.display()
+    )]
+    Unwritable { user: String, directory: PathBuf },
+    #[error("--sandbox on: this kernel has no landlock; boot one that has it, or take auto")]
+    NoLandlock,
     #[error("take the sockets that systemd listens at: {0}; check the .socket unit")]
     Inherited(std::io::Error),
     #[error(transparent)]
@@ -84,9 +99,25 @@ impl ServeError {
                 | Self::Kept { .. }
                 | Self::Listen { .. }
                 | Self::Metrics { .. }
+                | Self::User { .. }
+                | Self::Unwritable { .. }
+                | Self::NoLandlock
                 | Self::Inherited(_)
                 | Self::System(_)
         )
+    }
+
+    // Whether a file may not be used.
+    fn is_denied(&self) -> bool {
+        let source = match self {
+            Self::Open { source: OpenError::System(error), .. } => &error.source,
+            Self::Open { source: OpenError::Trace { source, .. }, .. }
+            | Self::Identity { source: IdentityError::Keep { source, .. }, .. }
+            | Self::Kept { source: ReservedError::Read { source, .. }, .. }
+            | Self::File(FileError::Unreadable { source, .. }) => source,
+            _ => return false,
+        };
+        source.kind() == ErrorKind::PermissionDenied
     }
 }
 
@@ -111,6 +142,7 @@ struct Service<'a> {
     target: Target,
     disks: Disks,
     log: Log,
+    rights: Rights,
 }
 
 const SIGHUP: i32 = 1;
@@ -132,23 +164,29 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::from)?;
     let file = plan::file_of(flags)?;
     let plan = Plan::read(flags, file.as_deref())?;
-    let began_ns = monotonic_ns();
-    let (target, forgotten) = start(&plan, flags)?;
+    let mut rights = Rights::of(&plan)?;
+    // Where it says things is looked up in a directory that may be closed soon.
+    let log = Log::new(if flags.quiet { Level::Error } else { flags.log });
+    let (config, sockets, subsystems, forgotten) = open(&plan, flags)?;
+    let reduced = rights.reduce(&plan, file.as_deref())?;
+    let target = start(&config, subsystems, sockets.listening)?;
     for (index, state) in plan.ana.iter().enumerate() {
         target.reach(index, *state);
     }
-    let metrics = plan.fixed.metrics.map(|address| expose(&target, address, began_ns));
+    let metrics = sockets.metrics.map(|(socket, address)| expose(&target, socket, address));
     let metrics = metrics.transpose()?;
+    let sealed = rights.seal()?;
     let disks = Disks::new(plan, &target);
     if !flags.quiet {
         let text = welcome(&target, disks.plan(), metrics);
         terminal::answer(&text).map_err(Failure::Stdout)?;
-        forgotten.iter().for_each(|line| terminal::say(&format!("afar: {line}\n")));
+        let hint = hint(&rights, &target);
+        let lines = [forgotten, reduced, sealed, hint].concat();
+        lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n")));
     }
     service::is_ready();
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
-    let level = if flags.quiet { Level::Error } else { flags.log };
-    let mut service = Service { flags, file, target, disks, log: Log::new(level) };
+    let mut service = Service { flags, file, target, disks, log, rights };
     service.watch(&signals, &mut line)?;
     drop(line);
     service::is_stopping();
@@ -163,16 +201,24 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-// Also, what is to be said of what was opened.
-fn start(plan: &Plan, flags: &ServeFlags) -> Result<(Target, Vec<String>), ServeError> {
-    let Fixed { nvme, iscsi, discovery_chap, shards, busy_poll, zero_copy, limits, .. } =
-        &plan.fixed;
+type Opened = (TargetConfig, Sockets, Vec<Subsystem>, Vec<String>);
+
+// All that may need more rights than serving does; and what is to be said of what was opened.
+fn open(plan: &Plan, flags: &ServeFlags) -> Result<Opened, ServeError> {
+    let Fixed { discovery_chap, shards, busy_poll, zero_copy, limits, .. } = &plan.fixed;
     // One for each connection, and one for each that is on its way to its shard.
     sys::process::allow_descriptors(u64::from(limits.connections) * 2 + 1024);
+    let inherited = service::listening()?;
+    let filled = plan.namespaces().filter_map(|one| one.uri.fills());
+    for text in filled.filter_map(crate::holes::filling).filter(|_| !flags.quiet) {
+        terminal::say(&format!("afar: {text}\n"));
+    }
+    let (subsystems, forgotten) = disks::open(plan, flags.new_identity)?;
+    let sockets = Sockets::open(&plan.fixed, inherited)?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let config = TargetConfig {
-        nvme: nvme.clone(),
-        iscsi: iscsi.clone(),
+        nvme: sockets.nvme.clone(),
+        iscsi: sockets.iscsi.clone(),
         discovery_chap: discovery_chap.clone(),
         shards: shards.unwrap_or_else(|| u16::try_from(processors.min(64)).unwrap_or(1)),
         busy_poll: *busy_poll,
@@ -180,30 +226,39 @@ fn start(plan: &Plan, flags: &ServeFlags) -> Result<(Target, Vec<String>), Serve
         traces: flags.trace,
         limits: Limits { controller_ids: plan.fixed.controllers, ..*limits },
     };
-    let listening = service::listening()?;
-    let filled = plan.subsystems.iter().flat_map(|one| &one.namespaces);
-    for text in filled.filter_map(|one| one.uri.fills().and_then(crate::holes::filling)) {
-        if !flags.quiet {
-            terminal::say(&format!("afar: {text}\n"));
-        }
-    }
-    let (subsystems, lines) = disks::open(plan, flags.new_identity)?;
-    let target = Target::start_on(&config, subsystems, listening);
-    let target = target.map_err(|source| ServeError::Listen {
-        addresses: nvme.iter().chain(iscsi).map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        source,
-    })?;
-    Ok((target, lines))
+    Ok((config, sockets, subsystems, forgotten))
 }
 
-fn expose(target: &Target, address: SocketAddr, began_ns: u64) -> Result<SocketAddr, ServeError> {
+fn start(
+    config: &TargetConfig,
+    subsystems: Vec<Subsystem>,
+    listening: Vec<TcpListener>,
+) -> Result<Target, ServeError> {
+    let addresses = config.nvme.iter().chain(&config.iscsi).map(ToString::to_string);
+    let addresses = addresses.collect::<Vec<_>>().join(", ");
+    Target::start_on(config, subsystems, listening)
+        .map_err(|source| ServeError::Listen { addresses, source })
+}
+
+fn expose(
+    target: &Target,
+    socket: TcpListener,
+    address: SocketAddr,
+) -> Result<SocketAddr, ServeError> {
     let observer = target.observer().clone();
-    let listener = TcpListener::bind(address).and_then(|listener| {
-        let local = listener.local_addr()?;
-        http::start(listener, move || metrics::render(&observer, began_ns))?;
-        Ok(local)
-    });
-    listener.map_err(|source| ServeError::Metrics { address, source })
+    let began_ns = monotonic_ns();
+    http::start(socket, move || metrics::render(&observer, began_ns))
+        .map(|()| address)
+        .map_err(|source| ServeError::Metrics { address, source })
+}
+
+// Root's rights are more than anybody needs who is reached from elsewhere.
+fn hint(rights: &Rights, target: &Target) -> Vec<String> {
+    let is_root = sys::process::effective_user() == 0 && rights.user().is_none();
+    let mut addresses = target.addresses().iter().chain(target.iscsi_addresses());
+    let is_reached = addresses.any(|address| !address.ip().is_loopback());
+    let hint = "it serves other machines as root; --user NAME has it give that up";
+    if is_root && is_reached { vec![hint.to_owned()] } else { Vec::new() }
 }
 
 fn welcome(target: &Target, plan: &Plan, metrics: Option<SocketAddr>) -> String {
@@ -307,10 +362,14 @@ impl Service<'_> {
     // Files may have grown, and the one that says what is served may say something else.
     fn look_again(&mut self) {
         let plan = Plan::read(self.flags, self.file.as_deref());
+        let files: Vec<PathBuf> = plan.iter().flat_map(Plan::files).map(Path::to_owned).collect();
         let followed = plan.and_then(|plan| self.disks.follow(plan, &self.target));
         match followed {
             Err(error) => {
-                terminal::say(&format!("afar serve: {error}; everything stays as it was\n"));
+                let remedy = self.rights.remedy(&error, &files);
+                terminal::say(&format!(
+                    "afar serve: {error}{remedy}; everything stays as it was\n"
+                ));
             }
             Ok(_) if self.flags.quiet => {}
             Ok(lines) if lines.is_empty() => terminal::say("afar: nothing has changed\n"),

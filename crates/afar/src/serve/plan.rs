@@ -13,7 +13,7 @@ use proto::nvme::log::AnaState;
 
 use crate::flags::ServeFlags;
 
-use super::{ServeError, file, limits, machine};
+use super::{Sandbox, ServeError, file, limits, machine};
 
 /// See the module's description.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +43,9 @@ pub(crate) struct Fixed {
     pub(crate) is_shared: bool,
     /// Numbers of controllers, the first and the last.
     pub(crate) controllers: [u16; 2],
+    /// Whose rights it has once everything is open.
+    pub(crate) user: Option<String>,
+    pub(crate) sandbox: Sandbox,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -101,6 +104,8 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
         (flags.state.is_some(), "--state"),
         (flags.shared, "--shared"),
         (flags.controllers.is_some(), "--controllers"),
+        (flags.user.is_some(), "--user"),
+        (flags.sandbox.is_some(), "--sandbox"),
     ];
     match beside.iter().find(|(is_there, _)| *is_there) {
         Some((_, flag)) => Err(ServeError::Beside { file: file.clone(), flag }),
@@ -109,6 +114,16 @@ pub(crate) fn file_of(flags: &ServeFlags) -> Result<Option<PathBuf>, ServeError>
 }
 
 impl Plan {
+    /// All that is to be served.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = &NamespacePlan> {
+        self.subsystems.iter().flat_map(|subsystem| &subsystem.namespaces)
+    }
+
+    /// All files and devices that are opened for that.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.namespaces().flat_map(|one| one.uri.files())
+    }
+
     /// What a file says, or flags where there is none.
     ///
     /// # Errors
@@ -139,6 +154,8 @@ impl Plan {
             is_shared: flags.shared,
             controllers: controllers(flags.controllers.as_deref())
                 .map_err(|what| ServeError::Flag(format!("--{what}")))?,
+            user: flags.user.clone(),
+            sandbox: flags.sandbox.unwrap_or_default(),
         };
         fixed.check().map_err(|what| ServeError::Flag(format!("--{what}")))?;
         let allowed =
@@ -203,6 +220,8 @@ impl Fixed {
             ("state", self.state == other.state),
             ("shared", self.is_shared == other.is_shared),
             ("controllers", self.controllers == other.controllers),
+            ("user", self.user == other.user),
+            ("sandbox", self.sandbox == other.sandbox),
         ];
         alike.into_iter().filter(|(_, is_alike)| !is_alike).map(|(name, _)| name).collect()
     }

@@ -240,7 +240,8 @@ impl Running {
         }
     }
 
-    fn errors(&self) -> String {
+    /// What it has said so far on standard error.
+    pub(crate) fn errors(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap_or_default()).into_owned()
     }
 

@@ -249,6 +249,17 @@ impl BackendUri {
         }
     }
 
+    /// All files that are opened for it: that of [`Self::file`], and traces.
+    #[must_use]
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.kind {
+            Kind::File { path, .. } => vec![path],
+            Kind::Memory(_) | Kind::Null(_) => Vec::new(),
+            Kind::Model(_, inner) | Kind::Fault(_, inner) => inner.files(),
+            Kind::Trace(path, inner) => [&[path.as_path()], &*inner.files()].concat(),
+        }
+    }
+
     // Whether what it does changes this file.
     fn writes(&self, file: &Path) -> bool {
         match &self.kind {
@@ -326,6 +337,8 @@ mod tests {
         assert_eq!(file("file:/disk?size=1G"), Some("/disk".into()));
         assert_eq!(file("trace:/t:fault:any=eio:model:p3600:file:/disk"), Some("/disk".into()));
         assert_eq!(file("trace:/t:memory:1M"), None);
+        let uri: BackendUri = "trace:/t:fault:any=eio:file:/disk".parse().expect("it is one");
+        assert_eq!(uri.files(), [Path::new("/t"), Path::new("/disk")]);
     }
 
     #[test]

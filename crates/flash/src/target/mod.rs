@@ -347,9 +347,13 @@ fn listen_at_all(
     Ok((listeners, addresses))
 }
 
-// The kernel closes the sockets of a target that was killed a moment after its end, when it has
-// taken its rings down.
-fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+/// Listens at an address, for [`Target::start_on`]; where that is. One that is taken is asked for
+/// again for a second: the kernel closes the sockets of a target that was killed a moment after its
+/// end, when it has taken its rings down.
+///
+/// # Errors
+/// When it stays taken, or is none of this machine's.
+pub fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
     let [patience, pause] = REBIND;
     let until_ns = monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(0);
     loop {
