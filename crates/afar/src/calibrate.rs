@@ -390,7 +390,7 @@ mod tests {
         let seen = |fetch_count| {
             let faults = FaultCounts { fetch_count, ..FaultCounts::default() };
             let figures = Figures { faults, ..Figures::default() };
-            let results = RunResults::judged(figures, Vec::new(), &[]);
+            let results = RunResults::judged(figures, Vec::new(), &[], None);
             let outcome = Outcome { change: Change::Exited(0), results, pace: 7, touches: None };
             Seen::<2>::of(TrapKind::Bpf, vec![probed(300), probed(200)], &outcome, None)
         };

@@ -39,10 +39,11 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     record.results = results;
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);
-    let invalid = record.results.figures().err();
+    // Of a run that tells nothing the summary and the record say so, and the program has run.
+    let failed = record.results.figures().err().filter(|_| !record.results.tells_nothing());
     if !flags.quiet {
         tell(flags, &record, recorded.as_ref().ok().copied().flatten());
-    } else if let Some(invalid) = &invalid {
+    } else if let Some(invalid) = &failed {
         terminal::say(&format!("afar run: {}\n", validity::told(invalid)));
     }
     if let Some(json) = json {
@@ -51,7 +52,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     recorded?;
     Ok(match change {
         // Whoever ends a program hears of that, whatever it had by then.
-        Change::Exited(_) if invalid.is_some() => ExitCode::from(INVALID),
+        Change::Exited(_) if failed.is_some() => ExitCode::from(INVALID),
         change => exit_code(change),
     })
 }

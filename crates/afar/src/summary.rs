@@ -71,7 +71,10 @@ fn verdict(results: &RunResults) -> String {
         ([], allowed) => {
             (validity::ALLOWED, allowed.iter().map(|one| one.reason.clone()).collect())
         }
-        (invalid, _) => ("INVALID", invalid.iter().map(Invalid::to_string).collect()),
+        (invalid, _) => {
+            let label = if results.tells_nothing() { validity::NOTHING } else { "INVALID" };
+            (label, invalid.iter().map(Invalid::to_string).collect())
+        }
     };
     // As far in as the name of the program that says it.
     format!("afar: {label}: {}\n", reasons.join("\n      "))

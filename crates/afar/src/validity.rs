@@ -5,6 +5,9 @@ use measure::{Bytes, Coverage, InvalidRun};
 /// What is said first of a run that is valid because the user allowed what was not managed.
 pub(crate) const ALLOWED: &str = "part of the program ran with local memory only (allowed)";
 
+/// What is said first of a run that has not failed and says nothing of far memory.
+pub(crate) const NOTHING: &str = "nothing to conclude";
+
 /// How much of the memory was managed and what stayed local, in one line.
 pub(crate) fn covered(coverage: &Coverage) -> String {
     let managed = Bytes::new(coverage.managed_bytes);

@@ -10,6 +10,8 @@ use support::{Launch, TRAPS, program, scratch, usable};
 /// Pages of 16 MiB, a quarter of which may be local.
 const PAGES: u64 = 4096;
 const LOCAL: &str = "4MiB";
+/// Pages that every case touches once before it begins (`weigh`).
+const WEIGHT: u64 = 512;
 
 /// Runs a case with every trap and checks its record; the trap's name comes first.
 #[track_caller]
@@ -55,7 +57,8 @@ fn populated_pages_are_fetched() {
     each_trap("populate", "by_reading", |trap, results| {
         // Twice by the call, once by touches.
         let (first, fetched) = (count(results, "first_touch_count"), count(results, "fetch_count"));
-        assert!(about(first, PAGES) && about(fetched, 3 * PAGES), "{trap}: {results:#}");
+        assert!(about(first, WEIGHT + PAGES), "{trap}: {results:#}");
+        assert!(about(fetched, 3 * PAGES), "{trap}: {results:#}");
         assert!(held(results), "{trap}: {results:#}");
     });
 }
@@ -66,7 +69,7 @@ fn populated_pages_are_touched_for_the_first_time() {
         each_trap("populate", case, |trap, results| {
             let (first, fetched) =
                 (count(results, "first_touch_count"), count(results, "fetch_count"));
-            assert!(about(first, PAGES), "{case}, {trap}: {results:#}");
+            assert!(about(first, WEIGHT + PAGES), "{case}, {trap}: {results:#}");
             assert!(about(fetched, fetched_pages), "{case}, {trap}: {results:#}");
             assert!(held(results), "{case}, {trap}: {results:#}");
         });
@@ -76,7 +79,8 @@ fn populated_pages_are_touched_for_the_first_time() {
 #[test]
 fn locked_pages_count_against_the_budget() {
     each_trap("populate", "by_locking", |trap, results| {
-        assert!(about(count(results, "first_touch_count"), PAGES), "{trap}: {results:#}");
+        let first = count(results, "first_touch_count");
+        assert!(about(first, WEIGHT + PAGES), "{trap}: {results:#}");
         assert!(!held(results), "more is locked than may be local: {trap}: {results:#}");
     });
 }
@@ -85,7 +89,8 @@ fn locked_pages_count_against_the_budget() {
 fn pages_that_come_unseen_are_found_and_leave() {
     each_trap("populate", "by_the_kernel", |trap, results| {
         let seen = count(results, "first_touch_count") + count(results, "silent_count");
-        assert!(about(seen, PAGES), "{trap}: {results:#}");
+        // The kernel copies a MiB of static data again and again.
+        assert!(about(seen, WEIGHT + 256 + PAGES), "{trap}: {results:#}");
         let warned = results["warnings"].to_string().contains("came without a fault");
         assert_eq!(warned, count(results, "silent_count") > 0, "{trap}: {results:#}");
     });

@@ -129,7 +129,8 @@ fn two_runs_do_not_disturb_each_other() {
 fn run_inside_a_run_is_refused() {
     for_each_trap("run_inside_a_run", |trap| {
         let flags = ["--trap", trap];
-        let ended = Launch::new(["true"]).under_afar(&flags).under_afar(&flags).run();
+        let refused = Launch::new(["true"]).unmanaged("it is refused");
+        let ended = refused.under_afar(&flags).under_afar(&flags).run();
         let ended = ended.expect(125, trap);
         assert!(ended.stderr.contains("cannot run inside afar"), "{}", ended.stderr);
         ended.leaves_nothing(trap);

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use measure::{Run, RunResults};
+use measure::{InvalidKind, Run, RunResults};
 use serde_json::Value;
 
 mod support;
@@ -127,6 +127,46 @@ fn a_report_gives_a_reason_and_no_verdict() {
             assert!(!report.contains(verdict), "{words:?}: {report}");
         }
     }
+}
+
+// Of 25 % of its memory, which the smallest budget holds.
+fn told_nothing(test: &str, program: &[&str], kind: InvalidKind, why: &str) {
+    let json = directory(test).join("run.json");
+    let flags = ["--no-calibrate", "--trap", "bpf", "--local", "25%", "--json", text(&json)];
+    let output = afar(&[&["run"], &flags[..], &["--"], program].concat());
+    let said = stderr(&output);
+    let first = said.trim_start().lines().next().unwrap_or_default();
+    assert!(first.starts_with("afar: nothing to conclude: ") && first.contains(why), "{first}");
+    let results = record(&json).results;
+    assert_eq!(output.status.code(), results.exit_status, "the program's own: {said}");
+    let kinds: Vec<InvalidKind> = results.invalid.iter().map(|one| one.kind).collect();
+    assert_eq!((results.valid, kinds), (false, vec![kind]));
+    assert!(results.figures().is_err() && results.tells_nothing());
+    let report = stdout(&afar(&["report", text(&json)]));
+    assert!(report.contains(why) && !report.contains("did not matter"), "{report}");
+}
+
+#[test]
+fn from_a_program_that_is_too_small_nothing_is_told() {
+    if usable("bpf", "invalid::small") {
+        let program = ["sh", "-c", "exit 7"];
+        told_nothing("small", &program, InvalidKind::Small, "all its memory is ");
+    }
+}
+
+#[test]
+fn from_a_run_in_which_nothing_was_far_nothing_is_told() {
+    if !usable("bpf", "invalid::nothing_far") {
+        return;
+    }
+    // Nearly all of its memory is managed, and that is less than 1 MiB.
+    let program = scratch("touch-little");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/touch.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-O1", "-static", "-DBYTES=917504", "-o"]).args([&program, &source]);
+    assert!(cc.status().expect("cc is installed").success());
+    let why = "nothing was far: no process had more than ";
+    told_nothing("nothing_far", &[text(&program)], InvalidKind::NothingFar, why);
 }
 
 fn experiment(directory: &Path, more: &str) -> PathBuf {

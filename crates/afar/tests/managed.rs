@@ -16,6 +16,7 @@ use support::{Launch, TRAPS, installed, open_scratch, program, scratch, skip, us
 
 const PAGES: u64 = 64 << 8;
 const LOCAL: &str = "16MiB";
+const SMALL: &str = "it asks what threads may do, and has hardly any memory";
 
 /// The program where every user can execute it, linked statically or not.
 fn everybodys(name: &str, flags: &[&str]) -> PathBuf {
@@ -77,6 +78,15 @@ fn is_root(test: &str) -> bool {
 
 fn dynamic() -> String {
     everybodys("touch", &[]).to_str().expect("a plain name").to_owned()
+}
+
+// Wherever the program is: anywhere, below 4 GiB, or without a loader.
+#[test]
+fn static_data() {
+    for kind in ["-pie", "-no-pie", "-static"] {
+        let program = everybodys(&format!("touch-static-data{kind}"), &["-DSTATIC", kind]);
+        managed("static_data", &[program.to_str().expect("a plain name")]);
+    }
 }
 
 #[test]
@@ -218,9 +228,9 @@ fn the_helper_has_no_right_that_the_program_does_not_have() {
     let rights = program("rights");
     for trap in TRAPS {
         if usable(trap, "the_helper_has_no_right_that_the_program_does_not_have") {
-            let flags = ["--no-calibrate", "--trap", trap, "--allow-unmanaged"];
-            let ended = Launch::new([rights.as_os_str(), "look".as_ref()]).under_afar(&flags).run();
-            ended.expect(0, trap);
+            let flags = ["--no-calibrate", "--trap", trap];
+            let launch = Launch::new([rights.as_os_str(), "look".as_ref()]).unmanaged(SMALL);
+            launch.under_afar(&flags).run().expect(0, trap);
         }
     }
 }
@@ -231,8 +241,8 @@ fn a_forged_greeting_is_refused() {
     let rights = program("rights");
     for trap in TRAPS {
         if usable(trap, "a_forged_greeting_is_refused") {
-            let flags = ["--no-calibrate", "--trap", trap, "--allow-unmanaged"];
-            let launch = Launch::new([rights.as_os_str(), "forge".as_ref()]);
+            let flags = ["--no-calibrate", "--trap", trap];
+            let launch = Launch::new([rights.as_os_str(), "forge".as_ref()]).unmanaged(SMALL);
             launch.under_afar(&flags).run().expect(0, trap);
         }
     }

@@ -114,7 +114,7 @@ fn sqlite_joins_in_memory() {
     if !installed(&["sqlite3"], "programs::sqlite") {
         return;
     }
-    let rows = if full() { 500_000 } else { 20_000 };
+    let rows = if full() { 500_000 } else { 80_000 };
     let script = format!(
         "create table a as with recursive n(i) as (select 0 union all select i + 1 from n \
          where i < {rows}) select i, i * 7919 % 10007 as k, printf('row %d', i) as t from n;\n\
@@ -137,7 +137,10 @@ fn make_builds_a_project() {
         fs::write(directory.join(name), text).expect("the scratch directory can be written to");
     };
     for file in 0..files {
-        let text = format!("#include <stdio.h>\nint f{file}(int x) {{ return x * {file} + 1; }}\n");
+        let own = (0..600).map(|n| format!("int g{file}_{n}(int x) {{ return x * {n}; }}\n"));
+        let own: String = own.collect();
+        let text =
+            format!("#include <stdio.h>\n{own}int f{file}(int x) {{ return x * {file} + 1; }}\n");
         write(format!("f{file}.c"), text);
     }
     let list = |f: &dyn Fn(usize) -> String| (0..files).map(f).collect::<String>();

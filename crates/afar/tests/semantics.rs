@@ -35,7 +35,7 @@ const NOT_RUN: (&str, &str) = ("threads::cleared_word", "userfaultfd");
 const UNMANAGED: [(&str, &str); 3] = [
     ("threads::five_hundred", "the stacks of its threads are larger than all else"),
     ("threads::detached", "as many threads, and so stacks, are there at once as get a processor"),
-    ("remap::to_low_addresses", "memory moves to where none is managed, and the program is small"),
+    ("remap::to_high_addresses", "memory moves to where none is managed"),
 ];
 
 macro_rules! cases {
@@ -60,8 +60,8 @@ cases! {
     zero { maps, maps_in_threads, heap, heap_in_threads, pages, pages_in_threads }
     remap {
         grow, grow_in_place, shrink, move_to_fixed, middle, keeps_protection, file_into_own,
-        own_over_file, to_low_addresses, leave_behind, leave_behind_in_use, keeps_advice, errors,
-        in_several_threads,
+        own_over_file, to_low_addresses, to_high_addresses, leave_behind, leave_behind_in_use,
+        keeps_advice, errors, in_several_threads,
     }
     advise {
         dont_need, dont_need_together, free_lazily, hints, wipe_on_fork, dont_fork, errors,

@@ -63,6 +63,8 @@ impl Experiment {
     }
 }
 
+/// Has 12 MB of memory for a moment: with less nothing is told of a run.
+const WEIGHT: &str = "head -c 12000000 /dev/zero | tail -c 12000000 >/dev/null";
 const MATRIX: &str = "[matrix]\nlocal = [\"50%\", \"100%\"]\n";
 
 #[test]
@@ -70,7 +72,7 @@ fn a_sweep_killed_at_any_moment_goes_on() {
     if !usable("bpf", "sweep::killed") {
         return;
     }
-    let count = "echo x >> {count}; sleep 0.05";
+    let count = format!("echo x >> {{count}}; {WEIGHT}; sleep 0.05");
     // Every start is counted: none is because of other guests of the machine.
     let text = format!(
         "repetitions = 3\nstolen_max = \"100%\"\n\
@@ -112,7 +114,10 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
     if !usable("bpf", "sweep::interrupted") {
         return;
     }
-    let text = format!("repetitions = 2\n[workload]\ncommand = [\"sleep\", \"0.2\"]\n{MATRIX}");
+    let text = format!(
+        "repetitions = 2\n[workload]\n\
+         command = [\"sh\", \"-c\", \"{WEIGHT}; sleep 0.2\"]\n{MATRIX}"
+    );
     let experiment = Experiment::new("interrupted", &text);
     let running = experiment.launch(&[]).start();
     while experiment.rows().is_empty() {
@@ -135,7 +140,8 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
 
 /// A workload that does something else under afar.
 fn spoilt(name: &str, spoiler: &str, metric: &str) -> Experiment {
-    let script = format!("if [ -n \\\"$AFAR_SUPERVISOR\\\" ]; then {spoiler}; fi; echo figure 7");
+    let script =
+        format!("{WEIGHT}; if [ -n \\\"$AFAR_SUPERVISOR\\\" ]; then {spoiler}; fi; echo figure 7");
     let text = format!(
         "repetitions = 1\ntimeout = \"1500ms\"\n[workload]\ncommand = [\"sh\", \"-c\", \
          \"{script}\"]\n{metric}{MATRIX}"
@@ -183,7 +189,7 @@ fn a_server_is_loaded_when_it_is_ready_and_ended_afterwards() {
         ready_tcp = \"127.0.0.1:{port}\"\n\
         load = [\"afar\", \"load\", \"kv\", \"redis://127.0.0.1:{port}\",\n\
         \"--fill\", \"--verify\",\n\
-        \"--keys\", \"2000\", \"-n\", \"5000\", \"--json\", \"-\"]\n\
+        \"--keys\", \"20000\", \"-n\", \"5000\", \"--json\", \"-\"]\n\
         [metric]\njson = \"/results/requests_per_s\"\nbetter = \"higher\"\n\
         [matrix]\nlocal = [\"25%\"]\nrtt = [\"20us\"]\n";
     let experiment = Experiment::new("server", text);

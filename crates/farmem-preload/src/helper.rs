@@ -65,19 +65,33 @@ pub extern "C" fn fork_entry(_argument: u64) -> ! {
 }
 
 // The helper does the greeting, because it has a descriptor table of its own: nothing ever enters
-// the program's.
+// the program's. Every signal is blocked meanwhile: none of the program's is ever delivered to the
+// helper, and no handler writes to memory that is on its way into the arena.
 fn join(greeting: u64) {
     HELPER.store(STARTING, Ordering::SeqCst);
-    if start_helper(greeting) < 0 {
-        return;
-    }
+    let before = swap_signals(u64::MAX);
+    // SAFETY: the stack is the helper's alone.
+    let helper = unsafe {
+        let top = addr_of_mut!(HELPER_STACK) as u64 + STACK_BYTES as u64;
+        spawn_thread(top, serve, greeting)
+    };
     const FUTEX_WAIT_PRIVATE: u64 = 128;
-    while HELPER.load(Ordering::SeqCst) == STARTING {
+    while helper >= 0 && HELPER.load(Ordering::SeqCst) == STARTING {
         let word = HELPER.as_ptr() as u64;
         let expected = u64::from(STARTING);
         // SAFETY: the word is a static; no time-out.
         unsafe { call(system::FUTEX, [word, FUTEX_WAIT_PRIVATE, expected, 0, 0, 0]) };
     }
+    swap_signals(before);
+}
+
+// Blocks these signals and no others; answers those that were blocked.
+fn swap_signals(blocked: u64) -> u64 {
+    let mut before = 0_u64;
+    let (new, old) = (&raw const blocked as u64, &raw mut before as u64);
+    // SAFETY: both masks are locals of eight bytes.
+    unsafe { call(system::RT_SIGPROCMASK, [SIG_SETMASK, new, old, 8, 0, 0]) };
+    before
 }
 
 fn announce(state: u32) {
@@ -112,9 +126,7 @@ fn greet(greeting: u64) -> Option<Link> {
     }
     enrol(setup[2]);
     let link = Link { socket, memory: answer >> 32, base: setup[0] };
-    if greeting == FORKED {
-        map_all(&link);
-    }
+    map_all(&link);
     ready(&link, open_userfaultfd(setup[1] != 0));
     rights::give_up();
     Some(link)
@@ -128,11 +140,15 @@ fn enrol(address: u64) {
     unsafe { call(system::RT_SIGPROCMASK, [SIG_BLOCK, address, 0, 8, 0, 0]) };
 }
 
-// Commands until DONE: the child's own copy of what its parent had mapped.
+// Commands until DONE: the program's static data, or a child's own copy of what its parent had
+// mapped.
 fn map_all(link: &Link) {
     let mut words = [0_u64; WORDS_MAX];
     while receive(link.socket, &mut words) >= 16 && words[0] != command::DONE {
-        perform(link, &words);
+        if perform(link, &words) < 0 {
+            // It must not go on in memory that is not its own.
+            system::die();
+        }
     }
 }
 
@@ -196,20 +212,6 @@ fn of_device(device: i64) -> i64 {
         let fd = call(system::IOCTL, [device, USERFAULTFD_IOC_NEW, CLOEXEC_NONBLOCK, 0, 0, 0]);
         call(system::CLOSE, [device, 0, 0, 0, 0, 0]);
         fd
-    }
-}
-
-// With every signal blocked, so that none of the program's is ever delivered to the helper.
-fn start_helper(greeting: u64) -> i64 {
-    let (all, mut before) = (u64::MAX, 0_u64);
-    let (all, saved) = (&raw const all as u64, &raw mut before as u64);
-    // SAFETY: both masks are locals of eight bytes; the stack is the helper's alone.
-    unsafe {
-        call(system::RT_SIGPROCMASK, [SIG_SETMASK, all, saved, 8, 0, 0]);
-        let top = addr_of_mut!(HELPER_STACK) as u64 + STACK_BYTES as u64;
-        let helper = spawn_thread(top, serve, greeting);
-        call(system::RT_SIGPROCMASK, [SIG_SETMASK, saved, 0, 8, 0, 0]);
-        helper
     }
 }
 

@@ -54,7 +54,7 @@ pub mod command {
     pub const FREEZE: u64 = 8;
     /// Leave with `[status]`: the helper is the last thread.
     pub const LEAVE: u64 = 5;
-    /// Nothing follows: the list of mappings of a forked child is complete.
+    /// Nothing follows: the list of what a greeted process is to map is complete.
     pub const DONE: u64 = 4;
     /// `[number, arguments…]` of a system call that changes the caller's user or groups: the
     /// program is about to make it.

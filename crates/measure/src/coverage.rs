@@ -1,7 +1,8 @@
 //! How much of a program's memory was managed, and whether its run says anything.
 //!
 //! ```text
-//! images, losses ─► judge ─► Coverage (what is told), reasons against the run (none: it is valid)
+//! images, losses ─► judge ──────► Coverage (what is told), reasons against the run
+//! figures, images ─► nothing_far ─► another reason          (none at all: it is valid)
 //! ```
 //!
 //! A run whose memory stayed local looks like one without a cost of far memory. So nothing is
@@ -12,14 +13,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::Bytes;
+use crate::run::Figures;
 
 /// The share of a program's memory that must be managed, 0 to 1, unless another is asked for.
 pub const COVERAGE_BOUND: f64 = 0.9;
 
-/// Memory that any process has and no engine inside it manages: stack, static data and what the
-/// loader needs; 1.4 MiB in an interpreter such as Python's. An image with no more than this is no
-/// reason against a run.
-pub const UNMANAGED_ALLOWANCE: Bytes = Bytes::new(2 << 20);
+/// All memory of a program, in all its images and managed or not, up to which it is too small for
+/// a verdict: a quarter of it is less than the smallest budget of local memory (1 MiB), and what
+/// every process keeps local (its stack, the loader's lists, data of libraries; up to 1 MiB) may be
+/// most of it. That is said in place of a failure.
+pub const MEMORY_SMALL: Bytes = Bytes::new(4 << 20);
 
 /// The share of touches, 0 to 1, that may go unmanaged because management was lost.
 const LOST_SHARE_MAX: f64 = 0.01;
@@ -31,6 +34,32 @@ pub struct Invalid {
     pub reason: String,
     /// What would help.
     pub remedy: String,
+    /// What kind of reason it is.
+    #[serde(default)]
+    pub kind: InvalidKind,
+}
+
+/// Kinds of reasons why nothing can be said from a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InvalidKind {
+    /// Memory stayed local that should have been managed.
+    #[default]
+    Unmanaged,
+    /// Management was lost.
+    Lost,
+    /// All memory is [`MEMORY_SMALL`] or less, and too little of it was managed.
+    Small,
+    /// A share of memory was to be far, and none ever was.
+    NothingFar,
+}
+
+impl InvalidKind {
+    /// Whether afar has failed to do what it was asked to. If not, there was nothing to do it with.
+    #[must_use]
+    pub const fn is_failure(self) -> bool {
+        matches!(self, Self::Unmanaged | Self::Lost)
+    }
 }
 
 impl fmt::Display for Invalid {
@@ -121,8 +150,7 @@ impl ImageSummary {
 /// `touch_count` is how many faults of all kinds were seen; `bound` is the share wanted, 0 to 1.
 /// The answer is what was covered and every reason against the run. There is none if
 /// 1. the image that used most memory was managed;
-/// 2. the managed share reaches `bound`, or no image has more unmanaged memory than
-///    [`UNMANAGED_ALLOWANCE`];
+/// 2. the managed share reaches `bound`;
 /// 3. no loss concerned more than 1 % of all touches.
 ///
 /// `allow_unmanaged` is only noted: whoever allowed it decides what the reasons mean.
@@ -143,6 +171,37 @@ pub fn judge(
     }
     invalid.extend(lost.iter().filter_map(|loss| too_much(loss, touch_count)));
     (coverage, invalid)
+}
+
+/// Why nothing can be said from a run that was to have a share of its memory far, where `least` is
+/// the smallest budget of local memory: no page was ever far.
+pub(crate) fn nothing_far(
+    images: &[ImageSummary],
+    figures: &Figures,
+    least: Bytes,
+) -> Option<Invalid> {
+    let faults = &figures.faults;
+    let has_come = faults.fetch_count > 0 || faults.prefetch_count > 0;
+    let has_gone = figures.dirty_share.is_some() || figures.written_back_bytes > 0;
+    if has_come || has_gone {
+        return None;
+    }
+    let largest = images.iter().map(|image| image.managed_peak_bytes).max().unwrap_or(0);
+    let (why, remedy) = if largest <= least.get() {
+        let most = Bytes::new(largest);
+        let why = format!(
+            "no process had more than {most} of managed memory, and the smallest budget of local \
+             memory, {least}, holds that"
+        );
+        (why, "give it more data to work on")
+    } else {
+        ("no page has left local memory".to_owned(), "ask for less of it, see --local")
+    };
+    Some(Invalid {
+        reason: format!("nothing was far: {why}"),
+        remedy: remedy.to_owned(),
+        kind: InvalidKind::NothingFar,
+    })
 }
 
 fn cover(images: &[ImageSummary]) -> Coverage {
@@ -167,6 +226,7 @@ fn largest(images: &[ImageSummary]) -> Option<Invalid> {
         return Some(Invalid {
             reason: "no process of the program was seen".to_owned(),
             remedy: INSTEAD.to_owned(),
+            kind: InvalidKind::Unmanaged,
         });
     };
     (!image.managed).then(|| {
@@ -182,6 +242,7 @@ fn largest(images: &[ImageSummary]) -> Option<Invalid> {
                 ),
             },
             remedy: image.remedy.clone().unwrap_or_else(|| INSTEAD.to_owned()),
+            kind: InvalidKind::Unmanaged,
         }
     })
 }
@@ -192,12 +253,26 @@ const INSTEAD: &str =
 
 fn too_little(images: &[ImageSummary], coverage: &Coverage) -> Option<Invalid> {
     let share = coverage.share.filter(|share| *share < coverage.bound)?;
+    let memory = images.iter().map(ImageSummary::memory_bytes).fold(0, u64::saturating_add);
+    if memory <= MEMORY_SMALL.get() {
+        return Some(Invalid {
+            reason: format!(
+                "all its memory is {}, too little to tell anything from: {} of it was managed, \
+                 and {} must be of more than {MEMORY_SMALL}",
+                Bytes::new(memory),
+                percent(share),
+                percent(coverage.bound),
+            ),
+            remedy: "give it more data to work on".to_owned(),
+            kind: InvalidKind::Small,
+        });
+    }
     let most = images.iter().max_by_key(|image| image.unmanaged_bytes())?;
-    (most.unmanaged_bytes() > UNMANAGED_ALLOWANCE.get()).then(|| Invalid {
+    Some(Invalid {
         reason: format!(
             "{} of the program's memory was managed, and {} must be: {} of anonymous memory \
-             (stacks, static data) and {} of shared memory (System V, memfd, MAP_SHARED, /dev/shm) \
-             stayed local, most of it, {}, in {}",
+             (stacks, data of libraries) and {} of shared memory (System V, memfd, MAP_SHARED, \
+             /dev/shm) stayed local, most of it, {}, in {}",
             percent(share),
             percent(coverage.bound),
             Bytes::new(coverage.unmanaged_anon_bytes),
@@ -206,6 +281,7 @@ fn too_little(images: &[ImageSummary], coverage: &Coverage) -> Option<Invalid> {
             most.describe(),
         ),
         remedy: most.remedy.clone().unwrap_or_else(|| INSTEAD.to_owned()),
+        kind: InvalidKind::Unmanaged,
     })
 }
 
@@ -218,6 +294,7 @@ fn too_much(loss: &Loss, touch_count: u64) -> Option<Invalid> {
             loss.what, loss.count
         ),
         remedy: INSTEAD.to_owned(),
+        kind: InvalidKind::Lost,
     })
 }
 
@@ -286,22 +363,61 @@ mod tests {
         assert_eq!(
             invalid.reason,
             "89 % of the program's memory was managed, and 90 % must be: 3.0 MiB of anonymous \
-             memory (stacks, static data) and 8.0 MiB of shared memory (System V, memfd, \
-             MAP_SHARED, /dev/shm) stayed local, most of it, 9.0 MiB, in server (pid 8)"
+             memory (stacks, data of libraries) and 8.0 MiB of shared memory (System V, \
+             memfd, MAP_SHARED, /dev/shm) stayed local, most of it, 9.0 MiB, in server (pid 8)"
         );
         assert!(invalid.remedy.contains("--engine swap"), "{}", invalid.remedy);
-        let (_, shared_only) = judged(&[image(1, 0, 3)]);
+        let (_, shared_only) = judged(&[image(35, 0, 5)]);
         assert_eq!(shared_only.len(), 1, "shared memory counts as anonymous does");
     }
 
     #[test]
-    fn what_any_process_has_is_no_reason_however_small_the_program() {
-        let mut tiny = image(0, 2, 0);
-        assert_eq!(judged(&[tiny.clone()]).1, []);
-        assert_eq!(judged(&vec![tiny.clone(); 100]).1, [], "one allowance for each image");
-        tiny.unmanaged_anon_bytes += 1;
-        assert_eq!(judged(&[tiny.clone()]).1.len(), 1);
-        assert_eq!(judged(&[image(20, 0, 0), tiny]).1, [], "the bound is reached");
+    fn nothing_is_told_from_a_program_that_is_too_small_and_that_is_no_failure() {
+        let kinds = |images: &[ImageSummary]| -> Vec<InvalidKind> {
+            judged(images).1.iter().map(|invalid| invalid.kind).collect()
+        };
+        let mut small = image(1, 3, 0);
+        assert_eq!(kinds(&[small.clone()]), [InvalidKind::Small]);
+        assert_eq!(
+            judged(&[small.clone()]).1[0].reason,
+            "all its memory is 4.0 MiB, too little to tell anything from: 25 % of it was managed, \
+             and 90 % must be of more than 4.0 MiB"
+        );
+        assert_eq!(kinds(&[image(0, 2, 0), image(0, 2, 0)]), [InvalidKind::Small]);
+        // No image may have any more because it is one of many.
+        assert_eq!(kinds(&vec![image(0, 1, 0); 5]), [InvalidKind::Unmanaged]);
+        small.managed_peak_bytes += 1;
+        assert_eq!(kinds(&[small]), [InvalidKind::Unmanaged]);
+        assert_eq!(kinds(&[image(2, 0, 0)]), [], "small, and all of it managed");
+        assert!(!InvalidKind::Small.is_failure() && !InvalidKind::NothingFar.is_failure());
+        assert!(InvalidKind::Unmanaged.is_failure() && InvalidKind::Lost.is_failure());
+    }
+
+    #[test]
+    fn nothing_is_told_from_a_run_in_which_nothing_was_far() {
+        let least = Bytes::new(MIB);
+        let reason = |images: &[ImageSummary], figures: &Figures| {
+            let invalid = nothing_far(images, figures, least);
+            invalid.map(|invalid| (invalid.kind, invalid.reason))
+        };
+        let (none, image) = (Figures::default(), image(1, 0, 0));
+        let (kind, why) = reason(&[image.clone(), image.clone()], &none).unwrap();
+        assert_eq!(kind, InvalidKind::NothingFar);
+        assert_eq!(
+            why,
+            "nothing was far: no process had more than 1.0 MiB of managed memory, and the \
+             smallest budget of local memory, 1.0 MiB, holds that"
+        );
+        let larger = ImageSummary { managed_peak_bytes: MIB + 1, ..image.clone() };
+        let (_, why) = reason(&[image.clone(), larger], &none).unwrap();
+        assert_eq!(why, "nothing was far: no page has left local memory");
+        let mut fetched = none.clone();
+        fetched.faults.fetch_count = 1;
+        let gone = Figures { dirty_share: Some(0.0), ..none.clone() };
+        let written = Figures { written_back_bytes: 4096, ..none };
+        for far in [fetched, gone, written] {
+            assert_eq!(reason(std::slice::from_ref(&image), &far), None);
+        }
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod run;
 mod workload;
 
 pub use coverage::{
-    COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, UNMANAGED_ALLOWANCE, judge,
+    COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };
 pub use error::{ParseError, Quantity};
 pub use fraction::{Fraction, LocalSize};

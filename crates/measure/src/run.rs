@@ -9,8 +9,9 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, judge};
+use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, judge, nothing_far};
 use crate::histogram::LatencySummary;
+use crate::quantity::Bytes;
 
 /// The record of one run: what was asked, where, and what came of it.
 ///
@@ -224,12 +225,21 @@ impl InvalidRun {
 
 impl RunResults {
     /// The results of a run that is valid if [`judge`] has no reason against it, with the
-    /// bound [`COVERAGE_BOUND`].
+    /// bound [`COVERAGE_BOUND`], and if something was far, should that have been a share of its
+    /// memory: then `least` is the smallest budget of local memory.
     #[must_use]
-    pub fn judged(figures: Figures, images: Vec<ImageSummary>, lost: &[Loss]) -> Self {
+    pub fn judged(
+        figures: Figures,
+        images: Vec<ImageSummary>,
+        lost: &[Loss],
+        least: Option<Bytes>,
+    ) -> Self {
         let faults = &figures.faults;
         let touch_count = faults.first_touch_count + faults.fetch_count + faults.soft_count;
-        let (coverage, invalid) = judge(&images, lost, touch_count, COVERAGE_BOUND, false);
+        let (coverage, mut invalid) = judge(&images, lost, touch_count, COVERAGE_BOUND, false);
+        if let Some(least) = least.filter(|_| invalid.is_empty()) {
+            invalid.extend(nothing_far(&images, &figures, least));
+        }
         let valid = invalid.is_empty();
         Self { valid, invalid, coverage, images, figures, ..Self::default() }
     }
@@ -242,6 +252,13 @@ impl RunResults {
         self.coverage.allow_unmanaged = true;
         self.valid = true;
         self
+    }
+
+    /// Whether nothing can be concluded although afar did all that it was asked to: there was too
+    /// little to do it with.
+    #[must_use]
+    pub fn tells_nothing(&self) -> bool {
+        !self.invalid.is_empty() && !self.invalid.iter().any(|one| one.kind.is_failure())
     }
 
     /// What was measured.
@@ -504,7 +521,7 @@ mod tests {
                 reference: 640,
                 median_error_ns: -12,
             }),
-            ..RunResults::judged(figures(), vec![image], &[lost])
+            ..RunResults::judged(figures(), vec![image], &[lost], None)
         }
     }
 
@@ -536,6 +553,19 @@ mod tests {
         assert!(allowed.invalid.is_empty() && allowed.coverage.allow_unmanaged);
         let unjudged = RunResults::default().figures().unwrap_err().to_string();
         assert!(unjudged.contains("nobody has judged"), "{unjudged}");
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_was_far_has_no_figures_and_has_not_failed() {
+        let image =
+            || ImageSummary { managed: true, managed_peak_bytes: 8_192, ..ImageSummary::default() };
+        let judged = |figures, least| RunResults::judged(figures, vec![image()], &[], least);
+        let none = judged(Figures::default(), Some(Bytes::new(65_536)));
+        assert!(none.figures().is_err() && none.tells_nothing());
+        let whole = judged(Figures::default(), None);
+        assert!(whole.figures().is_ok() && !whole.tells_nothing(), "all was to be local");
+        assert!(judged(figures(), Some(Bytes::new(65_536))).figures().is_ok());
+        assert!(!results().tells_nothing() && !RunResults::default().tells_nothing());
     }
 
     #[test]

@@ -143,7 +143,9 @@ fn record_has_a_row_for_each_fault() {
 fn record_is_finished_when_the_program_is_terminated() {
     let scratch = Scratch::new();
     let (faults, ready) = (scratch.path("faults.parquet"), scratch.path("ready"));
-    let script = format!("touch {}; exec sleep 50", ready.display());
+    // Memory first: with hardly any nothing is told of a run.
+    let weight = "head -c 20000000 /dev/zero | tail -c 20000000 >/dev/null";
+    let script = format!("{weight}; touch {}; exec sleep 50", ready.display());
     let mut afar = Command::new(AFAR);
     afar.args(["run", "--record", text(&faults), "--", "timeout", "55", "sh", "-c", &script]);
     let child = afar.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -39,6 +39,8 @@ static void by_spawn(void)
 
 static void by_system(void)
 {
+    // Beside the shells that it starts.
+    weigh(8 * MIB);
     fill();
     CHECK(system("exit 3") >> 8 == 3);
     CHECK(system("x=$(seq 1 20000 | sort -n | tail -1); test \"$x\" = 20000") == 0);

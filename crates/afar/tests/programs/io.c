@@ -91,6 +91,8 @@ static void uring_direct(void) { uring_fixed(O_DIRECT); }
 
 static void direct(void)
 {
+    // Beside what it shares.
+    weigh(8 * MIB);
     enum { BYTES = 1 << 20 };
     int fd = scratch_file(BYTES, 2, O_DIRECT);
     if (fd < 0) {

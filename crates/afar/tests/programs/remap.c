@@ -165,23 +165,28 @@ static void own_over_file(void)
     CHECK(holds(back, 4 * PAGE, 16) && is_zero(back + 4 * PAGE, 4 * PAGE));
 }
 
-// To addresses that no filter of system calls sees: below 4 GiB.
-static void to_low_addresses(void)
+static void move_to(char *there)
 {
-    char *own = map(64 * PAGE), *low = (char *)(1UL << 30);
+    char *own = map(64 * PAGE);
     stamp(own, 32 * PAGE, 19);
     press();
-    CHECK(mremap(own, 64 * PAGE, 64 * PAGE, MOVE_TO, low) == low);
-    CHECK(holds(low, 32 * PAGE, 19) && is_zero(low + 32 * PAGE, 32 * PAGE));
-    CHECK(madvise(low, 16 * PAGE, MADV_DONTNEED) == 0);
+    CHECK(mremap(own, 64 * PAGE, 64 * PAGE, MOVE_TO, there) == there);
+    CHECK(holds(there, 32 * PAGE, 19) && is_zero(there + 32 * PAGE, 32 * PAGE));
+    CHECK(madvise(there, 16 * PAGE, MADV_DONTNEED) == 0);
     press();
-    CHECK(is_zero(low, 16 * PAGE) && holds(low + 16 * PAGE, 16 * PAGE, 19 + 16 * PAGE / 8));
+    CHECK(is_zero(there, 16 * PAGE) && holds(there + 16 * PAGE, 16 * PAGE, 19 + 16 * PAGE / 8));
     char *mapped = mmap(own, 64 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                         -1, 0);
     CHECK(mapped == own && is_zero(own, 64 * PAGE));
     CHECK_ERRNO(mremap(own, PAGE, PAGE, MOVE_TO, (char *)(1UL << 47)), EINVAL);
-    CHECK(munmap(low, 64 * PAGE) == 0);
+    CHECK(munmap(there, 64 * PAGE) == 0);
 }
+
+// Below 4 GiB, where programs at fixed addresses are.
+static void to_low_addresses(void) { move_to((char *)(1UL << 30)); }
+
+// Above what is managed, where the contents go on as memory of the program's own.
+static void to_high_addresses(void) { move_to((char *)0x7ec500000000); }
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -212,11 +217,11 @@ static void leave_behind(void)
     CHECK(holds(memory, 8 * PAGE, 21) && holds(moved, 4 * PAGE, 20));
     CHECK(holds(moved + 12 * PAGE, 20 * PAGE, 20 + 12 * PAGE / 8));
     // Where nothing is managed.
-    char *low = (char *)(1UL << 30);
-    CHECK(mremap(memory, 8 * PAGE, 8 * PAGE, MOVE_AND_LEAVE | MREMAP_FIXED, low) == low);
-    CHECK(holds(low, 8 * PAGE, 21) && is_zero(memory, 24 * PAGE));
+    char *high = (char *)0x7ec500000000;
+    CHECK(mremap(memory, 8 * PAGE, 8 * PAGE, MOVE_AND_LEAVE | MREMAP_FIXED, high) == high);
+    CHECK(holds(high, 8 * PAGE, 21) && is_zero(memory, 24 * PAGE));
     press();
-    CHECK(holds(low, 8 * PAGE, 21) && holds(memory + 24 * PAGE, 40 * PAGE, 21 + 24 * PAGE / 8));
+    CHECK(holds(high, 8 * PAGE, 21) && holds(memory + 24 * PAGE, 40 * PAGE, 21 + 24 * PAGE / 8));
 }
 
 static struct {
@@ -328,5 +333,5 @@ static void in_several_threads(void) { in_threads(4, grow_and_free); }
 
 MAIN(CASE(grow), CASE(grow_in_place), CASE(shrink), CASE(move_to_fixed), CASE(middle),
      CASE(keeps_protection), CASE(file_into_own), CASE(own_over_file), CASE(to_low_addresses),
-     CASE(leave_behind), CASE(leave_behind_in_use), CASE(keeps_advice),
+     CASE(to_high_addresses), CASE(leave_behind), CASE(leave_behind_in_use), CASE(keeps_advice),
      CASE(errors), CASE(in_several_threads))

@@ -1,6 +1,7 @@
 // Writes to every page of 64 MiB, twice, and checks them. With an argument, children that share the memory
 // (`vfork`, and one that such a child has made) do all that comes after the first pass. With FILE_BYTES the program is
-// a file of so many bytes more, which it reads.
+// a file of so many bytes more, which it reads. With STATIC the memory is static data, some of which begin as what the
+// file has. With BYTES it is as many bytes in place of 64 MiB.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,28 @@
 
 #ifdef FILE_BYTES
 static const volatile char file[FILE_BYTES] = { 1 };
+#endif
+
+#ifndef BYTES
+#define BYTES (64u << 20)
+#endif
+
+#ifdef STATIC
+enum { INITIAL = 1 << 20 };
+static volatile char zeros[BYTES], sevens[INITIAL] = { [0 ... INITIAL - 1] = 7 };
+
+static volatile char *memory_of(size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at++)
+        if (zeros[at] != 0)
+            return 0;
+    for (size_t at = 0; at < INITIAL; at++)
+        if (sevens[at]++ != 7)
+            return 0;
+    return zeros;
+}
+#else
+static volatile char *memory_of(size_t bytes) { return malloc(bytes); }
 #endif
 
 static void write_by_lodgers(volatile char *memory, size_t bytes)
@@ -37,8 +60,8 @@ int main(int count, char **arguments)
     for (size_t at = 0; at < sizeof file; at += 4096)
         (void)file[at];
 #endif
-    size_t bytes = 64u << 20;
-    volatile char *memory = malloc(bytes);
+    size_t bytes = BYTES;
+    volatile char *memory = memory_of(bytes);
     if (!memory)
         return 1;
     for (int pass = 1; pass <= (count > 1 ? 1 : 2); pass++)

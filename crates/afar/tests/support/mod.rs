@@ -379,7 +379,7 @@ pub(crate) fn open_scratch(name: &str) -> PathBuf {
 pub(crate) fn ordinary_user_usable(test: &str) -> bool {
     static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
     let refusal = REFUSAL.get_or_init(|| {
-        let ended = Launch::new(["true"]).as_ordinary_user(&[]).run();
+        let ended = nothing().as_ordinary_user(&[]).run();
         (ended.status != 0).then(|| ended.stderr.trim().to_owned())
     });
     if let Some(reason) = refusal {
@@ -404,12 +404,17 @@ pub(crate) fn progress(text: &str) {
     eprintln!("{text}");
 }
 
+// A program that ends at once, and has too little memory to say anything.
+fn nothing() -> Launch {
+    Launch::new(["true"]).unmanaged("it does nothing")
+}
+
 /// Whether afar can run a program with this trap here. If not, the test is counted as skipped.
 pub(crate) fn usable(trap: &str, test: &str) -> bool {
     static REFUSALS: OnceLock<Vec<Option<String>>> = OnceLock::new();
     let refusals = REFUSALS.get_or_init(|| {
         let probe = |trap: &&str| {
-            let ended = Launch::new(["true"]).under_afar(&["--trap", trap]).run();
+            let ended = nothing().under_afar(&["--trap", trap]).run();
             (ended.status == 3).then(|| ended.stderr.trim().to_owned())
         };
         TRAPS.iter().map(probe).collect()
@@ -426,7 +431,7 @@ pub(crate) fn usable(trap: &str, test: &str) -> bool {
 pub(crate) fn swap_usable(test: &str) -> bool {
     static REFUSAL: OnceLock<Option<String>> = OnceLock::new();
     let refusal = REFUSAL.get_or_init(|| {
-        let ended = Launch::new(["true"]).under_afar(&["--engine", "swap"]).run();
+        let ended = nothing().under_afar(&["--engine", "swap"]).run();
         (ended.status == 3).then(|| ended.stderr.trim().to_owned())
     });
     if let Some(reason) = refusal {

@@ -7,6 +7,7 @@ use measure::Pages;
 use sys::memory::MemoryFile;
 use sys::processors::Processors;
 use sys::ptrace::Entry;
+use sys::remote::Remote;
 use sys::socket::Socket;
 use sys::userfault::Userfault;
 
@@ -239,6 +240,28 @@ impl Arena {
         self.segments.address(page)
     }
 
+    /// Reads what thread `tid` of the process has at `address`. What is managed is never read by
+    /// way of the process: that might fault, and wait for us.
+    ///
+    /// # Errors
+    /// When not all of it is there.
+    pub(crate) fn read(&self, buffer: &mut [u8], address: u64, tid: u32) -> Result<(), sys::Error> {
+        let mut at = 0;
+        while at < buffer.len() {
+            let from = address.wrapping_add(at as u64);
+            let in_page = usize::try_from(PAGE - from % PAGE).unwrap_or(1);
+            let end = buffer.len().min(at + in_page);
+            let piece = &mut buffer[at..end];
+            if self.regions.manages(from) {
+                self.memory.read_at(piece, from)?;
+            } else {
+                Remote::open(tid)?.read(piece, from)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
     /// Takes a range under management; answers how many pages of it could not be.
     pub(crate) fn open(&self, tables: &Tables, start: u64, bytes: u64) -> u64 {
         tables.pages.open(self.slot, start, start + bytes)
@@ -396,20 +419,25 @@ pub(crate) mod maps {
     /// Mappings of process `pid` that begin in `start..end`.
     pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        text.lines().filter_map(parse).filter(|m| m.start < end && m.end > start).collect()
+        let mappings = text.lines().filter_map(Mapping::parse);
+        mappings.filter(|m| m.start < end && m.end > start).collect()
     }
 
-    fn parse(line: &str) -> Option<Mapping> {
-        let (range, rest) = line.split_once(' ')?;
-        let (start, end) = range.split_once('-')?;
-        let bits = [('r', 1), ('w', 2), ('x', 4)];
-        let flags = rest.get(..3)?;
-        Some(Mapping {
-            start: u64::from_str_radix(start, 16).ok()?,
-            end: u64::from_str_radix(end, 16).ok()?,
-            protection: bits.iter().filter(|(c, _)| flags.contains(*c)).map(|(_, bit)| bit).sum(),
-            ours: rest.ends_with("/memfd:afar (deleted)"),
-        })
+    impl Mapping {
+        /// One line of the file.
+        pub(crate) fn parse(line: &str) -> Option<Self> {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let bits = [('r', 1), ('w', 2), ('x', 4)];
+            let flags = rest.get(..3)?;
+            let allowed = bits.iter().filter(|(letter, _)| flags.contains(*letter));
+            Some(Self {
+                start: u64::from_str_radix(start, 16).ok()?,
+                end: u64::from_str_radix(end, 16).ok()?,
+                protection: allowed.map(|(_, bit)| bit).sum(),
+                ours: rest.ends_with("/memfd:afar (deleted)"),
+            })
+        }
     }
 
     #[cfg(test)]
@@ -421,9 +449,9 @@ pub(crate) mod maps {
             let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
             let (start, end) = (0x1000_0020_0000, 0x1000_0020_1000);
             let mapping = Mapping { start, end, protection: 3, ours: true };
-            assert_eq!(parse(line), Some(mapping));
-            assert_eq!(parse("nonsense"), None);
-            let hidden = parse("1000-2000 ---p 0 00:00 0");
+            assert_eq!(Mapping::parse(line), Some(mapping));
+            assert_eq!(Mapping::parse("nonsense"), None);
+            let hidden = Mapping::parse("1000-2000 ---p 0 00:00 0");
             assert_eq!(hidden.map(|mapping| (mapping.protection, mapping.ours)), Some((0, false)));
         }
     }

@@ -32,8 +32,6 @@ use crate::residency::Admission;
 const UNLIMITED: i64 = i64::MAX / 4;
 // More pages than a process has.
 const PAGES_MANY: u64 = u32::MAX as u64;
-// A share of memory is never less than this: one instruction may need several pages at once.
-const USERFAULT_SHARE_MIN: u64 = 16;
 
 impl Supervisor<'_> {
     /// The budget that a new process draws on.
@@ -95,18 +93,12 @@ impl Supervisor<'_> {
             (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
             (LocalSize::Fraction(share), None) => {
                 let used = self.members.populated(budget, tier);
-                self.least(share.of_pages(Pages::new(used)).get())
+                // A share of little memory is less than the trap can hold.
+                let least = self.config.trap.budget_min().get();
+                share.of_pages(Pages::new(used)).get().max(least)
             }
         };
         Some(pages.max(1))
-    }
-
-    // A share of little memory is less than the trap can hold.
-    fn least(&self, pages: u64) -> u64 {
-        match self.config.trap {
-            TrapKind::Bpf => pages.max(super::config::BPF_BUDGET_MIN.get()),
-            TrapKind::Userfault => pages.max(USERFAULT_SHARE_MIN),
-        }
     }
 
     // A process of a shared budget may use what the others leave.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use measure::{Bytes, Fraction, LinkConfig, LocalSize, Pages};
+use measure::{Bytes, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
 
 use crate::policy::PolicyKind;
 use crate::prefetch::Prefetch;
@@ -20,6 +20,15 @@ pub enum TrapKind {
 }
 
 impl TrapKind {
+    /// The smallest budget that a share of memory is: one instruction may need several pages at
+    /// once.
+    pub(crate) const fn budget_min(self) -> Pages {
+        match self {
+            Self::Bpf => BPF_BUDGET_MIN,
+            Self::Userfault => Pages::new(16),
+        }
+    }
+
     /// The name users know it by.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -103,6 +112,14 @@ pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
 const BATCH_MAX: u64 = 120;
 
 impl RunConfig {
+    /// The smallest budget of local memory that the trap holds, if a share of the memory is to be
+    /// far in some tier: a share of less memory than that is all of it.
+    pub(crate) fn share_min(&self) -> Option<Bytes> {
+        let is_share = |tier: &Tier| matches!(tier.local, Some(LocalSize::Fraction(share)) if share != Fraction::ONE);
+        let any = self.of.is_none() && self.tiers.iter().any(is_share);
+        any.then(|| Bytes::new(self.trap.budget_min().get() * PAGE_BYTES))
+    }
+
     /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident
     /// memory may be above the budget at any moment.
     #[must_use]

@@ -65,7 +65,9 @@ impl Supervisor<'_> {
             loader,
         });
         self.adopt(arena)?;
-        self.introduce(slot, call, far)
+        self.introduce(slot, call, far)?;
+        self.take_static_data(slot, tgid);
+        Ok(())
     }
 
     /// Hands the program its descriptors, and says where in the memory file an address is and how

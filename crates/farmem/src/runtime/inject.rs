@@ -96,6 +96,11 @@ impl Injection {
         self.loader.clone()
     }
 
+    /// The memory of the image.
+    pub(crate) const fn memory(&self) -> &Remote {
+        &self.remote
+    }
+
     /// It cannot be managed, for this reason.
     pub(crate) fn fail(&mut self, reason: Reason) {
         self.failed = Some(reason);

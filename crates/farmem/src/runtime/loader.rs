@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use super::arena::maps;
 
-/// Memory that a loader may have for itself, in bytes: within what no image is blamed for.
+/// Memory that a loader may have for itself, in bytes.
 const LOADER_BYTES_MAX: u64 = 512 << 10;
-/// The address of the loader, among the values that the kernel gives a program (`getauxval(3)`).
+/// The address of the loader, among the values that the kernel gives a program.
 const AT_BASE: u64 = 7;
 
 /// The loader's instructions, and what it has had.
@@ -25,7 +25,7 @@ impl Loader {
     /// The loader of process `pid`, which has just made its first call for memory at `address`;
     /// none if the image has no loader or another object makes the call.
     pub(crate) fn of(pid: u32, address: u64) -> Option<Self> {
-        let base = base(&std::fs::read(format!("/proc/{pid}/auxv")).ok()?)?;
+        let base = given(pid, AT_BASE)?;
         // Objects that are loaded next lie elsewhere; the loader's segments follow its base.
         const LOADER_MAX: u64 = 4 << 20;
         let text = maps::read(pid, address, address + 1).first().map(|m| m.start..m.end)?;
@@ -43,11 +43,17 @@ impl Loader {
     }
 }
 
-fn base(vector: &[u8]) -> Option<u64> {
+/// What the kernel has given process `pid` under the number `key` (`getauxval(3)`), if that is not
+/// zero.
+pub(crate) fn given(pid: u32, key: u64) -> Option<u64> {
+    find(&std::fs::read(format!("/proc/{pid}/auxv")).ok()?, key)
+}
+
+fn find(vector: &[u8], key: u64) -> Option<u64> {
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).ok();
     let mut pairs = vector.chunks_exact(16);
-    let pair = pairs.find(|pair| word(&pair[..8]) == Some(AT_BASE))?;
-    word(&pair[8..]).filter(|&base| base != 0)
+    let pair = pairs.find(|pair| word(&pair[..8]) == Some(key))?;
+    word(&pair[8..]).filter(|&value| value != 0)
 }
 
 #[cfg(test)]
@@ -67,8 +73,8 @@ mod tests {
     #[test]
     fn base_is_that_of_a_loader() {
         let vector = |base: u64| [6, 4096, AT_BASE, base, 0, 0_u64].map(u64::to_ne_bytes).concat();
-        assert_eq!(base(&vector(0x7f00)), Some(0x7f00));
-        assert_eq!(base(&vector(0)), None, "a static program");
-        assert_eq!(base(&[]), None);
+        assert_eq!(find(&vector(0x7f00), AT_BASE), Some(0x7f00));
+        assert_eq!(find(&vector(0), AT_BASE), None, "a static program");
+        assert_eq!(find(&[], AT_BASE), None);
     }
 }

@@ -57,6 +57,7 @@ mod rights;
 mod segments;
 mod shared;
 mod signal;
+mod static_data;
 mod supervisor;
 pub mod swap;
 mod throttle;

@@ -23,7 +23,7 @@ use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
 use super::protocol::command;
 use super::regions::{PAGE, Traits};
-use super::shared::ADDRESS_TOP;
+use super::shared::{ADDRESS_MIN, ADDRESS_TOP};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
@@ -38,8 +38,6 @@ const MREMAP_DONTUNMAP: u64 = 4;
 const MAP_PRIVATE: u64 = 2;
 const MAP_FIXED: u64 = 0x10;
 const MAP_ANONYMOUS: u64 = 0x20;
-/// The filter does not ask about calls for lower addresses.
-const ASKED_MIN: u64 = 1 << 32;
 /// First address behind those that a program can have.
 const PROGRAM_TOP: u64 = 0x7fff_ffff_f000;
 // What is carried out at a time.
@@ -435,7 +433,7 @@ fn protection(tid: u32, start: u64, bytes: u64) -> Option<u64> {
 
 // Whether all of a range can be managed.
 fn is_managed(start: u64, bytes: u64) -> bool {
-    start >= ASKED_MIN && start.saturating_add(bytes) <= ADDRESS_TOP
+    start >= ADDRESS_MIN && start.saturating_add(bytes) <= ADDRESS_TOP
 }
 
 // Writes what a region holds to other memory of its process; answers how many pages that are, too.

@@ -1,10 +1,10 @@
 //! What a program does that goes wrong with managed memory, and that nobody can see but at its
 //! beginning: it is said in a warning of the run, with the remedy.
 
-use sys::remote::Remote;
 use sys::seccomp::Notification;
 
 use super::RunError;
+use super::arena::Arena;
 use super::report::command_name;
 use super::supervisor::Supervisor;
 
@@ -27,8 +27,8 @@ impl Supervisor<'_> {
 
     /// A process registers memory with a userfaultfd of its own.
     pub(crate) fn registers(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let managed = range_of(call).is_some_and(|(start, end)| {
-            let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(start, end));
+        let managed = self.arenas[slot].as_ref().is_some_and(|arena| {
+            let pieces = range_of(arena, call).map(|(start, end)| arena.regions.pieces(start, end));
             pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign))
         });
         if managed {
@@ -64,9 +64,9 @@ impl Supervisor<'_> {
 }
 
 // `struct uffdio_register` begins with the range: first address, bytes.
-fn range_of(call: &Notification) -> Option<(u64, u64)> {
+fn range_of(arena: &Arena, call: &Notification) -> Option<(u64, u64)> {
     let mut range = [[0_u8; 8]; 2];
-    Remote::open(call.tid).ok()?.read(range.as_flattened_mut(), call.args[2]).ok()?;
+    arena.read(range.as_flattened_mut(), call.args[2], call.tid).ok()?;
     let [start, bytes] = range.map(u64::from_ne_bytes);
     Some((start, start.saturating_add(bytes)))
 }

@@ -3,11 +3,11 @@
 //! To the kernel managed memory is shared, so it would only unmap the pages, and the next touch
 //! would find the old contents. As with `madvise`, the contents go first.
 
-use sys::remote::Remote;
 use sys::seccomp::Notification;
 
 use super::RunError;
 use super::advice::hint;
+use super::arena::Arena;
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
 
@@ -26,7 +26,9 @@ impl Supervisor<'_> {
     ) -> Result<(), RunError> {
         let [descriptor, vector, count, advice, flags, _] = call.args;
         let own = subject(call.tid, descriptor & 0xffff_ffff) == Some(tgid);
-        let ranges = ranges(call.tid, vector, count).filter(|_| own && flags == 0);
+        let arena = self.arenas[slot].as_ref();
+        let ranges = arena.and_then(|arena| ranges(arena, call.tid, vector, count));
+        let ranges = ranges.filter(|_| own && flags == 0);
         let (Some(ranges), true) = (ranges, sys::process::may_advise_itself()) else {
             // Another process, or what the kernel refuses.
             return Ok(self.listener.proceed(call.id)?);
@@ -67,10 +69,10 @@ fn subject(tid: u32, descriptor: u64) -> Option<u32> {
     info.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim().parse().ok()
 }
 
-fn ranges(tid: u32, vector: u64, count: u64) -> Option<Vec<(u64, u64)>> {
+fn ranges(arena: &Arena, tid: u32, vector: u64, count: u64) -> Option<Vec<(u64, u64)>> {
     let count = usize::try_from(count).ok().filter(|&count| count as u64 <= RANGES_MAX)?;
     let mut bytes = vec![0; count * RANGE_BYTES];
-    Remote::open(tid).ok()?.read(&mut bytes, vector).ok()?;
+    arena.read(&mut bytes, vector, tid).ok()?;
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b));
     Some(bytes.chunks_exact(RANGE_BYTES).map(|r| (word(&r[..8]), word(&r[8..]))).collect())
 }

@@ -231,7 +231,8 @@ impl Totals {
         snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
     }
 
-    pub(crate) fn finish(mut self, change: Change, pace: u64) -> Outcome {
+    /// `least` is the smallest budget of local memory, if a share of the memory was to be far.
+    pub(crate) fn finish(mut self, change: Change, pace: u64, least: Option<Bytes>) -> Outcome {
         let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
         if self.lost_count > 0 {
             let lost = self.lost_count;
@@ -284,7 +285,7 @@ impl Totals {
             .iter()
             .map(|(&what, &count)| Loss { what: what.to_owned(), count })
             .collect();
-        let mut results = RunResults::judged(figures, self.images, &lost);
+        let mut results = RunResults::judged(figures, self.images, &lost, least);
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
         Outcome { change, results, pace, touches: None }

@@ -4,11 +4,10 @@
 //! changes them is made by the helper before the program makes it; what the helper cannot do, the
 //! program cannot do either.
 
-use sys::remote::Remote;
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::Pending;
+use super::arena::{Arena, Pending};
 use super::filter::nr;
 use super::protocol::command;
 use super::supervisor::Supervisor;
@@ -26,7 +25,7 @@ impl Supervisor<'_> {
             // One that only borrows the memory changes its own rights, not those of its parent.
             Some(arena) if arena.tgid == tgid => {
                 if i64::from(call.nr) == nr::CAPSET {
-                    let Some(mask) = permitted(call) else {
+                    let Some(mask) = permitted(arena, call) else {
                         return Ok(self.listener.proceed(call.id)?);
                     };
                     arena.command(command::RESTRICT, &[mask], pending)
@@ -47,10 +46,9 @@ impl Supervisor<'_> {
 }
 
 // The lower half of the capabilities that a `capset` would permit; none if the kernel will refuse.
-fn permitted(call: &Notification) -> Option<u64> {
+fn permitted(arena: &Arena, call: &Notification) -> Option<u64> {
     const PERMITTED_AT: u64 = 4;
     let mut mask = [0_u8; 4];
-    let remote = Remote::open(call.tid).ok()?;
-    remote.read(&mut mask, call.args[1].wrapping_add(PERMITTED_AT)).ok()?;
+    arena.read(&mut mask, call.args[1].wrapping_add(PERMITTED_AT), call.tid).ok()?;
     Some(u64::from(u32::from_ne_bytes(mask)))
 }

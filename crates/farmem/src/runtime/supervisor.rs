@@ -393,7 +393,7 @@ impl<'a> Supervisor<'a> {
         self.totals.images = std::mem::take(&mut self.images).finish();
         let pace = self.tables.pace().load(Ordering::Relaxed);
         let touches = self.sampler.map(Sampler::finish);
-        Outcome { touches, ..self.totals.finish(status, pace) }
+        Outcome { touches, ..self.totals.finish(status, pace, self.config.share_min()) }
     }
 
     /// Waits for what the helper of the arena in `slot` has to say.

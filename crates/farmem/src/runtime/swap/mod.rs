@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use measure::{Bytes, LinkConfig, LocalSize};
+use measure::{Bytes, Fraction, LinkConfig, LocalSize};
 use sys::bpf::BpfError;
 use sys::group::Hierarchy;
 
@@ -51,6 +51,17 @@ pub struct SwapConfig {
     pub page_cluster: Option<u64>,
     /// The command that runs [`keep`] with its standard input and output.
     pub keeper: Vec<OsString>,
+}
+
+impl SwapConfig {
+    /// The smallest budget of local memory, if a share of the memory is to be far.
+    fn share_min(&self) -> Option<Bytes> {
+        let is_share = match self.local {
+            Some(LocalSize::Fraction(share)) => share != Fraction::ONE,
+            _ => false,
+        };
+        (is_share && self.of.is_none()).then_some(SWAP_BUDGET_MIN)
+    }
 }
 
 /// Why the host could not be set up.

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkConfig, PAGE_BYTES,
-    RunResults, StallCounts,
+    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, PAGE_BYTES, RunResults,
+    StallCounts,
 };
 use sys::group::Group;
 use sys::process::Change;
 
+use super::SwapConfig;
 use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
 use crate::runtime::report::{Latencies, command_name};
@@ -128,7 +129,8 @@ impl Totals {
     pub(crate) fn finish(
         mut self,
         change: Change,
-        (group, link): (&Group, &LinkConfig),
+        group: &Group,
+        config: &SwapConfig,
         counts: Counts,
     ) -> Outcome {
         let elapsed_ns = self.elapsed_ns();
@@ -138,7 +140,8 @@ impl Totals {
             Change::Killed(signal) => (None, Some(signal)),
             Change::Stopped { .. } => (None, None),
         };
-        let page = link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
+        let page =
+            config.link.bandwidth.map_or(Duration::ZERO, |rate| rate.transfer_time(Bytes::PAGE));
         let read_pages = counts.read_bytes / PAGE_BYTES;
         let figures = Figures {
             elapsed_ns,
@@ -157,7 +160,7 @@ impl Totals {
             managed_peak_bytes: self.footprint_peak,
         };
         let images = self.processes.into_values().collect();
-        let mut results = RunResults::judged(figures, images, &[]);
+        let mut results = RunResults::judged(figures, images, &[], config.share_min());
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
         Outcome { change, results, pace: 0, touches: None }

@@ -246,8 +246,7 @@ impl<'a> SwapSupervisor<'a> {
         let name = self.config.program.first().map(|name| name.to_string_lossy());
         let name = name.as_deref().and_then(|path| path.rsplit('/').next());
         self.totals.program(self.child, name.unwrap_or_default());
-        let ends = (&self.group, &self.config.link);
-        let mut outcome = self.totals.finish(status, ends, counts);
+        let mut outcome = self.totals.finish(status, &self.group, &self.config, counts);
         // Before the host is put back: what comes back to memory then is nobody's fault.
         drop(self.delay);
         if let Some(keeper) = &mut self.keeper {
