@@ -261,9 +261,13 @@ impl Images {
         image.standing = Standing::Managed;
     }
 
-    /// The memory of `pid` is not managed.
+    /// The memory of `pid` is not managed. One that was ended while it was entered never had any:
+    /// there is nothing to say of it.
     pub(crate) fn unmanaged(&mut self, pid: u32, reason: Reason) {
         let image = self.live.entry(pid).or_insert_with(|| Image::new(pid));
+        if image.is_nothing() && !has_memory(pid) {
+            return;
+        }
         image.standing = Standing::Unmanaged(reason);
     }
 
@@ -396,6 +400,21 @@ mod tests {
         assert_eq!(looks.get(), 2);
         files(8 << 20);
         assert_eq!(looks.get(), 3);
+    }
+
+    #[test]
+    fn an_image_that_was_ended_while_it_was_entered_is_none() {
+        let finished = |pid: u32| {
+            let mut images = Images::default();
+            images.begin(pid);
+            images.unmanaged(pid, Reason::new("it is not"));
+            images.finish()
+        };
+        let mut child = std::process::Command::new("true").spawn().expect("it is installed");
+        let pid = child.id();
+        child.wait().expect("it ends");
+        assert!(finished(pid).is_empty());
+        assert_eq!(finished(std::process::id()).len(), 1, "this one is there");
     }
 
     #[test]
