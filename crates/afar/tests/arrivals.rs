@@ -115,3 +115,15 @@ fn what_cannot_work_is_said_with_its_remedy() {
         assert_eq!(results["warnings"].to_string(), "[]", "{trap}");
     });
 }
+
+// The contents are there, and nothing of them is far any more.
+#[test]
+fn what_moves_to_where_nothing_is_managed_is_counted() {
+    each_trap("remap", "to_high_addresses", |trap, results| {
+        let lost = results["coverage"]["lost"].as_array().expect("a list");
+        let what = "memory moved to an address where none is managed";
+        let loss = lost.iter().find(|loss| loss["what"] == what);
+        let pages = loss.and_then(|loss| loss["count"].as_u64());
+        assert_eq!(pages, Some(32), "{trap}: {results:#}");
+    });
+}

@@ -89,6 +89,13 @@ fn static_data() {
     }
 }
 
+// It is fetched wherever it goes.
+#[test]
+fn memory_that_moves_below_4_gib() {
+    let program = everybodys("touch-moved", &["-DMOVED"]);
+    managed("memory_that_moves_below_4_gib", &[program.to_str().expect("a plain name")]);
+}
+
 #[test]
 fn an_empty_environment() {
     managed("an_empty_environment", &["env", "-i", &dynamic()]);

@@ -556,6 +556,23 @@ mod tests {
     }
 
     #[test]
+    fn nine_tenths_must_be_managed_and_are_enough() {
+        let judged = |managed_peak_bytes| {
+            let unmanaged_anon_bytes = (100 << 20) - managed_peak_bytes;
+            let image = ImageSummary {
+                managed: true,
+                managed_peak_bytes,
+                unmanaged_anon_bytes,
+                ..ImageSummary::default()
+            };
+            RunResults::judged(figures(), vec![image], &[], None)
+        };
+        let (less, enough) = (judged((90 << 20) - 4096), judged(90 << 20));
+        assert!(!less.valid && less.figures().is_err() && !less.tells_nothing());
+        assert!(enough.valid && enough.figures().is_ok());
+    }
+
+    #[test]
     fn a_run_in_which_nothing_was_far_has_no_figures_and_has_not_failed() {
         let image =
             || ImageSummary { managed: true, managed_peak_bytes: 8_192, ..ImageSummary::default() };

@@ -35,20 +35,27 @@ static void *read_in_turn(void *argument)
     return 0;
 }
 
-// The other thread writes what it has seen, so that the order is one of two threads.
+// The other thread writes what it has seen, so that the order is one of two threads; the first waits for that.
 static void *follow(void *argument)
 {
     struct pair *pair = argument;
-    while (!stop)
-        __atomic_store_n(pair->second, __atomic_load_n(pair->first, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    for (uint64_t n = 0, before = 0; !stop; before = n) {
+        n = __atomic_load_n(pair->first, __ATOMIC_ACQUIRE);
+        __atomic_store_n(pair->second, n, __ATOMIC_RELEASE);
+        if (n == before)
+            sched_yield();
+    }
     return 0;
 }
 
 static void *lead(void *argument)
 {
     struct pair *pair = argument;
-    for (uint64_t n = 1; !stop; n++)
+    for (uint64_t n = 1; !stop; n++) {
         __atomic_store_n(pair->first, n, __ATOMIC_RELEASE);
+        while (!stop && __atomic_load_n(pair->second, __ATOMIC_ACQUIRE) != n)
+            sched_yield();
+    }
     return 0;
 }
 
@@ -98,8 +105,8 @@ static void far_apart(void) { fork_under(apart(0, 5 * MIB), write_in_turn, 0, 1,
 static void far_apart_backwards(void) { fork_under(apart(5 * MIB, 0), write_in_turn, 0, 1, FORKS); }
 static void by_the_kernel(void) { fork_under(apart(0, 5 * MIB), read_in_turn, 0, 1, FORKS); }
 static void by_the_kernel_backwards(void) { fork_under(apart(5 * MIB, 0), read_in_turn, 0, 1, FORKS); }
-static void two_threads(void) { fork_under(apart(0, 3 * MIB), lead, follow, UINT64_MAX, FORKS); }
-static void two_threads_backwards(void) { fork_under(apart(3 * MIB, 0), lead, follow, UINT64_MAX, FORKS); }
+static void two_threads(void) { fork_under(apart(0, 5 * MIB), lead, follow, 1, FORKS); }
+static void two_threads_backwards(void) { fork_under(apart(5 * MIB, 0), lead, follow, 1, FORKS); }
 
 // One of the words is in static data, of which the kernel makes the copy.
 static void static_first(void)

@@ -115,7 +115,10 @@ impl RunConfig {
     /// The smallest budget of local memory that the trap holds, if a share of the memory is to be
     /// far in some tier: a share of less memory than that is all of it.
     pub(crate) fn share_min(&self) -> Option<Bytes> {
-        let is_share = |tier: &Tier| matches!(tier.local, Some(LocalSize::Fraction(share)) if share != Fraction::ONE);
+        let is_share = |tier: &Tier| match tier.local {
+            Some(LocalSize::Fraction(share)) => share != Fraction::ONE,
+            _ => false,
+        };
         let any = self.of.is_none() && self.tiers.iter().any(is_share);
         any.then(|| Bytes::new(self.trap.budget_min().get() * PAGE_BYTES))
     }
