@@ -27,10 +27,6 @@ const LIMITS: [Limit; 3] = [
     Limit { case: "limits::user_namespace", status: 1 },
 ];
 
-// Would wait for ever: a word in remote memory that the kernel clears at a thread's end, set up by
-// a bare clone(2), not by the C library. The kernel takes no userfaults from a thread that ends.
-const NOT_RUN: (&str, &str) = ("threads::cleared_word", "userfaultfd");
-
 // Most of its memory stays local, and why.
 const UNMANAGED: [(&str, &str); 3] = [
     ("threads::five_hundred", "the stacks of its threads are larger than all else"),
@@ -103,6 +99,14 @@ cases! {
         uring, uring_direct, direct, buffered, vectors, spliced, sockets, from_another_process,
         own_memory_file, own_memory_file_read_only, under_pressure,
     }
+    kernel {
+        cleared, lock_opened, named, named_by_the_first, named_before_all, marked, preempted,
+        locked, while_forking,
+    }
+    kernel_static {
+        cleared, lock_opened, named, named_by_the_first, named_before_all, marked, preempted,
+        locked, while_forking,
+    }
     futexes { between_threads, between_processes, not_shared_by_fork, errors }
     limits {
         address_space, few_descriptors, no_descriptors, closed_descriptors, own_filter,
@@ -122,7 +126,7 @@ fn check(file: &str, case: &str, status: i32) {
     };
     for trap in TRAPS {
         let limit = LIMITS.iter().find(|limit| limit.case == name);
-        if (name.as_str(), trap) == NOT_RUN || !usable(trap, &format!("semantics::{name}")) {
+        if !usable(trap, &format!("semantics::{name}")) {
             continue;
         }
         for local in LOCAL {

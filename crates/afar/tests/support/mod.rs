@@ -324,7 +324,7 @@ impl Ended {
     }
 }
 
-/// Compiles `tests/programs/NAME.c`, once.
+/// Compiles `tests/programs/NAME.c`, once; `NAME_static` is the same program without a loader.
 pub(crate) fn program(name: &str) -> PathBuf {
     static BUILT: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
@@ -332,9 +332,15 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     if !built.iter().any(|done| done == name) {
         let fresh = scratch(&format!("{name}.{}", std::process::id()));
+        let (file, linked) = match name.strip_suffix("_static") {
+            Some(file) => (file, &["-static"][..]),
+            None => (name, &[][..]),
+        };
         let status = Command::new("cc")
-            .args(["-O1", "-pthread", "-o"])
-            .args([fresh.as_os_str(), source.join(format!("{name}.c")).as_os_str()])
+            .args(["-O1", "-pthread"])
+            .args(linked)
+            .arg("-o")
+            .args([fresh.as_os_str(), source.join(format!("{file}.c")).as_os_str()])
             .status();
         assert!(status.expect("cc is installed").success(), "{name}.c does not compile");
         // Another test program may be running the old one.

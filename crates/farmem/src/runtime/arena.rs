@@ -12,6 +12,7 @@ use sys::socket::Socket;
 use sys::userfault::Userfault;
 
 use super::cut::Cut;
+use super::last_words::Cleared;
 use super::loader::Loader;
 use super::moves::Move;
 use super::page_table::SEGMENT;
@@ -97,7 +98,7 @@ pub(crate) struct Arena {
     /// Addresses that a thread is about to unmap.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
     /// Where the kernel clears thread numbers, as far as that is in the arena.
-    pub(crate) cleared: Vec<u64>,
+    pub(crate) cleared: Vec<Cleared>,
     /// Of a program that a dynamic loader has begun.
     pub(crate) loader: Option<Loader>,
     /// The helper's thread, as the kernel has told it; 0 until the helper has called.

@@ -99,6 +99,7 @@ impl Supervisor<'_> {
             }
             nr::CLONE if call.args[0] & CLONE_VM != 0 => self.thread(slot, call),
             nr::CLONE | nr::FORK => self.fork(slot, call),
+            nr::SET_TID_ADDRESS => self.names_word(slot, call),
             nr::EXIT => self.exit(slot, call),
             nr::IOCTL => self.registers(slot, call),
             nr::IO_URING_SETUP => self.sets_up_ring(call),

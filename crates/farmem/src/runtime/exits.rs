@@ -3,7 +3,8 @@
 //! When a thread ends, the kernel clears its thread number where `pthread_join` waits for it and
 //! marks the robust mutexes it still holds. It does not wait for user space to bring a page then:
 //! the write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread
-//! is let go. The words of the C library lie together in its descriptor of the thread.
+//! is let go. The words of the C library lie together in its descriptor of the thread; others are
+//! known from the calls that name them (`last_words`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,6 +15,7 @@ use sys::seccomp::Notification;
 
 use super::RunError;
 use super::filter::nr;
+use super::last_words::{Cleared, Whose, own_number};
 use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -25,16 +27,29 @@ const HELD_MAX: usize = 256;
 impl Supervisor<'_> {
     /// A thread is about to be made whose number the kernel will clear in memory under management.
     pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        const CLEARED_MAX: usize = 4096;
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            arena.cleared.retain(|&address| address != call.args[3]);
-            arena.cleared.push(call.args[3]);
-            if arena.cleared.len() > CLEARED_MAX {
-                arena.cleared.remove(0);
-            }
-        }
+        self.note_cleared(slot, Cleared::by_clone(&call.args));
         self.starting.push((call.tid, slot, run_ns(call.tid)));
         Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// A thread names the word of memory under management that the kernel will clear at its end.
+    pub(crate) fn names_word(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let whose = Whose::Thread(call.tid);
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            arena.cleared.retain(|before| before.whose != whose);
+        }
+        self.note_cleared(slot, Cleared { address: call.args[0], whose });
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    fn note_cleared(&mut self, slot: usize, word: Cleared) {
+        const CLEARED_MAX: usize = 4096;
+        let Some(arena) = self.arenas[slot].as_mut() else { return };
+        arena.cleared.retain(|before| *before != word);
+        arena.cleared.push(word);
+        if arena.cleared.len() > CLEARED_MAX {
+            arena.cleared.remove(0);
+        }
     }
 
     /// Whether a thread of the process in `slot` is making another.
@@ -73,9 +88,9 @@ impl Supervisor<'_> {
             }
             Some(u64::from_ne_bytes(bytes))
         };
-        let cleared =
-            |&address: &u64| read(address).is_some_and(|word| word & 0xffff_ffff == u64::from(tid));
-        words.extend(arena.cleared.iter().copied().filter(cleared));
+        let number = own_number(tid).unwrap_or(tid);
+        let is_its = |word: &&Cleared| word.is_of(word.value(arena), tid, number);
+        words.extend(arena.cleared.iter().filter(is_its).map(|word| word.address));
         // struct robust_list_head: the first entry, the distance from an entry to its lock word.
         let distance = read(head + 8).unwrap_or(0);
         let mut entry = read(head).unwrap_or(head) & !1;
@@ -93,12 +108,21 @@ impl Supervisor<'_> {
         };
         let Some(cell) = self.tables.pages.word(slot, address) else { return };
         let word = Word(cell.load(Ordering::Acquire));
-        if matches!(word.state(), State::Absent | State::Foreign | State::Fetching) {
+        let has_come = |state| match state {
+            // Static data are there before anybody touches them.
+            State::Absent => {
+                let start = address / PAGE * PAGE;
+                !matches!(arena.memory.next_populated(start, start + PAGE), Ok(Some(_)))
+            }
+            State::Foreign | State::Fetching => true,
+            _ => false,
+        };
+        if has_come(word.state()) {
             return;
         }
         let tier = word.tier().min(arena.tiers.len() - 1);
         let Some(page) = arena.page(address) else { return };
-        if word.state() == State::Remote {
+        if matches!(word.state(), State::Absent | State::Remote) {
             arena.tiers[tier].admit(page, Admission::Found);
             self.tables.lane(arena.budget, tier).credit(-1);
         }

@@ -70,9 +70,6 @@ fn blocks(mark: u64) -> Vec<Block> {
             otherwise: Verdict::Allow,
         },
         at_managed(nr::MREMAP, &[rule(4, managed, Verdict::Notify)]),
-        at_managed(nr::MLOCK, &[]),
-        at_managed(nr::MLOCK2, &[]),
-        at_managed(nr::MUNLOCK, &[]),
         always(nr::MLOCKALL),
         always(nr::MUNLOCKALL),
         Block {
@@ -98,6 +95,7 @@ fn blocks(mark: u64) -> Vec<Block> {
             otherwise: Verdict::Allow,
         },
     ];
+    blocks.extend(nr::AT_MANAGED.map(|number| at_managed(number, &[])));
     blocks.extend(nr::RIGHTS.map(always));
     blocks.extend(noticed());
     blocks
@@ -151,6 +149,7 @@ pub(crate) mod nr {
     pub(crate) const MLOCKALL: i64 = 151;
     pub(crate) const MUNLOCKALL: i64 = 152;
     pub(crate) const PRCTL: i64 = 157;
+    pub(crate) const SET_TID_ADDRESS: i64 = 218;
     pub(crate) const EXIT_GROUP: i64 = 231;
     pub(crate) const EXECVEAT: i64 = 322;
     pub(crate) const UNSHARE: i64 = 272;
@@ -159,6 +158,9 @@ pub(crate) mod nr {
     pub(crate) const CLONE3: i64 = 435;
     pub(crate) const PROCESS_MADVISE: i64 = 440;
 
+    /// What is of interest where memory is managed: locks, and the word that the kernel clears when
+    /// the calling thread ends.
+    pub(crate) const AT_MANAGED: [i64; 4] = [MLOCK, MLOCK2, MUNLOCK, SET_TID_ADDRESS];
     /// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
     /// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.
     pub(crate) const RIGHTS: [i64; 10] = [105, 106, 113, 114, 116, 117, 119, 122, 123, CAPSET];

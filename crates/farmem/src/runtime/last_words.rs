@@ -5,9 +5,11 @@
 //! the write is lost. It is made up for when the thread is gone and the word still says that it is
 //! not.
 //!
-//! Where the number of a thread is, the call that made the thread has said.
+//! Where the number of a thread is, the call that made the thread has said, or a call of its own. A
+//! C library may have the kernel clear another word than that which has the number (in musl, the
+//! lock of the list of threads), and threads may share one.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -21,6 +23,54 @@ const TICKS_MAX: u32 = 3;
 const NUMBER_MASK: u32 = 0x3fff_ffff;
 const OWNER_DIED: u32 = 0x4000_0000;
 const WAITERS: u32 = 0x8000_0000;
+const CLONE_PARENT_SETTID: u64 = 0x10_0000;
+const CLONE_CHILD_SETTID: u64 = 0x100_0000;
+
+/// A word that the kernel clears when a thread ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cleared {
+    pub(crate) address: u64,
+    pub(crate) whose: Whose,
+}
+
+/// Which thread's end clears a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// That of the thread whose number the kernel has written there.
+    Numbered,
+    /// That of this one.
+    Thread(u32),
+    /// That of any that there are.
+    Unknown,
+}
+
+impl Cleared {
+    /// The word of a thread that a `clone` with these arguments makes.
+    pub(crate) const fn by_clone(arguments: &[u64; 6]) -> Self {
+        let [flags, _, parents, address, ..] = *arguments;
+        let has_number = flags & CLONE_CHILD_SETTID != 0
+            || flags & CLONE_PARENT_SETTID != 0 && parents == address;
+        Self { address, whose: if has_number { Whose::Numbered } else { Whose::Unknown } }
+    }
+
+    /// Whether the end of thread `tid`, whose number in its own namespace is `number`, may change
+    /// it from `value`.
+    pub(crate) fn is_of(&self, value: Option<u32>, tid: u32, number: u32) -> bool {
+        match self.whose {
+            Whose::Numbered => value == Some(number),
+            Whose::Thread(of) => of == tid,
+            Whose::Unknown => value.is_some_and(|value| value != 0),
+        }
+    }
+
+    /// What is there; `None` if nothing is.
+    pub(crate) fn value(&self, arena: &Arena) -> Option<u32> {
+        let mut bytes = [0; 4];
+        let managed = arena.regions.manages(self.address);
+        let read = managed && arena.memory.read_at(&mut bytes, self.address).is_ok();
+        read.then_some(u32::from_ne_bytes(bytes))
+    }
+}
 
 /// A thread that was alive when its memory was frozen, and of which the kernel will write to it.
 #[derive(Debug)]
@@ -30,8 +80,8 @@ pub(crate) struct Mortal {
     tid: u32,
     /// Its number as its process sees it.
     number: u32,
-    /// Where that is.
-    number_at: Option<u64>,
+    /// Where that may be when it ends.
+    numbers_at: BTreeSet<u64>,
     /// Where its mutexes are.
     locks: Vec<u64>,
     ticks: u32,
@@ -44,9 +94,10 @@ impl Supervisor<'_> {
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)) else { return };
         let memory = File::open(format!("/proc/{}/mem", arena.tgid));
         let tids = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok());
-        let numbers = numbers(arena);
+        let valued = |word: &Cleared| (*word, word.value(arena));
+        let words: Vec<(Cleared, Option<u32>)> = arena.cleared.iter().map(valued).collect();
         let mortals: Vec<Mortal> =
-            tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &numbers, tid)).collect();
+            tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &words, tid)).collect();
         // One that has ended since the last cut is not listed any more.
         let listed = |tid| mortals.iter().any(|mortal| mortal.tid == tid);
         self.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
@@ -82,7 +133,7 @@ impl Mortal {
         for &lock in &self.locks {
             replace(arena, lock, |word| (word & NUMBER_MASK == self.number).then(|| died(word)));
         }
-        if let Some(at) = self.number_at {
+        for &at in &self.numbers_at {
             replace(arena, at, |word| (word == self.number).then_some(0));
         }
     }
@@ -103,32 +154,25 @@ fn replace(arena: &Arena, address: u64, with: impl Fn(u32) -> Option<u32>) {
     let _nobody = arena.memory.wake(address);
 }
 
-// Which thread numbers are where the kernel will clear them.
-fn numbers(arena: &Arena) -> BTreeMap<u32, u64> {
-    let number = |&address: &u64| {
-        let mut bytes = [0; 4];
-        let managed = arena.regions.manages(address);
-        let read = managed && arena.memory.read_at(&mut bytes, address).is_ok();
-        read.then_some((u32::from_ne_bytes(bytes), address))
-    };
-    arena.cleared.iter().filter_map(number).collect()
-}
-
 fn mortal(
     arena: &Arena,
     memory: Option<&File>,
-    numbers: &BTreeMap<u32, u64>,
+    words: &[(Cleared, Option<u32>)],
     tid: u32,
 ) -> Option<Mortal> {
     let locks = locks(arena, memory, tid).unwrap_or_default();
-    if locks.is_empty() && numbers.is_empty() {
+    if locks.is_empty() && words.is_empty() {
         return None;
     }
     let number = own_number(tid)?;
-    let number_at = numbers.get(&number).copied();
-    let any = number_at.is_some() || !locks.is_empty();
+    let may_be = |&(word, value): &(Cleared, Option<u32>)| {
+        let is_its = word.whose == Whose::Unknown || word.is_of(value, tid, number);
+        is_its.then_some(word.address)
+    };
+    let numbers_at: BTreeSet<u64> = words.iter().filter_map(may_be).collect();
+    let any = !numbers_at.is_empty() || !locks.is_empty();
     let (slot, tgid) = (arena.slot, arena.tgid);
-    any.then_some(Mortal { slot, tgid, tid, number, number_at, locks, ticks: 0 })
+    any.then_some(Mortal { slot, tgid, tid, number, numbers_at, locks, ticks: 0 })
 }
 
 // Robust mutexes of a thread in managed memory.
@@ -159,8 +203,8 @@ fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
     Some(locks)
 }
 
-// The number of a thread in its own namespace.
-fn own_number(tid: u32) -> Option<u32> {
+/// The number of a thread in its own namespace.
+pub(crate) fn own_number(tid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     numbers.split_whitespace().next_back()?.parse().ok()
