@@ -14,6 +14,7 @@ use super::RunError;
 use super::filter::nr;
 use super::images::{Known, Reason};
 use super::protocol;
+use super::signal::SIGKILL;
 use super::supervisor::Supervisor;
 
 const EINVAL: i64 = 22;
@@ -36,7 +37,7 @@ impl Supervisor<'_> {
         if call.tid == tgid {
             self.settle(tgid);
         }
-        let slot = self.owner(tgid);
+        let slot = self.owner(tgid, call.tid);
         if !call.native {
             return self.foreign_call(tgid, &call);
         }
@@ -178,8 +179,8 @@ impl Supervisor<'_> {
         Some(tgid)
     }
 
-    // The slot in which the memory of a process is managed, if it is.
-    fn owner(&mut self, tgid: u32) -> Option<usize> {
+    // The slot in which the memory of a process is managed, if it is; `tid` is one of its threads.
+    fn owner(&mut self, tgid: u32, tid: u32) -> Option<usize> {
         if let Some(&slot) = self.slots.get(&tgid) {
             // The helper dies when its process executes another program, and its socket closes
             // before that program's first instruction.
@@ -192,7 +193,8 @@ impl Supervisor<'_> {
             Known::Lodger(other) => other,
         };
         let slot = self.slots.get(&owner).copied();
-        if slot.is_none() && self.images.is_managed(owner) {
+        // Of a process that is killed any thread may be the first to end.
+        if slot.is_none() && self.images.is_managed(owner) && !is_killed(tid) {
             self.images.unmanaged(owner, Reason::new("its helper has ended"));
             self.totals.lost("a helper ended before its program", 1);
         }
@@ -204,5 +206,35 @@ impl Supervisor<'_> {
         let given = self.device.as_ref().filter(|_| self.is_helper(tgid, call.tid));
         let number = given.and_then(|device| self.listener.add_fd(call.id, device).ok());
         Ok(self.listener.answer(call.id, number.unwrap_or(-EPERM))?)
+    }
+}
+
+// Whether a thread has ended, or will without another instruction of its program.
+fn is_killed(tid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status"));
+    status.map_or(true, |status| is_kill_pending(&status))
+}
+
+fn is_kill_pending(status: &str) -> bool {
+    const KILL: u64 = 1 << (SIGKILL - 1);
+    let pending = |line: &str| {
+        let signals = line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:"))?;
+        u64::from_str_radix(signals.trim(), 16).ok()
+    };
+    status.lines().filter_map(pending).any(|signals| signals & KILL != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_killed_has_the_signal_pending() {
+        let status = |own: u64, shared: u64| {
+            format!("Name:\tbusy\nSigPnd:\t{own:016x}\nShdPnd:\t{shared:016x}\nSigBlk:\t0100\n")
+        };
+        assert!(is_kill_pending(&status(0x100, 0)) && is_kill_pending(&status(1, 0x4100)));
+        assert!(!is_kill_pending(&status(0x4200, 0x80)));
+        assert!(is_killed(0) && !is_killed(std::process::id()));
     }
 }
