@@ -27,7 +27,9 @@ use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;
 
+use crate::failure::{Class, Classed};
 use crate::probe::Probed;
+use crate::run_failed;
 
 pub(crate) use verdict::{Busy, Unusable};
 
@@ -67,6 +69,27 @@ pub(crate) enum CalibrationError {
     Pipe(#[source] io::Error),
     #[error("trap {}: not usable: {why}", .trap.name())]
     Unusable { trap: TrapKind, why: Unusable },
+}
+
+impl Classed for CalibrationError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Run { source } => run_failed::class(source),
+            Self::Unusable { .. } => Class::Environment,
+            _ => Class::Ours,
+        }
+    }
+}
+
+/// A run or a prediction that a calibration has stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("calibrate: {0}")]
+pub(crate) struct NotCalibrated(#[from] CalibrationError);
+
+impl Classed for NotCalibrated {
+    fn class(&self) -> Class {
+        self.0.class()
+    }
 }
 
 /// A calibration that can be relied on.

@@ -11,7 +11,7 @@ use flash::host::{HostError, NvmeUriError};
 use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::control::{Reply, Request, RunState};
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::CtlFlags;
 use crate::identify::identify;
 use crate::identify_unit::identify_unit;
@@ -59,6 +59,16 @@ pub(crate) enum CtlError {
     Connection { pid: u32, source: io::Error },
 }
 
+impl Classed for CtlError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Words(_) | Self::Setting(_) | Self::Refused { .. } => Class::Usage,
+            Self::Uri(_) | Self::Host(_) | Self::Initiator(_) => Class::Usage,
+            _ => Class::Failed,
+        }
+    }
+}
+
 /// Does what the words say.
 ///
 /// # Errors
@@ -79,7 +89,7 @@ pub(crate) fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
         ["identify", uri] => identify(uri, &flags.host, flags.json)?,
         _ => return Err(CtlError::Words(words.join(" ")).into()),
     };
-    terminal::answer(&text).map_err(Failure::Stdout)?;
+    terminal::answer(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

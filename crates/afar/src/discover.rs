@@ -10,7 +10,7 @@ use proto::nvme::Nqn;
 use proto::nvme::log::DiscoveryPage;
 use serde_json::json;
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::DiscoverFlags;
 use crate::initiator::{InitiatorError, initiator};
 use crate::setting::with_port;
@@ -25,6 +25,15 @@ pub(crate) enum DiscoverError {
     Initiator(#[from] InitiatorError),
     #[error("{address}: {source}; check the address, and that a target listens there")]
     Target { address: String, source: HostError },
+}
+
+impl Classed for DiscoverError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Host(_) | Self::Initiator(_) => Class::Usage,
+            Self::Target { .. } => Class::Failed,
+        }
+    }
 }
 
 /// NVMe/TCP's port of I/O controllers, where targets of afar answer discovery too (TCP 3.1.1).
@@ -47,7 +56,7 @@ pub(crate) fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
     let page = ask(&address, &HostConfig::named(host))
         .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
     let text = if flags.json { to_json(&page) } else { to_table(&page) };
-    terminal::answer(&text).map_err(Failure::Stdout)?;
+    terminal::answer(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -64,7 +73,7 @@ fn discover_targets(portal: &str, flags: &DiscoverFlags) -> Result<ExitCode, Fai
     let targets = ask_targets(&portal, &config)
         .map_err(|source| DiscoverError::Target { address, source })?;
     let text = if flags.json { targets_to_json(&targets) } else { targets_to_table(&targets) };
-    terminal::answer(&text).map_err(Failure::Stdout)?;
+    terminal::answer(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

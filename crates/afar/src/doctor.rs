@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::failure::{ENVIRONMENT, Failure};
+use crate::failure::{Class, Failure};
 use crate::flags::DoctorFlags;
 use crate::terminal;
 
@@ -73,8 +73,8 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
     } else {
         table(&report)
     };
-    terminal::answer(&text).map_err(Failure::Stdout)?;
-    Ok(if usable { ExitCode::SUCCESS } else { ExitCode::from(ENVIRONMENT) })
+    terminal::answer(&text)?;
+    Ok(if usable { ExitCode::SUCCESS } else { Class::Environment.into() })
 }
 
 fn table(report: &Report) -> String {

@@ -11,6 +11,7 @@ use measure::{
     ProfileError, TierParams,
 };
 
+use crate::failure::{Class, Classed};
 use crate::flags::{Budget, Engine, Like, RunFlags, Trap};
 use crate::keep;
 use crate::mechanism::Mechanism;
@@ -81,6 +82,12 @@ pub(crate) enum UsageError {
     NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
     OneWayTooLong(Duration),
+}
+
+impl Classed for UsageError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
 }
 
 impl Experiment {

@@ -1,185 +1,121 @@
-//! Why a command did not do what it was asked, and the exit status that says so.
+//! Why a command did not do what it was asked, and the exit status for that.
+//!
+//! Each error names its class beside its own definition, so this module knows no command.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::error::Error;
+use std::fmt;
 use std::process::ExitCode;
 
-use farmem::runtime::RunError;
-use records::RecordError;
-
-use crate::attach::AttachError;
-use crate::bench::BenchError;
-use crate::calibrate::CalibrationError;
-use crate::closed_loop::LoopError;
-use crate::ctl::CtlError;
-use crate::discover::DiscoverError;
-use crate::experiment::UsageError;
-use crate::load::LoadUsage;
-use crate::plan::PlanError;
-use crate::predict::PredictError;
-use crate::probe::ProbeError;
-use crate::program::ProgramError;
-use crate::report::ReportError;
-use crate::reproduce::ReproduceError;
-use crate::serve::ServeError;
-use crate::sim::SimError;
-use crate::sweep::SweepError;
-use crate::top::TopError;
-use crate::torture::TortureError;
-use crate::trap::TrapError;
-use crate::tuning::TuningError;
-use crate::workload::WorkloadError;
-
-/// A command that failed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    #[error(transparent)]
-    Usage(#[from] UsageError),
-    #[error(transparent)]
-    Tuning(#[from] TuningError),
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Trap(#[from] TrapError),
-    #[error("calibrate: {0}")]
-    Calibration(#[from] CalibrationError),
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Sweep(#[from] SweepError),
-    #[error(transparent)]
-    LoadUsage(#[from] LoadUsage),
-    #[error(transparent)]
-    Load(#[from] ::load::LoadError),
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    #[error(transparent)]
-    Top(#[from] TopError),
-    #[error(transparent)]
-    Discover(#[from] DiscoverError),
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    #[error(transparent)]
-    Torture(#[from] TortureError),
-    #[error(transparent)]
-    Report(#[from] ReportError),
-    #[error(transparent)]
-    Reproduce(#[from] ReproduceError),
-    #[error(transparent)]
-    Sim(#[from] SimError),
-    #[error(transparent)]
-    Loop(#[from] LoopError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Predict(#[from] PredictError),
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    #[error(transparent)]
-    Ctl(#[from] CtlError),
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
-    /// Before anything was started.
-    #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
-    Output { path: PathBuf, source: io::Error },
-    /// After a run.
-    #[error("write {}: {source}; check the space left on its disk", path.display())]
-    Unwritten { path: PathBuf, source: io::Error },
-    #[error("{}: {source}", path.display())]
-    Record { path: PathBuf, source: RecordError },
-    #[error("write to standard output: {0}; check where it leads")]
-    Stdout(#[source] io::Error),
+/// What kind of end a command came to; shells and timeout(1) use the same exit statuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// The command ran and did not succeed.
+    Failed,
+    /// The user can mend it on the command line or in a file.
+    Usage,
+    /// This machine lacks something.
+    Environment,
+    /// Too little of a program's memory was managed for a conclusion.
+    Invalid,
+    /// afar failed around a program that may be sound.
+    Ours,
+    /// The program to run is no executable.
+    NotExecutable,
+    /// The program to run does not exist.
+    NotFound,
+    /// The user interrupted the command.
+    Interrupted,
+    /// A signal ended the program.
+    Signalled(i32),
 }
 
-/// Bad usage.
-pub(crate) const USAGE: u8 = 2;
-/// This machine lacks something.
-pub(crate) const ENVIRONMENT: u8 = 3;
-/// Too little of a program's memory was managed for anything to be concluded.
-pub(crate) const INVALID: u8 = 4;
-pub(crate) const FAILED: u8 = 1;
-/// As a shell says it of a program that was interrupted.
-pub(crate) const INTERRUPTED: u8 = 130;
-const OURS: u8 = 125;
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
+/// An error that knows its class.
+pub(crate) trait Classed: Error {
+    /// The class of this error.
+    fn class(&self) -> Class;
+}
+
+/// A command that failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    class: Class,
+    error: Box<dyn Error + Send + Sync>,
+}
+
+impl Class {
+    /// The exit status.
+    pub(crate) fn status(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Environment => 3,
+            Self::Invalid => 4,
+            Self::Ours => 125,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+            Self::Interrupted => 130,
+            Self::Signalled(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+impl From<Class> for ExitCode {
+    fn from(class: Class) -> Self {
+        Self::from(class.status())
+    }
+}
 
 impl Failure {
-    /// A file that cannot be opened for writing.
-    pub(crate) fn output(path: &Path, source: io::Error) -> Self {
-        Self::Output { path: path.to_owned(), source }
+    /// A failure for an error of another crate, which has no class of its own.
+    pub(crate) fn new(class: Class, error: impl Error + Send + Sync + 'static) -> Self {
+        Self { class, error: Box::new(error) }
     }
 
-    /// The exit status, as shells and timeout(1) use it.
-    pub(crate) fn exit_status(&self) -> u8 {
-        match self {
-            Self::Usage(_) | Self::LoadUsage(_) | Self::Tuning(_) | Self::Output { .. } => USAGE,
-            Self::Plan(_) => USAGE,
-            Self::Sweep(error) => {
-                if error.is_usage() {
-                    USAGE
-                } else {
-                    FAILED
-                }
-            }
-            Self::Serve(error) if error.is_usage() => USAGE,
-            Self::Attach(error) if error.is_usage() => USAGE,
-            Self::Attach(error) if error.is_environment() => ENVIRONMENT,
-            Self::Bench(error) if error.is_usage() => USAGE,
-            Self::Torture(error) if error.is_usage() => USAGE,
-            Self::Top(TopError::Interval(_)) => USAGE,
-            Self::Discover(DiscoverError::Host(_) | DiscoverError::Initiator(_)) => USAGE,
-            Self::Report(error) if error.is_usage() => USAGE,
-            Self::Reproduce(error) if error.is_usage() => USAGE,
-            Self::Sim(error) if error.is_usage() => USAGE,
-            Self::Loop(error) if error.is_usage() => USAGE,
-            Self::Predict(error) if error.is_usage() => USAGE,
-            Self::Loop(error) if error.is_invalid() => INVALID,
-            Self::Predict(PredictError::Invalid(_)) => INVALID,
-            Self::Reproduce(ReproduceError::Loop(error)) if error.is_invalid() => INVALID,
-            Self::Top(_) | Self::Discover(_) | Self::Torture(_) => FAILED,
-            Self::Serve(_) | Self::Attach(_) | Self::Bench(_) | Self::Reproduce(_) => FAILED,
-            Self::Sim(_) | Self::Loop(_) | Self::Predict(_) | Self::Report(_) => FAILED,
-            Self::Trap(_) => ENVIRONMENT,
-            Self::Workload(error) => match error {
-                WorkloadError::Missing { .. } => ENVIRONMENT,
-                WorkloadError::NotStarted { .. } | WorkloadError::Wrong { .. } => FAILED,
-                _ => USAGE,
-            },
-            Self::Program(error) => match error {
-                ProgramError::NotFound(_) => NOT_FOUND,
-                ProgramError::NotExecutable { .. } => NOT_EXECUTABLE,
-                _ => USAGE,
-            },
-            Self::Run(error) | Self::Calibration(CalibrationError::Run { source: error }) => {
-                of_run(error)
-            }
-            Self::Calibration(CalibrationError::Unusable { .. }) => ENVIRONMENT,
-            Self::Calibration(_) | Self::Unwritten { .. } | Self::Record { .. } => OURS,
-            Self::Ctl(error) => match error {
-                CtlError::Words(_) | CtlError::Setting(_) | CtlError::Refused { .. } => USAGE,
-                CtlError::Uri(_) | CtlError::Host(_) | CtlError::Initiator(_) => USAGE,
-                _ => FAILED,
-            },
-            Self::Probe(_) | Self::Load(_) | Self::Stdout(_) => FAILED,
+    /// The class, which decides the exit status.
+    pub(crate) const fn class(&self) -> Class {
+        self.class
+    }
+}
+
+impl<E: Classed + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.class(), error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("no such program")]
+    struct Missing;
+
+    impl Classed for Missing {
+        fn class(&self) -> Class {
+            Class::NotFound
         }
     }
 
-    /// The same for `main`.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.exit_status())
+    #[test]
+    fn failure_keeps_class_and_message() {
+        let failure = Failure::from(Missing);
+        assert_eq!((failure.class(), failure.to_string()), (Class::NotFound, Missing.to_string()));
     }
-}
 
-fn of_run(error: &RunError) -> u8 {
-    match error {
-        RunError::NoProgram => USAGE,
-        RunError::NotFound(_) => NOT_FOUND,
-        RunError::NotExecutable(_) | RunError::NotStarted(..) => NOT_EXECUTABLE,
-        RunError::Trap(_) | RunError::Swap(_) | RunError::NoUserfault => ENVIRONMENT,
-        RunError::Killed(_, signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
-        _ => OURS,
+    #[test]
+    fn statuses_are_those_of_shells() {
+        let classes = [Class::Failed, Class::Usage, Class::Environment, Class::Invalid];
+        assert_eq!(classes.map(Class::status), [1, 2, 3, 4]);
+        let classes = [Class::Ours, Class::NotExecutable, Class::NotFound, Class::Interrupted];
+        assert_eq!(classes.map(Class::status), [125, 126, 127, 130]);
+        assert_eq!(Class::Signalled(9).status(), 137);
+        assert_eq!(Class::Signalled(1000).status(), 255);
     }
 }

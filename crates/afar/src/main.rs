@@ -63,6 +63,7 @@ mod identify_unit;
 mod pages;
 
 mod failure;
+mod run_failed;
 mod terminal;
 
 use std::process::ExitCode;
@@ -70,6 +71,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
+use crate::failure::Class;
 use crate::flags::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -103,7 +105,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|failure| {
         terminal::say(&format!("afar {name}: {failure}\n"));
-        failure.exit_code()
+        failure.class().into()
     })
 }
 
@@ -116,7 +118,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
         }
         _ => {
             terminal::say(&usage::sentence(error));
-            ExitCode::from(failure::USAGE)
+            Class::Usage.into()
         }
     }
 }

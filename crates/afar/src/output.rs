@@ -4,8 +4,35 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::terminal;
+
+/// Why a result is in no file.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    /// Before the command started anything.
+    #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    /// After a run.
+    #[error("write {}: {source}; check the space left on its disk", path.display())]
+    Write { path: PathBuf, source: io::Error },
+}
+
+impl OutputError {
+    /// A path that cannot be opened for writing.
+    pub(crate) fn open(path: &Path, source: io::Error) -> Self {
+        Self::Open { path: path.to_owned(), source }
+    }
+}
+
+impl Classed for OutputError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Open { .. } => Class::Usage,
+            Self::Write { .. } => Class::Ours,
+        }
+    }
+}
 
 /// Where one text will go.
 #[derive(Debug)]
@@ -27,7 +54,7 @@ impl Output {
             // Not truncated yet: if the run fails, what was there before is still there.
             let mut options = File::options();
             let file = options.write(true).create(true).truncate(false).open(path);
-            Some(file.map_err(|source| Failure::output(path, source))?)
+            Some(file.map_err(|source| OutputError::open(path, source))?)
         };
         Ok(Self { path: path.to_owned(), file })
     }
@@ -46,9 +73,9 @@ impl Output {
     /// When it cannot be written to.
     pub(crate) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let Some(file) = self.file else {
-            return terminal::answer(&String::from_utf8_lossy(bytes)).map_err(Failure::Stdout);
+            return terminal::answer(&String::from_utf8_lossy(bytes));
         };
-        replace(file, bytes).map_err(|source| Failure::Unwritten { path: self.path, source })
+        replace(file, bytes).map_err(|source| OutputError::Write { path: self.path, source }.into())
     }
 }
 

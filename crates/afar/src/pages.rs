@@ -10,17 +10,18 @@ use clap_complete::Shell;
 
 use crate::failure::Failure;
 use crate::flags::Cli;
+use crate::output::OutputError;
 use crate::terminal;
+use crate::terminal::StdoutError;
 
 /// Writes `afar.1` and a page for each command that is not hidden.
 ///
 /// # Errors
 /// When the directory cannot be written to.
 pub(crate) fn man(directory: &Path) -> Result<ExitCode, Failure> {
-    let failed = |path: &Path, source| Failure::Output { path: path.to_owned(), source };
-    fs::create_dir_all(directory).map_err(|source| failed(directory, source))?;
+    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
     clap_mangen::generate_to(Cli::command(), directory)
-        .map_err(|source| failed(directory, source))?;
+        .map_err(|source| OutputError::open(directory, source))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "afar", &mut script);
     let text =
-        String::from_utf8(script).map_err(|error| Failure::Stdout(io::Error::other(error)))?;
-    terminal::answer(&text).map_err(Failure::Stdout)?;
+        String::from_utf8(script).map_err(|error| StdoutError::from(io::Error::other(error)))?;
+    terminal::answer(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,8 +14,9 @@ use sys::baseline::{Dropped, minor_fault_samples};
 use sys::clock::{cycles, monotonic_ns};
 use sys::usage::waited_ns;
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::ProbeFlags;
+use crate::output::OutputError;
 use crate::terminal;
 
 /// Pairs of readings of the counter from which their own cost is taken.
@@ -65,6 +66,12 @@ pub(crate) enum ProbeError {
     Minor(#[from] sys::Error),
 }
 
+impl Classed for ProbeError {
+    fn class(&self) -> Class {
+        Class::Failed
+    }
+}
+
 /// Runs the probe and prints what it saw as JSON: one object, or with `--tiers` a list of them.
 ///
 /// # Errors
@@ -89,14 +96,14 @@ pub(crate) fn probe(flags: &ProbeFlags) -> Result<ExitCode, Failure> {
     };
     let json = json.expect("numbers have a JSON form") + "\n";
     match flags.output.as_deref() {
-        None => terminal::answer(&json).map_err(Failure::Stdout)?,
+        None => terminal::answer(&json)?,
         Some(path) => write(path, &json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|source| Failure::output(path, source))
+    std::fs::write(path, text).map_err(|source| OutputError::open(path, source).into())
 }
 
 /// Pages that have been touched once.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use crate::failure::{Class, Classed};
 use crate::flags::Engine;
 
 /// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).
@@ -36,6 +37,16 @@ pub(crate) enum ProgramError {
         path.display()
     )]
     Foreign { path: PathBuf },
+}
+
+impl Classed for ProgramError {
+    fn class(&self) -> Class {
+        match self {
+            Self::NotFound(_) => Class::NotFound,
+            Self::NotExecutable { .. } => Class::NotExecutable,
+            Self::Foreign { .. } => Class::Usage,
+        }
+    }
 }
 
 /// Finds the program `name` as a shell does and checks that its memory can be managed. For a

@@ -16,12 +16,27 @@ use farmem::runtime::{FaultEvent, FaultKind};
 use measure::InvalidRun;
 use records::{Fault, FaultWriter, RecordError};
 
+use crate::failure::{Class, Classed};
 use crate::validity;
 
 /// Faults handed over at once.
 const BATCH: usize = 4096;
 /// Batches that may wait for the disk: a million faults.
 const BATCHES_MAX: usize = 256;
+
+/// A record that was not written whole.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub(crate) struct NotRecorded {
+    pub(crate) path: PathBuf,
+    pub(crate) source: RecordError,
+}
+
+impl Classed for NotRecorded {
+    fn class(&self) -> Class {
+        Class::Ours
+    }
+}
 
 /// Takes faults and has them written.
 #[derive(Debug)]

@@ -8,11 +8,12 @@ use measure::{InvalidRun, Run};
 use sys::process::Change;
 
 use crate::control::Control;
-use crate::failure::{Failure, INVALID};
+use crate::failure::{Class, Failure};
 use crate::flags::RunFlags;
 use crate::mechanism::Mechanism;
 use crate::output::Output;
-use crate::record::Recorded;
+use crate::record::{NotRecorded, Recorded};
+use crate::run_failed::RunFailed;
 use crate::setup::Setup;
 use crate::summary::{self, Extra};
 use crate::watch::Watch;
@@ -25,7 +26,7 @@ use crate::{terminal, validity};
 pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let mut setup = Setup::resolve(flags)?;
     if flags.dry_run {
-        terminal::answer(&setup.dry_run()).map_err(Failure::Stdout)?;
+        terminal::answer(&setup.dry_run())?;
         return Ok(ExitCode::SUCCESS);
     }
     setup.calibrate()?;
@@ -35,7 +36,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     let ended = supervise(&setup, &mut watch).map(|outcome| judged(outcome, flags));
     let verdict = ended.as_ref().ok().map(|outcome| outcome.results.figures().map(drop));
     let recorded = close(watch, &mut setup.warnings, verdict.as_ref());
-    let Outcome { change, results, .. } = ended?;
+    let Outcome { change, results, .. } = ended.map_err(RunFailed)?;
     record.results = results;
     record.results.calibration = setup.calibration();
     record.results.warnings.splice(0..0, setup.warnings);
@@ -52,7 +53,7 @@ pub(crate) fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
     recorded?;
     Ok(match change {
         // Whoever ends a program hears of that, whatever it had by then.
-        Change::Exited(_) if failed.is_some() => ExitCode::from(INVALID),
+        Change::Exited(_) if failed.is_some() => Class::Invalid.into(),
         change => exit_code(change),
     })
 }
@@ -86,7 +87,7 @@ fn close(
         return Ok(None);
     };
     let path = recorder.path().to_owned();
-    let recorded = recorder.finish(verdict).map_err(|source| Failure::Record { path, source })?;
+    let recorded = recorder.finish(verdict).map_err(|source| NotRecorded { path, source })?;
     if recorded.dropped_count > 0 {
         warnings.push(format!(
             "{} faults are missing in the record: its disk was too slow",

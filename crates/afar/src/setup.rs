@@ -7,13 +7,14 @@ use farmem::runtime::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
 
-use crate::calibrate::calibrate;
+use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;
 use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
+use crate::output::OutputError;
 use crate::record::Recorder;
 use crate::trap::{self, Choice};
 use crate::tuning::Tuning;
@@ -81,13 +82,13 @@ impl Setup {
         let Mechanism::Arena(trap) = self.choice.mechanism else {
             return Ok(());
         };
-        let mut found = calibrate(trap, delay)?;
+        let mut found = calibrate(trap, delay).map_err(NotCalibrated::from)?;
         // A floor above the delay may be that of a machine which was busy just then.
         for _ in 1..CALIBRATIONS_MAX {
             if delay.as_ns() >= found.calibration.floor_ns {
                 break;
             }
-            let again = calibrate(trap, delay)?;
+            let again = calibrate(trap, delay).map_err(NotCalibrated::from)?;
             if again.calibration.floor_ns < found.calibration.floor_ns {
                 found = again;
             }
@@ -115,7 +116,7 @@ impl Setup {
                 ("seed", self.experiment.seed.to_string()),
             ];
             Recorder::create(path, self.constant_ns(), notes)
-                .map_err(|source| Failure::output(path, source))
+                .map_err(|source| OutputError::open(path, source))
         };
         let recorder = flags.record.as_deref().map(create).transpose()?;
         let allow_below_floor = self.experiment.allow_below_floor;

@@ -4,6 +4,7 @@ use farmem::runtime::swap::Obstacle;
 use farmem::runtime::{TrapKind, swap};
 
 use crate::experiment::Experiment;
+use crate::failure::{Class, Classed};
 use crate::flags::{Engine, Trap};
 use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
 use crate::mechanism::Mechanism;
@@ -33,6 +34,12 @@ pub(crate) enum TrapError {
     },
     #[error("use the swap engine: {0}")]
     Swap(#[from] Obstacle),
+}
+
+impl Classed for TrapError {
+    fn class(&self) -> Class {
+        Class::Environment
+    }
 }
 
 /// Decides on a trap for `experiment` by what it asks for and what this machine can do.

@@ -4,6 +4,7 @@ use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, Retune, Tier};
 use measure::{Bytes, Duration, LinkConfig, LocalSize};
 
 use crate::experiment::Experiment;
+use crate::failure::{Class, Classed};
 use crate::mechanism::Mechanism;
 use crate::setting::{Bandwidth, Change, SettingError, delay};
 
@@ -46,6 +47,12 @@ pub(crate) enum TuningError {
     Profile,
     #[error(transparent)]
     Setting(#[from] SettingError),
+}
+
+impl Classed for TuningError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
 }
 
 impl Tuning {

@@ -25,7 +25,7 @@ use measure::{Bytes, Duration};
 use proto::nvme::Status;
 use sys::event::{Poll, Signals, Waker};
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::AttachFlags;
 use crate::initiator::{InitiatorError, NO_TARGET};
 use crate::terminal;
@@ -80,25 +80,20 @@ pub(crate) enum AttachError {
     System(#[from] sys::Error),
 }
 
-impl AttachError {
-    /// Whether it is about what was asked, not about the target or this machine.
-    pub(crate) const fn is_usage(&self) -> bool {
-        matches!(
-            self,
+impl Classed for AttachError {
+    fn class(&self) -> Class {
+        match self {
             Self::Uri(_)
-                | Self::Initiator(_)
-                | Self::Host(_)
-                | Self::Paths(_)
-                | Self::Time { .. }
-                | Self::Directory { .. }
-                | Self::NoDirectory { .. }
-                | Self::Attached { .. }
-        )
-    }
-
-    /// Whether this machine does not let it mount.
-    pub(crate) const fn is_environment(&self) -> bool {
-        matches!(self, Self::Fuse { .. } | Self::Mount { .. })
+            | Self::Initiator(_)
+            | Self::Host(_)
+            | Self::Paths(_)
+            | Self::Time { .. }
+            | Self::Directory { .. }
+            | Self::NoDirectory { .. }
+            | Self::Attached { .. } => Class::Usage,
+            Self::Fuse { .. } | Self::Mount { .. } => Class::Environment,
+            _ => Class::Failed,
+        }
     }
 }
 
@@ -142,7 +137,7 @@ pub(crate) fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     let _only_one = notifier.set(session.notifier());
     if !flags.quiet {
         let text = welcome(flags, &disk);
-        terminal::answer(&text).map_err(Failure::Stdout)?;
+        terminal::answer(&text)?;
     }
     let ended = Waker::new().map_err(AttachError::from)?;
     let served = serve(session, ended.clone());

@@ -7,6 +7,7 @@ use flash::host::{HostError, NvmeUriError};
 use flash::load::LoadError;
 use measure::{Bytes, Duration};
 
+use crate::failure::{Class, Classed};
 use crate::initiator::InitiatorError;
 
 /// Settings that make no load, or a disk that cannot be reached.
@@ -83,19 +84,18 @@ pub(crate) enum BenchError {
     System(#[from] sys::Error),
 }
 
-impl BenchError {
-    /// Whether it is about what was asked, not about the disk or this machine.
-    pub(crate) fn is_usage(&self) -> bool {
+impl Classed for BenchError {
+    fn class(&self) -> Class {
         match self {
-            Self::Section { source, .. } => source.is_usage(),
+            Self::Section { source, .. } => source.class(),
             Self::Open { .. }
             | Self::Connect { .. }
             | Self::NoSubsystem { .. }
             | Self::NoTarget { .. }
             | Self::Layout { .. }
             | Self::Load(_)
-            | Self::System(_) => false,
-            _ => true,
+            | Self::System(_) => Class::Failed,
+            _ => Class::Usage,
         }
     }
 }

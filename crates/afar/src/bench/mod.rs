@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::parser::ValueSource;
 
-use crate::failure::{FAILED, Failure};
+use crate::failure::{Class, Failure};
 use crate::flags::{BenchFlags, Cli};
 use crate::output::Output;
 use crate::session::Session;
@@ -93,7 +93,7 @@ pub(crate) fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
     let is_good = report::total(&done).is_some_and(|total| {
         total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0
     });
-    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
 }
 
 /// Endings of job files.

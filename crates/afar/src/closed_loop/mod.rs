@@ -21,10 +21,10 @@ use measure::{Bytes, DelayProfile, Duration};
 use records::FlowRow;
 use sys::event::Signals;
 
-use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::LoopFlags;
 use crate::live::Line;
-use crate::output::Output;
+use crate::output::{Output, OutputError};
 use crate::sim::run::run_stranded;
 use crate::sim::setting::Settings;
 use crate::sim::setup::Setup;
@@ -50,18 +50,13 @@ pub(crate) enum LoopError {
     System(#[from] sys::Error),
 }
 
-impl LoopError {
-    /// Whether the user can mend it in the file.
-    pub(crate) const fn is_usage(&self) -> bool {
+impl Classed for LoopError {
+    fn class(&self) -> Class {
         match self {
-            Self::Sim(error) => error.is_usage(),
-            Self::Program(_) | Self::Invalid(_) | Self::System(_) => false,
+            Self::Sim(error) => error.class(),
+            Self::Program(_) | Self::System(_) => Class::Failed,
+            Self::Invalid(_) => Class::Invalid,
         }
-    }
-
-    /// Whether nothing is concluded from a run of the program.
-    pub(crate) const fn is_invalid(&self) -> bool {
-        matches!(self, Self::Invalid(_))
     }
 }
 
@@ -118,7 +113,7 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let mut experiment = Experiment::read(&flags.experiment)?;
     experiment.allow_unmanaged = flags.allow_unmanaged;
     let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
-    fs::create_dir_all(&directory).map_err(|source| Failure::output(&directory, source))?;
+    fs::create_dir_all(&directory).map_err(|source| OutputError::open(&directory, source))?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let record = Output::open(&directory.join("loop.json"))?;
     let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(LoopError::from)?;
@@ -131,7 +126,7 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
         Ok(closed) => closed,
         Err(Stopped::Interrupted) => {
             terminal::say("afar loop: interrupted; there is no result\n");
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(Class::Interrupted.into());
         }
         Err(Stopped::Error(LoopError::Invalid(why))) => {
             let text = crate::plan::json_text(&told::invalid(&experiment, &why));
@@ -150,9 +145,9 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     }
     if !is_answered && !flags.quiet {
         let shown = told::text(&experiment, &closed, &directory);
-        terminal::answer(&shown).map_err(Failure::Stdout)?;
+        terminal::answer(&shown)?;
     }
-    Ok(if closed.agreed { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if closed.agreed { ExitCode::SUCCESS } else { Class::Failed.into() })
 }
 
 struct Turning<'a> {

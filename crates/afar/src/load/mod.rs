@@ -9,12 +9,10 @@ use std::process::ExitCode;
 use measure::{LoadOperation, LoadResults, Results as _, Run};
 use workload::Operation;
 
-use crate::failure::{FAILED, Failure};
+use crate::failure::{Class, Failure};
 use crate::flags::{KvFlags, LoadCommand, LoadFlags};
 use crate::output::Output;
 use crate::{host, terminal};
-
-pub(crate) use plan::LoadUsage;
 
 /// Runs `afar load`.
 ///
@@ -37,7 +35,8 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         ));
     }
     let started_unix_ns = sys::clock::unix_ns();
-    let (tally, interrupted) = watch::run(&plan, flags.quiet)?;
+    let (tally, interrupted) =
+        watch::run(&plan, flags.quiet).map_err(|error| Failure::new(Class::Failed, error))?;
     let run = Run {
         schema: LoadResults::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -56,7 +55,7 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         terminal::say(&summary::text(&run));
     }
     let good = summary::is_good(&run.results);
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+    Ok(if good { ExitCode::SUCCESS } else { Class::Failed.into() })
 }
 
 fn results(tally: &::load::Tally, interrupted: bool) -> LoadResults {

@@ -7,6 +7,7 @@ use ::load::{Address, LoadConfig, Pacing, Protocol, Target};
 use measure::{Duration, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Spacing, Ycsb, YcsbName};
 
+use crate::failure::{Class, Classed};
 use crate::flags::{Distribution, KvFlags, SpacingFlag};
 use crate::setting::per_second;
 
@@ -35,6 +36,12 @@ pub(crate) enum LoadUsage {
     ValueSize(u64),
     #[error("--connections {connections} for --threads {threads}: every thread needs one")]
     Connections { connections: u32, threads: u32 },
+}
+
+impl Classed for LoadUsage {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
 }
 
 /// A load that can be started.

@@ -6,7 +6,6 @@ use ::load::{LoadError, Progress, Tally};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
-use crate::failure::Failure;
 use crate::live::Line;
 use crate::load::plan::Plan;
 
@@ -18,11 +17,11 @@ const PERIOD: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When the server cannot be reached.
-pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), Failure> {
+pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), LoadError> {
     // Before any thread is started, so that none of them is interrupted.
-    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(LoadError::from)?;
-    let mut poll = Poll::new().map_err(LoadError::from)?;
-    poll.add(&signals, 0).map_err(LoadError::from)?;
+    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    let mut poll = Poll::new()?;
+    poll.add(&signals, 0)?;
     let mut line = if quiet { None } else { Line::on_terminal() };
     if plan.fill {
         let progress = Progress::default();
@@ -40,7 +39,7 @@ pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), Failure> {
     let progress = Progress::default();
     let shown = |answered: u64, rate: u64| format!("afar  {answered} requests  {rate}/s");
     let loading = || ::load::run(&plan.config, &progress);
-    Ok(watched(loading, &progress, &signals, &mut poll, &mut line, shown)?)
+    watched(loading, &progress, &signals, &mut poll, &mut line, shown)
 }
 
 fn watched(

@@ -68,7 +68,7 @@ struct TenantTable {
 /// When the file cannot be, or a result cannot be written.
 pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
     let Some(path) = flags.experiment.as_deref().filter(|_| !flags.print) else {
-        terminal::answer(EXAMPLE).map_err(Failure::Stdout)?;
+        terminal::answer(EXAMPLE)?;
         return Ok(ExitCode::SUCCESS);
     };
     let (device, points, applicants) = read(path)?;

@@ -20,7 +20,7 @@ mod pool;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::{PlanCommand, PlanFlags};
 use crate::output::Output;
 use crate::terminal;
@@ -57,6 +57,12 @@ pub(crate) enum PlanError {
     NoSolver,
     #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
     Set(String),
+}
+
+impl Classed for PlanError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
 }
 
 /// Runs `afar plan`.
@@ -101,7 +107,7 @@ fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
         output.write_bytes(&bytes)?;
     }
     if !is_answered {
-        terminal::answer(&written.table).map_err(Failure::Stdout)?;
+        terminal::answer(&written.table)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,9 +22,10 @@ use std::process::ExitCode;
 use measure::{BitsPerSec, Duration, Fraction, LocalSize};
 use records::RecordError;
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::PredictFlags;
 use crate::output::Output;
+use crate::record::NotRecorded;
 use crate::setting::Bandwidth;
 use crate::terminal;
 
@@ -58,10 +59,13 @@ pub(crate) enum PredictError {
     NoLocal(LocalSize),
 }
 
-impl PredictError {
-    /// Whether other flags would mend it.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Failed { .. } | Self::Nothing { .. } | Self::Invalid(_))
+impl Classed for PredictError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Invalid(_) => Class::Invalid,
+            Self::Failed { .. } | Self::Nothing { .. } => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 
@@ -88,7 +92,7 @@ pub(crate) fn predict(flags: &PredictFlags) -> Result<ExitCode, Failure> {
     }
     if !flags.quiet && !to_stdout {
         let text = told::text(&profile.facts, &prediction);
-        terminal::answer(&text).map_err(Failure::Stdout)?;
+        terminal::answer(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -99,7 +103,7 @@ fn watch(flags: &PredictFlags) -> Result<Profile, Failure> {
     if let Some(record) = record {
         let path = flags.record.clone().unwrap_or_default();
         let bytes = file::bytes(&profile);
-        record.write_bytes(&bytes.map_err(|source| Failure::Record { path, source })?)?;
+        record.write_bytes(&bytes.map_err(|source| NotRecorded { path, source })?)?;
     }
     Ok(profile)
 }

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use sys::process::Change;
 
 use super::PredictError;
-use crate::calibrate::calibrate;
+use crate::calibrate::{NotCalibrated, calibrate};
 use crate::failure::Failure;
 use crate::flags::Engine;
 use crate::live::{Line, LiveLine};
+use crate::run_failed::RunFailed;
 use crate::software::Software;
 use crate::watch::Watch;
 use crate::{host, program, trap};
@@ -115,11 +116,13 @@ pub(super) fn watch(
         program::check(name, Engine::Arena)?;
     }
     let kind = trap::any()?;
-    let calibration = calibrate(kind, DELAY)?.calibration;
+    let calibration = calibrate(kind, DELAY).map_err(NotCalibrated::from)?.calibration;
     let started_unix_ns = sys::clock::unix_ns();
     let live = if quiet { None } else { LiveLine::on_terminal() };
     let mut watch = Watch { live, ..Watch::default() };
-    let outcome = Supervisor::start(config(words, kind), &mut watch)?.run()?;
+    let outcome = Supervisor::start(config(words, kind), &mut watch)
+        .and_then(Supervisor::run)
+        .map_err(RunFailed::from)?;
     drop(watch);
     let program: Vec<String> =
         words.iter().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -39,9 +39,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::ReportFlags;
-use crate::output::Output;
+use crate::output::{Output, OutputError};
 use crate::{layout, terminal};
 
 use raster::Font;
@@ -66,10 +66,12 @@ pub(crate) enum ReportError {
     Raster(#[from] RasterError),
 }
 
-impl ReportError {
-    /// Whether the user can mend it on the command line.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Raster(_))
+impl Classed for ReportError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Raster(_) => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 
@@ -107,7 +109,7 @@ pub(crate) fn report(flags: &ReportFlags) -> Result<ExitCode, Failure> {
     let is_file =
         [&flags.output, &flags.json, &flags.svg, &flags.png].iter().any(|path| path.is_some());
     if !is_file {
-        terminal::answer(&text(&report)).map_err(Failure::Stdout)?;
+        terminal::answer(&text(&report))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -175,7 +177,7 @@ fn pictures(
     ending: &str,
     encode: impl Fn(&str) -> Result<Vec<u8>, Failure>,
 ) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
+    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
     for (index, (_, section)) in (1..).zip(&report.sections) {
         for picture in &section.pictures {
             let name = match report.sections.len() {

@@ -35,9 +35,9 @@ use measure::Duration;
 use serde_json::{Value, json};
 
 use crate::closed_loop::LoopError;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::{FigureName, ReproduceFlags};
-use crate::output::Output;
+use crate::output::{Output, OutputError};
 use crate::sim::SimError;
 use crate::sweep::JournalError;
 use crate::{host, terminal};
@@ -81,10 +81,13 @@ pub(crate) enum ReproduceError {
     System(#[from] sys::Error),
 }
 
-impl ReproduceError {
-    /// Whether it is about what was asked, not about this machine.
-    pub(crate) const fn is_usage(&self) -> bool {
-        matches!(self, Self::BusyPoll(_) | Self::Journal(_))
+impl Classed for ReproduceError {
+    fn class(&self) -> Class {
+        match self {
+            Self::BusyPoll(_) | Self::Journal(_) => Class::Usage,
+            Self::Loop(error) if error.class() == Class::Invalid => Class::Invalid,
+            _ => Class::Failed,
+        }
     }
 }
 
@@ -99,7 +102,7 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         return Err(ReproduceError::BusyPoll(flags.busy_poll).into());
     }
     let directory = &flags.output;
-    fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
+    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
     let name = flags.figure.name();
     let paths = ["svg", "json"].map(|ending| directory.join(format!("{name}.{ending}")));
     let [picture, record] = paths.each_ref().map(|path| Output::open(path));
@@ -135,11 +138,11 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         json.write(&text)?;
     }
     if has_table {
-        terminal::answer(&told(&measured, &paths[0])).map_err(Failure::Stdout)?;
+        terminal::answer(&told(&measured, &paths[0]))?;
     }
     if measured.is_interrupted {
         terminal::say(&format!("afar reproduce: {name}: interrupted; this is what was measured\n"));
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(Class::Interrupted.into());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -181,7 +184,7 @@ fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, 
 
 fn nothing(name: &str) -> ExitCode {
     terminal::say(&format!("afar reproduce: {name}: interrupted before anything was measured\n"));
-    ExitCode::from(INTERRUPTED)
+    Class::Interrupted.into()
 }
 
 fn told(Measured { report, described, .. }: &Measured, picture: &Path) -> String {

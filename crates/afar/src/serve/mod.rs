@@ -30,7 +30,7 @@ use measure::Bytes;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::ServeFlags;
 use crate::live::Line;
 use crate::terminal;
@@ -90,23 +90,6 @@ pub(crate) enum ServeError {
 }
 
 impl ServeError {
-    /// Whether it is about what was asked, not about this machine.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(
-            self,
-            Self::Open { .. }
-                | Self::Identity { .. }
-                | Self::Kept { .. }
-                | Self::Listen { .. }
-                | Self::Metrics { .. }
-                | Self::User { .. }
-                | Self::Unwritable { .. }
-                | Self::NoLandlock
-                | Self::Inherited(_)
-                | Self::System(_)
-        )
-    }
-
     // Whether a file may not be used.
     fn is_denied(&self) -> bool {
         let source = match self {
@@ -118,6 +101,24 @@ impl ServeError {
             _ => return false,
         };
         source.kind() == ErrorKind::PermissionDenied
+    }
+}
+
+impl Classed for ServeError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Open { .. }
+            | Self::Identity { .. }
+            | Self::Kept { .. }
+            | Self::Listen { .. }
+            | Self::Metrics { .. }
+            | Self::User { .. }
+            | Self::Unwritable { .. }
+            | Self::NoLandlock
+            | Self::Inherited(_)
+            | Self::System(_) => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 
@@ -179,7 +180,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let disks = Disks::new(plan, &target);
     if !flags.quiet {
         let text = welcome(&target, disks.plan(), metrics);
-        terminal::answer(&text).map_err(Failure::Stdout)?;
+        terminal::answer(&text)?;
         let hint = hint(&rights, &target);
         let lines = [forgotten, reduced, sealed, hint].concat();
         lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n")));
@@ -193,7 +194,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let counters = service.target.counters().to_vec();
     service.target.stop().map_err(ServeError::from)?;
     if flags.trace {
-        terminal::answer(&trace(&counters)).map_err(Failure::Stdout)?;
+        terminal::answer(&trace(&counters))?;
     }
     if !flags.quiet {
         terminal::say(&summary(&counters));

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use measure::{Duration, Instant};
 use sys::event::Signals;
 
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::SimFlags;
 use crate::live::Line;
 use crate::plan::PlanError;
@@ -69,16 +69,13 @@ pub(crate) enum SimError {
     System(#[from] sys::Error),
 }
 
-impl SimError {
-    /// Whether the user can mend it on the command line or in a file.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(
-            self,
-            Self::System(_)
-                | Self::Network(
-                    netsim::SimError::Unfinished { .. } | netsim::SimError::Livelock { .. }
-                )
-        )
+impl Classed for SimError {
+    fn class(&self) -> Class {
+        use netsim::SimError::{Livelock, Unfinished};
+        match self {
+            Self::System(_) | Self::Network(Unfinished { .. } | Livelock { .. }) => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 
@@ -91,7 +88,7 @@ pub(crate) const SIGTERM: i32 = 15;
 /// When the experiment cannot be, a flow never finishes, or a result cannot be written.
 pub(crate) fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     if flags.list {
-        terminal::answer(&knobs::list(&transport::list())).map_err(Failure::Stdout)?;
+        terminal::answer(&knobs::list(&transport::list()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.knobs)?;
@@ -118,7 +115,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
                 "afar sim: interrupted at {at} in the network, when {ended} of {total} flows had \
                  finished; there is no result\n"
             ));
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(Class::Interrupted.into());
         }
         Err(error) => return Err(SimError::from(error).into()),
     };
@@ -137,7 +134,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         trace: run.trace.as_ref(),
     })?;
     if !is_answered && !flags.quiet {
-        terminal::answer(&told::text(&title, &figures, run.cpu_ns)).map_err(Failure::Stdout)?;
+        terminal::answer(&told::text(&title, &figures, run.cpu_ns))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,8 @@ use super::shares::{self, Shares};
 use super::{SimError, steps, told};
 use crate::failure::Failure;
 use crate::flags::SimFlags;
-use crate::output::Output;
+use crate::output::{Output, OutputError};
+use crate::record::NotRecorded;
 use crate::terminal;
 
 /// See the module's description.
@@ -63,7 +64,7 @@ impl Outputs {
         let named = named.map(PathBuf::as_path).chain(profile).chain(flags.steps.as_deref());
         let is_answered = named.into_iter().any(|path| path.as_os_str() == "-");
         if let Some(directory) = &flags.output {
-            fs::create_dir_all(directory).map_err(|source| Failure::output(directory, source))?;
+            fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
             json.push(directory.join("result.json"));
             flows.push(directory.join("flows.csv"));
             parquet.push(directory.join("flows.parquet"));
@@ -195,11 +196,10 @@ impl Table {
         match self {
             Self::Csv(output) => output.write(&csv()),
             Self::Parquet(path) => {
-                let unwritten = |source| Failure::Unwritten { path: path.clone(), source };
+                let unwritten = |source| OutputError::Write { path: path.clone(), source };
                 let written = parquet(fs::File::create(&path).map_err(unwritten)?);
-                let written =
-                    written.map_err(|source| Failure::Record { path: path.clone(), source });
-                written?.flush().map_err(unwritten)
+                let written = written.map_err(|source| NotRecorded { path: path.clone(), source });
+                Ok(written?.flush().map_err(unwritten)?)
             }
         }
     }

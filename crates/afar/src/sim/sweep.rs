@@ -15,7 +15,7 @@ use super::run::{self, Looker};
 use super::setting::{Cell, Experiment};
 use super::setup::Setup;
 use super::{SIGINT, SIGTERM, SimError, many, picture, table};
-use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::failure::{Class, Failure};
 use crate::flags::SimFlags;
 use crate::live::Line;
 use crate::output::Output;
@@ -71,7 +71,7 @@ pub(super) fn sweep(
             cells.len(),
             directory.display()
         ));
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(Class::Interrupted.into());
     }
     let pairs: Vec<(&Cell, &Row)> = cells.iter().zip(&journal.rows).collect();
     write(&directory.join("table.csv"), &table::csv(&pairs))?;
@@ -87,10 +87,10 @@ pub(super) fn sweep(
     if !is_answered && !flags.quiet {
         let text = table::text(&pairs);
         let where_to = format!("table, every run and a picture: {}\n", directory.display());
-        terminal::answer(&format!("{text}\n{where_to}")).map_err(Failure::Stdout)?;
+        terminal::answer(&format!("{text}\n{where_to}"))?;
     }
     let has_failed = journal.rows.iter().any(|row| row.figures.is_none());
-    Ok(if has_failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(if has_failed { Class::Failed.into() } else { ExitCode::SUCCESS })
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

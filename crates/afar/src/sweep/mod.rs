@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use sys::event::Signals;
 
-use crate::failure::{FAILED, Failure, INVALID};
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::SweepFlags;
 use crate::live::Line;
 use crate::{host, terminal};
@@ -36,8 +36,6 @@ pub(crate) use journal::JournalError;
 
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
-/// As a shell says it of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]
@@ -54,10 +52,12 @@ pub(crate) enum SweepError {
     NoMatrix { path: PathBuf },
 }
 
-impl SweepError {
-    /// Whether the user can mend it on the command line or in the file.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Start(_))
+impl Classed for SweepError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Start(_) => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     if flags.dry_run {
         let known = directory.join("sweep.json").exists();
         let rows = if known { open(&directory, &header)?.rows } else { Vec::new() };
-        terminal::answer(&plan(&sweep, &cells, &rows)).map_err(Failure::Stdout)?;
+        terminal::answer(&plan(&sweep, &cells, &rows))?;
         return Ok(ExitCode::SUCCESS);
     }
     let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SweepError::from)?;
@@ -111,7 +111,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
                 run.journal.rows.len(),
                 directory.display()
             ));
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(Class::Interrupted.into());
         }
     };
     let rows = &run.journal.rows;
@@ -122,14 +122,14 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         None if flags.json => json::findings(&header, &sweep, &findings),
         None => table::text(&findings),
     };
-    terminal::answer(&shown).map_err(Failure::Stdout)?;
+    terminal::answer(&shown)?;
     if let Some(stolen) = stolen(rows).filter(|_| !flags.quiet) {
         terminal::say(&stolen);
     }
     Ok(if rows.iter().any(|row| row.invalid.is_some()) {
-        ExitCode::from(INVALID)
+        Class::Invalid.into()
     } else if rows.iter().any(|row| row.value.is_none()) {
-        ExitCode::from(FAILED)
+        Class::Failed.into()
     } else {
         ExitCode::SUCCESS
     })

@@ -15,7 +15,7 @@ use std::time::{Duration as Timeout, Instant};
 use measure::Duration;
 use sys::event::{Poll, Signals};
 
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::TopFlags;
 use crate::setting::with_port;
 use crate::terminal;
@@ -40,6 +40,15 @@ pub(crate) enum TopError {
     Interrupted,
     #[error(transparent)]
     System(#[from] sys::Error),
+}
+
+impl Classed for TopError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Interval(_) => Class::Usage,
+            _ => Class::Failed,
+        }
+    }
 }
 
 const PORT: u16 = 9420;
@@ -83,7 +92,7 @@ pub(crate) fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
             Some(screen) => screen.draw(&text),
             None => terminal::show(&text),
         };
-        if !goes_on.map_err(Failure::Stdout)? || flags.once {
+        if !goes_on? || flags.once {
             return Ok(ExitCode::SUCCESS);
         }
         // A target that was slow to answer is not asked in haste.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
+use crate::failure::Failure;
 use crate::terminal;
 
 /// Another screen, no cursor, no wrapping (xterm's private modes, DEC STD 070); and back.
@@ -28,7 +29,7 @@ impl Screen {
     }
 
     /// Shows as much of a text as there is room for; whether there is still somebody to see it.
-    pub(super) fn draw(&self, text: &str) -> io::Result<bool> {
+    pub(super) fn draw(&self, text: &str) -> Result<bool, Failure> {
         let size = rustix::termios::tcgetwinsize(io::stdout());
         let rows = size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
         terminal::show(&frame(text, rows.unwrap_or(ROWS)))

@@ -21,7 +21,7 @@ mod wire;
 
 use std::process::ExitCode;
 
-use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::failure::{Class, Failure};
 use crate::flags::TortureFlags;
 use crate::output::Output;
 use crate::session::Session;
@@ -40,7 +40,7 @@ use run::{Outcome, Verdict};
 pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     if flags.list {
         let text = if flags.markdown { table::markdown() } else { table::list() };
-        terminal::answer(&text).map_err(Failure::Stdout)?;
+        terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let is_json_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -49,7 +49,7 @@ pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     let plan = Plan::resolve(flags)?;
     let started_unix_ns = sys::clock::unix_ns();
     let say = |text: String| {
-        if is_json_stdout { Ok(()) } else { terminal::answer(&text).map_err(Failure::Stdout) }
+        if is_json_stdout { Ok(()) } else { terminal::answer(&text) }
     };
     if !flags.quiet {
         say(table::head(&plan))?;
@@ -83,8 +83,8 @@ pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
     let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
     Ok(match (is_wrong, interrupted) {
-        (_, true) => ExitCode::from(INTERRUPTED),
-        (true, false) => ExitCode::from(FAILED),
+        (_, true) => Class::Interrupted.into(),
+        (true, false) => Class::Failed.into(),
         (false, false) => ExitCode::SUCCESS,
     })
 }

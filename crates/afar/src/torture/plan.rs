@@ -10,6 +10,7 @@ use measure::Duration;
 use proto::iscsi::Digests;
 use proto::nvme::Nqn;
 
+use crate::failure::{Class, Classed};
 use crate::flags::TortureFlags;
 use crate::initiator::{InitiatorError, SCHEME, initiator};
 
@@ -61,10 +62,12 @@ enum Disk {
 const KEEP_ALIVE_MS: u32 = 10_000;
 const PATIENCE: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_600_000)];
 
-impl TortureError {
-    /// Whether it is about what was asked, not about the target.
-    pub(crate) const fn is_usage(&self) -> bool {
-        !matches!(self, Self::Connect { .. } | Self::Silent { .. } | Self::System(_))
+impl Classed for TortureError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Connect { .. } | Self::Silent { .. } | Self::System(_) => Class::Failed,
+            _ => Class::Usage,
+        }
     }
 }
 

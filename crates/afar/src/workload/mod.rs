@@ -13,7 +13,7 @@ use sys::clock::monotonic_ns;
 
 use self::job::Job;
 use self::jobs::{Als, Pagerank, Sort, Wordcount};
-use crate::failure::Failure;
+use crate::failure::{Class, Classed, Failure};
 use crate::flags::{JobFlags, PagerankFlags, Variant, WorkloadCommand, WorkloadFlags};
 use crate::live::Line;
 use crate::output::Output;
@@ -34,6 +34,16 @@ pub(crate) enum WorkloadError {
     Missing { name: String, remedy: &'static str },
     #[error("start {name}: {source}; check that it may be executed")]
     NotStarted { name: String, source: std::io::Error },
+}
+
+impl Classed for WorkloadError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Missing { .. } => Class::Environment,
+            Self::NotStarted { .. } | Self::Wrong { .. } => Class::Failed,
+            _ => Class::Usage,
+        }
+    }
 }
 
 /// Runs `afar workload`.
@@ -59,7 +69,7 @@ pub(crate) fn workload(flags: &WorkloadFlags) -> Result<ExitCode, Failure> {
             Err(program::server(flags).into())
         }
         WorkloadCommand::List => {
-            terminal::answer(&list::text()).map_err(Failure::Stdout)?;
+            terminal::answer(&list::text())?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -101,7 +111,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
             if flags.repeat > 1 { format!(" (median of {})", flags.repeat) } else { String::new() };
         let (name, facts) = (job.name(), job.facts());
         let line = format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n");
-        terminal::answer(&line).map_err(Failure::Stdout)?;
+        terminal::answer(&line)?;
     }
     if let Some(output) = json {
         let run = Run {

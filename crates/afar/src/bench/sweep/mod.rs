@@ -18,7 +18,7 @@ use super::job::Job;
 use super::layout;
 use super::plan::{Devices, Plan};
 use super::run::{self, Phase, Ready};
-use crate::failure::{FAILED, Failure, INTERRUPTED};
+use crate::failure::{Class, Failure};
 use crate::flags::BenchFlags;
 use crate::layout::kilo;
 use crate::output::Output;
@@ -71,7 +71,7 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
     write(flags, &ready, &curve, files, interrupted)?;
     if let Some(failure) = &curve.failure {
         terminal::say(&format!("afar bench: {failure}\n"));
-        return Ok(ExitCode::from(FAILED));
+        return Ok(Class::Failed.into());
     }
     if interrupted {
         let until = match curve.points.len() {
@@ -79,7 +79,7 @@ pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure
             count => format!("these are the {count} points until then"),
         };
         terminal::say(&format!("afar bench: interrupted; {until}\n"));
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(Class::Interrupted.into());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -180,7 +180,7 @@ fn write(
         json.write(&(text + "\n"))?;
     }
     if !flags.quiet && !uses_stdout && !curve.points.is_empty() {
-        terminal::answer(&output::text(ready, curve)).map_err(Failure::Stdout)?;
+        terminal::answer(&output::text(ready, curve))?;
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ const SHOWN: usize = 20;
 /// When there is no placement, a file or flag cannot be, or a result cannot be written.
 pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
     if flags.print {
-        terminal::answer(file::EXAMPLE).map_err(Failure::Stdout)?;
+        terminal::answer(file::EXAMPLE)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (found, name) = match (&flags.experiment, flags.synthetic) {

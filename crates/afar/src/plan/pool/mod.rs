@@ -33,7 +33,7 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
             Some(path) => Source::read(path)?.text,
             None => EXAMPLE.to_owned(),
         };
-        terminal::answer(&text).map_err(Failure::Stdout)?;
+        terminal::answer(&text)?;
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.set)?;

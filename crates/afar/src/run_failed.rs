@@ -1,0 +1,28 @@
+//! A program that could not be run, or whose run broke off.
+
+use farmem::runtime::RunError;
+
+use crate::failure::{Class, Classed};
+
+/// The engine's error under the exit status of a shell.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct RunFailed(#[from] pub(crate) RunError);
+
+impl Classed for RunFailed {
+    fn class(&self) -> Class {
+        class(&self.0)
+    }
+}
+
+/// The class of the engine's error.
+pub(crate) const fn class(error: &RunError) -> Class {
+    match error {
+        RunError::NoProgram => Class::Usage,
+        RunError::NotFound(_) => Class::NotFound,
+        RunError::NotExecutable(_) | RunError::NotStarted(..) => Class::NotExecutable,
+        RunError::Trap(_) | RunError::Swap(_) | RunError::NoUserfault => Class::Environment,
+        RunError::Killed(_, signal) => Class::Signalled(*signal),
+        _ => Class::Ours,
+    }
+}
