@@ -18,6 +18,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use console::{Class, Classed};
 use farmem::PolicyKind;
 use farmem::runtime::{
     BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind,
@@ -27,7 +28,6 @@ use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;
 
-use crate::failure::{Class, Classed};
 use crate::probe::Probed;
 use crate::run_failed;
 
@@ -351,7 +351,7 @@ fn command(delays: &[Duration], (pages, touches_max): (u64, u64), output: i32) -
     let touches = (TOUCHING.as_ns() / longest.as_ns()).clamp(TOUCHES_MIN, touches_max);
     let names: Vec<String> = (0..delays.len()).map(tier_name).collect();
     let words = [
-        "/proc/self/exe".to_owned(),
+        launch::SELF.to_owned(),
         "probe".to_owned(),
         "--raw".to_owned(),
         format!("--pages={pages}"),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use console::{Class, Classed, Failure, terminal};
 use flash::host::{HostConfig, HostError, discover as ask};
 use flash::initiator::{IscsiUri, discover as ask_targets};
 use proto::iscsi::{Digests, TargetRecord};
@@ -10,11 +11,9 @@ use proto::nvme::Nqn;
 use proto::nvme::log::DiscoveryPage;
 use serde_json::json;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::DiscoverFlags;
 use crate::initiator::{InitiatorError, initiator};
 use crate::setting::with_port;
-use crate::terminal;
 
 /// What cannot be found out.
 #[derive(Debug, thiserror::Error)]

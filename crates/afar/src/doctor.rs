@@ -1,41 +1,23 @@
 //! `afar doctor`: what this machine can do, what would make it do more, and what was left behind.
 
+mod check;
 mod checks;
 mod leftovers;
 
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use console::{Class, Failure, terminal};
 use serde::Serialize;
 
-use crate::failure::{Class, Failure};
 use crate::flags::DoctorFlags;
-use crate::terminal;
 
 use leftovers::Leftover;
 
+use check::{Check, State};
+
 /// Width of the column of names.
 const NAME: usize = 24;
-
-/// One thing that was looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Check {
-    name: &'static str,
-    state: State,
-    /// What was found.
-    found: String,
-    /// What it is for, if it is missing.
-    needed_for: Option<&'static str>,
-    /// The command that would fix it, if there is one.
-    remedy: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    No,
-}
 
 /// Everything that was found, as `--json` prints it.
 #[derive(Serialize)]

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use console::{Class, Classed};
 use farmem::runtime::swap::{SwapConfig, page_cluster};
 use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
 use farmem::{PolicyKind, Prefetch};
@@ -11,12 +12,11 @@ use measure::{
     ProfileError, TierParams,
 };
 
-use crate::failure::{Class, Classed};
+use crate::demand::{budget, page_delay};
 use crate::flags::{Budget, Engine, Like, RunFlags, Trap};
 use crate::keep;
 use crate::mechanism::Mechanism;
 use crate::setting::{Bandwidth, TierSetting};
-use crate::tuning::{budget, page_delay};
 
 /// Name of the tier where memory goes by itself.
 const DEFAULT_TIER: &str = "far";

@@ -24,7 +24,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use attach::AttachFlags;
-pub(crate) use bench::{BenchFlags, Pattern};
+pub(crate) use bench::BenchFlags;
 pub(crate) use discover::DiscoverFlags;
 pub(crate) use initiator::{AlgorithmFlag, InitiatorFlags};
 pub(crate) use load::{Distribution, KvFlags, LoadCommand, LoadFlags, SpacingFlag};

@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
-use crate::failure::Failure;
-use crate::terminal::StdoutError;
+use console::Failure;
+use console::terminal::{self, StdoutError};
 
 /// The command that starts it: this same binary.
-pub(crate) const COMMAND: [&str; 2] = ["/proc/self/exe", "keep"];
+pub(crate) const COMMAND: [&str; 2] = [launch::SELF, "keep"];
 
 /// Keeps until standard input ends.
 ///
 /// # Errors
 /// When nobody listens any more.
 pub(crate) fn keep() -> Result<ExitCode, Failure> {
-    let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let (input, output) = (std::io::stdin().lock(), terminal::pipe());
     farmem::runtime::swap::keep(input, output).map_err(StdoutError::from)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,9 @@
 mod flags;
 mod setting;
 mod toml_text;
-mod usage;
 mod validity;
 
+mod demand;
 mod experiment;
 mod mechanism;
 mod program;
@@ -35,8 +35,6 @@ mod fit;
 mod holes;
 mod host;
 mod initiator;
-mod layout;
-mod output;
 mod software;
 mod summary;
 
@@ -62,16 +60,14 @@ mod identify;
 mod identify_unit;
 mod pages;
 
-mod failure;
 mod run_failed;
-mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
+use console::{Class, terminal, usage};
 
-use crate::failure::Class;
 use crate::flags::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -117,7 +113,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            terminal::say(&usage::sentence(error));
+            terminal::say(&usage::sentence(error, &Cli::command()));
             Class::Usage.into()
         }
     }

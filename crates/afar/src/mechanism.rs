@@ -1,10 +1,13 @@
 //! How a run is done: under which engine, and how faults are noticed there.
 
-use farmem::runtime::TrapKind;
 use farmem::runtime::swap::SWAP_BUDGET_MIN;
+use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
 use measure::{Bytes, Duration};
 
-use crate::tuning::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
+/// Longest delay and smallest local memory under the bpf trap.
+pub(crate) const BPF_DELAY_MAX: Duration = Duration::from_ns(BPF_DELAY_MAX_NS);
+
+pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
 
 /// An engine, and the trap where there is a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

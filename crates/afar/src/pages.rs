@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use console::{
+    Failure, OutputError,
+    terminal::{self, StdoutError},
+};
 
-use crate::failure::Failure;
 use crate::flags::Cli;
-use crate::output::OutputError;
-use crate::terminal;
-use crate::terminal::StdoutError;
 
 /// Writes `afar.1` and a page for each command that is not hidden.
 ///

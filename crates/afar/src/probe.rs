@@ -9,15 +9,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use console::{Class, Classed, Failure, OutputError, terminal};
 use serde::{Deserialize, Serialize};
 use sys::baseline::{Dropped, minor_fault_samples};
 use sys::clock::{cycles, monotonic_ns};
 use sys::usage::waited_ns;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::ProbeFlags;
-use crate::output::OutputError;
-use crate::terminal;
 
 /// Pairs of readings of the counter from which their own cost is taken.
 const EMPTY_COUNT: usize = 1001;

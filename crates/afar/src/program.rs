@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use console::{Class, Classed};
 use rustix::fs::Access;
 
-use crate::failure::{Class, Classed};
 use crate::flags::Engine;
 
 /// Scripts whose interpreter is a script, as many as the kernel follows (exec_binprm).

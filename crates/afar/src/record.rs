@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
+use console::{Class, Classed};
 use farmem::runtime::{FaultEvent, FaultKind};
 use measure::InvalidRun;
 use records::{Fault, FaultWriter, RecordError};
 
-use crate::failure::{Class, Classed};
 use crate::validity;
 
 /// Faults handed over at once.

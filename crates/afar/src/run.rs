@@ -2,22 +2,21 @@
 
 use std::process::ExitCode;
 
+use console::{Class, Failure, Output, terminal};
 use farmem::runtime::swap::SwapSupervisor;
 use farmem::runtime::{Outcome, RunError, Supervisor};
 use measure::{InvalidRun, Run};
 use sys::process::Change;
 
 use crate::control::Control;
-use crate::failure::{Class, Failure};
 use crate::flags::RunFlags;
 use crate::mechanism::Mechanism;
-use crate::output::Output;
 use crate::record::{NotRecorded, Recorded};
 use crate::run_failed::RunFailed;
 use crate::setup::Setup;
 use crate::summary::{self, Extra};
+use crate::validity;
 use crate::watch::Watch;
-use crate::{terminal, validity};
 
 /// Runs a program and tells what it cost; the answer is the program's own exit status.
 ///

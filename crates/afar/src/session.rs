@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
+use console::Line;
 use flash::load::{Device, LoadConfig, LoadError, Progress, Tally};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
-
-use crate::live::Line;
 
 /// See the module's description.
 pub(crate) struct Session {
@@ -29,8 +28,6 @@ pub(crate) trait Watch {
     }
 }
 
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 const LOOK_NS: u64 = 20_000_000;
 const PERIOD_NS: u64 = 500_000_000;
 
@@ -41,7 +38,7 @@ impl Session {
     /// # Errors
     /// When the kernel is out of descriptors.
     pub(crate) fn new(quiet: bool) -> sys::Result<Self> {
-        let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+        let signals = console::interrupts()?;
         let poll = Poll::new()?;
         poll.add(&signals, 0)?;
         let line = if quiet { None } else { Line::on_terminal() };

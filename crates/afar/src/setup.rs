@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use console::{Failure, OutputError};
 use farmem::runtime::swap::SwapConfig;
 use farmem::runtime::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
@@ -10,11 +11,9 @@ use serde::Serialize;
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::control::Control;
 use crate::experiment::Experiment;
-use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
-use crate::output::OutputError;
 use crate::record::Recorder;
 use crate::trap::{self, Choice};
 use crate::tuning::Tuning;

@@ -206,7 +206,7 @@ impl Case {
     fn command(self, output: i32, tiers: usize) -> Vec<OsString> {
         let names: Vec<String> = (0..tiers).map(tier_name).collect();
         let mut words = vec![
-            "/proc/self/exe".to_owned(),
+            launch::SELF.to_owned(),
             "probe".to_owned(),
             "--raw".to_owned(),
             "--whole".to_owned(),

@@ -1,14 +1,15 @@
 //! Which trap a run uses, and why.
 
+use console::{Class, Classed};
 use farmem::runtime::swap::Obstacle;
 use farmem::runtime::{TrapKind, swap};
 
+use crate::demand::{budget, longest_delay};
 use crate::experiment::Experiment;
-use crate::failure::{Class, Classed};
 use crate::flags::{Engine, Trap};
 use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
 use crate::mechanism::Mechanism;
-use crate::tuning::{BPF_DELAY_MAX, BPF_LOCAL_MIN, budget, longest_delay};
+use crate::mechanism::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
 
 /// A trap and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

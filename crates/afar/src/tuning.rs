@@ -1,16 +1,13 @@
 //! Which delays, bandwidths and budgets a run may have, at its start and while it goes on.
 
-use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, Retune, Tier};
-use measure::{Bytes, Duration, LinkConfig, LocalSize};
+use console::{Class, Classed};
+use farmem::runtime::{Retune, Tier};
+use measure::{Bytes, Duration};
 
+use crate::demand::{budget, longest_delay, page_delay};
 use crate::experiment::Experiment;
-use crate::failure::{Class, Classed};
 use crate::mechanism::Mechanism;
 use crate::setting::{Bandwidth, Change, SettingError, delay};
-
-/// Longest delay and smallest local memory under the bpf trap.
-pub(crate) const BPF_DELAY_MAX: Duration = Duration::from_ns(BPF_DELAY_MAX_NS);
-pub(crate) const BPF_LOCAL_MIN: Bytes = BPF_BUDGET_MIN.bytes();
 
 /// The settings of a run and what limits them.
 #[derive(Debug, Clone)]
@@ -145,34 +142,6 @@ impl Tuning {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// What one page is to take over `link` when nothing else is on it; the median of a profile.
-pub(crate) fn page_delay(link: &LinkConfig) -> Duration {
-    match &link.profile {
-        Some(profile) => profile.quantile(Bytes::PAGE, 0.5),
-        None => {
-            let transfer = link.bandwidth.map(|rate| rate.transfer_time(Bytes::PAGE));
-            link.rtt.saturating_add(transfer.unwrap_or_default())
-        }
-    }
-}
-
-/// The longest that one page can be asked to take when nothing else is on `link`.
-pub(crate) fn longest_delay(link: &LinkConfig) -> Duration {
-    match &link.profile {
-        Some(profile) => profile.quantile(Bytes::PAGE, 1.0),
-        None => page_delay(link),
-    }
-}
-
-/// Local memory of `tier`, when it does not depend on how much is in use.
-pub(crate) fn budget(tier: &Tier, of: Option<Bytes>) -> Option<Bytes> {
-    match (tier.local?, of) {
-        (LocalSize::Bytes(bytes), _) => Some(bytes),
-        (LocalSize::Fraction(share), Some(of)) => Some(share.of(of)),
-        (LocalSize::Fraction(_), None) => None,
     }
 }
 

@@ -52,11 +52,8 @@ impl Target {
             "--nvme",
             &self.address,
         ];
-        let mut running = Launch::new(words).start();
-        running.wait_for("nvme connect");
-        let output = running.output();
-        let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-        address.expect("it says where").clone_into(&mut self.address);
+        let (running, ready) = Launch::new(words).serve();
+        self.address = ready.nvme[0].to_string();
         self.running = Some(running);
     }
 

@@ -15,11 +15,8 @@ const NQN: &str = "nqn.2026-11.local.afar:disk";
 /// A target that serves, and its disk's URI.
 fn serve(disk: &str) -> (Running, String) {
     let disk = format!("nqn.2026-11.local.afar:disk={disk}");
-    let mut target = Launch::new([AFAR, "serve", &disk, "--nvme", "127.0.0.1:0"]).start();
-    target.wait_for("nvme connect");
-    let output = target.output();
-    let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-    let uri = format!("nvme+tcp://{}/{NQN}", address.expect("it says where"));
+    let (target, ready) = Launch::new([AFAR, "serve", &disk, "--nvme", "127.0.0.1:0"]).serve();
+    let uri = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
     (target, uri)
 }
 

@@ -36,20 +36,14 @@ impl Drop for Disk {
 
 /// A target that serves, and where.
 fn serve(disk: &str, address: &str) -> (Running, String) {
-    let mut target = Launch::new([AFAR, "serve", disk, "--nvme", address]).start();
-    target.wait_for("nvme connect");
-    let output = target.output();
-    let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-    (target, address.expect("it says where").to_owned())
+    let (target, ready) = Launch::new([AFAR, "serve", disk, "--nvme", address]).serve();
+    (target, ready.nvme[0].to_string())
 }
 
 /// As [`serve`], over iSCSI.
 fn serve_iscsi(disk: &str, address: &str) -> (Running, String) {
-    let mut target = Launch::new([AFAR, "serve", disk, "--iscsi", address]).start();
-    target.wait_for("--login");
-    let output = target.output();
-    let address = output.split("iSCSI at ").nth(1).and_then(|rest| rest.split(' ').next());
-    (target, address.expect("it says where").to_owned())
+    let (target, ready) = Launch::new([AFAR, "serve", disk, "--iscsi", address]).serve();
+    (target, ready.iscsi[0].to_string())
 }
 
 fn bench(address: &str, flags: &[&str]) -> Launch {
@@ -124,15 +118,9 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
 fn what_is_sent_without_a_copy_arrives_whole() {
     let words = [AFAR, "serve", "nqn.2026-11.local.afar:disk=memory:64MiB", "--zero-copy", "4KiB"];
     let ways = ["--nvme", "127.0.0.1:0", "--iscsi", "127.0.0.1:0"];
-    let mut target = Launch::new(words.iter().chain(&ways)).start();
-    target.wait_for("--login");
-    let output = target.output();
-    let after = |words: &str| {
-        let address = output.split(words).nth(1).and_then(|rest| rest.split(' ').next());
-        address.expect("it says where").to_owned()
-    };
-    let nvme = format!("nvme+tcp://{}/{NQN}", after("serving at "));
-    let iscsi = format!("iscsi://{}/{IQN}", after("serving iSCSI at "));
+    let (target, ready) = Launch::new(words.iter().chain(&ways)).serve();
+    let nvme = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
+    let iscsi = format!("iscsi://{}/{IQN}", ready.iscsi[0]);
     for uri in [&nvme, &iscsi] {
         let flags = ["--rw", "randrw", "--verify", "--bs", "64k", "--iodepth", "16"];
         let flags = [&flags[..], &["--runtime", "500ms"]].concat();
@@ -236,13 +224,12 @@ fn an_idle_target_does_nothing() {
 #[test]
 fn a_file_that_grows_is_larger_to_hosts_after_a_hangup() {
     let disk = Disk::new("grows");
-    let (mut target, address) = serve(&disk.uri(), "127.0.0.1:0");
+    let (target, address) = serve(&disk.uri(), "127.0.0.1:0");
     let beyond = ["--offset", "64MiB", "--number_ios", "10"];
     bench(&address, &beyond).run().expect(2, "beyond the end");
     let file = std::fs::File::options().write(true).open(&disk.0).expect("it is there");
     file.set_len(128 << 20).expect("it can grow");
     target.signal("HUP");
-    target.wait_for("nvme connect");
     let began = Instant::now();
     while bench(&address, &beyond).run().status != 0 {
         assert!(began.elapsed() < Duration::from_secs(10), "it has not grown");

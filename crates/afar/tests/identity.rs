@@ -46,11 +46,8 @@ fn of(path: &Path) -> String {
 
 /// A target, and its namespace's NGUID and UUID.
 fn serve(uri: &str, flags: &[&str]) -> (Running, [String; 2]) {
-    let mut running = launch(uri, flags).start();
-    running.wait_for("nvme connect");
-    let output = running.output();
-    let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-    let at = format!("nvme+tcp://{}/{NQN}", address.expect("it says where"));
+    let (running, ready) = launch(uri, flags).serve();
+    let at = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
     let said = Launch::new([AFAR, "ctl", "identify", &at, "--json"]).run();
     let said: Value = serde_json::from_str(&said.expect(0, "identify").text()).expect("JSON");
     let namespace = &said["namespaces"][0];
@@ -159,11 +156,8 @@ fn what_is_only_read_is_not_written() {
     let directory = Scratch::new("read");
     let path = directory.image("a");
     fs::write(&path, vec![7; 1 << 20]).expect("there is room");
-    let mut running = launch(&format!("{}?readonly", of(&path)), &[]).start();
-    running.wait_for("nvme connect");
-    let output = running.output();
-    let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-    let at = format!("nvme+tcp://{}/{NQN}", address.expect("it says where"));
+    let (running, ready) = launch(&format!("{}?readonly", of(&path)), &[]).serve();
+    let at = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
     let bench = |rw: &str| {
         let words = [AFAR, "bench", &at, "--rw", rw, "--number_ios", "10"];
         Launch::new(words).run()
@@ -188,15 +182,12 @@ fn what_must_be_proved_cannot_be_had_by_another_door() {
              name = \"{NQN}\"\n{chap}\n{more}\nnamespaces = [ {{ id = 1, uri = \"null:\" }} ]\n"
         );
         fs::write(&file, text).expect("there is room");
-        let mut running = Launch::new([AFAR, "serve", &file.display().to_string()]).start();
-        running.wait_for("--login");
-        let output = running.output();
-        let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-        let address = address.expect("it says where");
+        let (running, ready) = Launch::new([AFAR, "serve", &file.display().to_string()]).serve();
+        let address = ready.nvme[0].to_string();
         let at = format!("nvme+tcp://{address}/{NQN}");
         let load = Launch::new([AFAR, "bench", &at, "--number_ios", "10"]).run();
         load.expect(status, "a host that has proved nothing");
-        let found = Launch::new([AFAR, "discover", address]).run().expect(0, "discover").text();
+        let found = Launch::new([AFAR, "discover", &address]).run().expect(0, "discover").text();
         assert_eq!(found.contains(NQN), status == 0, "{found}");
         end(running, "INT");
     }
@@ -274,8 +265,7 @@ fn an_identity_that_is_not_kept_is_said() {
     let said = |flags: &[&str]| {
         let serve = [AFAR, "serve", &disk, "--nvme", "127.0.0.1:0"];
         let words = [&["unshare", "--mount", "sh", "-c", MOUNT, "sh", &mount], &serve[..], flags];
-        let mut running = Launch::new(words.concat()).start();
-        running.wait_for("nvme connect");
+        let (running, _ready) = Launch::new(words.concat()).serve();
         running.signal("TERM");
         running.wait().expect(0, "afar serve").stderr
     };

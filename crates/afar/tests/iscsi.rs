@@ -28,11 +28,8 @@ impl Target {
     }
 
     fn of(words: &[&str]) -> Self {
-        let mut running = Launch::new(words).limit(LIMIT).start();
-        running.wait_for("--login");
-        let output = running.output();
-        let said = output.split("serving iSCSI at ").skip(1);
-        let portals = said.filter_map(|rest| Some(rest.split(' ').next()?.to_owned())).collect();
+        let (running, ready) = Launch::new(words).limit(LIMIT).serve();
+        let portals = ready.iscsi.iter().map(ToString::to_string).collect();
         Self { running, portals }
     }
 

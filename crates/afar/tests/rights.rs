@@ -60,12 +60,8 @@ struct Target {
 
 impl Target {
     fn start(words: &[&str]) -> Self {
-        let mut running = Launch::new([&[AFAR, "serve"], words].concat()).start();
-        running.wait_for("nvme connect");
-        let output = running.output();
-        let address = output.split("serving at ").nth(1).and_then(|rest| rest.split(' ').next());
-        let address = address.expect("it says where").to_owned();
-        Self { running, address }
+        let (running, ready) = Launch::new([&[AFAR, "serve"], words].concat()).serve();
+        Self { running, address: ready.nvme[0].to_string() }
     }
 
     fn serves(&self, namespace: u32) -> bool {

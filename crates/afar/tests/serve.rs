@@ -60,15 +60,9 @@ struct Target {
 
 impl Target {
     fn start(file: &File) -> Self {
-        let mut running = Launch::new([AFAR, "serve", &file.path()]).start();
-        running.wait_for("nvme connect");
-        let output = running.output();
-        let after = |text: &str, end: char| {
-            let rest = output.split(text).nth(1).expect("it says where");
-            rest.split(end).next().expect("it does").to_owned()
-        };
-        let (nvme, metrics) = (after("serving at ", ' '), after("http://", '/'));
-        Self { running, nvme, metrics }
+        let (running, ready) = Launch::new([AFAR, "serve", &file.path()]).serve();
+        let metrics = ready.metrics.expect("they are to be read").to_string();
+        Self { running, nvme: ready.nvme[0].to_string(), metrics }
     }
 
     fn bench(&self, namespace: u32, flags: &[&str]) -> Launch {
@@ -437,14 +431,13 @@ fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
     let address = format!("127.0.0.1:{port}");
     let words =
         ["python3", "-c", ACTIVATE, &port, AFAR, "serve", "--nvme", &address, "disk=null:1MiB"];
-    let mut running = Launch::new(words).env("NOTIFY_SOCKET", &path).start();
+    let running = Launch::new(words).env("NOTIFY_SOCKET", &path).start();
     let hear = || {
         let mut bytes = [0; 64];
         let count = manager.recv(&mut bytes).expect("it says something");
         String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
     };
     assert_eq!(hear(), "READY=1");
-    running.wait_for(&format!("serving at {address}"));
     // Were it not this socket, its own could not have been bound beside it.
     TcpStream::connect(&address).expect("it listens");
     running.signal("TERM");

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use launch::Ready;
 use serde_json::Value;
 use support::{Ended, Launch, Running, open_scratch};
 
@@ -23,6 +24,7 @@ const GROWTH_BYTES: u64 = 48 << 20;
 /// A target of two disks, one of them for the neighbour. Gone when dropped.
 struct Target {
     running: Running,
+    ready: Ready,
     files: [PathBuf; 3],
 }
 
@@ -50,25 +52,16 @@ impl Target {
         fs::write(&files[0], text).expect("there is room for temporary files");
         fs::write(&files[2], "a secret that is long").expect("there is room");
         let path = files[0].to_str().expect("paths here are text");
-        let mut running = Launch::new([AFAR, "serve", path]).limit(LIMIT).start();
-        running.wait_for("--login");
-        running.wait_for("nvme connect");
-        Self { running, files }
-    }
-
-    // Where it listens.
-    fn address(&self, after: &str) -> String {
-        let output = self.running.output();
-        let said = output.split(after).nth(1).and_then(|rest| rest.split(' ').next());
-        said.expect("it says where").to_owned()
+        let (running, ready) = Launch::new([AFAR, "serve", path]).limit(LIMIT).serve();
+        Self { running, ready, files }
     }
 
     fn nvme(&self, name: &str) -> String {
-        format!("nvme+tcp://{}/nqn.{name}/1", self.address("serving at "))
+        format!("nvme+tcp://{}/nqn.{name}/1", self.ready.nvme[0])
     }
 
     fn iscsi(&self, user: &str, name: &str) -> String {
-        format!("iscsi://{user}{}/iqn.{name}/0", self.address("serving iSCSI at "))
+        format!("iscsi://{user}{}/iqn.{name}/0", self.ready.iscsi[0])
     }
 
     fn secret(&self) -> &str {
@@ -213,7 +206,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 #[test]
 fn a_target_that_lets_everything_pass_is_not_as_stated() {
     let target = Target::start("indulgent", "memory:16MiB", "");
-    let address = indulgent(target.address("serving at ").parse().expect("an address"));
+    let address = indulgent(target.ready.nvme[0]);
     let uri = format!("nvme+tcp://{address}/nqn.{NAME}/1");
     let neighbour = target.nvme(&format!("{NAME}s"));
     let ended = torture(&uri, &neighbour, &["--case", "N2,N17,N39"]);

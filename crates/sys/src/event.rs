@@ -116,6 +116,13 @@ pub fn wait_for<const N: usize>(
     Ok(polled.map(|one| !one.revents().is_empty()))
 }
 
+/// The terminal is gone, or a service is to read its files again (signal(7)).
+pub const SIGHUP: i32 = libc::SIGHUP;
+/// Ctrl-C.
+pub const SIGINT: i32 = libc::SIGINT;
+/// The request to end.
+pub const SIGTERM: i32 = libc::SIGTERM;
+
 /// Signals received as messages instead of interruptions.
 #[derive(Debug)]
 pub struct Signals {

@@ -272,6 +272,40 @@ pub fn die_with_caller(command: &mut Command) {
     unsafe { command.pre_exec(before_exec) };
 }
 
+/// Has what `command` starts inherit `descriptor` under its own number, which is the answer. The
+/// caller keeps the descriptor open until the command has been started.
+#[expect(unsafe_code, reason = "code between fork and exec")]
+pub fn inherit(command: &mut Command, descriptor: &OwnedFd) -> RawFd {
+    let number = descriptor.as_raw_fd();
+    let before_exec = move || {
+        // SAFETY: no pointers.
+        if unsafe { libc::fcntl(number, libc::F_SETFD, 0) } < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes a system call only; it neither allocates nor takes locks.
+    unsafe { command.pre_exec(before_exec) };
+    number
+}
+
+/// Takes a descriptor that whoever started this process left open for it. What this process starts
+/// does not inherit it.
+///
+/// # Errors
+/// When no descriptor has that number.
+pub fn inherited(number: RawFd) -> Result<OwnedFd> {
+    let descriptor = own(number)?;
+    match rustix::io::fcntl_setfd(&descriptor, rustix::io::FdFlags::CLOEXEC) {
+        Ok(()) => Ok(descriptor),
+        Err(errno) => {
+            // Not ours to close: by then the number may be of something else.
+            std::mem::forget(descriptor);
+            Err(Error::new("take a descriptor", errno))
+        }
+    }
+}
+
 /// Sends signal number `signal` to every process of a group.
 ///
 /// # Errors

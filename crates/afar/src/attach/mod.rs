@@ -6,6 +6,7 @@
 //!                    └─── requests ────┘     signal, umount ─► unmount ─► flush ─► good-bye
 //! ```
 
+mod error;
 mod files;
 mod plan;
 
@@ -18,91 +19,26 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use console::{Failure, terminal};
 use flash::backend::{Failure as DiskFailure, Operation, Request};
-use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, NvmeUriError, patiently};
+use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use fuser::{Config, Notifier, Session, SessionACL};
 use measure::{Bytes, Duration};
 use proto::nvme::Status;
 use sys::event::{Poll, Signals, Waker};
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::AttachFlags;
-use crate::initiator::{InitiatorError, NO_TARGET};
-use crate::terminal;
+use crate::initiator::NO_TARGET;
 
 pub(crate) use plan::KIND;
 
 use files::{FILE, Files, NAME};
 
-/// What cannot be attached.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AttachError {
-    #[error(transparent)]
-    Uri(#[from] NvmeUriError),
-    #[error(transparent)]
-    Initiator(#[from] InitiatorError),
-    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
-    Host(String),
-    #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
-    Paths(usize),
-    #[error("--{flag} {time}: {reason}")]
-    Time { flag: &'static str, time: Duration, reason: &'static str },
-    #[error("{directory}: {source}; make it with mkdir, or give another directory")]
-    Directory { directory: String, source: io::Error },
-    #[error("{directory}: it is no directory; give one")]
-    NoDirectory { directory: String },
-    #[error("{directory}: a disk is attached there; umount it, or give another directory")]
-    Attached { directory: String },
-    #[error("{directory}: a killed afar attach has left it; afar doctor --repair unmounts it")]
-    Abandoned { directory: String },
-    #[error("{source}; this may give access to it: {remedy}")]
-    Fuse { source: sys::Error, remedy: &'static str },
-    #[error(
-        "mount on {directory}: {source}; run it as root, or as unshare -Urm afar attach ... for \
-         what is started there"
-    )]
-    Mount { directory: String, source: io::Error },
-    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { uri: String, address: String },
-    #[error(
-        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { uri: String, address: String },
-    #[error("{uri}: {source}")]
-    Connect { uri: String, source: HostError },
-    #[error("answer the kernel: {0}")]
-    Session(io::Error),
-    #[error("what was written last may not be on the medium: {0}")]
-    Flush(DiskFailure),
-    #[error("told to end while the target is away: what was written last may not be on the medium")]
-    GivenUp,
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
-
-impl Classed for AttachError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Uri(_)
-            | Self::Initiator(_)
-            | Self::Host(_)
-            | Self::Paths(_)
-            | Self::Time { .. }
-            | Self::Directory { .. }
-            | Self::NoDirectory { .. }
-            | Self::Attached { .. } => Class::Usage,
-            Self::Fuse { .. } | Self::Mount { .. } => Class::Environment,
-            _ => Class::Failed,
-        }
-    }
-}
+pub(crate) use error::AttachError;
 
 /// What gives a user access to the device.
 pub(crate) const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw /dev/fuse";
 
-const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 /// Threads that take requests of the kernel; those of the disk answer them.
 const TAKERS: usize = 2;
 const SIGNAL: u64 = 0;
@@ -117,7 +53,7 @@ pub(crate) fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
     let directory = plan::directory(&flags.directory)?;
     let device = open_device()?;
     // Before any thread is started, so that none of them is interrupted.
-    let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(AttachError::from)?;
+    let signals = console::interrupts_and_hangups().map_err(AttachError::from)?;
     let notifier = Arc::new(OnceLock::new());
     let disk = Arc::new(connect(flags, config, &notifier, &signals)?);
     sys::mount::mount_fuse(&device, &directory, KIND, &flags.target).map_err(|error| {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use console::{Class, Classed};
 use flash::backend::{OpenError, UriError};
 use flash::host::{HostError, NvmeUriError};
 use flash::load::LoadError;
 use measure::{Bytes, Duration};
 
-use crate::failure::{Class, Classed};
 use crate::initiator::InitiatorError;
 
 /// Settings that make no load, or a disk that cannot be reached.

@@ -9,6 +9,7 @@ mod error;
 mod fio;
 mod job;
 mod layout;
+mod pattern;
 mod plan;
 mod processors;
 mod report;
@@ -21,15 +22,13 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap::parser::ValueSource;
+use console::{Class, Failure, Output, terminal};
 
-use crate::failure::{Class, Failure};
 use crate::flags::{BenchFlags, Cli};
-use crate::output::Output;
 use crate::session::Session;
-use crate::terminal;
 
 pub(crate) use error::BenchError;
-pub(crate) use job::skew;
+pub(crate) use pattern::{Pattern, skew};
 
 use job::Job;
 use plan::{Devices, Plan};

@@ -233,7 +233,7 @@ impl Devices {
                 if let Some(text) = uri.fills().and_then(crate::holes::filling)
                     && !plan.flags.quiet
                 {
-                    crate::terminal::say(&format!("afar bench: {text}\n"));
+                    console::terminal::say(&format!("afar bench: {text}\n"));
                 }
                 let opened = uri.open(if is_held { Claim::Held } else { Claim::Alone });
                 let device = opened
@@ -267,7 +267,7 @@ fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     let holes = file.and_then(crate::holes::told);
     let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
     if let (Some(holes), Some(file), true, false) = (holes, file, asks_none, plan.flags.quiet) {
-        crate::terminal::say(&format!(
+        console::terminal::say(&format!(
             "afar bench: {}{holes}; to measure its medium, write all of it first (--layout, which \
              overwrites what is there) or let the file have all its room (?fill, which keeps it)\n",
             file.display()

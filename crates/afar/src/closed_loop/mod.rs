@@ -8,28 +8,21 @@
 //! What is reported is how much slower the program is than without delay: with the delays of a
 //! network that is idle, and with those of one that carries the program's own traffic.
 
+mod error;
 mod experiment;
 mod fed;
 mod program;
+mod round;
 mod told;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use measure::{Bytes, DelayProfile, Duration};
-use records::FlowRow;
-use sys::event::Signals;
+use console::{Class, Failure, Line, Output, OutputError, terminal};
+use measure::DelayProfile;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::LoopFlags;
-use crate::live::Line;
-use crate::output::{Output, OutputError};
-use crate::sim::run::run_stranded;
-use crate::sim::setting::Settings;
-use crate::sim::setup::Setup;
-use crate::sim::{SIGINT, SIGTERM, SimError};
-use crate::terminal;
 
 use experiment::Experiment;
 #[cfg(test)]
@@ -37,73 +30,10 @@ pub(crate) use fed::Zero as FedZero;
 pub(crate) use fed::{Fed, Feeder, Round as FedRound, Slower};
 use program::Programs;
 
-/// Why there is no loop.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoopError {
-    #[error(transparent)]
-    Sim(#[from] SimError),
-    #[error("run the program: {0}")]
-    Program(String),
-    #[error("run the program: {0}")]
-    Invalid(String),
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
+pub(crate) use round::Traffic;
+use round::{Closed, PageTimes, Round};
 
-impl Classed for LoopError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Sim(error) => error.class(),
-            Self::Program(_) | Self::System(_) => Class::Failed,
-            Self::Invalid(_) => Class::Invalid,
-        }
-    }
-}
-
-/// Nothing more is wanted, or something went wrong.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    Interrupted,
-    Error(LoopError),
-}
-
-impl<E: Into<LoopError>> From<E> for Stopped {
-    fn from(error: E) -> Self {
-        Self::Error(error.into())
-    }
-}
-
-/// What fetching a page takes.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct PageTimes {
-    mean_us: f64,
-    p50_us: f64,
-    p99_us: f64,
-}
-
-/// A time around the loop.
-#[derive(Debug, Clone, PartialEq)]
-struct Round {
-    /// What the program took, seconds; the middle one of its repetitions.
-    seconds: f64,
-    fetch_count: u64,
-    /// What its pages were given.
-    page: PageTimes,
-    /// What its traffic makes of that.
-    slowdown: f64,
-}
-
-/// What came of it.
-#[derive(Debug, Clone, PartialEq)]
-struct Closed {
-    /// Without delay.
-    zero_s: f64,
-    /// The first is of an idle network.
-    rounds: Vec<Round>,
-    agreed: bool,
-    /// Whether a run counts only because memory that is not managed was allowed.
-    allowed: bool,
-}
+pub(crate) use error::{LoopError, Stopped};
 
 /// Runs `afar loop`.
 ///
@@ -116,7 +46,7 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     fs::create_dir_all(&directory).map_err(|source| OutputError::open(&directory, source))?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
     let record = Output::open(&directory.join("loop.json"))?;
-    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(LoopError::from)?;
+    let signals = console::interrupts().map_err(LoopError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let mut turning = Turning {
         programs: Programs { experiment: &experiment, directory: &directory, signals: &signals },
@@ -212,59 +142,9 @@ impl Turning<'_> {
     }
 }
 
-/// What came of a program's traffic.
-pub(crate) struct Traffic(Vec<FlowRow>);
-
-impl Traffic {
-    /// Simulates it.
-    fn simulate(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
-        let setup = Setup::new(settings)?;
-        let watched = run_stranded(&setup, &mut |_| signals.next().is_none());
-        let outcome = match watched.and_then(|run| run.outcome.complete()) {
-            Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
-            outcome => outcome.map_err(SimError::from)?,
-        };
-        let Setup { fabric, flows, end, .. } = &setup;
-        Ok(Self(crate::sim::figures::rows(fabric, flows, &outcome, *end)))
-    }
-
-    fn slowdown(&self) -> f64 {
-        self.0.iter().map(|row| row.slowdown).sum::<f64>() / self.0.len() as f64
-    }
-
-    /// Keeps its times as a profile; those alone in the network if `idle`.
-    fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
-        let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
-        let profile = match idle {
-            true => crate::sim::told::profile(&self.0.iter().map(alone).collect::<Vec<_>>()),
-            false => crate::sim::told::profile(&self.0),
-        };
-        let profile = profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
-        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
-        fs::write(path, profile.to_csv()).map_err(unwritten)?;
-        Ok(profile)
-    }
-}
-
 /// Whose times a round runs under.
 fn last(round: u32) -> String {
     round.checked_sub(1).map_or_else(|| "idle".to_owned(), |before| format!("round-{before}"))
-}
-
-impl PageTimes {
-    fn of(profile: &DelayProfile) -> Self {
-        let us = |time: Duration| time.as_ns_f64() / 1e3;
-        let times = profile.table(Bytes::PAGE, 1000);
-        let sum: f64 = times.iter().map(|time| us(*time)).sum();
-        let at = |q| us(profile.quantile(Bytes::PAGE, q));
-        Self { mean_us: sum / times.len() as f64, p50_us: at(0.5), p99_us: at(0.99) }
-    }
-
-    /// Whether mean and 99th percentile differ by at most a share.
-    fn agrees(&self, other: &Self, share: f64) -> bool {
-        let near = |one: f64, other: f64| (one - other).abs() <= share * one.max(other);
-        near(self.mean_us, other.mean_us) && near(self.p99_us, other.p99_us)
-    }
 }
 
 #[cfg(test)]

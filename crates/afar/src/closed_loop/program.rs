@@ -1,20 +1,17 @@
 //! The program under `afar run`, as a process of its own.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt as _;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
+use launch::{Child, Network, RunSpec, Waited};
 use measure::{Figures, Run};
 use sys::event::Signals;
 
 use super::experiment::Experiment;
 use super::{LoopError, Stopped};
 use crate::validity;
-
-const LOOK: Duration = Duration::from_millis(20);
-const SIGKILL: i32 = 9;
 
 /// See the module's description.
 pub(super) struct Programs<'a> {
@@ -42,19 +39,6 @@ struct Once {
     seconds: f64,
     figures: Figures,
     allowed: bool,
-}
-
-/// A process and its group, which end when this is dropped.
-struct Started(Child);
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
-            let _gone = self.0.kill();
-        }
-        let _gone = sys::process::kill_group(self.0.id(), SIGKILL);
-        let _reaped = self.0.wait();
-    }
 }
 
 impl Programs<'_> {
@@ -104,35 +88,22 @@ impl Programs<'_> {
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
         // What an earlier run has said is not about this one.
         let _none = std::fs::remove_file(&json);
-        let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
-        let mut command = Command::new(&afar);
-        command.args(["run", "--quiet", "--allow-below-floor", "--local", &self.experiment.local]);
-        command.arg("--json").arg(&json).arg("--record").arg(record);
-        command.args(self.experiment.allow_unmanaged.then_some("--allow-unmanaged"));
-        match profile {
-            Some(profile) => command.arg("--profile").arg(profile),
-            None => command.args(["--rtt", "0"]),
+        let spec = RunSpec {
+            local: &self.experiment.local,
+            network: profile.map_or(Network::None, Network::Profile),
+            json: &json,
+            record,
+            allow_unmanaged: self.experiment.allow_unmanaged,
+            program: &self.experiment.command,
         };
-        command.arg("--");
-        // Afar itself is this one, whatever is on PATH.
-        let words = &self.experiment.command;
-        let is_own = words[0] == "afar";
-        command.arg(if is_own { afar.as_os_str() } else { words[0].as_ref() }).args(&words[1..]);
         let failed = |error: std::io::Error| LoopError::Program(error.to_string());
         let file = || File::create(&out).and_then(|out| Ok((out.try_clone()?, out)));
         let (output, errors) = file().map_err(failed)?;
-        command.stdin(Stdio::null()).stdout(output).stderr(errors).process_group(0);
-        sys::process::die_with_caller(&mut command);
-        let mut started = Started(command.spawn().map_err(failed)?);
-        let status = loop {
-            if let Some(status) = started.0.try_wait().map_err(failed)? {
-                break status;
-            }
-            if self.signals.next().is_some() {
-                return Err(Stopped::Interrupted);
-            }
-            std::thread::sleep(LOOK);
-        };
+        let mut command = spec.command();
+        command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let mut child = Child::start(command).map_err(failed)?;
+        let waited = child.wait(self.signals.as_fd(), None).map_err(LoopError::from)?;
+        let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
         let read = |path: &Path| {
             String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
         };

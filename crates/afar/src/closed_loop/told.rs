@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use console::layout::{row, table};
 use serde_json::{Value, json};
 
 use super::experiment::Experiment;
 use super::{Closed, Round};
-use crate::layout::{row, table};
 use crate::validity::ALLOWED;
 
 /// A line for each round, and what that comes to.

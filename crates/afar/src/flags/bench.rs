@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use measure::{Bytes, Duration};
 
 use super::initiator::InitiatorFlags;
 use super::load::SpacingFlag;
+use crate::bench::Pattern;
 use crate::setting::seed;
 
 /// Load a disk, here or over the network, and time its answers
@@ -197,58 +198,10 @@ be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then 
 
 Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk --iodepth 32 --runtime 30s";
 
-/// What requests do, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pattern {
-    /// Reads anywhere
-    Randread,
-    /// Writes anywhere
-    Randwrite,
-    /// Both anywhere
-    Randrw,
-    /// Reads one after another
-    Read,
-    /// Writes one after another
-    Write,
-    /// Gives room back anywhere
-    Randtrim,
-    /// Gives room back, one place after another
-    Trim,
-    /// Both one after another
-    #[value(name = "rw", alias = "readwrite")]
-    Mixed,
-}
-
 /// How much more often some places are asked for than others; all alike if `None`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Skew(pub(crate) Option<f64>);
 
 fn skew(text: &str) -> Result<Skew, String> {
     crate::bench::skew(text).map(Skew)
-}
-
-impl Pattern {
-    /// How many of 100 requests read, if so many of both do.
-    pub(crate) const fn read_percent(self, mixed: u8) -> u8 {
-        match self {
-            Self::Read | Self::Randread => 100,
-            Self::Mixed | Self::Randrw => mixed,
-            Self::Write | Self::Randwrite | Self::Trim | Self::Randtrim => 0,
-        }
-    }
-
-    /// Whether one goes after the other.
-    pub(crate) const fn is_sequential(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::Mixed | Self::Trim)
-    }
-
-    /// Whether room is given back.
-    pub(crate) const fn trims(self) -> bool {
-        matches!(self, Self::Trim | Self::Randtrim)
-    }
-
-    /// As it is written.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
 }

@@ -101,6 +101,12 @@ pub(crate) struct ServeFlags {
     #[arg(long, value_name = "LEVEL", value_enum, default_value = "info")]
     pub(crate) log: Level,
 
+    /// Write one line of JSON to this open descriptor once hosts can connect: schema, and the
+    /// addresses (nvme, iscsi, metrics) and threads (shards) of the target; then close it
+    #[arg(long, value_name = "NUMBER")]
+    #[arg(value_parser = clap::value_parser!(i32).range(3..))]
+    pub(crate) ready_fd: Option<i32>,
+
     /// Say in the end where the time of commands went, as JSON
     #[arg(long, hide = true)]
     pub(crate) trace: bool,

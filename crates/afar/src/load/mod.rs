@@ -6,13 +6,12 @@ mod watch;
 
 use std::process::ExitCode;
 
+use console::{Class, Failure, Output, terminal};
 use measure::{LoadOperation, LoadResults, Results as _, Run};
 use workload::Operation;
 
-use crate::failure::{Class, Failure};
 use crate::flags::{KvFlags, LoadCommand, LoadFlags};
-use crate::output::Output;
-use crate::{host, terminal};
+use crate::host;
 
 /// Runs `afar load`.
 ///

@@ -4,10 +4,10 @@ use std::io;
 use std::path::PathBuf;
 
 use ::load::{Address, LoadConfig, Pacing, Protocol, Target};
+use console::{Class, Classed};
 use measure::{Duration, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Spacing, Ycsb, YcsbName};
 
-use crate::failure::{Class, Classed};
 use crate::flags::{Distribution, KvFlags, SpacingFlag};
 use crate::setting::per_second;
 

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use ::load::{LoadError, Progress, Tally};
+use console::Line;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
-use crate::live::Line;
 use crate::load::plan::Plan;
 
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// Fills the store if asked to and runs the load. Answers whether it was interrupted.
@@ -19,7 +17,7 @@ const PERIOD: Duration = Duration::from_millis(500);
 /// When the server cannot be reached.
 pub(crate) fn run(plan: &Plan, quiet: bool) -> Result<(Tally, bool), LoadError> {
     // Before any thread is started, so that none of them is interrupted.
-    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    let signals = console::interrupts()?;
     let mut poll = Poll::new()?;
     poll.add(&signals, 0)?;
     let mut line = if quiet { None } else { Line::on_terminal() };

@@ -4,6 +4,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, axis, decades};
+use console::{
+    Failure,
+    layout::{NONE, row, table},
+    terminal,
+};
 use measure::{Count, Duration};
 use planner::device::{Applicant, Device, Interference, Point, Verdict};
 use serde::Deserialize;
@@ -14,10 +19,7 @@ use super::amounts::small;
 use super::csv::{cells, rows};
 use super::source::{Source, Text, Value};
 use super::{PlanError, Written, json_text, when, write};
-use crate::failure::Failure;
 use crate::flags::AdmitFlags;
-use crate::layout::{NONE, row, table};
-use crate::terminal;
 
 /// What files are begun with.
 const EXAMPLE: &str = include_str!("../../../../examples/plan/admit.toml");

@@ -10,64 +10,27 @@
 //! `farmem` knows what would be fetched, `planner` what waiting for it costs; numbers go from one
 //! to the other here.
 
+mod error;
 mod file;
 mod model;
 mod picture;
 mod profile;
 mod told;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
+use console::{Failure, Output, terminal};
 use measure::{BitsPerSec, Duration, Fraction, LocalSize};
-use records::RecordError;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::PredictFlags;
-use crate::output::Output;
 use crate::record::NotRecorded;
 use crate::setting::Bandwidth;
-use crate::terminal;
 
 use model::{Grid, predict_all};
 use profile::Profile;
 
-/// Why there is no prediction.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PredictError {
-    #[error("read {}: {source}; check the path and its permissions", path.display())]
-    Open { path: PathBuf, source: std::io::Error },
-    #[error("{}: {source}", path.display())]
-    Record { path: PathBuf, source: RecordError },
-    #[error(
-        "{} does not say how a program uses its memory; give what afar predict --record has \
-         written", path.display()
-    )]
-    NoProfile { path: PathBuf },
-    #[error("{program} ended with {end}, so what it did says nothing; mend it first")]
-    Failed { program: String, end: String },
-    #[error(
-        "{program} has not touched any memory that afar manages, so nothing is known of it; a \
-         program must be dynamically linked, see afar run --help"
-    )]
-    Nothing { program: String },
-    #[error(transparent)]
-    Invalid(#[from] measure::InvalidRun),
-    #[error("--of {0}: a size is not a share of anything; leave it out, or give --local as shares")]
-    OfSize(measure::Bytes),
-    #[error("--local {0}: nothing local is no place for a program; give more")]
-    NoLocal(LocalSize),
-}
-
-impl Classed for PredictError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Invalid(_) => Class::Invalid,
-            Self::Failed { .. } | Self::Nothing { .. } => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
+pub(crate) use error::PredictError;
 
 /// Watches a program or reads what was seen of one, and predicts.
 ///

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use console::{Failure, Line};
 use farmem::reuse::{SamplerConfig, Touches};
 use farmem::runtime::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
 use farmem::{PolicyKind, Prefetch};
@@ -11,9 +12,8 @@ use sys::process::Change;
 
 use super::PredictError;
 use crate::calibrate::{NotCalibrated, calibrate};
-use crate::failure::Failure;
 use crate::flags::Engine;
-use crate::live::{Line, LiveLine};
+use crate::live::LiveLine;
 use crate::run_failed::RunFailed;
 use crate::software::Software;
 use crate::watch::Watch;

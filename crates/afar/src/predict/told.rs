@@ -1,5 +1,6 @@
 //! A prediction for people and for programs.
 
+use console::layout::{kilo, table};
 use farmem::PolicyKind;
 use farmem::reuse::Replayed;
 use measure::{BitsPerSec, Bytes, Duration};
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::model::{Point, Prediction, Size};
 use super::profile::Facts;
-use crate::layout::{kilo, table};
 use crate::validity::ALLOWED;
 
 /// What `--json` writes.

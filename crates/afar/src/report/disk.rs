@@ -7,10 +7,10 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::Context;
 use super::kv::by_second;
 use super::run::{distribution, distributions};
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::words::{exact, time_ns};
 use crate::summary::count;
 

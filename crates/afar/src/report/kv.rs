@@ -4,8 +4,8 @@ use chart::{Axis, Kind, Look, Plot, Series};
 use measure::{LatencySummary, LoadResults, Run};
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::words::{exact, percent, time_ns};
 use crate::summary::count;
 

@@ -4,8 +4,8 @@ use chart::{Bar, Bars, BarsScale, short};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::sweep::program;
 use super::words::{command, exact, percent, time_ns};
 use crate::validity::ALLOWED;

@@ -10,6 +10,9 @@
 
 mod allowed;
 mod compare;
+mod contents;
+mod context;
+mod error;
 mod json;
 mod network;
 mod page;
@@ -39,50 +42,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::ReportFlags;
-use crate::output::{Output, OutputError};
-use crate::{layout, terminal};
 
+use console::{Failure, Output, OutputError, layout, terminal};
 use raster::Font;
-use section::{Picture, Section};
+use section::Picture;
 
-pub(crate) use raster::RasterError;
-pub(crate) use source::SourceError;
+use contents::Report;
 
-/// Why there is no report.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReportError {
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    #[error("--bound {0}: give a share above 0, such as 5%")]
-    Bound(String),
-    #[error("--compare: {0} records were given; give two of the same kind")]
-    Count(usize),
-    #[error("--compare: {} is a {one} record and {} a {other} record; give two of the same kind",
-        paths[0].display(), paths[1].display())]
-    Kinds { paths: [PathBuf; 2], one: &'static str, other: &'static str },
-    #[error(transparent)]
-    Raster(#[from] RasterError),
-}
-
-impl Classed for ReportError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Raster(_) => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
-
-/// Everything that is told.
-#[derive(Debug)]
-struct Report {
-    title: String,
-    command: Vec<String>,
-    /// With the names of the files they were read from.
-    sections: Vec<(String, Section)>,
-}
+pub(crate) use error::ReportError;
 
 /// Runs `afar report`.
 ///

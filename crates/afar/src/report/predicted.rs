@@ -6,9 +6,9 @@ use measure::{Bytes, Host};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting;
-use super::source::Context;
 use super::sweep;
 use super::words::{command, exact, percent, time_ns};
 use crate::validity::ALLOWED;

@@ -6,8 +6,8 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Section, Table};
-use super::source::Context;
 use super::words::exact;
 
 /// `afar.reproduce/1`.

@@ -7,10 +7,10 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::Context;
 use super::network::{self, Limits, Verdict};
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting;
-use super::source::Context;
 use super::sweep::{Estimate, program};
 use super::words::{exact, list, percent, slower};
 

@@ -4,8 +4,8 @@ use chart::{Axis, Bar, Bars, BarsScale, Kind, Look, Plot, Series, short};
 use measure::{Bytes, Duration, Figures, LatencySummary, Run};
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::words::{bits_per_s, exact, percent, time_ns};
 use crate::validity::{self, ALLOWED};
 

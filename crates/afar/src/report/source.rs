@@ -1,12 +1,13 @@
 //! Records from files and directories: which kind each is, and who reads it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use records::RecordError;
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::Section;
 use super::{
     disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, sim, sweep,
@@ -66,15 +67,6 @@ pub(crate) enum SourceError {
     Parquet { path: PathBuf, source: RecordError },
     #[error("{}: {what}", path.display())]
     Sweep { path: PathBuf, what: String },
-}
-
-/// What a section is made with, beside the record.
-#[derive(Debug, Clone)]
-pub(super) struct Context {
-    /// The slowdown that is good enough, a ratio.
-    pub(super) bound: f64,
-    /// The file's name, for records that do not say what they are of.
-    pub(super) name: String,
 }
 
 type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;

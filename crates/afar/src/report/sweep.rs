@@ -7,9 +7,9 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting::{self, AxisOf};
-use super::source::Context;
 use super::words::{exact, percent};
 use super::{allowed, need};
 use crate::validity::ALLOWED;

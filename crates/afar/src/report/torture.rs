@@ -4,8 +4,8 @@ use measure::Host;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Figure, Section, Table};
-use super::source::Context;
 use super::words::time_ns;
 
 #[derive(Deserialize)]

@@ -4,8 +4,8 @@ use chart::{Axis, Kind, Look, Plot, Series};
 use measure::{Run, WorkloadResults};
 use serde_json::Value;
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::words::{command, exact, time_ns};
 
 /// Reads `afar.workload/1`.

@@ -1,5 +1,6 @@
 //! What figures are measured on: an emulated drive, how much of it, and the ways to it.
 
+use console::layout::kilo;
 use flash::backend::{BackendUri, Claim};
 use flash::load::{Device, Tally};
 use measure::{Duration, Fraction};
@@ -10,7 +11,6 @@ use super::session::{Load, Session};
 use super::target::ServeChild;
 use super::way::{PerWay, Way, in_turn};
 use crate::flags::ReproduceFlags;
-use crate::layout::kilo;
 
 /// See the module's description.
 pub(super) struct Bed {

@@ -12,9 +12,11 @@
 
 mod bed;
 mod dime;
+mod error;
 mod gao;
 mod guz;
 mod klimovic;
+mod measured;
 mod plot;
 mod programs;
 mod report;
@@ -24,72 +26,22 @@ mod touches;
 mod way;
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use flash::backend::OpenError;
-use flash::host::HostError;
-use flash::load::LoadError;
+use console::{Class, Failure, Output, OutputError, terminal};
 use measure::Duration;
 use serde_json::{Value, json};
 
-use crate::closed_loop::LoopError;
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::{FigureName, ReproduceFlags};
-use crate::output::{Output, OutputError};
-use crate::sim::SimError;
-use crate::sweep::JournalError;
-use crate::{host, terminal};
+use crate::host;
 
 use bed::Bed;
-use report::Report;
 use session::Session;
 
-/// Why a figure was not measured.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReproduceError {
-    #[error("start the target: {0}; check that afar may start processes")]
-    Start(#[source] io::Error),
-    #[error("start the target: it ended before it served: {0}")]
-    Target(String),
-    #[error("connect to the target: {0}; try again, or look at the firewall of the loopback")]
-    Connect(#[source] HostError),
-    #[error("make the emulated drive: {0}; free 256 MiB of memory")]
-    Open(#[from] OpenError),
-    #[error("load the drive: {0}")]
-    Load(#[source] LoadError),
-    #[error("{what}: {count} requests failed: {first}; try again with a smaller --scale")]
-    Failed { what: String, count: u64, first: String },
-    #[error("make networks: only root may; run it with sudo")]
-    NotRoot,
-    #[error("{program} is not on PATH; install Debian's package {package}")]
-    Missing { program: &'static str, package: &'static str },
-    #[error("make networks: {words}: {said}; it needs root in a machine that allows it, and veth")]
-    Network { words: String, said: String },
-    #[error("nothing ran with far memory: {0}; afar doctor says what this machine lacks")]
-    NothingRan(String),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
-    BusyPoll(Duration),
-    #[error(transparent)]
-    Sim(#[from] SimError),
-    #[error(transparent)]
-    Loop(#[from] LoopError),
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
+use measured::Measured;
 
-impl Classed for ReproduceError {
-    fn class(&self) -> Class {
-        match self {
-            Self::BusyPoll(_) | Self::Journal(_) => Class::Usage,
-            Self::Loop(error) if error.class() == Class::Invalid => Class::Invalid,
-            _ => Class::Failed,
-        }
-    }
-}
+pub(crate) use error::ReproduceError;
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 
@@ -145,15 +97,6 @@ pub(crate) fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         return Ok(Class::Interrupted.into());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A figure with what it was measured on.
-struct Measured {
-    report: Report,
-    /// What it was measured on, in lines, and for the record.
-    described: String,
-    bed: Value,
-    is_interrupted: bool,
 }
 
 fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {

@@ -10,6 +10,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use console::{Line, terminal};
 use measure::Host;
 use serde_json::{Value, json};
 use sys::event::Signals;
@@ -17,15 +18,13 @@ use sys::event::Signals;
 use super::ReproduceError;
 use super::report::median;
 use crate::flags::ReproduceFlags;
-use crate::live::Line;
-use crate::sim::{SIGINT, SIGTERM};
+use crate::host;
 use crate::sweep::file::{Better, Sweep};
 use crate::sweep::journal::{Header, Journal, Row};
 use crate::sweep::matrix::{self, Cell, Kind};
 use crate::sweep::table::slowdown;
 use crate::sweep::trial::{self, Trials, Trouble};
 use crate::validity::ALLOWED;
-use crate::{host, terminal};
 
 /// Orders of blocks follow from it.
 const SEED: u64 = 1;
@@ -81,7 +80,7 @@ pub(super) fn run(
     (set, [quick_blocks, blocks]): (&str, [u32; 2]),
     programs: &[Program],
 ) -> Result<Outcome, ReproduceError> {
-    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    let signals = console::interrupts()?;
     trial::clear_scratch();
     // Repeating disturbed runs takes time.
     let (pace, repetitions, stolen_max) =
@@ -247,7 +246,7 @@ impl Running<'_> {
         if let Some(line) = &mut self.line {
             line.draw(&format!("afar  {which}  {name}  {}", cell.name()));
         }
-        let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+        let afar = launch::program();
         let Opened { sweep, allow_unmanaged, .. } = &*opened;
         let allow_unmanaged = *allow_unmanaged;
         let trials = Trials { sweep, allow_unmanaged, afar, signals: &self.signals };

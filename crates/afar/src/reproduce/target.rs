@@ -1,13 +1,14 @@
 //! A target of our own: `afar serve` as a child, on a free loopback port, gone with this process.
 
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ChildStdout;
 use std::sync::Arc;
 
 use flash::host::{Controller, HostConfig, HostError};
 use flash::initiator::{InitiatorConfig, LogicalUnit};
 use flash::load::Device;
+use launch::{Child, ServeSpec, Served};
 use measure::Duration;
 use proto::nvme::{Digests, Nqn};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -17,18 +18,12 @@ use super::ReproduceError;
 use super::way::Way;
 use crate::serve::TRACE;
 
-/// See the module's description. Dropping it ends it.
+/// See the module's description. Dropping it kills it.
 pub(super) struct ServeChild {
     child: Child,
-    answers: BufReader<ChildStdout>,
-    addresses: Addresses,
-}
-
-/// Where it listens.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Addresses {
-    nvme: String,
-    iscsi: String,
+    answers: ChildStdout,
+    nvme: SocketAddr,
+    iscsi: SocketAddr,
 }
 
 /// Where the time of commands went, in sums over them; see the target's counters.
@@ -45,7 +40,6 @@ const HOST: &str = "nqn.2026-11.local.afar:reproduce";
 const LOGICAL_UNIT: &str = "iqn.2026-11.local.afar:disk/0";
 const INITIATOR: &str = "iqn.2026-11.local.afar:reproduce";
 const KEEP_ALIVE_MS: u32 = 10_000;
-const SIGTERM: i32 = 15;
 
 impl ServeChild {
     /// Starts one that serves this device on so many of our processors, all if `None`, and looks
@@ -59,38 +53,19 @@ impl ServeChild {
         busy_poll: Duration,
         traces: bool,
     ) -> Result<Self, ReproduceError> {
-        let program = std::env::current_exe().map_err(ReproduceError::Start)?;
-        let mut command = Command::new(program);
-        command.args([
-            "serve",
-            &format!("nqn.2026-11.local.afar:disk={uri}"),
-            "--nvme",
-            "127.0.0.1:0",
-        ]);
-        command.args(["--iscsi", "127.0.0.1:0"]);
-        command.args(["--busy-poll", &format!("{}ns", busy_poll.as_ns())]);
-        command.args(traces.then_some("--trace"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Ctrl-C is for this process, which ends the target after the load.
-        command.process_group(0);
-        sys::process::die_with_caller(&mut command);
-        let started = on_processors(processors, || command.spawn());
-        let mut child = started.map_err(ReproduceError::Start)?;
-        let answers = BufReader::new(child.stdout.take().expect("it has a pipe"));
-        let mut target = Self { child, answers, addresses: Addresses::default() };
-        target.addresses = target.welcome()?;
-        Ok(target)
-    }
-
-    fn welcome(&mut self) -> Result<Addresses, ReproduceError> {
-        if let Some(addresses) = addresses(&mut self.answers) {
-            return Ok(addresses);
-        }
-        let mut why = String::new();
-        if let Some(stderr) = &mut self.child.stderr {
-            let _partly = stderr.read_to_string(&mut why);
-        }
-        Err(ReproduceError::Target(why.trim().to_owned()))
+        let any = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
+        let spec = ServeSpec {
+            disks: vec![(SUBSYSTEM.to_owned(), uri.to_owned())],
+            nvme: vec![any],
+            iscsi: vec![any],
+            busy_poll,
+            traces,
+            ..ServeSpec::default()
+        };
+        let Served { mut child, ready } = on_processors(processors, || spec.start(launch::afar()))?;
+        let answers = child.output().expect("it has a pipe");
+        let (nvme, iscsi) = (ready.nvme[0], ready.iscsi[0]);
+        Ok(Self { child, answers, nvme, iscsi })
     }
 
     /// Connects to it over a way that is not local. So many jobs have a queue each; over iSCSI
@@ -108,7 +83,7 @@ impl ServeChild {
     }
 
     fn connect_nvme(&self, jobs: u16) -> Result<Device, HostError> {
-        let uri = format!("nvme+tcp://{}/{SUBSYSTEM}", self.addresses.nvme);
+        let uri = format!("nvme+tcp://{}/{SUBSYSTEM}", self.nvme);
         let uri = uri.parse().expect("it is made of an address and a name");
         let host = Nqn::new(HOST).expect("it is one");
         let digests = Digests { header: false, data: false };
@@ -117,7 +92,7 @@ impl ServeChild {
     }
 
     fn connect_iscsi(&self) -> Result<Device, HostError> {
-        let uri = format!("iscsi://{}/{LOGICAL_UNIT}", self.addresses.iscsi);
+        let uri = format!("iscsi://{}/{LOGICAL_UNIT}", self.iscsi);
         let uri = uri.parse().expect("it is made of an address and a name");
         let unit = LogicalUnit::connect(&uri, &InitiatorConfig::named(INITIATOR))?;
         Ok(Device::Iscsi(Arc::new(unit)))
@@ -131,39 +106,12 @@ impl ServeChild {
 
     /// Ends it; what it has traced, if it was to.
     pub(super) fn stop(mut self) -> Option<TargetTrace> {
-        let _gone = sys::process::kill(self.child.id(), SIGTERM);
+        self.child.terminate();
         let mut rest = String::new();
         let _partly = self.answers.read_to_string(&mut rest);
-        let _reaped = self.child.wait();
+        let _reaped = self.child.finish();
         trace(&rest)
     }
-}
-
-impl Drop for ServeChild {
-    fn drop(&mut self) {
-        // Nothing it serves outlives it, so there is nothing to be careful with.
-        let _gone = self.child.kill();
-        let _reaped = self.child.wait();
-    }
-}
-
-// By its own words; `None` if it ended before it said both.
-fn addresses(answers: &mut impl BufRead) -> Option<Addresses> {
-    let mut found = Addresses::default();
-    let mut line = String::new();
-    while answers.read_line(&mut line).is_ok_and(|count| count > 0) {
-        let places = [("serving at ", &mut found.nvme), ("serving iSCSI at ", &mut found.iscsi)];
-        for (words, place) in places {
-            if let Some((_, rest)) = line.split_once(words) {
-                rest.split(' ').next().unwrap_or_default().clone_into(place);
-            }
-        }
-        if !found.nvme.is_empty() && !found.iscsi.is_empty() {
-            return Some(found);
-        }
-        line.clear();
-    }
-    None
 }
 
 fn trace(text: &str) -> Option<TargetTrace> {
@@ -198,17 +146,6 @@ mod tests {
         let expected = TargetTrace { count: 2, device_ns: 9, late_ns: 1, answer_ns: 3 };
         assert_eq!(trace(text), Some(expected));
         assert_eq!(trace("afar: served\n"), None);
-    }
-
-    #[test]
-    fn both_addresses_are_said() {
-        let nvme = "afar: serving at 127.0.0.1:1 until Ctrl-C; x\n      nvme connect\n";
-        let iscsi = "afar: serving iSCSI at 127.0.0.1:2 until Ctrl-C; y\n";
-        let both = addresses(&mut format!("{nvme}{iscsi}").as_bytes());
-        let expected = ["127.0.0.1:1", "127.0.0.1:2"].map(str::to_owned);
-        let [nvme_address, iscsi_address] = expected;
-        assert_eq!(both, Some(Addresses { nvme: nvme_address, iscsi: iscsi_address }));
-        assert_eq!(addresses(&mut nvme.as_bytes()), None);
     }
 
     #[test]

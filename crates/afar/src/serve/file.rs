@@ -14,19 +14,12 @@ use serde::Deserialize;
 use crate::setting::socket_address;
 use crate::toml_text;
 
+use super::error::FileError;
+use super::limits;
 use super::plan::{
     Fixed, NamespacePlan, Plan, SubsystemPlan, allowed, controllers, iqn, is_id, is_iscsi_name, nqn,
 };
-use super::{Sandbox, limits};
-
-/// Why a file says nothing that can be served.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
-    #[error("{}: {source}; give a file that can be read", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{}: {what}", path.display())]
-    Value { path: PathBuf, what: String },
-}
+use super::sandbox::Sandbox;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,8 +5,8 @@
 //!   the period is over.
 //! - A line has no byte that a peer has chosen but the printable ones of its name.
 
+use console::terminal;
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
@@ -167,7 +167,7 @@ fn style() -> Style {
     let own = own.map(|file| format!("{}:{}", file.dev(), file.ino()));
     if stream.is_some() && stream == own {
         Style::Journal
-    } else if std::io::stderr().is_terminal() {
+    } else if terminal::is_terminal() {
         Style::Terminal
     } else {
         Style::File

@@ -6,6 +6,7 @@
 //! ```
 
 mod disks;
+mod error;
 mod file;
 mod http;
 mod limits;
@@ -15,126 +16,37 @@ mod machine;
 mod metrics;
 mod plan;
 mod rights;
+mod sandbox;
 mod service;
 mod sockets;
 
-use std::io::ErrorKind;
+use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use flash::backend::{Geometry, OpenError, UriError};
-use flash::target::{IdentityError, Limits, ReservedError, Subsystem, Target, TargetConfig};
+use console::{Failure, Line, terminal};
+use flash::backend::Geometry;
+use flash::target::{Limits, Subsystem, Target, TargetConfig};
+use launch::Ready;
 use measure::Bytes;
 use sys::clock::monotonic_ns;
-use sys::event::{Poll, Signals};
+use sys::event::{Poll, SIGHUP, Signals};
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::ServeFlags;
-use crate::live::Line;
-use crate::terminal;
 
 use disks::{Disks, title};
-use file::FileError;
 pub(crate) use log::Level;
 use log::Log;
 pub(crate) use look::TRACE;
 use look::{Look, summary, trace};
 use plan::{Fixed, Plan, SubsystemPlan};
 use rights::Rights;
-pub(crate) use rights::Sandbox;
+pub(crate) use sandbox::Sandbox;
 use sockets::Sockets;
 
-/// What cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeError {
-    #[error("{0}: write NAME=URI, e.g. disk=file:/data/disk.img, or a file that ends in .toml")]
-    Disk(String),
-    #[error("{file} says everything: {flag} cannot be beside it; write it in the file")]
-    Beside { file: String, flag: &'static str },
-    #[error("{name}: a name has letters, digits, '.', '_' and '-', or is an NQN of 223 bytes")]
-    Name { name: String },
-    #[error("{name}: two disks have this name")]
-    Twice { name: String },
-    #[error("{name}: {source}")]
-    Uri { name: String, source: UriError },
-    #[error(transparent)]
-    File(#[from] FileError),
-    #[error("{name}: {source}{}", source.remedy())]
-    Open { name: String, source: OpenError },
-    #[error("{name}: {source}")]
-    Identity { name: String, source: IdentityError },
-    #[error("{name}: {source}")]
-    Kept { name: String, source: ReservedError },
-    #[error("{0}")]
-    Flag(String),
-    #[error("{source}; {}", remedy(source, addresses))]
-    Listen { addresses: String, source: sys::Error },
-    #[error("listen for metrics at {address}: {source}; give another address")]
-    Metrics { address: SocketAddr, source: std::io::Error },
-    #[error("become user {name}: {source}; start it as root, or leave --user out")]
-    User { name: String, source: sys::Error },
-    #[error(
-        "user {user} cannot write in {}, where reservations are kept; give {user} that directory, \
-         or give --state another",
-        directory.display()
-    )]
-    Unwritable { user: String, directory: PathBuf },
-    #[error("--sandbox on: this kernel has no landlock; boot one that has it, or take auto")]
-    NoLandlock,
-    #[error("take the sockets that systemd listens at: {0}; check the .socket unit")]
-    Inherited(std::io::Error),
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
-
-impl ServeError {
-    // Whether a file may not be used.
-    fn is_denied(&self) -> bool {
-        let source = match self {
-            Self::Open { source: OpenError::System(error), .. } => &error.source,
-            Self::Open { source: OpenError::Trace { source, .. }, .. }
-            | Self::Identity { source: IdentityError::Keep { source, .. }, .. }
-            | Self::Kept { source: ReservedError::Read { source, .. }, .. }
-            | Self::File(FileError::Unreadable { source, .. }) => source,
-            _ => return false,
-        };
-        source.kind() == ErrorKind::PermissionDenied
-    }
-}
-
-impl Classed for ServeError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Open { .. }
-            | Self::Identity { .. }
-            | Self::Kept { .. }
-            | Self::Listen { .. }
-            | Self::Metrics { .. }
-            | Self::User { .. }
-            | Self::Unwritable { .. }
-            | Self::NoLandlock
-            | Self::Inherited(_)
-            | Self::System(_) => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
-
-// What to do about an address that cannot be listened at.
-fn remedy(error: &sys::Error, addresses: &str) -> String {
-    match error.source.kind() {
-        ErrorKind::AddrInUse => format!("is another target at {addresses}? ss -ltnp names it"),
-        ErrorKind::AddrNotAvailable => {
-            format!("this machine has no such address ({addresses}); ip address shows those it has")
-        }
-        ErrorKind::PermissionDenied => {
-            "ports below 1024 are for root and CAP_NET_BIND_SERVICE; give a higher one".to_owned()
-        }
-        _ => format!("it was to listen at {addresses}"),
-    }
-}
+pub(crate) use error::ServeError;
 
 /// A target and what is to be done about it.
 struct Service<'a> {
@@ -146,9 +58,6 @@ struct Service<'a> {
     rights: Rights,
 }
 
-const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 /// Memory for requests that are larger than most is not kept when it is free.
 const LARGE_BYTES: u32 = 512 << 10;
 const PERIOD: Duration = Duration::from_millis(500);
@@ -161,10 +70,12 @@ const PAUSE_NS: u64 = 100_000_000;
 /// When a file, a disk or an address cannot be used.
 pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     sys::block::give_back_from(LARGE_BYTES);
+    // Before anything is opened that might get its number.
+    let awaiting = flags.ready_fd.map(awaiting).transpose()?;
     // Before any thread is started, so that none of them is interrupted.
-    let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(ServeError::from)?;
+    let signals = console::interrupts_and_hangups().map_err(ServeError::from)?;
     let file = plan::file_of(flags)?;
-    let plan = Plan::read(flags, file.as_deref())?;
+    let plan = read(flags, file.as_deref())?;
     let mut rights = Rights::of(&plan)?;
     // Where it says things is looked up in a directory that may be closed soon.
     let log = Log::new(if flags.quiet { Level::Error } else { flags.log });
@@ -184,6 +95,10 @@ pub(crate) fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
         let hint = hint(&rights, &target);
         let lines = [forgotten, reduced, sealed, hint].concat();
         lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n")));
+    }
+    if let Some((number, awaiting)) = awaiting {
+        let ready = ready(&target, metrics).write(awaiting);
+        ready.map_err(|source| ServeError::ReadyFd { number, source })?;
     }
     service::is_ready();
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
@@ -251,6 +166,22 @@ fn expose(
     http::start(socket, move || metrics::render(&observer, began_ns))
         .map(|()| address)
         .map_err(|source| ServeError::Metrics { address, source })
+}
+
+// The descriptor on which somebody waits for this target.
+fn awaiting(number: i32) -> Result<(i32, File), ServeError> {
+    let descriptor = sys::process::inherited(number).map(|descriptor| (number, descriptor.into()));
+    descriptor.map_err(|source| ServeError::ReadyFd { number, source: source.source })
+}
+
+fn ready(target: &Target, metrics: Option<SocketAddr>) -> Ready {
+    Ready {
+        schema: Ready::SCHEMA.to_owned(),
+        nvme: target.addresses().to_vec(),
+        iscsi: target.iscsi_addresses().to_vec(),
+        metrics,
+        shards: target.shards().to_vec(),
+    }
 }
 
 // Root's rights are more than anybody needs who is reached from elsewhere.
@@ -362,7 +293,7 @@ impl Service<'_> {
 
     // Files may have grown, and the one that says what is served may say something else.
     fn look_again(&mut self) {
-        let plan = Plan::read(self.flags, self.file.as_deref());
+        let plan = read(self.flags, self.file.as_deref());
         let files: Vec<PathBuf> = plan.iter().flat_map(Plan::files).map(Path::to_owned).collect();
         let followed = plan.and_then(|plan| self.disks.follow(plan, &self.target));
         match followed {
@@ -376,5 +307,13 @@ impl Service<'_> {
             Ok(lines) if lines.is_empty() => terminal::say("afar: nothing has changed\n"),
             Ok(lines) => lines.iter().for_each(|line| terminal::say(&format!("afar: {line}\n"))),
         }
+    }
+}
+
+/// What a file says, or flags where there is none.
+fn read(flags: &ServeFlags, file: Option<&Path>) -> Result<Plan, ServeError> {
+    match file {
+        Some(path) => Ok(file::read(path)?),
+        None => Plan::of_flags(flags),
     }
 }

@@ -13,7 +13,7 @@ use proto::nvme::log::AnaState;
 
 use crate::flags::ServeFlags;
 
-use super::{Sandbox, ServeError, file, limits, machine};
+use super::{Sandbox, ServeError, limits, machine};
 
 /// See the module's description.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,19 +124,11 @@ impl Plan {
         self.namespaces().flat_map(|one| one.uri.files())
     }
 
-    /// What a file says, or flags where there is none.
+    /// What flags say.
     ///
     /// # Errors
     /// The first thing that cannot be.
-    pub(crate) fn read(flags: &ServeFlags, file: Option<&Path>) -> Result<Self, ServeError> {
-        let plan = match file {
-            Some(path) => file::read(path)?,
-            None => Self::of_flags(flags)?,
-        };
-        Ok(plan)
-    }
-
-    fn of_flags(flags: &ServeFlags) -> Result<Self, ServeError> {
+    pub(crate) fn of_flags(flags: &ServeFlags) -> Result<Self, ServeError> {
         let fixed = Fixed {
             nvme: match flags.nvme.is_empty() && flags.iscsi.is_empty() {
                 true => vec![NVME],
@@ -317,7 +309,7 @@ mod tests {
     #[test]
     fn disks_are_named_once() {
         let plan = |words: &[&str]| {
-            let plan = Plan::read(&flags(words), None);
+            let plan = Plan::of_flags(&flags(words));
             plan.map(|plan| plan.subsystems.len()).map_err(|error| error.to_string())
         };
         assert_eq!(plan(&["a=null:", "b=memory:1MiB"]), Ok(2));
@@ -351,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_differs_has_a_name() {
-        let plan = |words: &[&str]| Plan::read(&flags(words), None).expect("it can be").fixed;
+        let plan = |words: &[&str]| Plan::of_flags(&flags(words)).expect("it can be").fixed;
         let one = plan(&["a=null:"]);
         assert!(one.differences(&plan(&["b=null:"])).is_empty());
         let other = plan(&["a=null:", "--shards", "2", "--nvme", "1"]);

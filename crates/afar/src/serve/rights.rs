@@ -13,26 +13,12 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
-use serde::Deserialize;
 use sys::sandbox::{Reach, forbid_calls, keep_to};
 use sys::user::{User, may_read, may_write_in};
 
 use super::ServeError;
 use super::plan::{NamespacePlan, Plan};
-
-/// When what a target does not need is given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Sandbox {
-    /// As far as the kernel can; what it cannot is said
-    #[default]
-    Auto,
-    /// Or the target does not start
-    On,
-    /// Never
-    Off,
-}
+use super::sandbox::Sandbox;
 
 /// See the module's description.
 #[derive(Debug)]
@@ -44,7 +30,7 @@ pub(super) struct Rights {
 }
 
 /// What is read about media and who has them, and by a backtrace.
-const SYSTEM: [&str; 3] = ["/proc", "/sys", "/proc/self/exe"];
+const SYSTEM: [&str; 3] = ["/proc", "/sys", launch::SELF];
 /// After what a sandbox lacks that nobody insisted on.
 const WITHOUT: &str = "; it serves without that (--sandbox on refuses to, off says nothing)";
 /// What is sent without copying is counted against a limit that root does not have.
@@ -208,7 +194,7 @@ mod tests {
         use clap::Parser as _;
         let words = ["afar", "serve"].iter().chain(words);
         match crate::flags::Cli::try_parse_from(words).expect("flags are right").command {
-            crate::flags::Command::Serve(flags) => Plan::read(&flags, None).expect("it can be"),
+            crate::flags::Command::Serve(flags) => Plan::of_flags(&flags).expect("it can be"),
             other => panic!("{other:?}"),
         }
     }

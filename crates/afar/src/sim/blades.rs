@@ -27,6 +27,7 @@ use super::blocks;
 use super::fitted::{self, Drawing, Pair};
 use super::list;
 use super::setting::Settings;
+use super::transfer::{Place, Transfer};
 
 const PAGE_BYTES: u64 = 4096;
 /// Rows of a record that are read; a node needs no more for the flows of one run.
@@ -37,26 +38,6 @@ const SEGMENT_PAGES: u64 = 512;
 const NODES_MAX: u32 = 1000;
 /// Most times over that a pair draws its flows.
 const COPIES_MAX: u32 = 1000;
-
-/// Where data is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    Memory,
-    Disk,
-}
-
-/// Data that a node moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Transfer {
-    pub(super) at_ps: u64,
-    pub(super) place: Place,
-    /// Which page or sector, of how many.
-    pub(super) address: u64,
-    pub(super) address_end: u64,
-    pub(super) bytes: u64,
-    /// To the compute blade.
-    pub(super) is_read: bool,
-}
 
 /// The flows that records describe on a network.
 ///

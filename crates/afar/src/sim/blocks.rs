@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::SimError;
-use super::blades::{Place, Transfer};
+use super::transfer::{Place, Transfer};
 
 const SECTOR_BYTES: u64 = 512;
 const PS_PER_SEC: f64 = 1e12;

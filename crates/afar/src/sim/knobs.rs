@@ -1,8 +1,7 @@
 //! Everything that can be set of a simulation: once here, for flags, files and `--list`.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-
-use crate::layout::{row, table};
+use console::layout::{row, table};
 
 /// Something that can be set.
 #[derive(Debug)]

@@ -8,6 +8,7 @@
 
 mod blades;
 mod blocks;
+mod error;
 pub(crate) mod figures;
 mod fitted;
 pub(crate) mod knobs;
@@ -18,6 +19,7 @@ mod panels;
 mod pcap;
 pub(crate) mod picture;
 mod ports;
+mod row;
 pub(crate) mod run;
 pub(crate) mod setting;
 pub(crate) mod setup;
@@ -25,23 +27,18 @@ mod shares;
 mod steps;
 mod sweep;
 mod table;
+mod text;
 pub(crate) mod told;
 mod topology;
+mod transfer;
 mod transport;
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use console::{Class, Failure, Line, terminal};
 use measure::{Duration, Instant};
-use sys::event::Signals;
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::SimFlags;
-use crate::live::Line;
-use crate::plan::PlanError;
-use crate::sweep::JournalError;
-use crate::terminal;
 
 use figures::{Figures, rows};
 use outputs::{Outputs, Results};
@@ -49,38 +46,9 @@ use run::Looker;
 use setting::{Experiment, Settings};
 use setup::Setup;
 
-/// Why nothing was simulated.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SimError {
-    #[error("{}: {source}; give a file that can be read", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{}: {source}", path.display())]
-    Record { path: PathBuf, source: records::RecordError },
-    /// With a flag, or file, line and column.
-    #[error("{place}: {message}")]
-    At { place: String, message: String },
-    #[error(transparent)]
-    Text(#[from] PlanError),
-    #[error(transparent)]
-    Network(#[from] netsim::SimError),
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
+use text::read_text;
 
-impl Classed for SimError {
-    fn class(&self) -> Class {
-        use netsim::SimError::{Livelock, Unfinished};
-        match self {
-            Self::System(_) | Self::Network(Unfinished { .. } | Livelock { .. }) => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
-
-pub(crate) const SIGINT: i32 = 2;
-pub(crate) const SIGTERM: i32 = 15;
+pub(crate) use error::SimError;
 
 /// Runs `afar sim`.
 ///
@@ -105,7 +73,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let outputs = Outputs::open(flags)?;
     setup.observe.every = outputs.want_ports().then_some(every);
     setup.observe.packets = outputs.wanted_packets();
-    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SimError::from)?;
+    let signals = console::interrupts().map_err(SimError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let run = match (Looker { signals: &signals, line }).run(&setup) {
         Ok(run) => run,
@@ -146,9 +114,4 @@ fn every(settings: &Settings) -> Result<Duration, SimError> {
         Duration::ZERO => Err(settings.wrong("every", "intervals of no time; give 1us")),
         every => Ok(every),
     }
-}
-
-fn read_text(path: &Path) -> Result<String, SimError> {
-    fs::read_to_string(path)
-        .map_err(|source| SimError::Unreadable { path: path.to_owned(), source })
 }

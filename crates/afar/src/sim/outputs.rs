@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use console::{Failure, Output, OutputError, terminal};
 use netsim::{PortSeries, Trace};
 use records::{FlowRow, RecordError};
 
@@ -13,11 +14,8 @@ use super::ports::{self, PortFigures};
 use super::setup::Setup;
 use super::shares::{self, Shares};
 use super::{SimError, steps, told};
-use crate::failure::Failure;
 use crate::flags::SimFlags;
-use crate::output::{Output, OutputError};
 use crate::record::NotRecorded;
-use crate::terminal;
 
 /// See the module's description.
 pub(super) struct Outputs {

@@ -3,8 +3,8 @@
 use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, Tick, decades};
 
 use super::figures::{BinFigures, Figures};
+use super::row::Row;
 use super::setting::Cell;
-use super::sweep::Row;
 
 /// What is compared under the same conditions, and what came of each.
 #[derive(Debug)]

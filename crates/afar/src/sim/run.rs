@@ -1,11 +1,11 @@
 //! One simulation, with a line that tells how it goes, until it ends or Ctrl-C ends it.
 
+use console::Line;
 use netsim::{Observed, Outcome, PortSeries, Progress, Trace, simulate_observed};
 use sys::clock::{monotonic_ns, thread_ns};
 use sys::event::Signals;
 
 use super::setup::Setup;
-use crate::live::Line;
 
 const PERIOD_NS: u64 = 500_000_000;
 

@@ -7,31 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde::{Deserialize, Serialize};
-use sys::event::Signals;
+use console::{Class, Failure, Line, Output, terminal};
 
 use super::figures::Figures;
+use super::row::Row;
 use super::run::{self, Looker};
 use super::setting::{Cell, Experiment};
 use super::setup::Setup;
-use super::{SIGINT, SIGTERM, SimError, many, picture, table};
-use crate::failure::{Class, Failure};
+use super::{SimError, many, picture, table};
 use crate::flags::SimFlags;
-use crate::live::Line;
-use crate::output::Output;
+use crate::host;
 use crate::sweep::journal::{Header, Journal};
-use crate::{host, terminal};
-
-/// One run that has ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Row {
-    pub(super) cell: String,
-    /// Nothing if it failed.
-    pub(super) figures: Option<Figures>,
-    /// Why it failed.
-    pub(super) failure: Option<String>,
-    pub(super) cpu_ns: u64,
-}
 
 /// Runs every cell that has not been run before.
 ///
@@ -56,7 +42,7 @@ pub(super) fn sweep(
     let mut journal = Journal::<Row>::open(&directory, &header).map_err(SimError::from)?;
     let csv = flags.csv.as_deref().map(Output::open).transpose()?;
     let json = flags.json.as_deref().map(Output::open).transpose()?;
-    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SimError::from)?;
+    let signals = console::interrupts().map_err(SimError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let mut looker = Looker { signals: &signals, line };
     let is_whole = run_all(cells, many::threads(flags.jobs), &mut journal, &mut looker)?;

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use console::layout::{self, row};
 use serde_json::{Map, Value, json};
 
 use super::figures::Spread;
+use super::row::Row;
 use super::setting::Cell;
-use super::sweep::Row;
-use crate::layout::{self, row};
 
 /// A line for each run.
 pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
+use console::layout::{row, table};
 use measure::{BitsPerSec, Bytes, DelayProfile, Duration};
 use records::FlowRow;
 use serde_json::{Map, Value, json};
 
 use super::figures::{Figures, Spread};
 use super::setting::Settings;
-use crate::layout::{row, table};
 
 /// Most times of one size in a profile: as many quantiles of them.
 const PROFILE_TIMES_MAX: usize = 1000;

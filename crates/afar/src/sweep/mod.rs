@@ -18,12 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use sys::event::Signals;
+use console::{Class, Classed, Failure, Line, terminal};
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::SweepFlags;
-use crate::live::Line;
-use crate::{host, terminal};
+use crate::host;
 
 use file::Sweep;
 use find::{Edge, Requirement};
@@ -33,9 +31,6 @@ use trial::{Trials, Trouble};
 
 pub(crate) use file::FileError;
 pub(crate) use journal::JournalError;
-
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]
@@ -80,8 +75,8 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         terminal::answer(&plan(&sweep, &cells, &rows))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let signals = Signals::receive(&[SIGINT, SIGTERM]).map_err(SweepError::from)?;
-    let afar = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("afar"));
+    let signals = console::interrupts().map_err(SweepError::from)?;
+    let afar = launch::program();
     trial::clear_scratch();
     let mut run = Sweeping {
         trials: Trials {

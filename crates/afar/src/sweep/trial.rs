@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use measure::{Run, RunResults};
-use sys::event::{Poll, Signals};
+use sys::event::{Poll, SIGTERM, Signals};
 use sys::processors::ProcessorTime;
 
 use super::file::{Metric, Sweep};
@@ -16,7 +16,6 @@ use super::journal::Row;
 use super::matrix::{Cell, Kind};
 use crate::validity;
 
-const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 /// Runs of one cell in one block at most.
 pub(super) const ATTEMPTS: u32 = 3;

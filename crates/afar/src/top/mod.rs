@@ -4,58 +4,28 @@
 //! scrape ─► text ─► sample: what had been done ─► view: what was done in between ─► table, JSON
 //! ```
 
+mod error;
 mod sample;
 mod scrape;
-mod screen;
 mod view;
 
 use std::process::ExitCode;
 use std::time::{Duration as Timeout, Instant};
 
+use console::{Failure, Screen, terminal};
 use measure::Duration;
 use sys::event::{Poll, Signals};
 
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::TopFlags;
 use crate::setting::with_port;
-use crate::terminal;
 
 use sample::Sample;
-use screen::Screen;
 use view::View;
 
-/// Why there is nothing to watch.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TopError {
-    #[error("--interval {0}: at least 100ms, and an hour at most")]
-    Interval(Duration),
-    #[error(
-        "read metrics at {address}: {source}; check the address, and that afar serve was started \
-         with --metrics"
-    )]
-    Unreachable { address: String, source: std::io::Error },
-    #[error("read metrics at {address}: {reason}; give the address of an afar serve --metrics")]
-    Strange { address: String, reason: String },
-    #[error("told to end before the interval was over; nothing has been measured")]
-    Interrupted,
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
-
-impl Classed for TopError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Interval(_) => Class::Usage,
-            _ => Class::Failed,
-        }
-    }
-}
+pub(crate) use error::TopError;
 
 const PORT: u16 = 9420;
 const INTERVALS: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_600_000)];
-const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGTERM: i32 = 15;
 
 /// Runs `afar top`.
 ///
@@ -66,7 +36,7 @@ pub(crate) fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
     if flags.interval < shortest || flags.interval > longest {
         return Err(TopError::Interval(flags.interval).into());
     }
-    let signals = Signals::receive(&[SIGHUP, SIGINT, SIGTERM]).map_err(TopError::from)?;
+    let signals = console::interrupts_and_hangups().map_err(TopError::from)?;
     let address = with_port(&flags.address, PORT);
     let look = || -> Result<Sample, TopError> {
         let text = scrape::fetch(&address)?;

@@ -14,6 +14,7 @@ mod memory;
 mod neighbour;
 mod nvme;
 mod plan;
+mod rows;
 mod run;
 mod site;
 mod table;
@@ -21,17 +22,17 @@ mod wire;
 
 use std::process::ExitCode;
 
-use crate::failure::{Class, Failure};
+use console::{Class, Failure, Output, terminal};
+
 use crate::flags::TortureFlags;
-use crate::output::Output;
 use crate::session::Session;
-use crate::terminal;
 
 pub(crate) use plan::TortureError;
 
-use case::Row;
 use plan::Plan;
 use run::{Outcome, Verdict};
+
+use rows::rows;
 
 /// Runs `afar torture`.
 ///
@@ -87,11 +88,6 @@ pub(crate) fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
         (true, false) => Class::Failed.into(),
         (false, false) => ExitCode::SUCCESS,
     })
-}
-
-/// All cases, in order.
-fn rows() -> impl Iterator<Item = &'static Row> {
-    nvme::rows().chain(iscsi::rows())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use console::{Class, Classed};
 use flash::host::{Controller, HostConfig, HostError, NvmeUri, NvmeUriError};
 use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use flash::load::Device;
@@ -10,7 +11,6 @@ use measure::Duration;
 use proto::iscsi::Digests;
 use proto::nvme::Nqn;
 
-use crate::failure::{Class, Classed};
 use crate::flags::TortureFlags;
 use crate::initiator::{InitiatorError, SCHEME, initiator};
 

@@ -1,6 +1,7 @@
 //! `afar workload`: from flags to generated data, a timed job, a line and a record; or to another
 //! program in place of this one.
 
+mod error;
 mod job;
 mod jobs;
 mod list;
@@ -8,43 +9,16 @@ mod program;
 
 use std::process::ExitCode;
 
+use console::{Failure, Line, Output, terminal};
 use measure::{Bytes, Results as _, Run, WorkloadParams, WorkloadResults};
 use sys::clock::monotonic_ns;
 
 use self::job::Job;
 use self::jobs::{Als, Pagerank, Sort, Wordcount};
-use crate::failure::{Class, Classed, Failure};
 use crate::flags::{JobFlags, PagerankFlags, Variant, WorkloadCommand, WorkloadFlags};
-use crate::live::Line;
-use crate::output::Output;
-use crate::{host, terminal};
+use crate::host;
 
-/// Why a workload came to nothing.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WorkloadError {
-    #[error("--size {size}: less than {least} would stay in the processor's caches; give more")]
-    Small { size: Bytes, least: Bytes },
-    #[error("--size {size}: this machine has {memory} of memory; give less")]
-    Large { size: Bytes, memory: Bytes },
-    #[error("--threads {0}: --variant single is one thread; leave it out or use --variant timely")]
-    Threads(u32),
-    #[error("{name}: the result is wrong: {source}; this machine or afar is at fault")]
-    Wrong { name: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
-    #[error("{name}: there is no such program; {remedy}")]
-    Missing { name: String, remedy: &'static str },
-    #[error("start {name}: {source}; check that it may be executed")]
-    NotStarted { name: String, source: std::io::Error },
-}
-
-impl Classed for WorkloadError {
-    fn class(&self) -> Class {
-        match self {
-            Self::Missing { .. } => Class::Environment,
-            Self::NotStarted { .. } | Self::Wrong { .. } => Class::Failed,
-            _ => Class::Usage,
-        }
-    }
-}
+pub(crate) use error::WorkloadError;
 
 /// Runs `afar workload`.
 ///

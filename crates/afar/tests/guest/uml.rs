@@ -94,8 +94,7 @@ impl Network {
     /// Serves what these words name.
     pub(crate) fn serve_as(&self, disk: &str, flags: &[&str]) -> Running {
         let words = [&[AFAR, "serve", disk], flags].concat();
-        let mut target = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).start();
-        target.wait_for("nvme connect");
+        let (target, _ready) = Launch::new(self.inside().iter().chain(&words)).limit(LIMIT).serve();
         target
     }
 

@@ -4,6 +4,7 @@
 
 mod covered;
 pub(crate) mod iscsi;
+mod ready;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -332,10 +333,8 @@ pub(crate) fn program(name: &str) -> PathBuf {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     if !built.iter().any(|done| done == name) {
         let fresh = scratch(&format!("{name}.{}", std::process::id()));
-        let (file, linked) = match name.strip_suffix("_static") {
-            Some(file) => (file, &["-static"][..]),
-            None => (name, &[][..]),
-        };
+        let file = name.strip_suffix("_static").unwrap_or(name);
+        let linked = (file != name).then_some("-static");
         let status = Command::new("cc")
             .args(["-O1", "-pthread"])
             .args(linked)

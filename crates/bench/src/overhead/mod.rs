@@ -1,6 +1,7 @@
 //! What afar costs where it delays nothing.
 
 mod fault;
+mod found;
 mod local;
 mod mmap;
 
@@ -9,18 +10,11 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::flags::Part;
-use crate::report::{Report, Verdict};
+use crate::report::Report;
 
 pub(crate) use local::rate;
 
-/// What one part found.
-struct Found {
-    name: &'static str,
-    settings: Value,
-    results: Value,
-    text: String,
-    verdicts: Vec<Verdict>,
-}
+use found::Found;
 
 type Run = fn(&Context) -> Result<Found, Failure>;
 

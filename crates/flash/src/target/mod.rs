@@ -89,6 +89,8 @@ use shard::Shard;
 pub struct Target {
     peers: Arc<[Peer]>,
     threads: Vec<JoinHandle<sys::Result<()>>>,
+    /// The threads of the shards, by their numbers in the kernel.
+    shards: Vec<u32>,
     keeper: Option<JoinHandle<()>>,
     addresses: Vec<SocketAddr>,
     iscsi_addresses: Vec<SocketAddr>,
@@ -144,6 +146,7 @@ impl Target {
         let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
         let mut target = Self {
             threads: Vec::new(),
+            shards: Vec::new(),
             keeper: None,
             addresses,
             iscsi_addresses,
@@ -193,6 +196,7 @@ impl Target {
             Some(_) => "afar-control".to_owned(),
             None => format!("afar-shard-{}", seed.index),
         };
+        let is_shard = seed.control.is_none();
         let farewell = Farewell(self.ended.clone());
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let _farewell = farewell;
@@ -203,18 +207,28 @@ impl Target {
                     return Ok(());
                 }
             };
-            let _gone = sender.send(Ok(()));
+            let _gone = sender.send(Ok(sys::process::thread()));
             shard.run()
         });
         let thread = thread.map_err(|error| sys::Error::new("start a shard", error))?;
         self.threads.push(thread);
-        began.recv().unwrap_or(Ok(()))
+        // A thread that says nothing has failed, which the end of the target tells.
+        if let Ok(number) = began.recv() {
+            self.shards.extend(Some(number?).filter(|_| is_shard));
+        }
+        Ok(())
     }
 
     /// Readable when a shard has ended, which none does before [`Target::stop`] unless it fails.
     #[must_use]
     pub const fn ended(&self) -> &Waker {
         &self.ended
+    }
+
+    /// The threads of the shards, by their numbers in the kernel.
+    #[must_use]
+    pub fn shards(&self) -> &[u32] {
+        &self.shards
     }
 
     /// Where it listens for NVMe/TCP hosts.

@@ -7,6 +7,9 @@ use crate::tree::{Role, RustFile};
 /// Crates whose code is a program that a person runs.
 const PROGRAMS: [&str; 3] = ["afar", "bench", "tidy"];
 
+/// Crates that print and exit: `console` for the product.
+const PRINTERS: [&str; 3] = ["console", "bench", "tidy"];
+
 /// Crates whose results depend on their inputs and nothing else.
 const PURE: [&str; 6] = ["measure", "workload", "jobs", "proto", "netsim", "planner"];
 
@@ -21,6 +24,8 @@ enum Scope {
     Live,
     /// Libraries: not in tests, build scripts or the crates that are programs.
     Libraries,
+    /// Not in tests, build scripts or the crates that print.
+    Silent,
     /// These crates, tests included.
     All(&'static [&'static str]),
     /// These crates, but not their tests.
@@ -35,13 +40,15 @@ struct Ban {
 }
 
 #[rustfmt::skip] // one row, one line
-const BANS: [Ban; 14] = [
+const BANS: [Ban; 16] = [
     ban("thread::sleep", Scope::Libraries, "wait on a timer or an event the caller can cancel"),
-    ban("println!", Scope::Libraries, "return the text; only `afar` prints"),
-    ban("eprintln!", Scope::Libraries, "return an error or a warning; only `afar` prints"),
-    ban("print!", Scope::Libraries, "return the text; only `afar` prints"),
-    ban("eprint!", Scope::Libraries, "return an error or a warning; only `afar` prints"),
-    ban("process::exit", Scope::Libraries, "return an error: exiting skips every destructor"),
+    ban("println!", Scope::Silent, "return the text; only `console` prints"),
+    ban("eprintln!", Scope::Silent, "return an error or a warning; only `console` prints"),
+    ban("print!", Scope::Silent, "return the text; only `console` prints"),
+    ban("eprint!", Scope::Silent, "return an error or a warning; only `console` prints"),
+    ban("stdout()", Scope::Silent, "use `console::terminal` or `console::Screen`"),
+    ban("stderr()", Scope::Silent, "use `console::terminal` or `console::Line`"),
+    ban("process::exit", Scope::Silent, "return an error: exiting skips every destructor"),
     ban("todo!", Scope::Everywhere, "write it, or return an error that says what is missing"),
     ban("unimplemented!", Scope::Everywhere, "return an error that says what is missing"),
     ban("dbg!", Scope::Everywhere, "delete it, or assert what you wanted to see"),
@@ -64,11 +71,12 @@ const fn ban(call: &'static str, scope: Scope, remedy: &'static str) -> Ban {
 impl Ban {
     fn check(&self, file: &RustFile) -> Vec<Finding> {
         let krate = file.krate.as_str();
-        let is_library = file.role != Role::Build && !PROGRAMS.contains(&krate);
+        let is_built = file.role != Role::Build;
         let code = match self.scope {
             Scope::Everywhere => &file.source.code,
             Scope::Live => file.live(),
-            Scope::Libraries if is_library => file.live(),
+            Scope::Libraries if is_built && !PROGRAMS.contains(&krate) => file.live(),
+            Scope::Silent if is_built && !PRINTERS.contains(&krate) => file.live(),
             Scope::All(crates) if crates.contains(&krate) => &file.source.code,
             Scope::LiveIn(crates) if crates.contains(&krate) => file.live(),
             _ => "",
@@ -92,13 +100,15 @@ mod tests {
 
     /// (call, a path where it is banned, a path where it is not).
     #[rustfmt::skip] // one row, one line
-    const CASES: [(&str, &str, &str); 11] = [
+    const CASES: [(&str, &str, &str); 13] = [
         ("std::thread::sleep(d)", "crates/farmem/src/a.rs", "crates/farmem/tests/a.rs"),
-        ("println!()", "crates/farmem/src/a.rs", "crates/afar/src/a.rs"),
+        ("println!()", "crates/afar/src/a.rs", "crates/console/src/a.rs"),
         ("eprintln!()", "crates/farmem/src/a.rs", "crates/farmem/build.rs"),
         ("print!()", "crates/farmem/src/a.rs", "crates/bench/src/a.rs"),
         ("eprint!()", "crates/sys/src/a.rs", "crates/tidy/src/a.rs"),
-        ("process::exit(1)", "crates/sys/src/a.rs", "crates/afar/src/main.rs"),
+        ("stdout()", "crates/afar/src/a.rs", "crates/console/src/a.rs"),
+        ("stderr()", "crates/sys/src/a.rs", "crates/afar/tests/a.rs"),
+        ("process::exit(1)", "crates/afar/src/main.rs", "crates/bench/src/main.rs"),
         ("Instant::now()", "crates/netsim/tests/a.rs", "crates/sys/src/a.rs"),
         ("SystemTime::now()", "crates/workload/src/a.rs", "crates/sys/src/a.rs"),
         ("HashMap::new()", "crates/netsim/src/a.rs", "crates/netsim/tests/a.rs"),

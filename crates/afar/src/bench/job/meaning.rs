@@ -1,17 +1,16 @@
 //! What options mean, by themselves and together.
 
-use clap::ValueEnum;
 use measure::Duration;
 use workload::Spacing;
 
 use super::entries::{Entries, Read};
 use super::options::Place;
-use crate::flags::Pattern;
+use clap::ValueEnum as _;
+
+use crate::bench::pattern::{Pattern, skew};
 
 /// Fio's.
 const PERCENTILES_MOST: usize = 20;
-const ZIPF: f64 = 1.1;
-const ZIPF_MOST: f64 = 10.0;
 /// Fio's checks, in whose place ours stands.
 const CHECKS: [&str; 16] = [
     "md5",
@@ -180,24 +179,4 @@ const SCHEMES: [&str; 8] =
 
 fn is_uri(name: &str) -> bool {
     SCHEMES.iter().any(|scheme| name.starts_with(scheme))
-}
-
-/// Reads how often places are asked for: how much some are more than others, if so.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn skew(text: &str) -> Result<Option<f64>, String> {
-    let (kind, skew) = text.split_once(':').unwrap_or((text, ""));
-    match (kind, skew) {
-        ("random", "") => Ok(None),
-        ("zipf", "") => Ok(Some(ZIPF)),
-        ("zipf", skew) => {
-            let skew = skew.parse().ok();
-            let skew = skew.filter(|skew| (0.0..=ZIPF_MOST).contains(skew) && *skew != 0.0);
-            let skew = skew.filter(|skew: &f64| *skew != 1.0);
-            skew.map(Some)
-                .ok_or_else(|| format!("write zipf:SKEW, above 0, not 1, at most {ZIPF_MOST}"))
-        }
-        _ => Err("is not supported; write random or zipf:SKEW".to_owned()),
-    }
 }

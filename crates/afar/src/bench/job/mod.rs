@@ -8,6 +8,7 @@
 //! Nothing here looks at a disk or an environment: what a path leads to is seen by who opens it.
 
 mod entries;
+mod error;
 mod flags;
 mod meaning;
 mod options;
@@ -15,24 +16,10 @@ mod text;
 mod units;
 mod words;
 
-pub(crate) use meaning::skew;
+pub(crate) use error::{JobError, Note};
+
 pub(crate) use options::{Job, Place};
 pub(crate) use units::Extent;
-
-/// What is wrong with a job file, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JobError {
-    /// From 1.
-    pub(crate) line: usize,
-    pub(crate) reason: String,
-}
-
-/// Something that a job file says to no effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Note {
-    pub(crate) line: usize,
-    pub(crate) text: String,
-}
 
 /// The jobs of a file, and what in it has no effect.
 ///

@@ -10,7 +10,7 @@ use super::Note;
 use super::entries::{Entries, Read};
 use super::text::{Entry, Section};
 use super::units::{Extent, SECOND_NS};
-use crate::flags::Pattern;
+use crate::bench::pattern::Pattern;
 
 /// What is to be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]

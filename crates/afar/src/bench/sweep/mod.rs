@@ -7,10 +7,13 @@
 //!
 //! A point is computed from alone, so that tests can do that with points of their own.
 
+mod curve;
 mod output;
 mod point;
 
 use std::process::ExitCode;
+
+use console::{Class, Failure, Output, terminal};
 
 use super::error::BenchError;
 use super::fio;
@@ -18,29 +21,16 @@ use super::job::Job;
 use super::layout;
 use super::plan::{Devices, Plan};
 use super::run::{self, Phase, Ready};
-use crate::failure::{Class, Failure};
 use crate::flags::BenchFlags;
-use crate::layout::kilo;
-use crate::output::Output;
 use crate::session::Session;
 use crate::setting::per_second;
-use crate::terminal;
 
-use point::Point;
+use curve::Curve;
 
 /// Shares of what a closed loop reaches, which are measured in any case.
 const SHARES: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 /// Shares until latency explodes.
 const BEYOND: [f64; 6] = [1.0, 1.05, 1.1, 1.2, 1.35, 1.5];
-
-/// What was measured.
-struct Curve {
-    /// What a closed loop reached, unless rates were given.
-    closed: Option<Phase>,
-    points: Vec<Point>,
-    /// Why it ends here, if something has failed.
-    failure: Option<String>,
-}
 
 /// Files that were asked for.
 struct Files {
@@ -123,39 +113,6 @@ fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curv
         }
     }
     Ok(curve)
-}
-
-impl Curve {
-    // Measures another point; whether there may be more.
-    fn add(
-        &mut self,
-        session: &mut Session,
-        ready: &Ready,
-        name: &str,
-        (share, rate): (Option<f64>, f64),
-    ) -> Result<bool, BenchError> {
-        if session.is_interrupted() {
-            return Ok(false);
-        }
-        let load = ready.named(name).at(rate);
-        let what = format!("{name}: {}/s  ", kilo(rate));
-        let phase = run::run_together(session, &[load], &[0], what)?;
-        // A point that was cut short is none.
-        if session.is_interrupted() {
-            return Ok(false);
-        }
-        self.failure = point::failure(&phase.outcomes[0].tally);
-        if self.failure.is_some() {
-            return Ok(false);
-        }
-        self.points.push(Point::of(share, rate, phase));
-        Ok(true)
-    }
-
-    fn has_exploded(&self) -> bool {
-        let ends = self.points.first().zip(self.points.last());
-        ends.is_some_and(|(first, last)| last.has_exploded(first))
-    }
 }
 
 fn write(

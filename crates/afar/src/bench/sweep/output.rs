@@ -1,6 +1,7 @@
 //! A curve as a table, as rows for other programs, as a picture and as a record.
 
 use chart::BLUE;
+use console::layout::{NONE, row, table};
 use serde_json::{Value, json};
 
 use super::Curve;
@@ -8,7 +9,6 @@ use super::point::{Point, QUANTILES};
 use crate::bench::run::Ready;
 use crate::bench::summary::how;
 use crate::curve::{self, Frame};
-use crate::layout::{NONE, row, table};
 use crate::summary::count;
 
 /// What requests are.

@@ -1,6 +1,7 @@
 //! Savings when storage and compute grow apart: a table, rows, a picture.
 
 use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick, shade};
+use console::layout::table;
 use planner::cost::{Cell, CostError, Wedge, map};
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::file::Experiment;
 use super::json;
 use super::table::wedge;
 use crate::flags::CostFlags;
-use crate::layout::table;
 use crate::plan::json_text;
 
 /// Every form of the map.

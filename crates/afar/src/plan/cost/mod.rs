@@ -1,5 +1,6 @@
 //! `afar plan cost`: what direct-attached and disaggregated flash cost.
 
+mod answer;
 mod file;
 mod json;
 mod map;
@@ -9,24 +10,15 @@ mod table;
 
 use std::process::ExitCode;
 
-use planner::cost::{
-    Comparison, CostError, Knob, Sensitivity, Usage, Wedge, compare, sensitivity, usage,
-};
+use console::{Failure, terminal};
+use planner::cost::{CostError, Wedge, compare, sensitivity, usage};
 
 use self::file::{EXAMPLE, Experiment};
 use super::source::Source;
 use super::{Written, write};
-use crate::failure::Failure;
 use crate::flags::CostFlags;
-use crate::terminal;
 
-/// Everything that is said of a bill.
-struct Answer {
-    bill: Comparison,
-    usage: Vec<Usage>,
-    sensitivity: Vec<Sensitivity>,
-    wedge: Wedge,
-}
+use answer::{Answer, Texts, key};
 
 /// Runs `afar plan cost`.
 ///
@@ -49,14 +41,6 @@ pub(super) fn cost(flags: &CostFlags) -> Result<ExitCode, Failure> {
     write(Written { table, files: files.collect() })
 }
 
-/// One answer in several forms; those that make no sense are empty.
-struct Texts {
-    table: String,
-    json: String,
-    svg: String,
-    csv: String,
-}
-
 fn bill(experiment: &Experiment) -> Result<Texts, CostError> {
     let (model, tenants) = (&experiment.model, &experiment.tenants[..]);
     let bill = compare(model, tenants)?;
@@ -67,16 +51,4 @@ fn bill(experiment: &Experiment) -> Result<Texts, CostError> {
     let table = table::bill(experiment, &answer);
     let svg = picture::draw(experiment, &answer);
     Ok(Texts { table, json, svg, csv: String::new() })
-}
-
-/// The key a knob has in a file.
-fn key(knob: Knob) -> String {
-    match knob {
-        Knob::FlashPrice => "price.flash".to_owned(),
-        Knob::ComputePrice => "price.compute".to_owned(),
-        Knob::TaxPrice => "price.tax".to_owned(),
-        Knob::Drop => "remote.drop".to_owned(),
-        Knob::Demand(dimension) => format!("demand.{dimension}"),
-        Knob::Server(dimension) => format!("server.{dimension}"),
-    }
 }

@@ -1,11 +1,11 @@
 //! A bill for people.
 
+use console::layout::{NONE, row, table};
 use measure::Money;
 use planner::cost::{Comparison, Dimension, Flip, Knob, Sensitivity, Side, Wedge};
 
 use super::file::Experiment;
 use super::{Answer, key};
-use crate::layout::{NONE, row, table};
 use crate::plan::amounts::short_amount;
 
 /// Everything there is to say.

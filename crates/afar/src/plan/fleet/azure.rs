@@ -4,10 +4,11 @@
 //!
 //! Read by the program `sqlite3`, so that nobody who does not read this trace needs its library.
 
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use launch::Child;
 use planner::cost::{Dimension, Server};
 use planner::fleet::Fleet;
 
@@ -107,31 +108,17 @@ fn ask(
     let mut command = Command::new("sqlite3");
     command.args(["-init", "/dev/null", "-batch", "-readonly", "-safe", "-csv", "-noheader"]);
     command.arg(file).arg(query).stdin(Stdio::null());
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let mut child = Reaped(child);
-    if let Some(rows) = child.0.stdout.take() {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Child::start(command).map_err(failed)?;
+    if let Some(rows) = child.output() {
         read_rows(BufReader::new(rows), path, cells, take)?;
     }
-    let mut said = String::new();
-    if let Some(errors) = child.0.stderr.take() {
-        errors.take(4096).read_to_string(&mut said).map_err(failed)?;
-    }
-    let status = child.0.wait().map_err(failed)?;
+    let said = child.errors();
+    let status = child.finish().map_err(|error| failed(error.source))?;
     if status.success() {
         return Ok(());
     }
     let said = said.lines().next().unwrap_or("it failed").trim();
     let message = format!("sqlite3 says \"{said}\"; give the trace for packing");
     Err(PlanError::At { place, message })
-}
-
-/// A process that does not outlive the question.
-struct Reaped(Child);
-
-impl Drop for Reaped {
-    fn drop(&mut self) {
-        // It may have ended long ago.
-        let _ended = self.0.kill();
-        let _reaped = self.0.wait();
-    }
 }

@@ -8,6 +8,10 @@ mod trace;
 
 use std::process::ExitCode;
 
+use console::{
+    Failure,
+    layout::{NONE, row, table},
+};
 use planner::cost::{Demand, Dimension, Server};
 use planner::fleet::Fleet;
 use planner::place::fleet_server;
@@ -20,9 +24,7 @@ use super::grid::{self, Grid};
 use super::picture::{self, Cells};
 use super::source::Source;
 use super::{PlanError, Written, json_text, when, write};
-use crate::failure::Failure;
 use crate::flags::FleetFlags;
-use crate::layout::{NONE, row, table};
 
 /// Rows of a table that is written.
 const ROWS_MAX: usize = 50_000_000;

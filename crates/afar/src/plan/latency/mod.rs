@@ -5,6 +5,11 @@ mod file;
 use std::path::Path;
 use std::process::ExitCode;
 
+use console::{
+    Failure,
+    layout::{NONE, row, table},
+    terminal,
+};
 use measure::{BitsPerSec, Duration};
 use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
 use serde_json::{Value, json};
@@ -13,10 +18,7 @@ use self::file::{EXAMPLE, Experiment, Target};
 use super::picture::{Bar, Bars, bars};
 use super::source::Source;
 use super::{PlanError, Written, when, write};
-use crate::failure::Failure;
 use crate::flags::LatencyFlags;
-use crate::layout::{NONE, row, table};
-use crate::terminal;
 
 /// A way to fetch a page.
 struct Way<'a> {

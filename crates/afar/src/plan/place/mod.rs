@@ -6,6 +6,11 @@ mod tenant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
+use console::{
+    Failure,
+    layout::{NONE, row, table},
+    terminal,
+};
 use measure::{BitsPerSec, Bytes, Duration};
 use planner::cost::Dimension;
 use planner::place::{
@@ -19,10 +24,7 @@ use self::tenant::Scope;
 use super::grid::{self, Grid};
 use super::picture::{Cells, cells};
 use super::{PlanError, Written, when, write};
-use crate::failure::Failure;
 use crate::flags::PlaceFlags;
-use crate::layout::{NONE, row, table};
-use crate::terminal;
 
 /// Rows of tables that grow with the problem.
 const SHOWN: usize = 20;

@@ -7,7 +7,6 @@ use std::path::Path;
 use planner::pool::Load;
 use toml::Spanned;
 
-use super::file::Program;
 use crate::plan::PlanError;
 use crate::plan::amounts::parse_amount;
 use crate::plan::csv::{cells, rows};
@@ -194,4 +193,14 @@ mod tests {
         let day = Day { servers: 1, memory: 1_000, low: 0.2, peak: 14 };
         assert_eq!((day.at(14), day.at(2), day.at(8), day.at(38)), (1_000, 200, 600, 1_000));
     }
+}
+
+/// A program, and the least of its memory that must be local.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) name: String,
+    pub(super) bound: f64,
+    pub(super) least_ppm: u64,
+    /// Servers that have it to themselves.
+    pub(super) alone: Option<Day>,
 }

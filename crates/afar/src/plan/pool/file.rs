@@ -7,6 +7,7 @@ use planner::pool::{Curve, Terms};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::demand::Program;
 use super::{curve, demand};
 use crate::plan::PlanError;
 use crate::plan::amounts::small;
@@ -80,16 +81,6 @@ pub(super) struct Experiment {
     pub(super) terms: Terms,
     pub(super) programs: Vec<Program>,
     pub(super) servers: demand::Servers,
-}
-
-/// A program, and the least of its memory that must be local.
-#[derive(Debug)]
-pub(super) struct Program {
-    pub(super) name: String,
-    pub(super) bound: f64,
-    pub(super) least_ppm: u64,
-    /// Servers that have it to themselves.
-    pub(super) alone: Option<demand::Day>,
 }
 
 /// What was said so far of all programs.

@@ -6,6 +6,11 @@ mod file;
 
 use std::process::ExitCode;
 
+use console::{
+    Failure,
+    layout::{NONE, row, table},
+    terminal,
+};
 use measure::{Bytes, Money};
 use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
 use serde_json::{Value, json};
@@ -14,10 +19,7 @@ use self::file::{EXAMPLE, Experiment};
 use super::picture::{Bar, Bars, bars};
 use super::source::Source;
 use super::{PlanError, Written, json_text, when, write};
-use crate::failure::Failure;
 use crate::flags::PoolFlags;
-use crate::layout::{NONE, row, table};
-use crate::terminal;
 
 /// Sizes of a server in a picture.
 const DRAWN: u64 = 10;

@@ -4,8 +4,8 @@ use chart::{Axis, Kind, Look, Plot, Series};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::report::context::Context;
 use crate::report::section::{Chart, Picture, Section, Table};
-use crate::report::source::Context;
 use crate::report::words::{exact, percent};
 use crate::summary::count;
 

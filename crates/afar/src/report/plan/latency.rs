@@ -4,8 +4,8 @@ use chart::{Bar, Bars, BarsScale, short};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::report::context::Context;
 use crate::report::section::{Chart, Figure, Picture, Section, Table};
-use crate::report::source::Context;
 use crate::report::words::{bits_per_s, exact, list, time_ns};
 
 /// `afar.plan.latency/1`.

@@ -6,8 +6,8 @@ use chart::{Cell, Heat, in_bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::report::context::Context;
 use crate::report::section::{Chart, Figure, Picture, Section, Table};
-use crate::report::source::Context;
 use crate::report::words::{bits_per_s, exact, percent};
 
 /// `afar.plan.place/1`.

@@ -4,8 +4,8 @@ use chart::{Bar, Bars, BarsScale, in_bytes};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::report::context::Context;
 use crate::report::section::{Chart, Figure, Picture, Section, Table};
-use crate::report::source::Context;
 use crate::report::words::{exact, list, percent};
 
 /// `afar.plan.pool/1`.

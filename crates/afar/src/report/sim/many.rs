@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{rows, size};
+use crate::report::context::Context;
 use crate::report::section::{Chart, Figure, Picture, Section, Table};
-use crate::report::source::Context;
 use crate::report::words::{exact, list};
 use crate::sim::figures::Figures;
 

@@ -8,8 +8,8 @@ use measure::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::source::Context;
 use super::words::{bits_per_s, exact, percent, time_ns};
 use crate::sim::figures::{BinFigures, Figures, Spread};
 use crate::summary::count;

@@ -4,11 +4,11 @@
 //! touches of far pages, so that everything a fault costs is in what it sees.
 
 use chart::{BLUE, GREEN, ORANGE, Scale};
+use console::layout::{row, table};
 use serde_json::{Value, json};
 
 use super::paper;
 use crate::flags::ReproduceFlags;
-use crate::layout::{row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Program, far};
 use crate::reproduce::report::{Report, Verdict};

@@ -5,13 +5,13 @@
 //! the faults that were counted.
 
 use chart::{BLUE, GREEN, ORANGE, PURPLE};
+use console::layout::{kilo, row, table};
 use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{Amount, PROGRAMS, Server};
 use crate::fit::{Line, explained};
 use crate::flags::ReproduceFlags;
-use crate::layout::{kilo, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict};

@@ -7,12 +7,12 @@
 //! its load, so that it is memory that they compete for.
 
 use chart::{BLUE, GREEN, ORANGE};
+use console::layout::{NONE, kilo, row, table};
 use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{PROGRAMS, Server, experiment};
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, kilo, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict, median};

@@ -1,11 +1,11 @@
 //! Table 1: what a fault takes with and without the emulator, which delays nothing here.
 
 use chart::{BLUE, ORANGE};
+use console::layout::{NONE, row, table};
 use serde_json::json;
 
 use super::paper;
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, Program, far};
 use crate::reproduce::report::{Report, Verdict};

@@ -3,13 +3,13 @@
 //! so the run without far memory is the one without delays.
 
 use chart::{PALETTE, Tick};
+use console::layout::{NONE, table};
 use serde_json::json;
 
 use super::apps::{APPS, Class, Matrix, Seen, measure};
 use super::place::{Place, Section};
 use super::{claims, published};
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};

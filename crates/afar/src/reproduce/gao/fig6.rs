@@ -3,6 +3,7 @@
 //! Fig. 6(b) is over the bandwidth of the whole memory, by counters in the processor's memory
 //! controller; those are not for guests of a virtual machine, so it is not measured.
 
+use console::layout::{row, table};
 use planner::slowdown::SwapLine;
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use super::place::{BASE, Section};
 use super::{claims, degradation, published};
 use crate::fit::correlation;
 use crate::flags::ReproduceFlags;
-use crate::layout::{row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};

@@ -6,21 +6,22 @@
 
 use std::sync::atomic::Ordering;
 
+use console::{
+    Line,
+    layout::{NONE, row, table},
+};
 use serde_json::{Value, json};
-use sys::event::Signals;
 
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, row, table};
-use crate::live::Line;
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
 use crate::sim::SimError;
 use crate::sim::figures::{Figures, rows};
+use crate::sim::many;
 use crate::sim::picture::{Group, draw};
 use crate::sim::run::{Looker, run_stranded};
 use crate::sim::setting::Settings;
 use crate::sim::setup::Setup;
-use crate::sim::{SIGINT, SIGTERM, many};
 
 /// As the figure has them, best first.
 const TRANSPORTS: [&str; 5] = ["pfabric", "phost", "fastpass", "dctcp", "tcp"];
@@ -81,7 +82,7 @@ pub(in crate::reproduce) fn run(
     std::fs::write(&batches, BATCHES)
         .map_err(|source| SimError::Unreadable { path: batches.clone(), source })?;
     let sizes = batches.display().to_string();
-    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    let signals = console::interrupts()?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let mut looker = Looker { signals: &signals, line };
     let mut points = vec![None; cases.len()];

@@ -8,18 +8,18 @@
 
 use std::path::{Path, PathBuf};
 
+use console::{
+    Line,
+    layout::{NONE, table},
+};
 use serde_json::{Value, json};
-use sys::event::Signals;
 
 use crate::closed_loop::{Fed, FedRound, Feeder, LoopError, Slower, Stopped};
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, table};
-use crate::live::Line;
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
 use crate::sim::SimError;
 use crate::sim::setting::Settings;
-use crate::sim::{SIGINT, SIGTERM};
 use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
 
 /// Programs of afar's own, how much they do for `--quick`, and how much without.
@@ -71,7 +71,7 @@ pub(in crate::reproduce) fn run(
 ) -> Result<Option<Measured>, ReproduceError> {
     let (size, repetitions, rounds, flow_count) =
         if flags.quick { (0, 2, 2, "20000") } else { (1, 5, 6, "100000") };
-    let signals = Signals::receive(&[SIGINT, SIGTERM])?;
+    let signals = console::interrupts()?;
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let mut points: Vec<Point> = Vec::new();
     let (mut is_interrupted, mut invalid) = (false, Vec::new());

@@ -3,11 +3,11 @@
 //! Table 5 itself, requests to a block device over RDMA, needs such a network card and is not
 //! measured.
 
+use console::layout::{NONE, row, table};
 use serde_json::json;
 
 use super::published;
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, row, table};
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Program, far};
 use crate::reproduce::report::{Report, Verdict};

@@ -3,6 +3,7 @@
 //! The drive is no faster than what the slowest way serves, or there would be nothing to see of the
 //! others; so what the ways are capable of is measured, too, with a drive that is no limit.
 
+use console::layout::{NONE, kilo, row, table};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,7 +14,6 @@ use super::super::way::{PerWay, Way};
 use super::bars::{self, Bars, Group, Level};
 use super::ordering::Compared;
 use super::paper;
-use crate::layout::{NONE, kilo, row, table};
 
 /// A mix, and what was reached in each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

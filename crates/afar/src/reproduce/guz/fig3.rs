@@ -3,6 +3,7 @@
 //! The host is the load's process, and the drive's emulation is in it when that is local. What the
 //! loopback does for a packet is counted where the packet comes from.
 
+use console::layout::{NONE, row, table};
 use serde::Serialize;
 use serde_json::json;
 
@@ -13,7 +14,6 @@ use super::super::way::{PerWay, Way};
 use super::bars::{self, Bars, Group};
 use super::ordering::Compared;
 use super::paper;
-use crate::layout::{NONE, row, table};
 
 /// A mix, one value for each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

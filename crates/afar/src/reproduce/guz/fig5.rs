@@ -4,6 +4,7 @@
 //! fewer steps, and its host needs the same ones.
 
 use chart::GREY;
+use console::layout::{NONE, kilo, row, table};
 use serde::Serialize;
 use serde_json::json;
 
@@ -14,7 +15,6 @@ use super::super::way::{PerWay, Way};
 use super::bars::{self, Bars, Group, Level};
 use super::ordering::Compared;
 use super::paper;
-use crate::layout::{NONE, kilo, row, table};
 
 /// A mix with so many processors at the target, one value for each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -1,6 +1,7 @@
 //! Fig. 6: average and 95th percentile of read latency against load.
 
 use chart::Tick;
+use console::layout::{NONE, kilo, row, table};
 use flash::load::Tally;
 use serde::Serialize;
 use serde_json::json;
@@ -12,7 +13,6 @@ use super::super::way::{PerWay, Way};
 use super::ordering::Compared;
 use super::paper;
 use crate::curve::{self, Curve, Frame};
-use crate::layout::{NONE, kilo, row, table};
 
 /// A load, and what was measured in each repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

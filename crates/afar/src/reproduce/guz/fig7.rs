@@ -1,5 +1,6 @@
 //! Fig. 7: distributions of read latency under three loads.
 
+use console::layout::{NONE, row, table};
 use flash::load::Tally;
 use measure::Histogram;
 use serde_json::{Value, json};
@@ -11,7 +12,6 @@ use super::super::way::{PerWay, Way};
 use super::fig7_picture;
 use super::ordering::Compared;
 use super::paper;
-use crate::layout::{NONE, row, table};
 
 /// A load, and what was measured in all repetitions.
 #[derive(Debug, Clone)]

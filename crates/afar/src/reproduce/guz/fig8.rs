@@ -44,8 +44,7 @@ fn trace(bed: &mut Bed, way: Way) -> Result<Option<Read>, ReproduceError> {
     let tally = bed.session.run(&what, &device, &load)?;
     drop(device);
     let Some(tally) = tally else { return Ok(None) };
-    let gone = || ReproduceError::Target("it did not say what it had traced".to_owned());
-    let traced = target.stop().filter(|traced| traced.count > 0).ok_or_else(gone)?;
+    let traced = target.stop().filter(|traced| traced.count > 0).ok_or(ReproduceError::Untraced)?;
     Ok(Some(remote_read(&tally, &traced)))
 }
 

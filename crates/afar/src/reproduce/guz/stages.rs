@@ -12,13 +12,13 @@
 //! from when the command was taken; and the host takes an answer apart when it makes the next
 //! read.
 
+use console::layout::{NONE, row, table};
 use serde::Serialize;
 
 use super::super::report::Verdict;
 use super::super::way::{PerWay, Way};
 use super::ordering::Compared;
 use super::paper;
-use crate::layout::{NONE, row, table};
 
 /// An average unloaded read; see the module's description; in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -5,10 +5,13 @@
 //! network is ever changed.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use launch::Child;
 
 use super::super::{ReproduceError, programs};
 use super::rungs::Rung;
@@ -26,7 +29,8 @@ pub(super) enum End {
 }
 
 /// Of the target, in its network.
-pub(super) const ADDRESS: &str = "10.9.0.1";
+pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const TENANTS_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 const INTERFACE: &str = "afar0";
 const NETWORK: &str = "10.9.0.0/24";
 const UNSHARED: Duration = Duration::from_secs(5);
@@ -77,7 +81,7 @@ impl Cable {
         make.args(["link", "add", INTERFACE, "netns", &a, "type", "veth"]);
         make.args(["peer", "name", INTERFACE, "netns", &b]);
         run(make)?;
-        for (end, address) in [(End::Target, ADDRESS), (End::Tenants, "10.9.0.2")] {
+        for (end, address) in [(End::Target, ADDRESS), (End::Tenants, TENANTS_ADDRESS)] {
             cable.set(end, address, rung, processors)?;
         }
         Ok(cable)
@@ -105,7 +109,13 @@ impl Cable {
         run(command)
     }
 
-    fn set(&self, end: End, address: &str, rung: Rung, all: usize) -> Result<(), ReproduceError> {
+    fn set(
+        &self,
+        end: End,
+        address: Ipv4Addr,
+        rung: Rung,
+        all: usize,
+    ) -> Result<(), ReproduceError> {
         let on = if rung.has(Rung::Offloads) { "on" } else { "off" };
         let mtu = if rung.has(Rung::Jumbo) { 9000 } else { 1500 };
         let control = if rung.has(Rung::Bbr) && has_bbr() { BBR } else { "cubic" };
@@ -139,15 +149,6 @@ impl Cable {
     }
 }
 
-impl Drop for Cable {
-    fn drop(&mut self) {
-        for holder in &mut self.holders {
-            let _gone = holder.kill();
-            let _reaped = holder.wait();
-        }
-    }
-}
-
 // As the kernel reads them: words of 32 bits, the highest first.
 fn mask(processors: impl Iterator<Item = usize>) -> String {
     let mut words = Vec::new();
@@ -161,21 +162,22 @@ fn mask(processors: impl Iterator<Item = usize>) -> String {
     words.join(",")
 }
 
-fn start(mut command: Command) -> Result<Child, ReproduceError> {
+/// Starts a program that ends with what it is of.
+pub(super) fn start(mut command: Command) -> Result<Child, ReproduceError> {
     command.env("LC_ALL", "C");
-    sys::process::die_with_caller(&mut command);
-    command.spawn().map_err(ReproduceError::Start)
+    let program = command.get_program().to_string_lossy().into_owned();
+    Child::start(command).map_err(|source| ReproduceError::Start { program, source })
 }
 
 fn run(mut command: Command) -> Result<(), ReproduceError> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let words = format!("{command:?}");
-    let ended = start(command)?.wait_with_output().map_err(ReproduceError::Start)?;
-    if ended.status.success() {
-        return Ok(());
+    let mut child = start(command)?;
+    let said = child.errors();
+    match child.finish() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(ReproduceError::Network { words, said }),
     }
-    let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-    Err(ReproduceError::Network { words, said })
 }
 
 // Until it has one of its own.

@@ -1,6 +1,7 @@
 //! Fig. 3: throughput over iSCSI as optimisations are added, and what the paper could not try.
 
 use chart::{BLUE, GREEN, ORANGE, Panel, Scale, Svg, Tick, axis};
+use console::layout::{NONE, kilo, row, table};
 use measure::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use super::paper;
 use super::rungs::{RUNGS, Rung, TENANTS, so_many};
 use super::tenants::{DEPTH, Target};
 use crate::flags::ReproduceFlags;
-use crate::layout::{NONE, kilo, row, table};
 
 /// So many tenants on a rung, one value for each repetition.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -5,6 +5,7 @@
 //! of a write buffer now and then. Each has a part of the drive of its own.
 
 use chart::{BLUE, GREEN, ORANGE, PURPLE, SKY, Tick};
+use console::layout::{NONE, kilo, row, table};
 use flash::load::{Device, LoadConfig, Order, Tally, Think};
 use measure::{Duration, Histogram};
 use serde::Serialize;
@@ -16,7 +17,6 @@ use super::super::report::{Report, Verdict, median};
 use super::super::way::Way;
 use super::paper;
 use crate::curve::{self, Curve, Frame};
-use crate::layout::{NONE, kilo, row, table};
 
 /// Who uses the drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,19 +1,19 @@
 //! A target at one end of the cable, and tenants that load it from the other: `afar serve` and
 //! `afar bench` as children, gone with this process.
 
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::io::Read;
+use std::net::SocketAddr;
+use std::process::Stdio;
 use std::thread::JoinHandle;
 
-use measure::Duration;
+use launch::{Child, ServeSpec, Served};
+use measure::{Bytes, Duration};
 use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 use serde_json::Value;
 
 use super::super::ReproduceError;
 use super::super::session::Session;
-use super::cable::{ADDRESS, Cable, End};
+use super::cable::{ADDRESS, Cable, End, start};
 use super::rungs::{CONNECTIONS, Rung, TENANTS, so_many};
 
 /// What so many tenants did together.
@@ -26,35 +26,24 @@ pub(super) struct Measured {
 
 /// Requests under way of a tenant.
 pub(super) const DEPTH: u16 = 32;
-const BUSY_POLL: &str = "50us";
+const BUSY_POLL: Duration = Duration::from_us(50);
 /// Sending in place costs two completions in place of one: not for what fits in a page.
-const ZERO_COPY: &str = "4KiB";
+const ZERO_COPY: Bytes = Bytes::new(4096);
 const ISCSI_PORT: u16 = 3260;
 const NVME_PORT: u16 = 4420;
 /// Of a tenant's disk.
 const DISK: &str = "memory:64MiB";
 
-/// A child that is killed when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _reaped = self.0.wait();
-    }
-}
-
 /// See the module's description.
 pub(super) struct Target<'a> {
     cable: &'a Cable,
     rung: Rung,
-    program: PathBuf,
-    child: Running,
+    served: Served,
 }
 
 /// A tenant at work, and who collects what it says.
 struct Tenant {
-    child: Running,
+    child: Child,
     answer: Option<JoinHandle<String>>,
 }
 
@@ -68,33 +57,24 @@ impl<'a> Target<'a> {
         rung: Rung,
         processors: usize,
     ) -> Result<Self, ReproduceError> {
-        let program = std::env::current_exe().map_err(ReproduceError::Start)?;
-        let mut command = cable.command(End::Target, &program);
-        command.arg("serve");
         let most = TENANTS.into_iter().max().unwrap_or(1);
-        command.args((0..most).map(|tenant| format!("nqn.2026-11.local.afar:t{tenant}={DISK}")));
-        let workers = if rung.has(Rung::ManyWorkers) { processors } else { 1 };
-        command.args(["--shards", &workers.to_string(), "--busy-poll", busy_poll(rung)]);
-        if rung.has(Rung::ZeroCopy) {
-            command.args(["--zero-copy", ZERO_COPY]);
-        }
-        let (flag, port) = match rung {
-            Rung::Nvme => ("--nvme", NVME_PORT),
-            _ => ("--iscsi", ISCSI_PORT),
+        let disk = |tenant| (format!("nqn.2026-11.local.afar:t{tenant}"), DISK.to_owned());
+        let at = |port| vec![SocketAddr::new(ADDRESS.into(), port)];
+        let (nvme, iscsi) = match rung {
+            Rung::Nvme => (at(NVME_PORT), Vec::new()),
+            _ => (Vec::new(), at(ISCSI_PORT)),
         };
-        command.args([flag, &format!("{ADDRESS}:{port}")]);
-        let mut child = start(command)?;
-        let mut answers = BufReader::new(child.0.stdout.take().expect("it has a pipe"));
-        let mut line = String::new();
-        while !line.contains("serving ") {
-            line.clear();
-            if answers.read_line(&mut line).map_or(0, |count| count) == 0 {
-                return Err(ReproduceError::Target(said(&mut child.0)));
-            }
-        }
-        // What else it says is little and stays in the pipe, which has to stay open.
-        child.0.stdout = Some(answers.into_inner());
-        let target = Self { cable, rung, program, child };
+        let spec = ServeSpec {
+            disks: (0..most).map(disk).collect(),
+            nvme,
+            iscsi,
+            shards: Some(if rung.has(Rung::ManyWorkers) { processors } else { 1 }),
+            busy_poll: busy_poll(rung),
+            zero_copy: rung.has(Rung::ZeroCopy).then_some(ZERO_COPY),
+            traces: false,
+        };
+        let served = spec.start(cable.command(End::Target, &launch::program()))?;
+        let target = Self { cable, rung, served };
         if rung.has(Rung::Affinity) {
             target.pin(processors);
         }
@@ -103,21 +83,17 @@ impl<'a> Target<'a> {
 
     // Each shard on a processor of its own.
     fn pin(&self, processors: usize) {
-        let directory = format!("/proc/{}/task", self.child.0.id());
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-            let number = name.trim().rsplit("shard-").next().and_then(|text| text.parse().ok());
-            let thread = entry.file_name().to_str().and_then(|text| text.parse().ok());
-            let Some((number, thread)): Option<(usize, i32)> = number.zip(thread) else { continue };
+        for (number, thread) in self.served.ready.shards.iter().enumerate() {
             let mut one = CpuSet::new();
             one.set(number % processors);
             // One that this process may not use stays as it is.
-            let _as_it_is = sched_setaffinity(Pid::from_raw(thread), &one);
+            let thread = i32::try_from(*thread).ok().and_then(Pid::from_raw);
+            let _as_it_is = sched_setaffinity(thread, &one);
         }
     }
 
     fn processor_ns(&self) -> u64 {
-        sys::usage::of_process(self.child.0.id()).map_or(0, |usage| usage.processor_ns())
+        sys::usage::of_process(self.served.child.id()).map_or(0, |usage| usage.processor_ns())
     }
 
     /// Loads it with so many tenants for so long; `None` if that was interrupted.
@@ -150,7 +126,7 @@ impl<'a> Target<'a> {
     }
 
     fn tenant(&self, number: usize, runtime: Duration) -> Result<Tenant, ReproduceError> {
-        let mut command = self.cable.command(End::Tenants, &self.program);
+        let mut command = self.cable.command(End::Tenants, &launch::program());
         let name = format!("2026-11.local.afar:t{number}");
         let mut queues = 1;
         let uri = match self.rung {
@@ -166,10 +142,12 @@ impl<'a> Target<'a> {
         command.args(["bench", &uri, "--json", "-", "--quiet"]);
         command.args(["--runtime", &format!("{}ns", runtime.as_ns())]);
         command.args(["--iodepth", &(DEPTH / queues).to_string()]);
-        command.args(["--numjobs", &queues.to_string(), "--busy-poll", busy_poll(self.rung)]);
+        command.args(["--numjobs", &queues.to_string(), "--busy-poll"]);
+        command.arg(format!("{}ns", busy_poll(self.rung).as_ns()));
         command.args(["--seed", &(number + 1).to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = start(command)?;
-        let mut stdout = child.0.stdout.take().expect("it has a pipe");
+        let mut stdout = child.output().expect("it has a pipe");
         let answer = std::thread::spawn(move || {
             let mut text = String::new();
             let _partly = stdout.read_to_string(&mut text);
@@ -195,29 +173,13 @@ impl Tenant {
             Some((iops, count)) if failed == 0 && count > 0.0 => Ok((iops, count)),
             _ => {
                 let first = record["afar"]["first_failure"].as_str().map(str::to_owned);
-                let first = first.unwrap_or_else(|| said(&mut self.child.0));
+                let first = first.unwrap_or_else(|| self.child.errors());
                 Err(ReproduceError::Failed { what: what.to_owned(), count: failed, first })
             }
         }
     }
 }
 
-fn busy_poll(rung: Rung) -> &'static str {
-    if rung.has(Rung::BusyPoll) { BUSY_POLL } else { "0us" }
-}
-
-fn start(mut command: Command) -> Result<Running, ReproduceError> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // Ctrl-C is for this process, which ends them.
-    command.process_group(0);
-    sys::process::die_with_caller(&mut command);
-    command.spawn().map(Running).map_err(ReproduceError::Start)
-}
-
-fn said(child: &mut Child) -> String {
-    let mut why = String::new();
-    if let Some(stderr) = &mut child.stderr {
-        let _partly = stderr.read_to_string(&mut why);
-    }
-    why.trim().to_owned()
+fn busy_poll(rung: Rung) -> Duration {
+    if rung.has(Rung::BusyPoll) { BUSY_POLL } else { Duration::ZERO }
 }

@@ -1,13 +1,13 @@
 //! Where text goes: results to standard output, everything else to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 
-use crate::failure::{Class, Classed, Failure};
+use crate::{Class, Classed, Failure};
 
 /// Standard output does not take a result.
 #[derive(Debug, thiserror::Error)]
 #[error("write to standard output: {0}; check where it leads")]
-pub(crate) struct StdoutError(#[from] io::Error);
+pub struct StdoutError(#[from] io::Error);
 
 impl Classed for StdoutError {
     fn class(&self) -> Class {
@@ -19,7 +19,7 @@ impl Classed for StdoutError {
 ///
 /// # Errors
 /// When standard output cannot be written to for another reason.
-pub(crate) fn answer(text: &str) -> Result<(), Failure> {
+pub fn answer(text: &str) -> Result<(), Failure> {
     show(text).map(|_is_read| ())
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn answer(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`answer`].
-pub(crate) fn show(text: &str) -> Result<bool, Failure> {
+pub fn show(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -35,7 +35,18 @@ pub(crate) fn show(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// Standard output as one end of a protocol with the process that started this one.
+pub fn pipe() -> io::StdoutLock<'static> {
+    io::stdout().lock()
+}
+
+/// Whether messages go to a terminal.
+#[must_use]
+pub fn is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Prints a message. Without a reader of standard error nobody is left to hear that it failed.
-pub(crate) fn say(text: &str) {
+pub fn say(text: &str) {
     let _unheard = io::stderr().lock().write_all(text.as_bytes());
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 /// What kind of end a command came to; shells and timeout(1) use the same exit statuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub enum Class {
     /// The command ran and did not succeed.
     Failed,
     /// The user can mend it on the command line or in a file.
@@ -30,21 +30,22 @@ pub(crate) enum Class {
 }
 
 /// An error that knows its class.
-pub(crate) trait Classed: Error {
+pub trait Classed: Error {
     /// The class of this error.
     fn class(&self) -> Class;
 }
 
 /// A command that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     class: Class,
     error: Box<dyn Error + Send + Sync>,
 }
 
 impl Class {
     /// The exit status.
-    pub(crate) fn status(self) -> u8 {
+    #[must_use]
+    pub fn status(self) -> u8 {
         match self {
             Self::Failed => 1,
             Self::Usage => 2,
@@ -67,12 +68,13 @@ impl From<Class> for ExitCode {
 
 impl Failure {
     /// A failure for an error of another crate, which has no class of its own.
-    pub(crate) fn new(class: Class, error: impl Error + Send + Sync + 'static) -> Self {
+    pub fn new(class: Class, error: impl Error + Send + Sync + 'static) -> Self {
         Self { class, error: Box::new(error) }
     }
 
     /// The class, which decides the exit status.
-    pub(crate) const fn class(&self) -> Class {
+    #[must_use]
+    pub const fn class(&self) -> Class {
         self.class
     }
 }

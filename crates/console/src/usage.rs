@@ -2,16 +2,14 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The line to print about `error`.
-pub(crate) fn sentence(error: &clap::Error) -> String {
-    let command = std::env::args().nth(1).filter(|word| is_command(word));
-    let name = command.map_or_else(|| "afar".to_owned(), |command| format!("afar {command}"));
+/// The line to print about `error`, which `program` has for the arguments of this process.
+#[must_use]
+pub fn sentence(error: &clap::Error, program: &clap::Command) -> String {
+    let words = std::env::args().nth(1);
+    let command = words.filter(|word| program.find_subcommand(word).is_some());
+    let name = program.get_name();
+    let name = command.map_or_else(|| name.to_owned(), |command| format!("{name} {command}"));
     format!("{name}: {}\n", text(error, &name))
-}
-
-fn is_command(word: &str) -> bool {
-    use clap::CommandFactory;
-    crate::flags::Cli::command().find_subcommand(word).is_some()
 }
 
 fn text(error: &clap::Error, name: &str) -> String {

@@ -4,23 +4,33 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Class, Classed, Failure};
-use crate::terminal;
+use crate::{Class, Classed, Failure, terminal};
 
 /// Why a result is in no file.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OutputError {
+pub enum OutputError {
     /// Before the command started anything.
     #[error("open {} for writing: {source}; check the path and its permissions", path.display())]
-    Open { path: PathBuf, source: io::Error },
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// After a run.
     #[error("write {}: {source}; check the space left on its disk", path.display())]
-    Write { path: PathBuf, source: io::Error },
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl OutputError {
     /// A path that cannot be opened for writing.
-    pub(crate) fn open(path: &Path, source: io::Error) -> Self {
+    #[must_use]
+    pub fn open(path: &Path, source: io::Error) -> Self {
         Self::Open { path: path.to_owned(), source }
     }
 }
@@ -36,7 +46,7 @@ impl Classed for OutputError {
 
 /// Where one text will go.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub struct Output {
     path: PathBuf,
     /// None for standard output.
     file: Option<File>,
@@ -47,7 +57,7 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         let file = if path.as_os_str() == "-" {
             None
         } else {
@@ -63,7 +73,7 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written to.
-    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+    pub fn write(self, text: &str) -> Result<(), Failure> {
         self.write_bytes(text.as_bytes())
     }
 
@@ -71,7 +81,7 @@ impl Output {
     ///
     /// # Errors
     /// When it cannot be written to.
-    pub(crate) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let Some(file) = self.file else {
             return terminal::answer(&String::from_utf8_lossy(bytes));
         };

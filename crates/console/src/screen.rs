@@ -1,10 +1,9 @@
-//! The terminal while it shows something live; as it was when dropped.
+//! The terminal while it shows a view that changes.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 
-use crate::failure::Failure;
-use crate::terminal;
+use crate::{Failure, terminal};
 
 /// Another screen, no cursor, no wrapping (xterm's private modes, DEC STD 070); and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
@@ -15,12 +14,12 @@ const ERASE_BELOW: &str = "\x1b[J";
 /// Where the terminal does not say.
 const ROWS: usize = 24;
 
-/// See the module's description.
-pub(super) struct Screen(());
+/// The whole terminal, for a view that is drawn again and again. Dropping it restores the terminal.
+pub struct Screen(());
 
 impl Screen {
     /// The terminal, if standard output is one that can be drawn on.
-    pub(super) fn enter() -> Option<Self> {
+    pub fn enter() -> Option<Self> {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if is_dumb || !io::stdout().is_terminal() {
             return None;
@@ -28,8 +27,11 @@ impl Screen {
         terminal::show(ENTER).ok().map(|_| Self(()))
     }
 
-    /// Shows as much of a text as there is room for; whether there is still somebody to see it.
-    pub(super) fn draw(&self, text: &str) -> Result<bool, Failure> {
+    /// Shows as many lines of `text` as fit; whether a reader is left.
+    ///
+    /// # Errors
+    /// When standard output cannot be written to.
+    pub fn draw(&self, text: &str) -> Result<bool, Failure> {
         let size = rustix::termios::tcgetwinsize(io::stdout());
         let rows = size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
         terminal::show(&frame(text, rows.unwrap_or(ROWS)))

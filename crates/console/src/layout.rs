@@ -1,10 +1,11 @@
 //! How numbers are laid out for people: tables, and rates in thousands.
 
 /// Shown where there is no number.
-pub(crate) const NONE: &str = "–";
+pub const NONE: &str = "–";
 
 /// Columns as wide as they need to be, the first to the left and the others to the right.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -27,12 +28,14 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// A row of a table.
-pub(crate) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+#[must_use]
+pub fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
 /// Requests per second, in thousands.
-pub(crate) fn kilo(rate: f64) -> String {
+#[must_use]
+pub fn kilo(rate: f64) -> String {
     format!("{:.1}k", rate / 1e3)
 }
 

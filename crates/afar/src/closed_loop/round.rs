@@ -1,0 +1,97 @@
+//! What passes between the program and the network, round by round.
+
+use std::fs;
+use std::path::Path;
+
+use measure::{Bytes, DelayProfile, Duration};
+use records::FlowRow;
+use sys::event::Signals;
+
+use crate::sim::SimError;
+use crate::sim::run::run_stranded;
+use crate::sim::setting::Settings;
+use crate::sim::setup::Setup;
+
+use super::error::{LoopError, Stopped};
+
+/// What fetching a page takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct PageTimes {
+    pub(super) mean_us: f64,
+    pub(super) p50_us: f64,
+    pub(super) p99_us: f64,
+}
+
+/// A time around the loop.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Round {
+    /// What the program took, seconds; the middle one of its repetitions.
+    pub(super) seconds: f64,
+    pub(super) fetch_count: u64,
+    /// What its pages were given.
+    pub(super) page: PageTimes,
+    /// What its traffic makes of that.
+    pub(super) slowdown: f64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Closed {
+    /// Without delay.
+    pub(super) zero_s: f64,
+    /// The first is of an idle network.
+    pub(super) rounds: Vec<Round>,
+    pub(super) agreed: bool,
+    /// Whether a run counts only because memory that is not managed was allowed.
+    pub(super) allowed: bool,
+}
+
+/// What came of a program's traffic.
+pub(crate) struct Traffic(Vec<FlowRow>);
+
+impl Traffic {
+    /// Simulates it.
+    pub(super) fn simulate(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
+        let setup = Setup::new(settings)?;
+        let watched = run_stranded(&setup, &mut |_| signals.next().is_none());
+        let outcome = match watched.and_then(|run| run.outcome.complete()) {
+            Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
+            outcome => outcome.map_err(SimError::from)?,
+        };
+        let Setup { fabric, flows, end, .. } = &setup;
+        Ok(Self(crate::sim::figures::rows(fabric, flows, &outcome, *end)))
+    }
+
+    pub(super) fn slowdown(&self) -> f64 {
+        self.0.iter().map(|row| row.slowdown).sum::<f64>() / self.0.len() as f64
+    }
+
+    /// Keeps its times as a profile; those alone in the network if `idle`.
+    pub(super) fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
+        let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
+        let profile = match idle {
+            true => crate::sim::told::profile(&self.0.iter().map(alone).collect::<Vec<_>>()),
+            false => crate::sim::told::profile(&self.0),
+        };
+        let profile = profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
+        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
+        fs::write(path, profile.to_csv()).map_err(unwritten)?;
+        Ok(profile)
+    }
+}
+
+impl PageTimes {
+    pub(super) fn of(profile: &DelayProfile) -> Self {
+        let us = |time: Duration| time.as_ns_f64() / 1e3;
+        let times = profile.table(Bytes::PAGE, 1000);
+        let sum: f64 = times.iter().map(|time| us(*time)).sum();
+        let at = |q| us(profile.quantile(Bytes::PAGE, q));
+        Self { mean_us: sum / times.len() as f64, p50_us: at(0.5), p99_us: at(0.99) }
+    }
+
+    /// Whether mean and 99th percentile differ by at most a share.
+    pub(super) fn agrees(&self, other: &Self, share: f64) -> bool {
+        let near = |one: f64, other: f64| (one - other).abs() <= share * one.max(other);
+        near(self.mean_us, other.mean_us) && near(self.p99_us, other.p99_us)
+    }
+}

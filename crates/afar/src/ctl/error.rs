@@ -1,0 +1,56 @@
+//! Why a run or a controller could not be looked at or changed.
+
+use std::io;
+use std::time::Duration as Timeout;
+
+use console::{Class, Classed};
+use flash::host::{HostError, NvmeUriError};
+
+use crate::initiator::InitiatorError;
+use crate::setting::SettingError;
+
+/// A run answers ten times a second; one that is stopped does not.
+pub(super) const PATIENCE: Timeout = Timeout::from_secs(2);
+
+/// Why a run could not be looked at or changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CtlError {
+    #[error("\"{0}\" is not understood; write list, PID show, PID set SETTING... or identify URI")]
+    Words(String),
+    #[error(transparent)]
+    Uri(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { uri: String, address: String },
+    #[error(
+        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { uri: String, address: String },
+    #[error("{uri}: {source}; check the address, and that a target listens there")]
+    Controller { uri: String, source: HostError },
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("process {pid} is no run of afar; afar ctl list shows them")]
+    NoRun { pid: u32 },
+    #[error("process {pid} does not answer to this user; use the one who started it, or root")]
+    NotOurs { pid: u32 },
+    #[error("process {pid} has not answered for {} s; it may be stopped", PATIENCE.as_secs())]
+    Silent { pid: u32 },
+    #[error("process {pid}: {text}")]
+    Refused { pid: u32, text: String },
+    #[error("ask process {pid}: {source}; it may just have ended")]
+    Connection { pid: u32, source: io::Error },
+}
+
+impl Classed for CtlError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Words(_) | Self::Setting(_) | Self::Refused { .. } => Class::Usage,
+            Self::Uri(_) | Self::Host(_) | Self::Initiator(_) => Class::Usage,
+            _ => Class::Failed,
+        }
+    }
+}

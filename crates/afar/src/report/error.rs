@@ -1,0 +1,33 @@
+//! Why there is no report.
+
+use std::path::PathBuf;
+
+use console::{Class, Classed};
+
+use super::raster::RasterError;
+use super::source::SourceError;
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    #[error("--bound {0}: give a share above 0, such as 5%")]
+    Bound(String),
+    #[error("--compare: {0} records were given; give two of the same kind")]
+    Count(usize),
+    #[error("--compare: {} is a {one} record and {} a {other} record; give two of the same kind",
+        paths[0].display(), paths[1].display())]
+    Kinds { paths: [PathBuf; 2], one: &'static str, other: &'static str },
+    #[error(transparent)]
+    Raster(#[from] RasterError),
+}
+
+impl Classed for ReportError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Raster(_) => Class::Failed,
+            _ => Class::Usage,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Why there is nothing to watch.
+
+use console::{Class, Classed};
+use measure::Duration;
+
+/// Why there is nothing to watch.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TopError {
+    #[error("--interval {0}: at least 100ms, and an hour at most")]
+    Interval(Duration),
+    #[error(
+        "read metrics at {address}: {source}; check the address, and that afar serve was started \
+         with --metrics"
+    )]
+    Unreachable { address: String, source: std::io::Error },
+    #[error("read metrics at {address}: {reason}; give the address of an afar serve --metrics")]
+    Strange { address: String, reason: String },
+    #[error("told to end before the interval was over; nothing has been measured")]
+    Interrupted,
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for TopError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Interval(_) => Class::Usage,
+            _ => Class::Failed,
+        }
+    }
+}

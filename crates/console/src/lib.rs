@@ -1,0 +1,26 @@
+//! What a command says and how it ends: the only crate that prints.
+//!
+//! ```text
+//! result ─► layout ─► Output ─► file or terminal::answer      message ─► terminal::say, Line
+//! error with a class ─► Failure ─► exit status                clap's error ─► usage::sentence
+//! ```
+//!
+//! * A command returns its exit status or a [`Failure`]; `main` prints the failure and exits.
+//! * An error implements [`Classed`] beside its definition, so this crate names no command.
+//! * Results go to standard output and files, everything else to standard error.
+
+pub mod layout;
+pub mod terminal;
+pub mod usage;
+
+mod failure;
+mod line;
+mod output;
+mod screen;
+mod signals;
+
+pub use failure::{Class, Classed, Failure};
+pub use line::Line;
+pub use output::{Output, OutputError};
+pub use screen::Screen;
+pub use signals::{interrupts, interrupts_and_hangups};

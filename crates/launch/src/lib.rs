@@ -1,0 +1,23 @@
+//! Children that never outlive their parent, afar itself among them.
+//!
+//! ```text
+//! RunSpec ───► command line ─► Child ─► exit status, Run record in a file
+//! ServeSpec ─► command line ─► Child ─► one line of JSON on a descriptor ─► Served { Ready }
+//! ```
+//!
+//! * A measurement runs afar as a user does: as a process, by its flags. This crate is the only one
+//!   that finds afar's program and spells those flags.
+//! * A [`Child`] ends when it is dropped, and the kernel kills it if this process is killed.
+//! * Nobody reads what afar says to people: a target states where it serves in [`Ready`].
+
+mod child;
+mod own;
+mod ready;
+mod run;
+mod serve;
+
+pub use child::{Child, Waited};
+pub use own::{SELF, afar, program};
+pub use ready::Ready;
+pub use run::{Network, RunSpec};
+pub use serve::{LaunchError, ServeSpec, Served};

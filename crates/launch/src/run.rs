@@ -1,0 +1,94 @@
+//! `afar run` as a command line.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One run of a program with far memory, whose record goes to a file.
+#[derive(Debug, Clone)]
+pub struct RunSpec<'a> {
+    /// Local memory, as `--local` takes it.
+    pub local: &'a str,
+    /// The network that delays the program.
+    pub network: Network<'a>,
+    /// The file of the record.
+    pub json: &'a Path,
+    /// The file of every fault.
+    pub record: &'a Path,
+    /// Whether memory that is not managed keeps the run valid.
+    pub allow_unmanaged: bool,
+    /// The program and its arguments. A program named `afar` is this one, whatever is on PATH.
+    pub program: &'a [String],
+}
+
+/// What a page takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Network<'a> {
+    /// No delay.
+    None,
+    /// Delays drawn from the profile in a file.
+    Profile(&'a Path),
+}
+
+impl RunSpec<'_> {
+    /// The command, which prints nothing of its own.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = crate::afar();
+        command.args(self.words());
+        command
+    }
+
+    fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> =
+            ["run", "--quiet", "--allow-below-floor", "--local", self.local].map(Into::into).into();
+        words.extend(["--json".into(), self.json.into(), "--record".into(), self.record.into()]);
+        words.extend(self.allow_unmanaged.then(|| "--allow-unmanaged".into()));
+        match self.network {
+            Network::None => words.extend(["--rtt", "0"].map(Into::into)),
+            Network::Profile(path) => words.extend(["--profile".into(), path.into()]),
+        }
+        words.push("--".into());
+        let own = |word: &String| if word == "afar" { crate::program() } else { word.into() };
+        let (name, rest) = self
+            .program
+            .split_first()
+            .map_or((None, &[][..]), |(name, rest)| (Some(own(name)), rest));
+        words.extend(name.map(PathBuf::into_os_string));
+        words.extend(rest.iter().map(Into::into));
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(network: Network<'_>, allow_unmanaged: bool, program: &[&str]) -> Vec<String> {
+        let program: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
+        let spec = RunSpec {
+            local: "25%",
+            network,
+            json: Path::new("a.json"),
+            record: Path::new("b.parquet"),
+            allow_unmanaged,
+            program: &program,
+        };
+        spec.words().into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn words_are_flags_then_the_program() {
+        let flags = "run --quiet --allow-below-floor --local 25% --json a.json --record b.parquet";
+        let text = words(Network::None, false, &["sort", "x"]).join(" ");
+        assert_eq!(text, format!("{flags} --rtt 0 -- sort x"));
+        let text = words(Network::Profile(Path::new("c")), true, &["sort"]).join(" ");
+        assert_eq!(text, format!("{flags} --allow-unmanaged --profile c -- sort"));
+    }
+
+    #[test]
+    fn words_program_named_afar_is_this_one() {
+        let own = crate::program().display().to_string();
+        assert_eq!(words(Network::None, false, &["afar", "workload"])[12], own);
+    }
+}
