@@ -9,7 +9,11 @@ mod tree;
 mod source;
 
 mod bans;
+mod children;
+mod circles;
+mod crates;
 mod deps;
+mod fields;
 mod orphans;
 mod size;
 mod text;
@@ -55,7 +59,10 @@ fn check(tree: &Tree) -> Vec<Finding> {
         findings.extend(unsafety::check(file));
         findings.extend(bans::check(file));
     }
-    findings.extend(orphans::check(&tree.rust));
+    let of_many = [orphans::check, circles::check, crates::check, fields::check, children::check];
+    for check in of_many {
+        findings.extend(check(&tree.rust));
+    }
     findings.extend(deps::check(&tree.manifests));
     findings.sort();
     findings
