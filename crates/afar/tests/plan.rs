@@ -1,5 +1,7 @@
 //! `afar plan`: answers that the papers print, and input that cannot be.
 
+use measure::Host;
+use results::{Requirement, Requirements, Side, Standing};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -196,16 +198,36 @@ fn the_papers_table_of_latencies() {
 fn waiting_and_requirements() {
     let record = json(&["latency", "--set", "sharing.load=50%"]);
     assert_eq!(record["paths"][0]["wait_ns"], 409.6);
-    let requirement = "{\"schema\": \"afar.requirement/2\", \"requirements\": [{\"axis\": \
-                       \"rtt\", \"last_good\": {\"value\": \"4us\"}}]}";
-    let path = file("redis.json", requirement);
+    let found = |standing, invalid: Option<&str>| Requirements {
+        version: String::new(),
+        command: Vec::new(),
+        started_unix_ns: 0,
+        host: Host::default(),
+        workload: Vec::new(),
+        seed: 1,
+        slowdown_max: 1.05,
+        held: [].into(),
+        requirements: vec![Requirement {
+            axis: "rtt".to_owned(),
+            last_good: Some(Side { value: "4us".to_owned(), slowdown: None }),
+            first_bad: None,
+            standing,
+            invalid: invalid.map(str::to_owned),
+        }],
+    };
+    let write = |name: &str, record| file(name, &results::write(&record));
+    let path = write("redis.json", found(Standing::Confirmed, None));
     let said = answer(&["latency", "--requirement", &path]);
     assert!(said.contains("redis (4.0 µs)"), "{said}");
-    let invalid = requirement.replacen("{\"axis", "{\"invalid\": \"invalid: why\", \"axis", 1);
-    let invalid = ["latency", "--requirement", &file("invalid.json", &invalid)];
-    refused(&invalid, "no round trip was found: invalid: why");
+    let invalid = write("invalid.json", found(Standing::Invalid, Some("invalid: why")));
+    refused(&["latency", "--requirement", &invalid], "no round trip was found: invalid: why");
+    let open = write("open.json", found(Standing::Undecided, None));
+    refused(&["latency", "--requirement", &open], "that was found is not confirmed");
     refused(&["latency", "--set", "sharing.load=100%"], "a load of 100.0 % never ends");
-    refused(&["latency", "--requirement", &file("x.json", "{")], "x.json:1:1: this is no JSON");
+    refused(
+        &["latency", "--requirement", &file("x.json", "{")],
+        "x.json: this is no requirement: EOF",
+    );
     refused(&["latency", "--requirement", &file("y.json", "{}")], "this is no requirement");
     let printed = file("latency.toml", &answer(&["latency", "--print"]));
     assert_eq!(json(&["latency", &printed])["paths"], json(&["latency"])["paths"]);

@@ -63,7 +63,7 @@ fn a_figure_is_a_table_a_record_and_a_picture() {
     }
     assert_eq!(ended.stderr, "", "no line is drawn where there is no terminal");
     let record = record(&directory.read("guz-fig7.json"));
-    assert_eq!(record["schema"], "afar.reproduce/1");
+    assert_eq!(record["schema"], "afar.reproduce/2");
     assert_eq!(record["interrupted"], false);
     assert_eq!(record["bed"]["channels"], 1);
     let points = &record["points"];
@@ -145,7 +145,7 @@ fn the_ladder_is_climbed_in_networks_of_its_own() {
     let ended = ended.expect(0, "klimovic-fig3");
     ended.leaves_nothing("klimovic-fig3");
     let record = record(&ended.text());
-    assert_eq!(record["schema"], "afar.reproduce/1");
+    assert_eq!(record["schema"], "afar.reproduce/2");
     let points = record["points"].as_array().expect("a list");
     for rung in ["one-worker", "many-workers", "offloads", "jumbo", "affinity", "nvme"] {
         let of_rung = points.iter().filter(|point| point["rung"] == rung);
@@ -187,7 +187,7 @@ fn runs_of_programs_are_kept_and_not_made_twice() {
     let ended = directory.launch("dime-fig3", &["--json", "-"]).run().expect(0, "dime-fig3");
     ended.leaves_nothing("dime-fig3");
     let first = record(&ended.text());
-    assert_eq!(first["schema"], "afar.reproduce/1");
+    assert_eq!(first["schema"], "afar.reproduce/2");
     assert_eq!(first["interrupted"], false);
     let points = first["points"].as_array().expect("a list");
     assert_eq!(points.len(), 8, "{first}");

@@ -1,10 +1,15 @@
 //! What became of the processors' time, from /proc/stat, and which of them a thread uses.
 
+use std::fs;
+use std::time::Duration;
+
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::Result;
 use crate::error::During;
+
+const TICK: Duration = Duration::from_millis(10);
 
 /// Time of all processors since the machine started, in ticks (1/100 s on every architecture).
 ///
@@ -19,13 +24,40 @@ pub struct ProcessorTime {
     busy: u64,
     /// Something would have run, and the hypervisor ran another guest.
     stolen: u64,
+    /// A process ran, in the kernel or outside, and no interrupt.
+    processes: u64,
+    /// One of the kernel's own threads did.
+    kernel_threads: u64,
+    /// Processors that there are.
+    count: usize,
 }
 
 impl ProcessorTime {
     /// Until now; nothing where /proc/stat cannot be read.
     #[must_use]
     pub fn now() -> Self {
-        std::fs::read_to_string("/proc/stat").map_or_else(|_| Self::default(), |text| parse(&text))
+        fs::read_to_string("/proc/stat").map_or_else(|_| Self::default(), |text| parse(&text))
+    }
+
+    /// The same, with the kernel's own threads counted apart: some milliseconds of work.
+    #[must_use]
+    pub fn with_kernel_threads() -> Self {
+        Self { kernel_threads: kernel_threads(), ..Self::now() }
+    }
+
+    /// How many processors there are.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Time for which programs ran since `earlier`, in steps of 10 ms. The kernel's own threads
+    /// are left out if both were read [`Self::with_kernel_threads`].
+    #[must_use]
+    pub fn programs_since(self, earlier: Self) -> Duration {
+        let kernel = self.kernel_threads.saturating_sub(earlier.kernel_threads);
+        let ticks = self.processes.saturating_sub(earlier.processes).saturating_sub(kernel);
+        TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
     /// The share of the time that programs wanted since `earlier` which went to other guests: 0 to
@@ -90,7 +122,49 @@ fn parse(stat: &str) -> ProcessorTime {
     let all = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or("");
     let ticks: Vec<u64> = all.split_whitespace().map_while(|word| word.parse().ok()).collect();
     let of = |index: usize| ticks.get(index).copied().unwrap_or(0);
-    ProcessorTime { busy: of(0) + of(1) + of(2) + of(5) + of(6), stolen: of(7) }
+    let is_one = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    let processes = of(0) + of(1) + of(2);
+    ProcessorTime {
+        busy: processes + of(5) + of(6),
+        stolen: of(7),
+        processes,
+        kernel_threads: 0,
+        count: stat.lines().filter(is_one).count(),
+    }
+}
+
+/// How long something was ready to run without a processor since the machine started (pressure
+/// stall information, `some`); 0 where the kernel does not say.
+#[must_use]
+pub fn pressure() -> Duration {
+    let text = fs::read_to_string("/proc/pressure/cpu").unwrap_or_default();
+    Duration::from_micros(some_us(&text))
+}
+
+fn some_us(pressure: &str) -> u64 {
+    let some = pressure.lines().find(|line| line.starts_with("some ")).unwrap_or("");
+    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="));
+    total.and_then(|total| total.parse().ok()).unwrap_or(0)
+}
+
+// In ticks, of those that are there.
+fn kernel_threads() -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_process = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let processes = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_process));
+    let stats = processes.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    stats.filter_map(|stat| kernel_thread_ticks(&stat)).sum()
+}
+
+// proc_pid_stat(5): nothing if it is a program's.
+fn kernel_thread_ticks(stat: &str) -> Option<u64> {
+    // include/linux/sched.h.
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    // The name may hold anything; the fields after it begin with the third.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    (field(9)? & PF_KTHREAD != 0).then(|| field(15)).flatten()
 }
 
 #[cfg(test)]
@@ -117,11 +191,31 @@ mod tests {
     #[test]
     fn stolen_is_a_share_of_what_was_wanted() {
         let earlier = parse("cpu  10 1 5 1000 7 2 2 4 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n");
-        assert_eq!(earlier, ProcessorTime { busy: 20, stolen: 4 });
+        let expected =
+            ProcessorTime { busy: 20, stolen: 4, processes: 16, kernel_threads: 0, count: 1 };
+        assert_eq!(earlier, expected);
         let later = parse("cpu  70 1 20 5000 9 2 2 29 0 0\n");
         assert!((later.stolen_since(earlier) - 0.25).abs() < 1e-12);
         assert_eq!(earlier.stolen_since(earlier), 0.0);
         assert_eq!(parse(""), ProcessorTime::default());
-        assert_eq!(parse("cpu  1 2 3"), ProcessorTime { busy: 6, stolen: 0 });
+        assert_eq!(later.programs_since(earlier), Duration::from_millis(750));
+        let kernel = ProcessorTime { kernel_threads: 5, ..later };
+        assert_eq!(kernel.programs_since(earlier), Duration::from_millis(700));
+        let short = parse("cpu  1 2 3");
+        assert_eq!((short.busy, short.stolen, short.count), (6, 0, 0));
+    }
+
+    #[test]
+    fn pressure_is_that_of_some() {
+        let text = "some avg10=1.00 avg60=0 avg300=0 total=42\nfull avg10=0 total=7\n";
+        assert_eq!((some_us(text), some_us("")), (42, 0));
+    }
+
+    #[test]
+    fn kernel_threads_are_told_from_programs() {
+        let stat = |flags: u64| format!("9 (a) b) S 2 0 0 0 -1 {flags} 0 0 0 0 3 4 0 0 20 0 1");
+        assert_eq!(kernel_thread_ticks(&stat(0x0020_8040)), Some(4));
+        assert_eq!(kernel_thread_ticks(&stat(0x0040_0100)), None);
+        assert_eq!(kernel_thread_ticks("9 (cut"), None);
     }
 }

@@ -78,6 +78,12 @@ pub fn of_this_process() -> Usage {
     own(libc::RUSAGE_SELF)
 }
 
+/// Of the calling process and of its children that have ended and were waited for, with theirs.
+#[must_use]
+pub fn of_this_process_and_children() -> Usage {
+    own(libc::RUSAGE_SELF).plus(&own(libc::RUSAGE_CHILDREN))
+}
+
 /// Of any process. Processor time as a whole is exact; its parts and the page faults are the
 /// kernel's, in steps of 10 ms and 1; switches are those of threads that are still there.
 ///

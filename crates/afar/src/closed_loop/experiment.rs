@@ -94,7 +94,7 @@ impl Experiment {
             command,
             local: text(&local),
             metric: metric.as_ref().map(pattern).transpose()?,
-            repetitions: number(&repetitions, 3)?,
+            repetitions: number(&repetitions, 5)?,
             rounds: number(&rounds, 8)?,
             agree,
             allow_unmanaged: false,

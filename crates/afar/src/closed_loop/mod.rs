@@ -6,7 +6,8 @@
 //! ```
 //!
 //! What is reported is how much slower the program is than without delay: with the delays of a
-//! network that is idle, and with those of one that carries the program's own traffic.
+//! network that is idle, and with those of one that carries the program's own traffic. Each run
+//! under delays is compared with one without that ran beside it.
 
 mod error;
 mod experiment;
@@ -19,12 +20,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::experiment::stats;
 use console::{Class, Failure, Line, Output, OutputError, terminal};
 use measure::DelayProfile;
 
 use crate::flags::LoopFlags;
 
-use experiment::Experiment;
+use self::experiment::Experiment;
 #[cfg(test)]
 pub(crate) use fed::Zero as FedZero;
 pub(crate) use fed::{Fed, Feeder, Round as FedRound, Slower};
@@ -59,7 +61,7 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
             return Ok(Class::Interrupted.into());
         }
         Err(Stopped::Error(LoopError::Invalid(why))) => {
-            let text = crate::plan::json_text(&told::invalid(&experiment, &why));
+            let text = results::write(&told::invalid(&experiment, &why));
             record.write(&text)?;
             json.map(|json| json.write(&text)).transpose()?;
             return Err(LoopError::Invalid(why).into());
@@ -67,7 +69,7 @@ pub(crate) fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
         Err(Stopped::Error(error)) => return Err(error.into()),
     };
     turning.line = None;
-    let text = crate::plan::json_text(&told::record(&experiment, &closed));
+    let text = results::write(&told::record(&experiment, &closed));
     record.write(&text)?;
     let is_answered = flags.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
     if let Some(json) = json {
@@ -95,15 +97,18 @@ impl Turning<'_> {
         for round in 0..=self.programs.experiment.rounds {
             let name = format!("round-{round}");
             self.say(&format!("{name}: the program runs"));
-            let ran =
-                self.programs.run(Some(&self.path(&format!("{}.csv", last(round)))), &name)?;
+            let times = self.path(&format!("{}.csv", last(round)));
+            let (ran, slower) = self.programs.compare(&times, &name)?;
+            let ratios: Vec<f64> = slower.into_iter().map(|share| 1.0 + share).collect();
+            let slowdown = stats::estimate(&ratios).expect("a program runs at least once");
             self.say(&format!("{name}: its traffic is simulated"));
             closed.allowed |= ran.allowed;
-            let (next, slowdown) = self.simulate(&ran.record, &name, false)?;
+            let (next, flow_slowdown) = self.simulate(&ran.record, &name, false)?;
             closed.rounds.push(Round {
                 seconds: ran.seconds,
                 fetch_count: ran.fetch_count,
                 page: PageTimes::of(&profile),
+                flow_slowdown,
                 slowdown,
             });
             let agree = self.programs.experiment.agree;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use measure::{Bytes, DelayProfile, Duration};
 use records::FlowRow;
+use results::Estimate;
 use sys::event::Signals;
 
 use crate::sim::SimError;
@@ -31,7 +32,9 @@ pub(super) struct Round {
     /// What its pages were given.
     pub(super) page: PageTimes,
     /// What its traffic makes of that.
-    pub(super) slowdown: f64,
+    pub(super) flow_slowdown: f64,
+    /// How many times slower than without delay.
+    pub(super) slowdown: Estimate,
 }
 
 /// What came of it.

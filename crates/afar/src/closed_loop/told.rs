@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use console::layout::{row, table};
-use serde_json::{Value, json};
+use results::{ClosedLoop, LoopRound};
 
 use super::experiment::Experiment;
 use super::{Closed, Round};
@@ -11,7 +11,7 @@ use crate::validity::ALLOWED;
 
 /// A line for each round, and what that comes to.
 pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -> String {
-    let head = ["round", "s", "slower by", "fetches", "page µs", "p50", "p99", "slowdown"];
+    let head = ["round", "s", "slowdown", "fetches", "page µs", "p50", "p99", "of flows"];
     let mut rows = vec![row(head)];
     let zero = format!("{:.3}", closed.zero_s);
     rows.push(row(["no delay", &zero, "", "", "", "", "", ""]));
@@ -20,12 +20,12 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
         rows.push(vec![
             name,
             format!("{:.3}", round.seconds),
-            percent(degradation(closed, round)),
+            round.slowdown.text(3),
             round.fetch_count.to_string(),
             format!("{:.3}", round.page.mean_us),
             format!("{:.3}", round.page.p50_us),
             format!("{:.3}", round.page.p99_us),
-            format!("{:.3}", round.slowdown),
+            format!("{:.3}", round.flow_slowdown),
         ]);
     }
     let mut text = if closed.allowed { format!("{ALLOWED}\n\n") } else { String::new() };
@@ -34,9 +34,11 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
     text.push('\n');
     if let (Some(first), Some(last)) = (closed.rounds.first(), closed.rounds.last()) {
         text += &format!(
-            "slower by {} without queueing, by {} with it\n",
-            percent(degradation(closed, first)),
-            percent(degradation(closed, last))
+            "slowdown {} without queueing, {} with it\nslowdown: median of the ratios to the run \
+             without delay beside it, with an interval that holds\nthe true median in at least \
+             93 % of experiments (from 5 repetitions on)\n",
+            first.slowdown.text(3),
+            last.slowdown.text(3)
         );
     }
     text += match closed.agreed {
@@ -46,77 +48,43 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
     text + &format!("records and profiles: {}\n", directory.display())
 }
 
-fn degradation(closed: &Closed, round: &Round) -> f64 {
-    round.seconds / closed.zero_s - 1.0
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
 /// The same as JSON.
-pub(super) fn record(experiment: &Experiment, closed: &Closed) -> Value {
-    let round = |round: &Round| {
-        json!({
-            "seconds": round.seconds,
-            "degradation": degradation(closed, round),
-            "fetch_count": round.fetch_count,
-            "page_mean_us": round.page.mean_us,
-            "page_p50_us": round.page.p50_us,
-            "page_p99_us": round.page.p99_us,
-            "slowdown": round.slowdown,
-        })
+pub(super) fn record(experiment: &Experiment, closed: &Closed) -> ClosedLoop {
+    let round = |round: &Round| LoopRound {
+        seconds: round.seconds,
+        slowdown: round.slowdown,
+        fetch_count: round.fetch_count,
+        page_mean_us: round.page.mean_us,
+        page_p50_us: round.page.p50_us,
+        page_p99_us: round.page.p99_us,
+        flow_slowdown: round.flow_slowdown,
     };
-    let ends = [closed.rounds.first(), closed.rounds.last()];
-    let [alone, queued] = ends.map(|round| round.map(|round| degradation(closed, round)));
-    merged(
-        experiment,
-        json!({
-            "valid": true,
-            "invalid": null,
-            "allowed": closed.allowed,
-            "zero_seconds": closed.zero_s,
-            "rounds": closed.rounds.iter().map(round).collect::<Vec<_>>(),
-            "agreed": closed.agreed,
-            "degradation_without_queueing": alone,
-            "degradation_with_queueing": queued,
-        }),
-    )
+    ClosedLoop {
+        allowed: closed.allowed,
+        zero_seconds: Some(closed.zero_s),
+        rounds: closed.rounds.iter().map(round).collect(),
+        agreed: closed.agreed,
+        ..nothing(experiment)
+    }
 }
 
 /// The record of a loop with an invalid run, which has no figures.
-pub(super) fn invalid(experiment: &Experiment, why: &str) -> Value {
-    merged(
-        experiment,
-        json!({
-            "valid": false,
-            "invalid": why,
-            "allowed": false,
-            "zero_seconds": null,
-            "rounds": [],
-            "agreed": false,
-            "degradation_without_queueing": null,
-            "degradation_with_queueing": null,
-        }),
-    )
+pub(super) fn invalid(experiment: &Experiment, why: &str) -> ClosedLoop {
+    ClosedLoop { invalid: Some(why.to_owned()), ..nothing(experiment) }
 }
 
-// What was run, and what came of it.
-fn merged(experiment: &Experiment, outcome: Value) -> Value {
-    let settings: serde_json::Map<String, Value> = experiment
-        .settings()
-        .all()
-        .map(|(name, value)| (name.replace('-', "_"), value.into()))
-        .collect();
-    let mut record = json!({
-        "schema": "afar.loop/2",
-        "version": env!("CARGO_PKG_VERSION"),
-        "command": experiment.command,
-        "local": experiment.local,
-        "network": settings,
-    });
-    if let (Some(record), Value::Object(outcome)) = (record.as_object_mut(), outcome) {
-        record.extend(outcome);
+// What was run, and nothing yet of what came of it.
+fn nothing(experiment: &Experiment) -> ClosedLoop {
+    let settings = experiment.settings().all();
+    ClosedLoop {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: experiment.command.clone(),
+        local: experiment.local.clone(),
+        network: settings.map(|(name, value)| (name.replace('-', "_"), value.into())).collect(),
+        invalid: None,
+        allowed: false,
+        zero_seconds: None,
+        rounds: Vec::new(),
+        agreed: false,
     }
-    record
 }

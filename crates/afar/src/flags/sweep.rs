@@ -70,9 +70,17 @@ out; metric.pattern is a regular expression with one group; metric.further keeps
 by pointers into JSON. allow_below_floor = true runs delays shorter than a fault here, too. [matrix]
 may have engine, local, rtt, bandwidth, policy, prefetch, link and profile. [find] sets engine,
 local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
-from the most to the least generous. A run during which other guests of the machine took more than
-stolen_max (default "5%") of the processor time it wanted is repeated up to twice, and the least
-disturbed kept.
+from the most to the least generous.
+A run is disturbed if other programs of this machine kept more than others_max (default "5%") of its
+processors busy, or if other guests took more than stolen_max ("5%") of the processor time that it
+wanted. It is
+repeated until it has had attempts (default 3) runs, and the least disturbed is kept. A cell with
+fewer than five undisturbed runs is "disturbed": no verdict follows from it. A process that a
+program leaves behind counts as another program.
+
+Intervals hold the true median in at least 93 % of experiments and need five repetitions. A cell is
+"slower" if its whole interval is above 1, "undecided" if it holds 1, and "implausible" if all of it
+is below 1, because far memory makes no program faster.
 
 A run that is invalid (see afar run) has no figure: tables and JSON have the reason in its place.
 

@@ -1,45 +1,18 @@
 //! What `afar loop` has found: how slow a program is under the delays of its own traffic.
 
 use chart::{Bar, Bars, BarsScale, short};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use results::{ClosedLoop, Estimate, LoopRound, Verdict};
+use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::sweep::program;
-use super::words::{command, exact, percent, time_ns};
+use super::words::{command, exact, percent, slower, time_ns};
 use crate::validity::ALLOWED;
 
-/// `afar.loop/2`.
-#[derive(Deserialize)]
-struct Record {
-    command: Vec<String>,
-    local: String,
-    network: Map<String, Value>,
-    /// Why there is no result.
-    invalid: Option<String>,
-    #[serde(default)]
-    allowed: bool,
-    rounds: Vec<Round>,
-    agreed: bool,
-    degradation_without_queueing: Option<f64>,
-    degradation_with_queueing: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Round {
-    seconds: f64,
-    degradation: f64,
-    fetch_count: u64,
-    page_mean_us: f64,
-    page_p50_us: f64,
-    page_p99_us: f64,
-    slowdown: f64,
-}
-
-/// Reads `afar.loop/2`.
+/// Reads `afar.loop`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: ClosedLoop = results::read_body(value)?;
     let program = program(&record.command, &context.name);
     let text = |key: &str| record.network.get(key).and_then(Value::as_str).unwrap_or("?");
     let mut section = Section {
@@ -51,22 +24,33 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     if record.allowed {
         section.answer.push(format!("{program}: {ALLOWED}."));
     }
-    let (alone, queued) = (record.degradation_without_queueing, record.degradation_with_queueing);
-    if let Some((alone, queued)) = alone.zip(queued) {
-        let verdict =
-            if queued <= context.bound - 1.0 { "stays within" } else { "does not stay within" };
+    let ends = [record.rounds.first(), record.rounds.last()];
+    if let [Some(alone), Some(queued)] = ends.map(|round| round.map(|round| round.slowdown)) {
+        let verdict = match queued.verdict(context.bound) {
+            Verdict::Within => "it stays within",
+            Verdict::Beyond => "it does not stay within",
+            Verdict::Implausible => "which is implausible: it is undecided whether it stays within",
+            _ => "it is undecided whether it stays within",
+        };
         section.answer.push(format!(
-            "With {} of its memory local, {program} is {} slower in an idle network and {} slower \
-             when its own traffic queues ({} on {}); it {verdict} {}.",
+            "With {} of its memory local, {program} is {} ({}) in an idle network and {} ({}) when \
+             its own traffic queues ({} on {}); {verdict} {}.",
             record.local,
-            percent(alone),
-            percent(queued),
+            slower(alone.median),
+            alone.text(3),
+            slower(queued.median),
+            queued.text(3),
             text("transport"),
             text("topology"),
             percent(context.bound - 1.0)
         ));
-        section.figures.push(Figure::new("degradation without queueing", "", alone));
-        section.figures.push(Figure::new("degradation with queueing", "", queued));
+        for (name, slowdown) in [("without", alone), ("with", queued)] {
+            let figure = Figure::new(format!("slowdown {name} queueing"), "x", slowdown.median);
+            section.figures.push(match slowdown.ends() {
+                Some(ends) => figure.within(ends),
+                None => figure,
+            });
+        }
     }
     if let Some(last) = record.rounds.last() {
         let (mean, p99) = (time_ns(last.page_mean_us * 1e3), time_ns(last.page_p99_us * 1e3));
@@ -86,36 +70,44 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     Ok(section)
 }
 
-fn rounds(rounds: &[Round], bound: f64) -> Picture {
+fn rounds(rounds: &[LoopRound], bound: f64) -> Picture {
     let head = [
         "round",
         "seconds",
-        "slower by",
+        "slowdown",
+        "low",
+        "high",
         "fetches",
         "page_mean_us",
         "page_p50_us",
         "page_p99_us",
         "flow_slowdown",
     ];
+    let end = |round: &LoopRound, of: fn((f64, f64)) -> f64| {
+        round.slowdown.ends().map_or_else(String::new, |ends| exact(of(ends)))
+    };
     let mut table = Table::new(head);
     let mut bars = Vec::new();
     for (index, round) in rounds.iter().enumerate() {
         table.push([
             index.to_string(),
             exact(round.seconds),
-            exact(round.degradation),
+            exact(round.slowdown.median),
+            end(round, |ends| ends.0),
+            end(round, |ends| ends.1),
             round.fetch_count.to_string(),
             exact(round.page_mean_us),
             exact(round.page_p50_us),
             exact(round.page_p99_us),
-            exact(round.slowdown),
+            exact(round.flow_slowdown),
         ]);
         let name = match index {
             0 => "idle network".to_owned(),
             index => format!("round {index}"),
         };
-        let text = percent(round.degradation);
-        bars.push(Bar { name, parts: vec![1.0 + round.degradation], interval: None, text });
+        let Estimate { median, .. } = round.slowdown;
+        let (interval, text) = (round.slowdown.ends(), short(median));
+        bars.push(Bar { name, parts: vec![median], interval, text });
     }
     Picture {
         name: "rounds".to_owned(),

@@ -1,14 +1,15 @@
 //! What a program needs, in words, from the slowdowns that a sweep has measured.
 //!
 //! Slowdown is taken to grow with the round trip and to fall with bandwidth: what is good enough
-//! while a faster network is not does not count. If afar by itself costs more than the bound, the
-//! bound is held against what the network adds to that, and the answer says so.
+//! while a faster network is not does not count. Good enough is what is so with its whole interval.
+
+use results::{Estimate, Finding, Verdict};
 
 use super::allowed::{self, Tried};
-use super::network::{self, Limits, Verdict};
+use super::network::{self, Limits};
 use super::section::Table;
 use super::setting;
-use super::sweep::{Estimate, Found};
+use super::sweep::rest;
 use super::words::{bits_per_s, list, percent, slower, time_ns};
 
 /// An answer.
@@ -31,28 +32,23 @@ struct Local<'a> {
 
 /// One combination of settings that has a slowdown.
 struct Try<'a> {
-    found: &'a Found,
+    found: &'a Finding,
     rtt_ns: f64,
     rate: f64,
-    /// What is held against the bound.
     slowdown: Estimate,
+    /// What the slowdown comes to beside the bound.
+    verdict: Verdict,
 }
 
 impl Local<'_> {
     /// Whether a try and all on faster networks are good enough.
-    fn holds(&self, one: &Try<'_>, bound: f64) -> bool {
+    fn holds(&self, one: &Try<'_>) -> bool {
         let is_faster = |other: &&Try<'_>| other.rtt_ns <= one.rtt_ns && other.rate >= one.rate;
-        self.tries.iter().filter(is_faster).all(|other| is_good(&other, bound))
+        self.tries.iter().filter(is_faster).all(|other| other.verdict == Verdict::Within)
     }
 }
 
 impl Try<'_> {
-    fn verdict(&self, bound: f64) -> Verdict {
-        let Estimate { median, low, high, .. } = self.slowdown;
-        let is_good = median <= bound;
-        Verdict { is_good, is_sure: if is_good { high <= bound } else { low > bound } }
-    }
-
     fn network(&self) -> String {
         let words = ["rtt", "bandwidth"].into_iter().filter_map(|axis| {
             let value = self.found.value(axis);
@@ -73,47 +69,49 @@ impl Try<'_> {
     }
 
     fn measured(&self) -> String {
-        let Estimate { median, low, high, .. } = self.slowdown;
-        format!("{} ({median:.3}, between {low:.3} and {high:.3})", slower(median))
+        format!("{} ({})", slower(self.slowdown.median), self.slowdown.text(3))
     }
 }
 
 /// Says it. `bound` is the slowdown that is good enough.
-pub(super) fn told(program: &str, far: &[&Found], zeros: &[&Found], bound: f64) -> Told {
+pub(super) fn told(program: &str, far: &[&Finding], zeros: &[&Finding], bound: f64) -> Told {
     let zero = zeros.iter().filter_map(|cell| cell.slowdown).next();
-    // What afar costs by itself is not the network's.
-    let beside = zero.filter(|zero| zero.median > bound);
     let mut sentences = Vec::new();
     let (mut conditions, mut tried) = (Vec::new(), Vec::new());
     let groups = groups(far);
     let many = groups.len() > 1;
     for (variant, cells) in groups {
-        let locals = locals(&cells, beside);
+        let locals = locals(&cells, bound);
         let given =
             if many && !variant.is_empty() { format!(" With {variant}: ") } else { String::new() };
         sentences.push(format!("{}{}", given.trim_start(), headline(program, &locals, bound)));
         for local in &locals {
-            let judged = best_by_rtt(local).map(|one| (one.rtt_ns, one.verdict(bound)));
+            let judged = best_by_rtt(local).map(|one| (one.rtt_ns, one.verdict));
             let limits = Limits::of(judged);
             let name =
                 if many { format!("{}, {variant}", local.short) } else { local.short.clone() };
-            let points = best_by_rtt(local).map(|one| (one.rtt_ns, one.slowdown.median)).collect();
+            let is_sound = |one: &&Try<'_>| {
+                !matches!(one.verdict, Verdict::Implausible | Verdict::Disturbed)
+                    && one.slowdown.interval.is_some()
+            };
+            let sound = best_by_rtt(local).filter(is_sound);
+            let points = sound.map(|one| (one.rtt_ns, one.slowdown.median)).collect();
             tried.push(Tried { name: name.clone(), points });
             conditions.push((name, limits));
-            sentences.extend(edge(local, bound));
+            sentences.extend(edge(local));
         }
     }
-    sentences.extend(zero.map(|zero| overhead(zero, beside.is_some(), bound)));
+    sentences.extend(zero.map(|zero| overhead(zero, bound)));
     let has_rtt = far.iter().any(|cell| setting::rtt_ns(cell.value("rtt")).is_some());
     let verdicts = (has_rtt && !conditions.is_empty()).then(|| network::table(&conditions));
     Told { sentences, allowed: allowed::table(&tried, bound), verdicts }
 }
 
 // By engine, policy and so on.
-fn groups<'a>(far: &[&'a Found]) -> Vec<(String, Vec<&'a Found>)> {
-    let mut groups: Vec<(String, Vec<&Found>)> = Vec::new();
+fn groups<'a>(far: &[&'a Finding]) -> Vec<(String, Vec<&'a Finding>)> {
+    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for cell in far {
-        let variant = cell.rest(&["local", "rtt", "bandwidth"]);
+        let variant = rest(cell, &["local", "rtt", "bandwidth"]);
         match groups.iter_mut().find(|group| group.0 == variant) {
             Some(group) => group.1.push(cell),
             None => groups.push((variant, vec![cell])),
@@ -123,7 +121,7 @@ fn groups<'a>(far: &[&'a Found]) -> Vec<(String, Vec<&'a Found>)> {
 }
 
 // From the least local memory on; where shares and sizes are mixed, in the order of the record.
-fn locals<'a>(cells: &[&'a Found], beside: Option<Estimate>) -> Vec<Local<'a>> {
+fn locals<'a>(cells: &[&'a Finding], bound: f64) -> Vec<Local<'a>> {
     let values = setting::axis_of("local", cells.iter().map(|cell| cell.value("local"))).values;
     let mut names: Vec<String> = values.into_iter().map(|(name, _)| name).collect();
     if cells.iter().any(|cell| cell.value("local").is_empty()) {
@@ -135,8 +133,8 @@ fn locals<'a>(cells: &[&'a Found], beside: Option<Estimate>) -> Vec<Local<'a>> {
             .filter_map(|cell| {
                 let rtt_ns = setting::rtt_ns(cell.value("rtt")).unwrap_or(0.0);
                 let rate = setting::rate(cell.value("bandwidth")).unwrap_or(f64::INFINITY);
-                let slowdown = against(cell.slowdown?, beside);
-                Some(Try { found: cell, rtt_ns, rate, slowdown })
+                let (slowdown, verdict) = (cell.slowdown?, cell.verdict_beside(bound));
+                Some(Try { found: cell, rtt_ns, rate, slowdown, verdict })
             })
             .collect();
         // The fastest network first.
@@ -154,81 +152,91 @@ fn locals<'a>(cells: &[&'a Found], beside: Option<Estimate>) -> Vec<Local<'a>> {
     names.into_iter().map(local).filter(|local| !local.tries.is_empty()).collect()
 }
 
-// The ratio of two medians, and no less than where it may lie.
-fn against(slowdown: Estimate, beside: Option<Estimate>) -> Estimate {
-    beside.map_or(slowdown, |zero| Estimate {
-        median: slowdown.median / zero.median,
-        low: slowdown.low / zero.high,
-        high: slowdown.high / zero.low,
-        count: slowdown.count,
-    })
-}
-
 // With the most bandwidth of each round trip.
 fn best_by_rtt<'a, 'b>(local: &'b Local<'a>) -> impl Iterator<Item = &'b Try<'a>> {
     let mut last_ns = f64::NEG_INFINITY;
     local.tries.iter().filter(move |one| std::mem::replace(&mut last_ns, one.rtt_ns) < one.rtt_ns)
 }
 
-fn is_good(one: &&Try<'_>, bound: f64) -> bool {
-    one.verdict(bound).is_good
-}
-
 fn headline(program: &str, locals: &[Local<'_>], bound: f64) -> String {
-    let within = |is_sure| {
-        let probably = if is_sure { "" } else { "probably " };
-        format!("{probably}stays within {} of its speed", percent(bound - 1.0))
-    };
-    let is_sure = |one: &Try<'_>| one.verdict(bound).is_sure;
+    let within = format!("within {} of its speed", percent(bound - 1.0));
     let all = || locals.iter().flat_map(|local| &local.tries);
+    let are_all = |verdict| all().all(|one| one.verdict == verdict);
     if all().next().is_none() {
         return format!("No run of {program} has a slowdown, so nothing can be said.");
     }
-    if all().all(|one| is_good(&one, bound)) {
+    if are_all(Verdict::Within) {
         let worst =
             all().max_by(|one, other| one.slowdown.median.total_cmp(&other.slowdown.median));
         let worst = worst.map_or_else(String::new, |one| {
-            let settings = one.found.rest(&[]);
-            format!(" The slowest, {settings}, is {}.", one.measured())
+            format!(" The slowest, {}, is {}.", rest(one.found, &[]), one.measured())
         });
         return format!(
-            "{program} {} with every network and local memory that was tried: what it needs is \
-             less than that.{worst}",
-            within(all().all(is_sure))
+            "{program} stays {within} with every network and local memory that was tried: what it \
+             needs is less than that.{worst}"
         );
     }
-    let Some(least) =
-        locals.iter().find(|local| local.tries.iter().any(|one| local.holds(one, bound)))
-    else {
-        if all().any(|one| is_good(&one, bound)) {
-            return format!(
-                "The slowdowns of {program} contradict one another: it is slower on faster \
-                 networks. More repetitions, or a quieter machine, would tell what it needs."
-            );
-        }
+    if are_all(Verdict::Beyond) {
         let best = all().min_by(|one, other| one.slowdown.median.total_cmp(&other.slowdown.median));
         let best = best.map_or_else(String::new, |one| {
-            let settings = one.found.rest(&[]);
-            format!(" The best, {settings}, is {}.", one.measured())
+            format!(" The best, {}, is {}.", rest(one.found, &[]), one.measured())
         });
-        let no = if all().all(is_sure) { "No" } else { "Probably no" };
         return format!(
-            "{no} network and no local memory that was tried keeps {program} within {} of its \
-             speed.{best} It needs more local memory, or a faster network, than these.",
-            percent(bound - 1.0)
+            "No network and no local memory that was tried keeps {program} {within}.{best} It \
+             needs more local memory, or a faster network, than these."
         );
-    };
-    let good = least.tries.iter().rfind(|one| least.holds(one, bound));
+    }
+    let holding = locals.iter().position(|local| local.tries.iter().any(|one| local.holds(one)));
+    match holding {
+        Some(at) => least(program, &within, locals, at),
+        None => undecided(program, &within, locals),
+    }
+}
+
+// The least local memory with a network that will do, and what is known of less.
+fn least(program: &str, within: &str, locals: &[Local<'_>], at: usize) -> String {
+    let least = &locals[at];
+    let good = least.tries.iter().rfind(|one| least.holds(one));
     let network = good.map_or_else(String::new, |one| one.at_most());
-    let is_first = std::ptr::eq(least, &raw const locals[0]);
-    let less = if is_first { "was not tried" } else { "no network tried makes up for" };
-    let within = within(good.is_some_and(is_sure));
-    format!("{program} {within} with {}{network}; less local memory {less}.", least.name)
+    let mut below = locals[..at].iter().flat_map(|local| &local.tries).peekable();
+    let less = if below.peek().is_none() {
+        "less local memory was not tried"
+    } else if below.all(|one| one.verdict == Verdict::Beyond) {
+        "less local memory no network tried makes up for"
+    } else {
+        "whether less local memory is enough is not known"
+    };
+    format!("{program} stays {within} with {}{network}; {less}.", least.name)
+}
+
+fn undecided(program: &str, within: &str, locals: &[Local<'_>]) -> String {
+    let all = || locals.iter().flat_map(|local| &local.tries);
+    let is_any = |verdict| all().any(|one| one.verdict == verdict);
+    if is_any(Verdict::Within) {
+        return format!(
+            "The slowdowns of {program} contradict one another, or leave in doubt whether a faster \
+             network is enough. More repetitions, or a quieter machine, would tell what it needs."
+        );
+    }
+    let why = if is_any(Verdict::Disturbed) {
+        "the machine had other work while it ran"
+    } else if is_any(Verdict::Implausible) {
+        "runs with far memory were faster than the program by itself, so something else made the \
+         difference"
+    } else if all().any(|one| one.slowdown.interval.is_none()) {
+        "there are too few runs"
+    } else {
+        "the runs differ too much from one another"
+    };
+    format!(
+        "It is undecided whether a network and local memory that was tried keeps {program} \
+         {within}: {why}. More repetitions, or a quieter machine, would tell."
+    )
 }
 
 // Where one local memory's networks stop being good enough.
-fn edge(local: &Local<'_>, bound: f64) -> Option<String> {
-    let (good, bad): (Vec<_>, Vec<_>) = local.tries.iter().partition(|one| local.holds(one, bound));
+fn edge(local: &Local<'_>) -> Option<String> {
+    let (good, bad): (Vec<_>, Vec<_>) = local.tries.iter().partition(|one| local.holds(one));
     let last = good.last();
     let next = bad
         .iter()
@@ -236,11 +244,12 @@ fn edge(local: &Local<'_>, bound: f64) -> Option<String> {
         .or_else(|| bad.first());
     Some(match (last, next) {
         (Some(good), Some(bad)) => format!(
-            "With {}: {} is good enough, {}; {} is not, {}.",
+            "With {}: {} is good enough, {}; {} {}, {}.",
             local.name,
             good.network(),
             good.measured(),
             bad.network(),
+            judged(bad.verdict),
             bad.measured()
         ),
         (Some(good), None) => format!(
@@ -251,10 +260,15 @@ fn edge(local: &Local<'_>, bound: f64) -> Option<String> {
         ),
         (None, Some(_)) => {
             let best = local.tries.first()?;
+            let none = match best.verdict {
+                Verdict::Beyond => "no network tried is good enough",
+                _ => "no network tried is surely good enough",
+            };
             format!(
-                "With {}: no network tried is good enough; the fastest, {}, is {}.",
+                "With {}: {none}; the fastest, {}, {}, {}.",
                 local.name,
                 best.network(),
+                judged(best.verdict),
                 best.measured()
             )
         }
@@ -262,41 +276,51 @@ fn edge(local: &Local<'_>, bound: f64) -> Option<String> {
     })
 }
 
-fn overhead(zero: Estimate, is_beside: bool, bound: f64) -> String {
-    let Estimate { median, low, high, .. } = zero;
-    let cost = format!(
-        "afar by itself, with all memory local and no delay, made the program {} ({median:.3}, \
-         between {low:.3} and {high:.3})",
-        slower(median)
-    );
-    match is_beside {
-        true => format!(
-            "{cost}. That is more than {}, and not the network's: the answers above and the tables \
-             compare with it, and the pictures with the program as it is.",
-            percent(bound - 1.0)
-        ),
-        false => format!("{cost}; that is part of every slowdown here."),
+const fn judged(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Within => "is good enough, but not a faster one",
+        Verdict::Beyond => "is not",
+        Verdict::Undecided => "is undecided",
+        Verdict::Implausible => "is implausible",
+        Verdict::Disturbed => "was disturbed",
+        Verdict::Invalid => "is invalid",
     }
+}
+
+fn overhead(zero: Estimate, bound: f64) -> String {
+    let cost = format!(
+        "afar by itself, with all memory local and no delay, made the program {} ({})",
+        slower(zero.median),
+        zero.text(3)
+    );
+    if zero.median > bound {
+        return format!(
+            "{cost}. That alone is more than {}: the column beside zero has what the network and \
+             the fetches add to it.",
+            percent(bound - 1.0)
+        );
+    }
+    format!("{cost}; that is part of every slowdown here.")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use results::{CellKind, Interval};
 
     use super::*;
 
-    fn found(local: &str, rtt: &str, slowdown: f64) -> Found {
-        let settings = json!({"local": local, "rtt": rtt, "bandwidth": "40Gbps"});
-        let interval = json!({"median": slowdown, "low": slowdown - 0.01,
-            "high": slowdown + 0.01, "count": 5});
-        serde_json::from_value(json!({"kind": "far", "settings": settings, "slowdown": interval,
-            "failed_count": 0, "first_failure": null, "fetch_count": 1,
-            "budget_exceeded_count": 0}))
-        .expect("as a sweep writes it")
+    fn found(local: &str, rtt: &str, slowdown: f64) -> Finding {
+        let settings = [("local", local), ("rtt", rtt), ("bandwidth", "40Gbps")];
+        let owned = settings.map(|(axis, value)| (axis.to_owned(), value.to_owned()));
+        // What is as fast as without afar is no less.
+        let low = if slowdown == 1.0 { 1.0 } else { slowdown - 0.01 };
+        let interval = Some(Interval { low, high: slowdown + 0.01, level: 0.9375 });
+        let slowdown = Some(Estimate { median: slowdown, interval, count: 5 });
+        Finding { slowdown, ..Finding::new(CellKind::Far, owned.into()) }
     }
 
-    fn say(cells: &[Found], zero: f64) -> Told {
-        let far: Vec<&Found> = cells.iter().collect();
+    fn say(cells: &[Finding], zero: f64) -> Told {
+        let far: Vec<&Finding> = cells.iter().collect();
         told("redis", &far, &[&found("", "", zero)], 1.05)
     }
 
@@ -342,7 +366,8 @@ mod tests {
         // 1.045, and as far as is known up to 1.055.
         let told = say(&[found("25%", "3us", 1.045), found("25%", "9us", 1.2)], 1.0);
         let first = &told.sentences[0];
-        assert!(first.starts_with("redis probably stays within 5 % of its speed with"), "{first}");
+        assert!(first.starts_with("It is undecided whether a network"), "{first}");
+        assert!(first.contains("the runs differ too much"), "{first}");
         let told = say(&[found("25%", "3us", 1.5), found("25%", "9us", 3.0)], 1.0);
         assert!(told.sentences[0].starts_with("No network and no local memory that was tried"));
         let told = say(&[], 1.0);
@@ -359,10 +384,32 @@ mod tests {
     }
 
     #[test]
-    fn what_afar_costs_is_not_the_networks() {
+    fn every_slowdown_is_against_the_program_by_itself() {
         let told = say(&[found("25%", "3us", 1.22), found("25%", "9us", 1.5)], 1.2);
-        assert!(told.sentences[0].starts_with("redis stays within 5 %"), "{:?}", told.sentences);
-        assert!(told.sentences[1].contains("1.67 % slower (1.017"), "{:?}", told.sentences);
-        assert!(told.sentences[2].contains("compare with it"), "{:?}", told.sentences);
+        assert!(told.sentences[0].starts_with("No network and no local"), "{:?}", told.sentences);
+        assert!(told.sentences[1].contains("22 % slower (1.220"), "{:?}", told.sentences);
+        assert!(told.sentences[2].contains("the column beside zero"), "{:?}", told.sentences);
+    }
+
+    // A machine that was disturbed, too few runs, or a gain that cannot be: no all-clear.
+    #[test]
+    fn what_cannot_be_vouched_for_is_never_good_enough() {
+        let sound = found("25%", "3us", 1.0);
+        let disturbed = Finding { verdict: Verdict::Disturbed, ..sound.clone() };
+        let few = Some(Estimate { median: 1.0, interval: None, count: 2 });
+        let few = Finding { slowdown: few, ..sound };
+        let implausible = found("25%", "3us", 0.6);
+        for (cell, why) in [
+            (disturbed, "the machine had other work"),
+            (few, "there are too few runs"),
+            (implausible, "faster than the program by itself"),
+        ] {
+            let told = say(&[cell], 1.0);
+            assert!(told.sentences[0].starts_with("It is undecided"), "{:?}", told.sentences);
+            assert!(told.sentences[0].contains(why), "{:?}", told.sentences);
+            let verdicts = told.verdicts.expect("a round trip was tried");
+            assert!(verdicts.rows.iter().all(|row| row[2] == "not known"), "{verdicts:?}");
+            assert!(told.allowed.is_none());
+        }
     }
 }

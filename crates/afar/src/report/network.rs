@@ -3,6 +3,8 @@
 //! Their round trips are the estimates of Gao et al. (OSDI 2016, Table 4) without the page's own
 //! time on the wire, which bandwidth stands for.
 
+use results::Verdict;
+
 use super::section::Table;
 use super::words::time_ns;
 
@@ -48,23 +50,26 @@ pub(super) const NOTE: &str = "\
 /// What was found out about round trips under otherwise equal conditions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Limits {
-    /// The longest round trip that is good enough, and whether there is no doubt about it.
-    pub(super) good: Option<(f64, bool)>,
+    /// The longest round trip that is good enough.
+    pub(super) good: Option<f64>,
     /// The shortest that is not.
-    pub(super) bad: Option<(f64, bool)>,
+    pub(super) bad: Option<f64>,
 }
 
 impl Limits {
-    /// Of round trips in nanoseconds in their order: how sure it is that each is good enough.
-    /// What lies beyond the first that is not counts as bad.
+    /// Of round trips in nanoseconds in their order. Good enough is what no shorter one leaves in
+    /// doubt; what lies beyond the first that is not counts as bad.
     pub(super) fn of(tried: impl Iterator<Item = (f64, Verdict)>) -> Self {
         let mut limits = Self { good: None, bad: None };
+        let mut is_open = true;
         for (ns, verdict) in tried {
-            if verdict.is_good {
-                limits.good = Some((ns, verdict.is_sure));
-            } else {
-                limits.bad = Some((ns, verdict.is_sure));
-                break;
+            match verdict {
+                Verdict::Within if is_open => limits.good = Some(ns),
+                Verdict::Beyond => {
+                    limits.bad = Some(ns);
+                    break;
+                }
+                _ => is_open = false,
             }
         }
         limits
@@ -72,25 +77,11 @@ impl Limits {
 
     fn judge(self, ns: f64) -> &'static str {
         match self {
-            Self { good: Some((good, sure)), .. } if ns <= good => match sure || ns < good / 2.0 {
-                true => "fast enough",
-                false => "probably fast enough",
-            },
-            Self { bad: Some((bad, sure)), .. } if ns >= bad => match sure || ns > bad * 2.0 {
-                true => "too slow",
-                false => "probably too slow",
-            },
+            Self { good: Some(good), .. } if ns <= good => "fast enough",
+            Self { bad: Some(bad), .. } if ns >= bad => "too slow",
             _ => "not known",
         }
     }
-}
-
-/// Whether a slowdown is within the bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) is_good: bool,
-    /// Whether its whole interval is on that side.
-    pub(super) is_sure: bool,
 }
 
 /// A row for each network, a column for each condition.
@@ -124,20 +115,26 @@ mod tests {
 
     #[test]
     fn networks_are_judged_by_what_was_tried_around_them() {
-        let verdict = |is_good, is_sure| Verdict { is_good, is_sure };
         let tried = [
-            (1_000.0, verdict(true, true)),
-            (3_000.0, verdict(true, false)),
-            (5_000.0, verdict(false, true)),
-            (9_000.0, verdict(true, true)),
+            (1_000.0, Verdict::Within),
+            (3_000.0, Verdict::Within),
+            (5_000.0, Verdict::Beyond),
+            (9_000.0, Verdict::Within),
         ];
         let limits = Limits::of(tried.into_iter());
-        assert_eq!(limits, Limits { good: Some((3_000.0, false)), bad: Some((5_000.0, true)) });
+        assert_eq!(limits, Limits { good: Some(3_000.0), bad: Some(5_000.0) });
         let table = table(&[("25%".to_owned(), limits)]);
         let verdicts: Vec<&str> = table.rows.iter().map(|row| row[2].as_str()).collect();
-        assert_eq!(verdicts[0], "probably fast enough");
-        assert!(verdicts[2].eq("not known"));
-        assert_eq!(verdicts[5], "too slow");
+        assert_eq!(
+            (verdicts[0], verdicts[2], verdicts[5]),
+            ("fast enough", "not known", "too slow")
+        );
+        // What lies behind a doubt is not known, until something is too slow.
+        for doubt in [Verdict::Undecided, Verdict::Disturbed, Verdict::Implausible] {
+            let tried = [(1e3, Verdict::Within), (3e3, doubt), (4e3, Verdict::Within)];
+            let limits = Limits::of(tried.into_iter().chain([(9e3, Verdict::Beyond)]));
+            assert_eq!(limits, Limits { good: Some(1e3), bad: Some(9e3) });
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 
 use chart::{Axis, Kind, Look, Plot, Point, Series};
 use measure::{Bytes, Host};
+use results::{CellKind, Estimate, Finding, Findings, Interval};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
@@ -58,20 +59,21 @@ struct Slowdown {
 
 impl Slowdown {
     // As a sweep would have found it.
-    fn found(&self) -> Value {
+    fn found(&self) -> Finding {
         let bandwidth = match self.bandwidth_bps {
             Some(rate) => format!("{}Gbps", exact(rate / 1e9)),
             None => "none".to_owned(),
         };
         let rtt = format!("{}us", exact(self.rtt_ns / 1e3));
-        let Self { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = self;
-        json!({
-            "kind": "far",
-            "settings": {"local": self.local, "rtt": rtt, "bandwidth": bandwidth},
-            "slowdown": {"median": median, "low": low, "high": high, "count": 0},
-            "failed_count": 0, "first_failure": null, "fetch_count": null,
-            "budget_exceeded_count": 0,
-        })
+        let Self { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = *self;
+        let settings = [("local", self.local.clone()), ("rtt", rtt), ("bandwidth", bandwidth)];
+        let settings = settings.map(|(axis, value)| (axis.to_owned(), value));
+        // How often the interval of a prediction holds is not known.
+        let interval = Some(Interval { low, high, level: 0.0 });
+        let slowdown = Estimate { median, interval, count: 0 };
+        let verdict = slowdown.verdict(1.0);
+        let slowdown = Some(slowdown);
+        Finding { slowdown, verdict, ..Finding::new(CellKind::Far, settings.into()) }
     }
 }
 
@@ -79,9 +81,16 @@ impl Slowdown {
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
     let record: Record = serde_json::from_value(value)?;
     let Profile { program, host, managed_peak_bytes, sampled_share, allowed } = &record.profile;
-    let cells: Vec<Value> = record.points.iter().map(Slowdown::found).collect();
-    let findings = json!({"workload": program, "cells": cells});
-    let mut section = sweep::section(findings, context)?;
+    let findings = Findings {
+        version: String::new(),
+        command: Vec::new(),
+        started_unix_ns: 0,
+        host: host.clone(),
+        workload: program.clone(),
+        native: None,
+        cells: record.points.iter().map(Slowdown::found).collect(),
+    };
+    let mut section = sweep::of(findings, context);
     let name = sweep::program(program, &context.name);
     section.title = format!("{name}: slowdown predicted from one run");
     section.kind = KIND;
@@ -230,7 +239,7 @@ fn scatter(pairs: &[(&Figure, &Figure)]) -> Picture {
     Picture {
         name: "predicted-measured".to_owned(),
         title: title.clone(),
-        caption: "A dot for each setting, with the 95 % interval of what was measured.".to_owned(),
+        caption: "A dot for each setting, with the interval of what was measured.".to_owned(),
         chart: Chart::Plot(Plot {
             title,
             x: Axis::new("predicted slowdown", Kind::Either),
@@ -245,6 +254,8 @@ fn scatter(pairs: &[(&Figure, &Figure)]) -> Picture {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -276,8 +287,8 @@ mod tests {
             slowdown_high: 1.06,
         };
         let mut cell = measured.found();
-        cell["settings"]["engine"] = json!("arena");
-        let sweep = sweep::section(json!({"cells": [cell]}), &context).expect("a sweep");
+        cell.settings.insert("engine".to_owned(), "arena".to_owned());
+        let sweep = sweep::of(sweep::tests::of_cells(vec![cell]), &context);
         let sections = [("p".to_owned(), predicted), ("s".to_owned(), sweep)];
         let (_, both) = against(&sections).expect("they have a setting in common");
         assert!(both.answer[0].contains("off by 0.02 in the median"), "{:?}", both.answer);

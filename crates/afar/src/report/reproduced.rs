@@ -10,7 +10,7 @@ use super::context::Context;
 use super::section::{Section, Table};
 use super::words::exact;
 
-/// `afar.reproduce/1`.
+/// `afar.reproduce/2`.
 #[derive(Deserialize)]
 struct Record {
     figure: String,
@@ -24,15 +24,20 @@ struct Record {
 
 #[derive(Deserialize)]
 struct Verdict {
-    holds: bool,
+    /// Nothing where it is undecided.
+    holds: Option<bool>,
     text: String,
 }
 
-/// Reads `afar.reproduce/1`.
+/// Reads `afar.reproduce/2`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
     let record: Record = serde_json::from_value(value)?;
     let answer = record.verdicts.iter().map(|verdict| {
-        let judgement = if verdict.holds { "Holds" } else { "Does not hold here" };
+        let judgement = match verdict.holds {
+            Some(true) => "Holds",
+            Some(false) => "Does not hold here",
+            None => "Undecided",
+        };
         format!("{judgement}: {}", verdict.text)
     });
     let mut section = Section {

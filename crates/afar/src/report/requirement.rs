@@ -1,53 +1,19 @@
 //! What `afar sweep --find` has found: the edge of each axis, as it was confirmed.
 
-use std::collections::BTreeMap;
-
 use chart::{Bar, Bars, BarsScale, short};
-use measure::Host;
-use serde::Deserialize;
+use results::{Requirement, Requirements, Side, Standing, Verdict};
 use serde_json::Value;
 
 use super::context::Context;
-use super::network::{self, Limits, Verdict};
+use super::network::{self, Limits};
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting;
-use super::sweep::{Estimate, program};
+use super::sweep::program;
 use super::words::{exact, list, percent, slower};
 
-/// `afar.requirement/2`.
-#[derive(Deserialize)]
-struct Requirements {
-    #[serde(default)]
-    command: Vec<String>,
-    #[serde(default)]
-    workload: Vec<String>,
-    #[serde(default)]
-    host: Option<Host>,
-    slowdown_max: f64,
-    held: BTreeMap<String, String>,
-    requirements: Vec<Requirement>,
-}
-
-#[derive(Deserialize)]
-struct Requirement {
-    axis: String,
-    last_good: Option<Side>,
-    first_bad: Option<Side>,
-    confirmed: bool,
-    /// Why there is no edge to be found.
-    #[serde(default)]
-    invalid: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Side {
-    value: String,
-    slowdown: Option<Estimate>,
-}
-
-/// Reads `afar.requirement/2`.
+/// Reads `afar.requirement`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
-    let record: Requirements = serde_json::from_value(value)?;
+    let record: Requirements = results::read_body(value)?;
     let program = program(&record.workload, &context.name);
     let bound = record.slowdown_max;
     let mut answer = vec![headline(&program, &record)];
@@ -63,7 +29,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         pictures: vec![picture(&record, bound)],
         facts: vec![("held meanwhile".to_owned(), held(&record, ""))],
         command: record.command,
-        host: record.host,
+        host: Some(record.host.clone()),
         ..Section::default()
     };
     for one in &record.requirements {
@@ -74,17 +40,23 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
                 continue;
             };
             let name = format!("slowdown, {} {value} ({name})", setting::name(&one.axis));
-            let interval = (slowdown.low, slowdown.high);
-            section.figures.push(Figure::new(name, "x", slowdown.median).within(interval));
+            let figure = Figure::new(name, "x", slowdown.median);
+            section.figures.push(match slowdown.ends() {
+                Some(ends) => figure.within(ends),
+                None => figure,
+            });
         }
-        if let Some(why) = &one.invalid {
-            section.warnings.push(format!("{}: {why}", setting::name(&one.axis)));
-        } else if !one.confirmed {
-            let name = setting::name(&one.axis);
-            section
-                .warnings
-                .push(format!("the edge of {name} was not confirmed when it ran again"));
-        }
+        let name = setting::name(&one.axis);
+        let warning = match (&one.invalid, one.standing) {
+            (Some(why), _) => format!("{name}: {why}"),
+            (None, Standing::Confirmed) => continue,
+            (None, Standing::Undecided) => format!(
+                "the edge of {name} is undecided: an interval holds the bound, or there are too \
+                 few runs for one"
+            ),
+            (None, _) => format!("the edge of {name} was not confirmed when it ran again"),
+        };
+        section.warnings.push(warning);
     }
     Ok(section)
 }
@@ -102,6 +74,7 @@ fn headline(program: &str, record: &Requirements) -> String {
     let needs: Vec<String> = record
         .requirements
         .iter()
+        .filter(|one| one.standing == Standing::Confirmed)
         .filter_map(|one| {
             let value = &one.last_good.as_ref()?.value;
             Some(match one.axis.as_str() {
@@ -113,9 +86,16 @@ fn headline(program: &str, record: &Requirements) -> String {
         .collect();
     let bound = percent(record.slowdown_max - 1.0);
     let is_unknown = record.requirements.iter().any(|one| one.invalid.is_some());
+    let is_open = record.requirements.iter().any(|one| one.standing != Standing::Confirmed);
     if needs.is_empty() && is_unknown {
         return format!(
             "What keeps {program} within {bound} of its speed is not known: runs are invalid."
+        );
+    }
+    if needs.is_empty() && is_open {
+        return format!(
+            "It is undecided what keeps {program} within {bound} of its speed: no edge was \
+             confirmed. More repetitions, or a quieter machine, would tell."
         );
     }
     if needs.is_empty() {
@@ -138,12 +118,10 @@ fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
     let side = |side: &Side| {
         let value = setting::words(&one.axis, &side.value);
         match side.slowdown {
-            Some(Estimate { median, low, high, .. }) => {
-                let doubt = if low <= bound && bound < high { ", which may be either" } else { "" };
-                format!(
-                    "{value}: {} ({median:.3}, between {low:.3} and {high:.3}{doubt})",
-                    slower(median)
-                )
+            Some(slowdown) => {
+                let is_open = slowdown.verdict(bound) == Verdict::Undecided;
+                let doubt = if is_open { ", which is undecided" } else { "" };
+                format!("{value}: {} ({}{doubt})", slower(slowdown.median), slowdown.text(3))
             }
             None => format!("{value}: it could not be run"),
         }
@@ -171,14 +149,15 @@ fn sentence(one: &Requirement, record: &Requirements, bound: f64) -> String {
 
 fn verdicts(record: &Requirements) -> Option<Table> {
     let found = record.requirements.iter().find(|one| one.axis == "rtt")?;
-    let side = |side: &Option<Side>, is_good: bool| {
+    let side = |side: &Option<Side>| {
         let side = side.as_ref()?;
-        let Estimate { low, high, .. } = side.slowdown?;
-        let bound = record.slowdown_max;
-        let is_sure = found.confirmed && if is_good { high <= bound } else { low > bound };
-        Some((setting::rtt_ns(&side.value)?, Verdict { is_good, is_sure }))
+        let verdict = match found.standing {
+            Standing::Confirmed => side.slowdown?.verdict(record.slowdown_max),
+            _ => Verdict::Undecided,
+        };
+        Some((setting::rtt_ns(&side.value)?, verdict))
     };
-    let tried = [side(&found.last_good, true), side(&found.first_bad, false)];
+    let tried = [side(&found.last_good), side(&found.first_bad)];
     let limits = Limits::of(tried.into_iter().flatten());
     Some(network::table(&[(held(record, "rtt"), limits)]))
 }
@@ -186,28 +165,27 @@ fn verdicts(record: &Requirements) -> Option<Table> {
 fn picture(record: &Requirements, bound: f64) -> Picture {
     let mut bars = Vec::new();
     let mut table =
-        Table::new(["axis", "value", "side", "slowdown", "low", "high", "runs", "confirmed"]);
+        Table::new(["axis", "value", "side", "slowdown", "low", "high", "runs", "standing"]);
     for one in &record.requirements {
         for (side, name) in [(&one.last_good, "last good"), (&one.first_bad, "first bad")] {
             let Some(side) = side else { continue };
-            let of = |of: fn(Estimate) -> f64| {
-                side.slowdown.map_or_else(String::new, |one| exact(of(one)))
-            };
+            let number = |value: Option<f64>| value.map_or_else(String::new, exact);
+            let ends = side.slowdown.and_then(|slowdown| slowdown.ends());
             table.push([
                 one.axis.clone(),
                 side.value.clone(),
                 name.to_owned(),
-                of(|one| one.median),
-                of(|one| one.low),
-                of(|one| one.high),
-                of(|one| one.count as f64),
-                one.confirmed.to_string(),
+                number(side.slowdown.map(|slowdown| slowdown.median)),
+                number(ends.map(|ends| ends.0)),
+                number(ends.map(|ends| ends.1)),
+                number(side.slowdown.map(|slowdown| slowdown.count as f64)),
+                format!("{:?}", one.standing).to_lowercase(),
             ]);
             let Some(slowdown) = side.slowdown else { continue };
             bars.push(Bar {
                 name: format!("{} {}", setting::name(&one.axis), side.value),
                 parts: vec![slowdown.median],
-                interval: Some((slowdown.low, slowdown.high)),
+                interval: slowdown.ends(),
                 text: format!("{:.3}, {name}", slowdown.median),
             });
         }
@@ -216,8 +194,8 @@ fn picture(record: &Requirements, bound: f64) -> Picture {
         name: "edges".to_owned(),
         title: "Slowdown on both sides of each edge".to_owned(),
         caption: format!(
-            "Median over blocks that were run to confirm the edge, with its 95 % interval; the \
-             bound is {}.",
+            "Median over blocks that were run to confirm the edge, with an interval that holds the \
+             true median in at least 93 % of experiments; the bound is {}.",
             short(bound)
         ),
         chart: Chart::Bars(Bars {
@@ -235,24 +213,41 @@ fn picture(record: &Requirements, bound: f64) -> Picture {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use measure::Host;
+    use results::{Estimate, Interval};
 
     use super::*;
 
     #[test]
     fn a_requirement_is_said_in_words_and_judges_networks() {
         let side = |value: &str, median: f64| {
-            json!({"value": value, "slowdown": {"median": median, "low": median - 0.01,
-                "high": median + 0.01, "count": 5}})
+            let interval = Interval { low: median - 0.01, high: median + 0.01, level: 0.93 };
+            let slowdown = Estimate { median, interval: Some(interval), count: 5 };
+            Some(Side { value: value.to_owned(), slowdown: Some(slowdown) })
         };
-        let record = json!({"schema": "afar.requirement/2", "slowdown_max": 1.05,
-            "workload": ["redis-server"],
-            "held": {"engine": "arena", "local": "25%", "rtt": "5us", "bandwidth": "40Gbps"},
-            "requirements": [
-                {"axis": "rtt", "last_good": side("3us", 1.02), "first_bad": side("5us", 1.09),
-                    "confirmed": true},
-                {"axis": "local", "last_good": null, "first_bad": side("100%", 1.2),
-                    "confirmed": false}]});
+        let edge = |axis: &str, last_good, first_bad, standing| Requirement {
+            axis: axis.to_owned(),
+            last_good,
+            first_bad,
+            standing,
+            invalid: None,
+        };
+        let held = [("engine", "arena"), ("local", "25%"), ("rtt", "5us"), ("bandwidth", "40Gbps")];
+        let record = Requirements {
+            version: "0.1.0".to_owned(),
+            command: Vec::new(),
+            started_unix_ns: 0,
+            host: Host::default(),
+            workload: vec!["redis-server".to_owned()],
+            seed: 1,
+            slowdown_max: 1.05,
+            held: held.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into(),
+            requirements: vec![
+                edge("rtt", side("3us", 1.02), side("5us", 1.09), Standing::Confirmed),
+                edge("local", None, side("100%", 1.2), Standing::Undecided),
+            ],
+        };
+        let record = serde_json::from_str(&results::write(&record)).expect("it is JSON");
         let context = Context { bound: 1.5, name: String::new() };
         let section = section(record, &context).expect("it is one");
         assert!(section.answer[0].starts_with(

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use records::RecordError;
+use results::{ClosedLoop, Findings, Record as _, Requirements};
 use serde_json::Value;
 
 use super::context::Context;
@@ -74,16 +75,16 @@ type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 /// Kinds of records by their schema.
 const READERS: [(&str, Reader); 19] = [
     ("afar.run/2", run::section),
-    ("afar.findings/2", sweep::section),
-    ("afar.requirement/2", requirement::section),
+    (Findings::SCHEMA, sweep::section),
+    (Requirements::SCHEMA, requirement::section),
     ("afar.load/1", kv::section),
     ("afar.workload/1", workload::section),
     ("afar.torture/1", torture::section),
     ("afar.sim/1", sim::section),
     ("afar.sim.findings/1", sim::many::section),
-    ("afar.loop/2", loops::section),
+    (ClosedLoop::SCHEMA, loops::section),
     ("afar.prediction/1", predicted::section),
-    ("afar.reproduce/1", reproduced::section),
+    ("afar.reproduce/2", reproduced::section),
     ("afar.plan.cost/1", plan::cost::section),
     ("afar.plan.cost.map/1", plan::cost::map),
     ("afar.plan.latency/1", plan::latency::section),
@@ -141,7 +142,7 @@ fn of_directory(path: &Path, context: &Context) -> Result<Section, SourceError> 
         let value: Value = serde_json::from_slice(&bytes(&head)?)
             .map_err(|source| SourceError::NotJson { path: head.clone(), source })?;
         match value["schema"].as_str() {
-            Some("afar.sweep/2") => {}
+            Some(crate::sweep::SCHEMA) => {}
             Some("afar.sim.sweep/1") => {
                 return Err(SourceError::Simulated { path: path.to_owned() });
             }
@@ -150,9 +151,9 @@ fn of_directory(path: &Path, context: &Context) -> Result<Section, SourceError> 
             }
             None => return Err(SourceError::NoSchema { path: head }),
         }
-        let text = crate::sweep::findings_of(path)
+        let findings = crate::sweep::findings_of(path)
             .map_err(|what| SourceError::Sweep { path: path.to_owned(), what: what.to_string() })?;
-        return of_json(path, text.as_bytes(), context);
+        return Ok(sweep::of(findings, context).silenced());
     }
     let result = path.join("result.json");
     if !result.exists() {

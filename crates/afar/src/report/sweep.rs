@@ -1,10 +1,7 @@
 //! What a sweep has found: slowdown against local memory, round trip and bandwidth.
 
-use std::collections::BTreeMap;
-
 use chart::{Axis, Cell, Heat, Kind, Look, Plot, Point, Series, short};
-use measure::Host;
-use serde::Deserialize;
+use results::{CellKind, Finding, Findings, Native, Verdict};
 use serde_json::Value;
 
 use super::context::Context;
@@ -14,87 +11,45 @@ use super::words::{exact, percent};
 use super::{allowed, need};
 use crate::validity::ALLOWED;
 
-/// `afar.findings/2`.
-#[derive(Deserialize)]
-struct Findings {
-    #[serde(default)]
-    command: Vec<String>,
-    #[serde(default)]
-    workload: Vec<String>,
-    #[serde(default)]
-    host: Option<Host>,
-    cells: Vec<Found>,
-}
-
-/// What came of one combination of settings.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Found {
-    kind: String,
-    pub(super) settings: BTreeMap<String, String>,
-    pub(super) slowdown: Option<Estimate>,
-    #[serde(default)]
-    outliers: Vec<Value>,
-    failed_count: u64,
-    first_failure: Option<String>,
-    #[serde(default)]
-    invalid_count: u64,
-    #[serde(default)]
-    first_invalid: Option<String>,
-    #[serde(default)]
-    allowed_count: u64,
-    fetch_count: Option<u64>,
-    budget_exceeded_count: u64,
-}
-
-/// A median with its interval.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-pub(super) struct Estimate {
-    pub(super) median: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
-    pub(super) count: u64,
-}
-
 /// Lines of one picture; the table has all of them.
 const SERIES_MAX: usize = 7;
 /// Heat maps, one for each combination of what they do not show.
 const HEATS_MAX: usize = 6;
 
-impl Found {
-    pub(super) fn value(&self, axis: &str) -> &str {
-        self.settings.get(axis).map_or("", String::as_str)
-    }
-
-    /// Its settings but for some axes.
-    pub(super) fn rest(&self, without: &[&str]) -> String {
-        let first = ["local", "rtt", "bandwidth"];
-        let others = self.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
-        let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
-        let words = axes.filter_map(|axis| {
-            let value = self.settings.get(axis)?;
-            Some(match axis {
-                "local" => format!("{} local", setting::local_words(value)),
-                axis => setting::words(axis, value),
-            })
-        });
-        words.collect::<Vec<_>>().join(", ")
-    }
+/// The settings of a cell in words, but for some axes.
+pub(super) fn rest(cell: &Finding, without: &[&str]) -> String {
+    let first = ["local", "rtt", "bandwidth"];
+    let others = cell.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
+    let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
+    let words = axes.filter_map(|axis| {
+        let value = cell.settings.get(axis)?;
+        Some(match axis {
+            "local" => format!("{} local", setting::local_words(value)),
+            axis => setting::words(axis, value),
+        })
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads `afar.findings/2`.
+/// Reads `afar.findings`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
-    let mut findings: Findings = serde_json::from_value(value)?;
+    Ok(of(results::read_body(value)?, context))
+}
+
+/// What the findings of a sweep, or of a prediction, come to.
+pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     leave_out_shared(&mut findings.cells);
-    let far: Vec<&Found> = findings.cells.iter().filter(|cell| cell.kind == "far").collect();
-    let zeros: Vec<&Found> = findings.cells.iter().filter(|cell| cell.kind == "zero").collect();
+    let of_kind = |kind| findings.cells.iter().filter(move |cell| cell.kind == kind);
+    let far: Vec<&Finding> = of_kind(CellKind::Far).collect();
+    let zeros: Vec<&Finding> = of_kind(CellKind::Zero).collect();
     let program = program(&findings.workload, &context.name);
     let told = need::told(&program, &far, &zeros, context.bound);
     let mut section = Section {
         invalid: invalid(&far),
         title: format!("{program}: slowdown with far memory"),
         kind: "sweep",
-        command: findings.command,
-        host: findings.host,
+        command: findings.command.clone(),
+        host: Some(findings.host.clone()),
         answer: told.sentences,
         enough: told.allowed.map(|table| (table, allowed::NOTE)),
         verdicts: told.verdicts,
@@ -104,6 +59,11 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     if !findings.workload.is_empty() {
         let command = super::words::command(&findings.workload);
         section.facts.push(("program".to_owned(), command));
+    }
+    if let Some(Native { figure, metric, higher_is_better }) = &findings.native {
+        let better = if *higher_is_better { "; more is better" } else { "" };
+        let text = format!("{} {metric} (n = {}{better})", figure.text(4), figure.count);
+        section.facts.push(("without afar".to_owned(), text));
     }
     for axis in ["local", "rtt", "bandwidth"] {
         section.pictures.extend(lines(&far, axis, context.bound));
@@ -116,17 +76,21 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     }
     for cell in far.iter().chain(&zeros) {
         let Some(slowdown) = cell.slowdown else { continue };
-        let name = if cell.kind == "zero" { "afar by itself, all local" } else { "slowdown" };
-        let rest = cell.rest(&[]);
+        let is_zero = cell.kind == CellKind::Zero;
+        let name = if is_zero { "afar by itself, all local" } else { "slowdown" };
+        let rest = rest(cell, &[]);
         let name = if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") };
         let figure = Figure::new(name, "x", slowdown.median);
-        section.figures.push(figure.within((slowdown.low, slowdown.high)));
+        section.figures.push(match slowdown.ends() {
+            Some(ends) => figure.within(ends),
+            None => figure,
+        });
     }
-    Ok(section)
+    section
 }
 
 /// Why nothing is concluded from a sweep of which no valid run with far memory is left.
-fn invalid(far: &[&Found]) -> Option<String> {
+fn invalid(far: &[&Finding]) -> Option<String> {
     if far.iter().any(|cell| cell.slowdown.is_some()) {
         return None;
     }
@@ -134,11 +98,11 @@ fn invalid(far: &[&Found]) -> Option<String> {
 }
 
 /// An engine or policy that all have tells nothing apart.
-fn leave_out_shared(cells: &mut [Found]) {
+fn leave_out_shared(cells: &mut [Finding]) {
     let axes: Vec<String> = cells.iter().flat_map(|cell| cell.settings.keys().cloned()).collect();
     for axis in axes.iter().filter(|axis| !["local", "rtt", "bandwidth"].contains(&axis.as_str())) {
-        let mut values: Vec<&str> =
-            cells.iter().filter(|cell| cell.kind == "far").map(|cell| cell.value(axis)).collect();
+        let far = cells.iter().filter(|cell| cell.kind == CellKind::Far);
+        let mut values: Vec<&str> = far.map(|cell| cell.value(axis)).collect();
         values.dedup();
         if values.len() == 1 {
             cells.iter_mut().for_each(|cell| _ = cell.settings.remove(axis));
@@ -162,16 +126,23 @@ fn runs(count: u64) -> String {
     format!("{count} {}", if count == 1 { "run" } else { "runs" })
 }
 
-fn warnings(cells: &[Found]) -> Vec<String> {
+fn warnings(cells: &[Finding]) -> Vec<String> {
     let (mut warnings, mut outliers) = (Vec::new(), Vec::new());
     for cell in cells {
-        let rest = cell.rest(&[]);
-        let name = if rest.is_empty() { cell.kind.clone() } else { rest };
+        let rest = rest(cell, &[]);
+        let name = match cell.kind {
+            CellKind::Native => "the program without afar".to_owned(),
+            _ if rest.is_empty() => "all local".to_owned(),
+            _ => rest,
+        };
         if let Some(why) = &cell.first_failure {
             warnings.push(format!("{} failed ({name}): {why}", runs(cell.failed_count)));
         }
         if let Some(why) = &cell.first_invalid {
             warnings.push(format!("{} of {name}: {why}", runs(cell.invalid_count)));
+        }
+        if let Some(why) = &cell.first_disturbance {
+            warnings.push(format!("{} of {name} disturbed: {why}", runs(cell.disturbed_count)));
         }
         if cell.allowed_count > 0 {
             warnings.push(format!("{} of {name}: {ALLOWED}", runs(cell.allowed_count)));
@@ -190,19 +161,32 @@ fn warnings(cells: &[Found]) -> Vec<String> {
     warnings
 }
 
-fn table(cells: &[&Found], axes: &[&str]) -> Table {
+fn table(cells: &[&Finding], axes: &[&str], bound: f64) -> Table {
     let mut table =
         Table { columns: axes.iter().map(|axis| (*axis).to_owned()).collect(), ..Table::default() };
-    let rest =
-        ["other settings", "slowdown", "low", "high", "runs", "fetches", "failed", "invalid"];
-    table.columns.extend(rest.map(str::to_owned));
+    let columns = [
+        "other settings",
+        "slowdown",
+        "low",
+        "high",
+        "runs",
+        "verdict",
+        "beside zero",
+        "fetches",
+        "failed",
+        "invalid",
+    ];
+    table.columns.extend(columns.map(str::to_owned));
     for cell in cells {
         let mut row: Vec<String> = axes.iter().map(|axis| cell.value(axis).to_owned()).collect();
-        row.push(cell.rest(axes));
-        let of =
-            |of: fn(Estimate) -> f64| cell.slowdown.map_or_else(String::new, |one| exact(of(one)));
-        row.extend([of(|one| one.median), of(|one| one.low), of(|one| one.high)]);
+        row.push(rest(cell, axes));
+        let number = |value: Option<f64>| value.map_or_else(String::new, exact);
+        let ends = cell.slowdown.and_then(|slowdown| slowdown.ends());
+        row.push(number(cell.slowdown.map(|slowdown| slowdown.median)));
+        row.extend([number(ends.map(|ends| ends.0)), number(ends.map(|ends| ends.1))]);
         row.push(cell.slowdown.map_or(0, |slowdown| slowdown.count).to_string());
+        row.push(cell.verdict_beside(bound).words().to_owned());
+        row.push(number(cell.slowdown_beside_zero.map(|slowdown| slowdown.median)));
         row.push(cell.fetch_count.map_or_else(String::new, |count| count.to_string()));
         row.push(cell.failed_count.to_string());
         row.push(cell.first_invalid.clone().unwrap_or_default());
@@ -211,7 +195,7 @@ fn table(cells: &[&Found], axes: &[&str]) -> Table {
     table
 }
 
-fn caption(cells: &[&Found]) -> String {
+fn caption(cells: &[&Finding]) -> String {
     let counts = cells.iter().filter_map(|cell| cell.slowdown).map(|slowdown| slowdown.count);
     if counts.clone().all(|count| count == 0) {
         return "Whiskers: the interval of the prediction.".to_owned();
@@ -220,11 +204,11 @@ fn caption(cells: &[&Found]) -> String {
     let runs = if least == most { least.to_string() } else { format!("{least} to {most}") };
     format!(
         "Median of the ratios to the program without afar in the same block of runs; whiskers: \
-         95 % interval; n = {runs}."
+         an interval that holds the true median in at least 93 % of experiments; n = {runs}."
     )
 }
 
-fn lines(far: &[&Found], axis: &'static str, bound: f64) -> Option<Picture> {
+fn lines(far: &[&Finding], axis: &'static str, bound: f64) -> Option<Picture> {
     let AxisOf { axis: x, values } =
         setting::axis_of(axis, far.iter().map(|cell| cell.value(axis)));
     if values.len() < 2 {
@@ -236,9 +220,9 @@ fn lines(far: &[&Found], axis: &'static str, bound: f64) -> Option<Picture> {
         let Some((_, x)) = values.iter().find(|(text, _)| text == cell.value(axis)) else {
             continue;
         };
-        let interval = Some((slowdown.low, slowdown.high));
+        let interval = slowdown.ends();
         let point = Point { x: *x, y: slowdown.median, interval };
-        let name = cell.rest(&[axis]);
+        let name = rest(cell, &[axis]);
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
             None => series.push(Series { name, points: vec![point], look: Look::Line }),
@@ -271,11 +255,11 @@ fn lines(far: &[&Found], axis: &'static str, bound: f64) -> Option<Picture> {
             bounds: vec![(bound, format!("{} slower", percent(bound - 1.0)))],
             marks: Vec::new(),
         }),
-        table: table(far, &[axis]),
+        table: table(far, &[axis], bound),
     })
 }
 
-fn heats(far: &[&Found], axes: (&'static str, &'static str), bound: f64) -> Vec<Picture> {
+fn heats(far: &[&Finding], axes: (&'static str, &'static str), bound: f64) -> Vec<Picture> {
     let values = |axis| setting::axis_of(axis, far.iter().map(|cell| cell.value(axis))).values;
     let (columns, mut rows) = (values(axes.0), values(axes.1));
     if columns.len() < 2 || rows.len() < 2 {
@@ -283,9 +267,9 @@ fn heats(far: &[&Found], axes: (&'static str, &'static str), bound: f64) -> Vec<
     }
     // The most at the top, as in a plot.
     rows.reverse();
-    let mut groups: Vec<(String, Vec<&Found>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for cell in far {
-        let rest = cell.rest(&[axes.0, axes.1]);
+        let rest = rest(cell, &[axes.0, axes.1]);
         match groups.iter_mut().find(|group| group.0 == rest) {
             Some(group) => group.1.push(cell),
             None => groups.push((rest, vec![cell])),
@@ -300,7 +284,7 @@ fn heats(far: &[&Found], axes: (&'static str, &'static str), bound: f64) -> Vec<
 type Values = [(String, f64)];
 
 fn heat(
-    (index, (rest, cells)): (usize, (String, Vec<&Found>)),
+    (index, (rest, cells)): (usize, (String, Vec<&Finding>)),
     axes: (&'static str, &'static str),
     (columns, rows): (&Values, &Values),
     bound: f64,
@@ -308,11 +292,14 @@ fn heat(
     let most = cells.iter().filter_map(|cell| cell.slowdown).map(|one| one.median);
     let most = most.fold(2.0 * bound - 1.0, f64::max);
     let cell = |row: &str, column: &str| {
-        let is_it = |cell: &&&Found| cell.value(axes.0) == column && cell.value(axes.1) == row;
-        let slowdown = cells.iter().find(is_it)?.slowdown?;
+        let is_it = |cell: &&&Finding| cell.value(axes.0) == column && cell.value(axes.1) == row;
+        let cell = cells.iter().find(is_it)?;
+        let slowdown = cell.slowdown?;
         let depth = slowdown.median.max(1.0).ln() / most.ln();
-        let text = format!("{:.2}", slowdown.median);
-        Some(Cell { depth, text, is_within: slowdown.median <= bound })
+        let verdict = cell.verdict_beside(bound);
+        let doubt = if matches!(verdict, Verdict::Within | Verdict::Beyond) { "" } else { "?" };
+        let text = format!("{:.2}{doubt}", slowdown.median);
+        Some(Cell { depth, text, is_within: verdict == Verdict::Within })
     };
     let row = |(row, _): &(String, f64)| {
         (row.clone(), columns.iter().map(|(column, _)| cell(row, column)).collect())
@@ -324,7 +311,8 @@ fn heat(
         name: format!("slowdown-{}-{}-{}", axes.0, axes.1, index + 1),
         title: title.clone(),
         caption: format!(
-            "{} The thick line is the edge of what is at most {} slower.",
+            "{} The thick line is the edge of what is surely at most {} slower; ?: undecided or \
+             disturbed.",
             caption(&cells),
             percent(bound - 1.0)
         ),
@@ -336,16 +324,16 @@ fn heat(
             edge: Some(format!("edge of {} slower", percent(bound - 1.0))),
             key: vec![(0.0, "as fast".to_owned()), (1.0, format!("{} times as slow", short(most)))],
         }),
-        table: table(&cells, &[axes.0, axes.1]),
+        table: table(&cells, &[axes.0, axes.1], bound),
     }
 }
 
 // Where no axis has two values.
-fn only(far: &[&Found], bound: f64) -> Picture {
-    let names = far.iter().map(|cell| cell.rest(&[]));
+fn only(far: &[&Finding], bound: f64) -> Picture {
+    let names = far.iter().map(|cell| rest(cell, &[]));
     let points = far.iter().enumerate().filter_map(|(at, cell)| {
         let slowdown = cell.slowdown?;
-        let interval = Some((slowdown.low, slowdown.high));
+        let interval = slowdown.ends();
         Some(Point { x: at as f64, y: slowdown.median, interval })
     });
     let series = Series { name: String::new(), points: points.collect(), look: Look::Dots };
@@ -361,48 +349,62 @@ fn only(far: &[&Found], bound: f64) -> Picture {
             bounds: vec![(bound, format!("{} slower", percent(bound - 1.0)))],
             marks: Vec::new(),
         }),
-        table: table(far, &[]),
+        table: table(far, &[], bound),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
+pub(super) mod tests {
+    use std::collections::BTreeMap;
+
+    use measure::Host;
+    use results::{Estimate, Interval};
 
     use super::*;
 
+    /// A cell whose slowdown is known to within 0.003.
+    pub(in crate::report) fn cell(
+        kind: CellKind,
+        settings: &[(&str, &str)],
+        median: f64,
+    ) -> Finding {
+        let owned = settings.iter().map(|&(axis, value)| (axis.to_owned(), value.to_owned()));
+        let interval = Interval { low: median - 0.003, high: median + 0.003, level: 0.9375 };
+        let slowdown = Some(Estimate { median, interval: Some(interval), count: 5 });
+        Finding { slowdown, fetch_count: Some(7), ..Finding::new(kind, owned.collect()) }
+    }
+
+    pub(in crate::report) fn of_cells(cells: Vec<Finding>) -> Findings {
+        Findings {
+            version: "0.1.0".to_owned(),
+            command: vec!["afar".to_owned(), "sweep".to_owned(), "redis.toml".to_owned()],
+            started_unix_ns: 0,
+            host: Host::default(),
+            workload: ["/usr/bin/redis-server", "--port", "0"].map(str::to_owned).to_vec(),
+            native: None,
+            cells,
+        }
+    }
+
     /// A program that fetches at every local memory below 75 %, at the price of the round trip.
-    pub(in crate::report) fn findings() -> Value {
-        let mut cells = vec![
-            json!({"kind": "native", "settings": {}, "slowdown": {"median": 1.0, "low": 1.0,
-                "high": 1.0, "count": 5}, "failed_count": 0, "fetch_count": null,
-                "budget_exceeded_count": 0}),
-            json!({"kind": "zero", "settings": {}, "slowdown": {"median": 1.01, "low": 1.0,
-                "high": 1.02, "count": 5}, "failed_count": 0, "fetch_count": 0,
-                "budget_exceeded_count": 0}),
-        ];
+    fn findings() -> Findings {
+        let mut cells =
+            vec![Finding::new(CellKind::Native, BTreeMap::new()), cell(CellKind::Zero, &[], 1.01)];
         for (share, weight) in [("25%", 0.02), ("50%", 0.01), ("75%", 0.0)] {
             for (rtt, us) in [("2us", 2.0), ("5us", 5.0), ("20us", 20.0)] {
                 for (bandwidth, factor) in [("10Gbps", 1.5), ("40Gbps", 1.0)] {
-                    let median = 1.0 + weight * us * factor;
-                    cells.push(json!({"kind": "far",
-                        "settings": {"local": share, "rtt": rtt, "bandwidth": bandwidth},
-                        "slowdown": {"median": median, "low": median - 0.003,
-                            "high": median + 0.003, "count": 5},
-                        "outliers": [], "failed_count": 0, "first_failure": null,
-                        "fetch_count": 7, "budget_exceeded_count": 0}));
+                    let settings = [("local", share), ("rtt", rtt), ("bandwidth", bandwidth)];
+                    cells.push(cell(CellKind::Far, &settings, 1.001 + weight * us * factor));
                 }
             }
         }
-        json!({"schema": "afar.findings/2", "version": "0.1.0", "cells": cells,
-            "workload": ["/usr/bin/redis-server", "--port", "0"],
-            "command": ["afar", "sweep", "redis.toml"]})
+        of_cells(cells)
     }
 
     #[test]
     fn pictures_are_of_the_axes_that_have_several_values() {
         let context = Context { bound: 1.05, name: "x".to_owned() };
-        let section = section(findings(), &context).expect("it is one");
+        let section = of(findings(), &context);
         let names: Vec<&str> = section.pictures.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(
             names,
@@ -433,15 +435,14 @@ mod tests {
         let context = Context { bound: 1.05, name: "x".to_owned() };
         let invalidate = |all: bool| {
             let mut findings = findings();
-            let cells = findings["cells"].as_array_mut().expect("cells");
-            for cell in cells.iter_mut().filter(|cell| cell["kind"] == "far") {
-                if all || cell["settings"]["local"] == "25%" {
-                    cell["slowdown"] = Value::Null;
-                    cell["invalid_count"] = 5.into();
-                    cell["first_invalid"] = "invalid: it ran natively".into();
+            for cell in findings.cells.iter_mut().filter(|cell| cell.kind == CellKind::Far) {
+                if all || cell.value("local") == "25%" {
+                    (cell.slowdown, cell.verdict) = (None, Verdict::Invalid);
+                    cell.invalid_count = 5;
+                    cell.first_invalid = Some("invalid: it ran natively".to_owned());
                 }
             }
-            section(findings, &context).expect("it is one").silenced()
+            of(findings, &context).silenced()
         };
         let some = invalidate(false);
         assert!(some.invalid.is_none());

@@ -145,10 +145,10 @@ fn whole(name: &str, measured: &Measured) -> Value {
     let verdicts: Vec<Value> = report
         .verdicts
         .iter()
-        .map(|verdict| json!({"holds": verdict.holds, "text": verdict.claim}))
+        .map(|verdict| json!({"holds": verdict.decided(), "text": verdict.claim}))
         .collect();
     json!({
-        "schema": "afar.reproduce/1",
+        "schema": "afar.reproduce/2",
         "version": env!("CARGO_PKG_VERSION"),
         "figure": name,
         "title": report.title,

@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use console::{Line, terminal};
+use experiment::journal::{Header, Journal};
+use experiment::order;
 use measure::Host;
+use results::CellKind as Kind;
 use serde_json::{Value, json};
 use sys::event::Signals;
 
@@ -19,9 +22,10 @@ use super::ReproduceError;
 use super::report::median;
 use crate::flags::ReproduceFlags;
 use crate::host;
+use crate::sweep::SCHEMA;
 use crate::sweep::file::{Better, Sweep};
-use crate::sweep::journal::{Header, Journal, Row};
-use crate::sweep::matrix::{self, Cell, Kind};
+use crate::sweep::matrix::Cell;
+use crate::sweep::row::Row;
 use crate::sweep::table::slowdown;
 use crate::sweep::trial::{self, Trials, Trouble};
 use crate::validity::ALLOWED;
@@ -67,7 +71,7 @@ pub(super) struct Outcome {
 /// A cell with far memory.
 pub(super) fn far(settings: &[(&'static str, &str)]) -> Cell {
     let settings = settings.iter().map(|&(axis, value)| (axis, value.to_owned())).collect();
-    Cell { kind: Kind::Far, settings }
+    Cell::far(settings)
 }
 
 /// Runs what is not known yet of the programs of `set`, in so many blocks with `--quick`, and in so
@@ -83,10 +87,11 @@ pub(super) fn run(
     let signals = console::interrupts()?;
     trial::clear_scratch();
     // Repeating disturbed runs takes time.
-    let (pace, repetitions, stolen_max) =
-        if flags.quick { ("quick", quick_blocks, "100%") } else { ("full", blocks, "10%") };
+    let (pace, repetitions, attempts) =
+        if flags.quick { ("quick", quick_blocks, 1) } else { ("full", blocks, 3) };
     let directory = flags.output.join(format!("{set}-{pace}.runs"));
-    let head = format!("repetitions = {repetitions}\nstolen_max = \"{stolen_max}\"\n");
+    let head =
+        format!("repetitions = {repetitions}\nattempts = {attempts}\nstolen_max = \"10%\"\n");
     let host = host::describe();
     let allow = flags.allow_unmanaged;
     let open =
@@ -129,7 +134,7 @@ pub(super) fn check(programs: &[(&'static str, &'static str)]) -> Result<(), Rep
 
 fn header(sweep: &Sweep, experiment: String, host: Host, allow_unmanaged: bool) -> Header {
     Header {
-        schema: "afar.sweep/2".to_owned(),
+        schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
@@ -211,7 +216,7 @@ impl Running<'_> {
         let all = self.missing();
         let mut done = 0;
         for block in 0..self.repetitions {
-            let mut order = matrix::order(cells.len(), SEED, block);
+            let mut order = order(cells.len(), SEED, block);
             if self.deadline.is_some() {
                 // Without these the others say nothing.
                 order.sort_by_key(|&index| cells[index].1.kind != Kind::Native);
@@ -354,6 +359,12 @@ impl Outcome {
             if let Some(why) = runs.failure() {
                 text += &format!("\n{}: some runs have no figure: {why}", runs.name);
             }
+            let disturbed: Vec<&String> =
+                runs.rows.iter().filter_map(|row| row.disturbed.as_ref()).collect();
+            if let Some(why) = disturbed.first() {
+                let (count, all) = (disturbed.len(), runs.rows.len());
+                text += &format!("\n{}: {count} of {all} runs were disturbed: {why}", runs.name);
+            }
             if runs.rows.iter().any(|row| row.allowed) {
                 text += &format!("\n{}: {ALLOWED}", runs.name);
             }
@@ -374,6 +385,7 @@ impl Outcome {
             "runs_left": self.left,
             "runs_invalid": self.count(|row| row.invalid.is_some()),
             "runs_allowed": self.count(|row| row.allowed),
+            "runs_disturbed": self.count(|row| row.disturbed.is_some()),
             "directory": self.directory.display().to_string(),
         })
     }
@@ -419,7 +431,7 @@ mod tests {
     fn an_invalid_run_is_in_no_figure() {
         let cell = far(&[("local", "25%")]);
         let mut rows = vec![ran(0, &Cell::NATIVE, 1.0), ran(0, &cell, 2.0), ran(1, &cell, 9.0)];
-        rows[2].invalidate("invalid: it ran natively".to_owned());
+        rows[2] = rows[2].clone().invalidated("invalid: it ran natively".to_owned());
         rows[2].elapsed_ns = 5_000_000_000;
         let runs = Runs { name: "x", better: Better::Lower, rows };
         assert_eq!((runs.value(&cell), runs.fetches(&cell)), (Some(2.0), Some(7.0)));

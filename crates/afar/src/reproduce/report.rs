@@ -20,25 +20,40 @@ pub(super) struct Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) holds: bool,
+    /// Why nothing can be said.
+    pub(super) undecided: Option<&'static str>,
     /// Our number, the paper's and the criterion.
     pub(super) claim: String,
 }
 
 impl Verdict {
     pub(super) const fn new(holds: bool, claim: String) -> Self {
-        Self { holds, claim }
+        Self { holds, undecided: None, claim }
+    }
+
+    /// Nothing can be said, and why.
+    pub(super) const fn undecided(claim: String, why: &'static str) -> Self {
+        Self { holds: false, undecided: Some(why), claim }
     }
 
     /// With a likely reason where it is not so.
     pub(super) fn because(holds: bool, claim: String, why: &str) -> Self {
         let claim = if holds { claim } else { format!("{claim} (likely because {why})") };
-        Self { holds, claim }
+        Self::new(holds, claim)
+    }
+
+    /// Whether it holds; nothing where that is undecided.
+    pub(super) fn decided(&self) -> Option<bool> {
+        self.undecided.is_none().then_some(self.holds)
     }
 
     /// As a sentence.
     pub(super) fn text(&self) -> String {
-        let judgement = if self.holds { "holds" } else { "does not hold here" };
-        format!("{judgement}: {}", self.claim)
+        match (self.undecided, self.holds) {
+            (Some(why), _) => format!("undecided, because {why}: {}", self.claim),
+            (None, true) => format!("holds: {}", self.claim),
+            (None, false) => format!("does not hold here: {}", self.claim),
+        }
     }
 }
 

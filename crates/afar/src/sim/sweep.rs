@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::{Class, Failure, Line, Output, terminal};
+use experiment::journal::{Header, Journal};
 
 use super::figures::Figures;
 use super::row::Row;
@@ -17,7 +18,6 @@ use super::setup::Setup;
 use super::{SimError, many, picture, table};
 use crate::flags::SimFlags;
 use crate::host;
-use crate::sweep::journal::{Header, Journal};
 
 /// Runs every cell that has not been run before.
 ///

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use experiment::noise::Tolerance;
 use farmem::PolicyKind;
 use measure::{Duration, Fraction, LinkMode, LocalSize};
 use serde::Deserialize;
@@ -37,9 +38,15 @@ pub(crate) struct Sweep {
     pub(crate) repetitions: u32,
     #[serde(default = "ten_minutes")]
     timeout: String,
-    /// A run that lost more of its processor time to other guests of the machine is repeated.
+    /// A run that lost more of its processor time to other guests of the machine is disturbed.
     #[serde(default = "five_percent")]
     stolen_max: String,
+    /// A run beside which other programs kept more of the processors busy is disturbed.
+    #[serde(default = "five_percent")]
+    others_max: String,
+    /// Runs of a cell in one block at most, until one is undisturbed.
+    #[serde(default = "three")]
+    pub(crate) attempts: u32,
     /// Whether to run cells whose delay is shorter than a fault on this machine.
     #[serde(default)]
     pub(crate) allow_below_floor: bool,
@@ -147,6 +154,10 @@ const fn one() -> u64 {
     1
 }
 
+const fn three() -> u32 {
+    3
+}
+
 const fn five() -> u32 {
     5
 }
@@ -241,6 +252,9 @@ impl Sweep {
         if self.repetitions == 0 {
             return Err("repetitions = 0: at least 1".to_owned());
         }
+        if self.attempts == 0 {
+            return Err("attempts = 0: at least 1".to_owned());
+        }
         if self.metric.pattern.is_some() && self.metric.json.is_some() {
             return Err("metric.pattern and metric.json: give one of them".to_owned());
         }
@@ -255,8 +269,9 @@ impl Sweep {
         }
         let timeout = self.timeout.parse::<Duration>();
         timeout.map_err(|error| format!("timeout: {error}"))?;
-        let stolen = self.stolen_max.parse::<Fraction>();
-        stolen.map_err(|error| format!("stolen_max: {error}"))?;
+        for (name, share) in [("stolen_max", &self.stolen_max), ("others_max", &self.others_max)] {
+            share.parse::<Fraction>().map_err(|error| format!("{name}: {error}"))?;
+        }
         self.check_values()
     }
 
@@ -294,9 +309,11 @@ impl Sweep {
         std::time::Duration::from_nanos(timeout.as_ns())
     }
 
-    /// A run that lost a larger share of its processor time, 0 to 1, is repeated.
-    pub(crate) fn stolen_max(&self) -> f64 {
-        self.stolen_max.parse::<Fraction>().map_or(1.0, |share| f64::from(share.ppm()) / 1e6)
+    /// What a run may be measured beside.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        let share =
+            |text: &str| text.parse::<Fraction>().map_or(1.0, |share| f64::from(share.ppm()) / 1e6);
+        Tolerance { stolen_max: share(&self.stolen_max), others_max: share(&self.others_max) }
     }
 }
 
@@ -347,7 +364,8 @@ mod tests {
         let sweep = Sweep::parse(LEAST).ok().expect("it is enough");
         assert_eq!((sweep.seed, sweep.repetitions, sweep.timeout().as_secs()), (1, 5, 600));
         assert_eq!(sweep.metric.better, Better::Lower);
-        assert_eq!(sweep.stolen_max(), 0.05);
+        let tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+        assert_eq!((sweep.tolerance(), sweep.attempts), (tolerance, 3));
     }
 
     #[test]
@@ -378,6 +396,7 @@ mod tests {
         assert!(
             refused("repetitions = 0\n[workload]\ncommand = [\"true\"]").contains("at least 1")
         );
+        assert!(refused(&format!("attempts = 0\n{LEAST}")).starts_with("attempts = 0: "));
         assert!(refused(&format!("stolen_max = \"5\"\n{LEAST}")).starts_with("stolen_max: "));
         assert!(refused("[workload]\ncommand = []").contains("workload.command is empty"));
     }

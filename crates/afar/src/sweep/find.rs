@@ -2,19 +2,24 @@
 //!
 //! One axis moves at a time, the others stay where the experiment has them. Steps are ordered from
 //! generous to mean and slowdown is taken to grow along them, so the last good step is found by
-//! bisection. A step whose interval holds the bound is run again, up to three times as often; what
-//! is undecided then is decided by its median and marked. A step with an invalid run ends the
-//! search of its axis: where the edge is, is unknown then.
+//! bisection. A step whose interval holds the bound is run again, up to three times as often; its
+//! intervals allow for having been looked at so often ([`Looks`]). The median of a step that is
+//! undecided then says where the search goes on. A step with an invalid run, one that was
+//! disturbed and one that is faster than the native program end the search of their axis: where
+//! the edge is, is unknown then.
 //!
 //! What the search has found is then confirmed: the last good step and the first bad one run
-//! again, beside the native program, in blocks of their own. If they do not lie on either side of
-//! the bound, the edge moves by a step and is confirmed anew.
+//! again, beside the native program, in blocks of their own. If their medians do not lie on either
+//! side of the bound, the edge moves by a step and is confirmed anew. Confirmed is an edge whose
+//! sides lie there with their whole intervals.
 
 use std::fmt::Write as _;
 
+use experiment::Looks;
+use results::{Estimate, Finding, Standing, Verdict};
+
 use super::file::Sweep;
-use super::matrix::{Cell, Kind};
-use super::stats::Estimate;
+use super::matrix::Cell;
 
 /// How many times the repetitions a step that is hard to decide may have.
 pub(crate) const PATIENCE: u32 = 3;
@@ -33,13 +38,44 @@ pub(crate) struct Step {
 }
 
 impl Step {
+    /// What a finding comes to beside `bound`: no number is taken where none can be vouched for.
+    pub(crate) fn of(finding: &Finding, bound: f64) -> Self {
+        let verdict = finding.verdict_beside(bound);
+        let disturbed = || finding.first_disturbance.clone().unwrap_or_default();
+        let invalid = finding.first_invalid.clone().or_else(|| {
+            (verdict == Verdict::Disturbed).then(|| format!("disturbed: {}", disturbed()))
+        });
+        // With some runs of a step invalid, the others are chance.
+        Self { slowdown: finding.slowdown.filter(|_| invalid.is_none()), invalid }
+    }
+
+    /// The step when no more runs come: nothing is concluded from one that is faster than native.
+    pub(crate) fn settled(self, bound: f64) -> Self {
+        let verdict = self.slowdown.map(|slowdown| slowdown.verdict(bound));
+        match verdict {
+            Some(Verdict::Implausible) => {
+                Self { slowdown: None, invalid: Some(Verdict::Implausible.words().to_owned()) }
+            }
+            _ => self,
+        }
+    }
+
+    // Its whole interval is on that side; what could not be run is bad.
+    fn is_surely(&self, verdict: Verdict, bound: f64) -> bool {
+        match self.slowdown {
+            Some(slowdown) => slowdown.verdict(bound) == verdict,
+            None => verdict == Verdict::Beyond,
+        }
+    }
+
     pub(crate) fn is_good(&self, bound: f64) -> bool {
         self.slowdown.is_some_and(|slowdown| slowdown.median <= bound)
     }
 
     /// Whether more runs could change the verdict.
     pub(crate) fn is_unsure(&self, bound: f64) -> bool {
-        self.slowdown.is_some_and(|slowdown| slowdown.low <= bound && bound < slowdown.high)
+        let open = [Verdict::Undecided, Verdict::Implausible];
+        self.slowdown.is_some_and(|slowdown| open.contains(&slowdown.verdict(bound)))
     }
 }
 
@@ -50,8 +86,7 @@ pub(crate) struct Requirement {
     /// The last good step and the first bad one, if there are such.
     pub(crate) good: Option<(String, Step)>,
     pub(crate) bad: Option<(String, Step)>,
-    /// Whether both were found on their sides of the bound when they ran again.
-    pub(crate) confirmed: bool,
+    pub(crate) standing: Standing,
     /// The step from which nothing could be concluded, and why: there is no edge then.
     pub(crate) invalid: Option<(String, String)>,
 }
@@ -59,7 +94,7 @@ pub(crate) struct Requirement {
 impl Requirement {
     /// Nothing found yet.
     pub(crate) const fn new(axis: &'static str) -> Self {
-        Self { axis, good: None, bad: None, confirmed: false, invalid: None }
+        Self { axis, good: None, bad: None, standing: Standing::Unsteady, invalid: None }
     }
 
     /// Nothing to be found, because of a step.
@@ -75,6 +110,18 @@ pub(crate) enum Edge {
     At(usize),
     /// Nowhere: this step is invalid, and why.
     Invalid(String, String),
+}
+
+/// How sure an edge is whose medians lie on either side of the bound.
+pub(crate) fn standing(good: Option<&Step>, bad: Option<&Step>, bound: f64) -> Standing {
+    let is_sure = good.is_none_or(|good| good.is_surely(Verdict::Within, bound))
+        && bad.is_none_or(|bad| bad.is_surely(Verdict::Beyond, bound));
+    if is_sure { Standing::Confirmed } else { Standing::Undecided }
+}
+
+/// When a step of so many `repetitions` is looked at.
+pub(crate) fn looks(repetitions: u32) -> Looks {
+    Looks::new(repetitions as usize, (repetitions * PATIENCE) as usize)
 }
 
 /// Where the edge goes after its two sides have run again; nowhere if they confirm it.
@@ -113,7 +160,7 @@ pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     ];
     let settings = bases
         .map(|(name, base)| (name, if name == axis { value.to_owned() } else { base.clone() }));
-    Cell { kind: Kind::Far, settings: settings.into() }
+    Cell::far(settings.into())
 }
 
 /// Bisects: `run` answers what a step came to. The answer is the index of the first bad step, or
@@ -156,7 +203,7 @@ pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> S
     );
     let head = ("requirement", "last good", "first bad");
     let _infallible = writeln!(out, "{:<20}{:<38}{}", head.0, head.1, head.2);
-    for Requirement { axis, good, bad, confirmed, invalid } in requirements {
+    for Requirement { axis, good, bad, standing, invalid } in requirements {
         let name = match *axis {
             "rtt" => "rtt at most",
             "bandwidth" => "bandwidth at least",
@@ -175,21 +222,26 @@ pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> S
             "{name:<20}{:<38}{}{}",
             show(good, "none of the steps"),
             show(bad, "none of the steps"),
-            if *confirmed { "" } else { "  NOT CONFIRMED" },
+            match standing {
+                Standing::Confirmed => "",
+                Standing::Undecided => "  UNDECIDED",
+                Standing::Unsteady | Standing::Invalid => "  NOT CONFIRMED",
+            },
         );
     }
     out.push_str(
         "\nfigures are of runs made to confirm what was found, beside native ones in the same \
-         blocks\n?: the interval holds the bound even after more runs\n",
+         blocks\n?: the interval holds the bound even after more runs, or there are too few; the \
+         edge is undecided then\n",
     );
     out
 }
 
 fn shown(step: &Step, bound: f64) -> String {
     match step.slowdown {
-        Some(Estimate { median, low, high, .. }) => {
+        Some(slowdown) => {
             let doubt = if step.is_unsure(bound) { " ?" } else { "" };
-            format!("{median:.3} [{low:.3}, {high:.3}]{doubt}")
+            format!("{}{doubt}", slowdown.text(3))
         }
         None => "could not be run".to_owned(),
     }
@@ -197,15 +249,21 @@ fn shown(step: &Step, bound: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use results::{CellKind, Interval};
+
     use super::*;
 
     fn steps() -> Vec<String> {
         (1..=8).map(|step| step.to_string()).collect()
     }
 
+    fn between(low: f64, median: f64, high: f64) -> Step {
+        let interval = Some(Interval { low, high, level: 0.93 });
+        Step { slowdown: Some(Estimate { median, interval, count: 5 }), invalid: None }
+    }
+
     fn at(median: f64) -> Step {
-        let slowdown = Some(Estimate { median, low: median, high: median, count: 1 });
-        Step { slowdown, invalid: None }
+        between(median, median, median)
     }
 
     fn failed() -> Step {
@@ -259,7 +317,8 @@ mod tests {
         let edge = search(&steps(), 1.05, |_| Ok::<_, ()>(failed()));
         assert_eq!(edge, Ok(Edge::At(0)));
         let bad = Some(("1".to_owned(), failed()));
-        let found = Requirement { bad, confirmed: true, ..Requirement::new("rtt") };
+        let standing = Standing::Confirmed;
+        let found = Requirement { bad, standing, ..Requirement::new("rtt") };
         let text =
             text(&toml::from_str("[workload]\ncommand=['x']").expect("good"), 1.05, &[found]);
         assert!(text.contains("rtt at most         none of the steps"), "{text}");
@@ -268,12 +327,36 @@ mod tests {
 
     #[test]
     fn unsure_is_an_interval_around_the_bound() {
-        let step = |low, high| {
-            let slowdown = Some(Estimate { median: 1.04, low, high, count: 5 });
-            Step { slowdown, invalid: None }
-        };
+        let step = |low, high| between(low, 1.04, high);
         assert!(step(1.0, 1.1).is_unsure(1.05));
         assert!(!step(1.0, 1.049).is_unsure(1.05));
         assert!(!at(1.06).is_unsure(1.05));
+        let few = Some(Estimate { median: 2.0, interval: None, count: 2 });
+        assert!(Step { slowdown: few, invalid: None }.is_unsure(1.05));
+    }
+
+    #[test]
+    fn an_edge_is_confirmed_by_whole_intervals_and_not_by_medians() {
+        let (good, bad) = (between(1.0, 1.02, 1.04), between(1.06, 1.1, 1.2));
+        let doubtful = between(1.0, 1.1, 1.2);
+        assert_eq!(standing(Some(&good), Some(&bad), 1.05), Standing::Confirmed);
+        assert_eq!(standing(Some(&good), Some(&doubtful), 1.05), Standing::Undecided);
+        assert_eq!(standing(Some(&doubtful), Some(&bad), 1.05), Standing::Undecided);
+        assert_eq!(standing(None, Some(&failed()), 1.05), Standing::Confirmed);
+    }
+
+    #[test]
+    fn a_disturbed_or_impossible_step_is_no_number() {
+        let mut finding = Finding::new(CellKind::Far, [].into());
+        finding.slowdown = between(0.5, 0.6, 0.7).slowdown;
+        let step = Step::of(&finding, 1.05);
+        assert!(step.is_unsure(1.05), "more runs may mend it");
+        let step = step.settled(1.05);
+        assert!(step.slowdown.is_none() && step.invalid.is_some_and(|why| why.contains("faster")));
+        finding.slowdown = at(1.0).slowdown;
+        assert_eq!(Step::of(&finding, 1.05).invalid, None);
+        finding.verdict = Verdict::Disturbed;
+        finding.first_disturbance = Some("a load".to_owned());
+        assert_eq!(Step::of(&finding, 1.05).invalid.as_deref(), Some("disturbed: a load"));
     }
 }

@@ -1,6 +1,8 @@
 //! Which runs an experiment consists of, and in which order.
 
-use workload::Draw;
+use std::collections::BTreeMap;
+
+use results::CellKind as Kind;
 
 use super::file::{AXES, Sweep};
 
@@ -12,15 +14,8 @@ pub(crate) struct Cell {
     pub(crate) settings: Vec<(&'static str, String)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Without afar.
-    Native,
-    /// With all memory local and no delay.
-    Zero,
-    /// With far memory.
-    Far,
-}
+/// The engine of a cell that names none.
+const ENGINE: &str = "arena";
 
 impl Cell {
     /// What slowdowns are measured against.
@@ -29,7 +24,36 @@ impl Cell {
     /// What an engine costs by itself; the default one if it has no name.
     pub(crate) fn zero(engine: Option<&str>) -> Self {
         let settings = engine.map(|engine| ("engine", engine.to_owned())).into_iter();
-        Self { kind: Kind::Zero, settings: settings.collect() }
+        Self::of(Kind::Zero, settings.collect())
+    }
+
+    /// A run with far memory.
+    pub(crate) fn far(settings: Vec<(&'static str, String)>) -> Self {
+        Self::of(Kind::Far, settings)
+    }
+
+    // The same run is the same cell, whether the default engine was named or not.
+    fn of(kind: Kind, mut settings: Vec<(&'static str, String)>) -> Self {
+        settings.retain(|(axis, value)| (*axis, value.as_str()) != ("engine", ENGINE));
+        Self { kind, settings }
+    }
+
+    /// The cell with all memory local under the same engine.
+    pub(crate) fn zero_of(&self) -> Self {
+        Self::zero(Some(self.engine()))
+    }
+
+    /// Its engine.
+    pub(crate) fn engine(&self) -> &str {
+        let named = self.settings.iter().find(|(axis, _)| *axis == "engine");
+        named.map_or(ENGINE, |(_, engine)| engine)
+    }
+
+    /// Every setting of the run, the engine of one with far memory included.
+    pub(crate) fn all_settings(&self) -> BTreeMap<String, String> {
+        let named = self.settings.iter().map(|(axis, value)| ((*axis).to_owned(), value.clone()));
+        let engine = ("engine".to_owned(), self.engine().to_owned());
+        named.chain((self.kind != Kind::Native).then_some(engine)).collect()
     }
 
     /// The name it has in files: `native`, `zero` and its engine, or its settings.
@@ -57,13 +81,7 @@ impl Cell {
             let axis = AXES.into_iter().find(|axis| *axis == key)?;
             Some((axis, value.to_owned()))
         });
-        Some(Self { kind, settings: settings.collect::<Option<_>>()? })
-    }
-
-    /// Its value of an axis; empty if it has none.
-    pub(crate) fn value(&self, axis: &str) -> &str {
-        let setting = self.settings.iter().find(|(name, _)| *name == axis);
-        setting.map_or("", |(_, value)| value)
+        Some(Self::of(kind, settings.collect::<Option<_>>()?))
     }
 
     /// Flags of `afar run`.
@@ -108,24 +126,12 @@ pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let zero = engines.is_empty().then(|| Cell::zero(None));
     let mut cells: Vec<Cell> = [Cell::NATIVE].into_iter().chain(zero).chain(zeros).collect();
     for settings in combinations.into_iter().filter(|settings| !settings.is_empty()) {
-        let cell = Cell { kind: Kind::Far, settings: possible(settings) };
+        let cell = Cell::far(possible(settings));
         if !cells.contains(&cell) {
             cells.push(cell);
         }
     }
     cells
-}
-
-/// The order of a block: every cell once, shuffled, so that a machine that drifts does not favour
-/// any.
-pub(crate) fn order(count: usize, seed: u64, block: u32) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..count).collect();
-    let mut draw = Draw::new(seed.wrapping_add(u64::from(block).wrapping_mul(0x9e37_79b9)));
-    for last in (1..count).rev() {
-        let other = usize::try_from(draw.below(last as u64 + 1)).unwrap_or(0);
-        order.swap(last, other);
-    }
-    order
 }
 
 #[cfg(test)]
@@ -163,10 +169,10 @@ mod tests {
             names,
             [
                 "native",
-                "zero engine=arena",
+                "zero",
                 "zero engine=swap",
-                "engine=arena local=25% policy=lru",
-                "engine=arena local=25% policy=fifo",
+                "local=25% policy=lru",
+                "local=25% policy=fifo",
                 "engine=swap local=25%",
             ]
         );
@@ -176,20 +182,14 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         let settings = vec![("local", "25%".to_owned()), ("rtt", "1us".to_owned())];
-        let far = Cell { kind: Kind::Far, settings };
+        let far = Cell::far(settings);
         for cell in [Cell::NATIVE, Cell::zero(None), Cell::zero(Some("swap")), far] {
             assert_eq!(Cell::named(&cell.name()), Some(cell));
         }
         assert_eq!(Cell::named("local=25% colour=red"), None);
-    }
-
-    #[test]
-    fn orders_differ_between_blocks_and_follow_from_the_seed() {
-        let mut sorted = order(20, 1, 0);
-        assert_eq!(order(20, 1, 0), sorted);
-        assert_ne!(order(20, 1, 1), sorted);
-        assert_ne!(order(20, 2, 0), sorted);
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..20).collect::<Vec<_>>());
+        let named = Cell::named("engine=arena local=25%").expect("a cell");
+        assert_eq!(named.name(), "local=25%", "one run has one name");
+        assert_eq!((named.engine(), named.all_settings()["engine"].as_str()), ("arena", "arena"));
+        assert_eq!(Cell::named("zero engine=arena"), Some(Cell::zero(None)));
     }
 }

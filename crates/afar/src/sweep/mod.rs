@@ -1,16 +1,15 @@
 //! `afar sweep`: a matrix of runs, what it shows, and the requirement finder.
 //!
 //! ```text
-//! file ─► matrix ─► trial ─► journal ─► stats ─► table
-//!              find ─┘ ▲────────────────┘
+//! file ─► matrix ─► trial ─► journal ─► findings ─► table, results::Findings
+//!              find ─┘ ▲──────────────────┘
 //! ```
 
 pub(crate) mod file;
 mod find;
-pub(crate) mod journal;
 mod json;
 pub(crate) mod matrix;
-mod stats;
+pub(crate) mod row;
 pub(crate) mod table;
 pub(crate) mod trial;
 
@@ -19,18 +18,24 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use console::{Class, Classed, Failure, Line, terminal};
+use experiment::journal::{self, Header, Journal};
+use experiment::{Looks, order, stats};
+use results::{CellKind as Kind, Findings};
 
 use crate::flags::SweepFlags;
 use crate::host;
 
 use file::Sweep;
 use find::{Edge, Requirement};
-use journal::{Header, Journal, Row};
-use matrix::{Cell, Kind};
+use matrix::Cell;
+use row::Row;
 use trial::{Trials, Trouble};
 
+pub(crate) use experiment::journal::JournalError;
 pub(crate) use file::FileError;
-pub(crate) use journal::JournalError;
+
+/// Of the runs of a sweep.
+pub(crate) const SCHEMA: &str = "afar.sweep/3";
 
 /// Why there is no sweep.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +92,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
         },
         header: &header,
         journal: open(&directory, &header)?,
+        looks: find::looks(sweep.repetitions),
         json: flags.json,
         line: if flags.quiet { None } else { Line::on_terminal() },
         quiet: flags.quiet,
@@ -109,17 +115,28 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
             return Ok(Class::Interrupted.into());
         }
     };
-    let rows = &run.journal.rows;
-    let findings = table::findings(&cells, rows, sweep.metric.better, sweep.seed);
+    answered(flags, (&header, &sweep), &cells, &run.journal.rows, answer)
+}
+
+// Prints the answer of a search, or that of the matrix, and says how the runs ended.
+fn answered(
+    flags: &SweepFlags,
+    (header, sweep): (&Header, &Sweep),
+    cells: &[Cell],
+    rows: &[Row],
+    answer: Option<String>,
+) -> Result<ExitCode, Failure> {
+    let findings = table::findings(cells, rows, sweep.metric.better);
+    let native = table::native(rows, &sweep.metric);
     let shown = match answer {
         Some(text) => text,
         None if flags.csv => table::csv(&findings),
-        None if flags.json => json::findings(&header, &sweep, &findings),
-        None => table::text(&findings),
+        None if flags.json => results::write(&json::findings(header, sweep, native, findings)),
+        None => table::text(native.as_ref(), &findings),
     };
     terminal::answer(&shown)?;
-    if let Some(stolen) = stolen(rows).filter(|_| !flags.quiet) {
-        terminal::say(&stolen);
+    if let Some(disturbed) = disturbed(rows).filter(|_| !flags.quiet) {
+        terminal::say(&disturbed);
     }
     Ok(if rows.iter().any(|row| row.invalid.is_some()) {
         Class::Invalid.into()
@@ -135,7 +152,7 @@ pub(crate) fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
 ///
 /// # Errors
 /// When the directory is not that of a sweep.
-pub(crate) fn findings_of(directory: &Path) -> Result<String, SweepError> {
+pub(crate) fn findings_of(directory: &Path) -> Result<Findings, SweepError> {
     let (header, rows) = journal::read::<Row>(directory)?;
     let path = directory.join("sweep.json");
     let sweep = Sweep::of(&header.experiment, &path)?;
@@ -146,8 +163,8 @@ pub(crate) fn findings_of(directory: &Path) -> Result<String, SweepError> {
         }
     }
     cells.retain(|cell| rows.iter().any(|row| row.cell == cell.name()));
-    let findings = table::findings(&cells, &rows, sweep.metric.better, sweep.seed);
-    Ok(json::findings(&header, &sweep, &findings))
+    let findings = table::findings(&cells, &rows, sweep.metric.better);
+    Ok(json::findings(&header, &sweep, table::native(&rows, &sweep.metric), findings))
 }
 
 fn open(directory: &Path, header: &Header) -> Result<Journal<Row>, SweepError> {
@@ -167,7 +184,7 @@ fn beside(experiment: &Path) -> PathBuf {
 
 fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
     Header {
-        schema: "afar.sweep/2".to_owned(),
+        schema: SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
@@ -191,7 +208,7 @@ fn plan(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
         None => "unknown until the first run has ended".to_owned(),
     };
     // If every run is repeated.
-    let limit = clock(sweep.timeout().as_secs_f64() * left * f64::from(trial::ATTEMPTS));
+    let limit = clock(sweep.timeout().as_secs_f64() * left * f64::from(sweep.attempts));
     format!(
         "{} cells in {} blocks: {runs} runs, {done} of them done\n{names}time left: {time}, at \
          most {limit}\n",
@@ -200,18 +217,23 @@ fn plan(sweep: &Sweep, cells: &[Cell], rows: &[Row]) -> String {
     )
 }
 
-// What other guests of the machine did, if they did enough to be mentioned.
-fn stolen(rows: &[Row]) -> Option<String> {
+// What else the machine did, if that is worth a line.
+fn disturbed(rows: &[Row]) -> Option<String> {
     let repeated = rows.iter().filter(|row| row.repeated_count > 0).count();
-    let most = rows.iter().map(|row| row.stolen).fold(0.0, f64::max);
-    (repeated > 0).then(|| {
-        format!(
-            "afar sweep: {repeated} of {} runs were repeated because other guests of the machine \
-             took much of their processor time; those kept lost {:.0} % at most\n",
-            rows.len(),
-            most * 100.0
-        )
-    })
+    let first = rows.iter().find_map(|row| row.disturbed.as_ref());
+    let disturbed = rows.iter().filter(|row| row.disturbed.is_some()).count();
+    let all = rows.len();
+    match first {
+        Some(why) => Some(format!(
+            "afar sweep: {disturbed} of {all} runs were disturbed, the first because {why}; \
+             nothing is concluded from them beside undisturbed ones: run it on a quiet machine\n"
+        )),
+        None if repeated > 0 => Some(format!(
+            "afar sweep: {repeated} of {all} runs were repeated because the machine had other \
+             work; those kept were not disturbed\n"
+        )),
+        None => None,
+    }
 }
 
 fn mean_s(rows: &[Row]) -> Option<f64> {
@@ -248,6 +270,8 @@ struct Sweeping<'a> {
     trials: Trials<'a>,
     header: &'a Header,
     journal: Journal<Row>,
+    /// When a step of the search is looked at.
+    looks: Looks,
     /// Requirements are wanted as JSON.
     json: bool,
     line: Option<Line>,
@@ -259,7 +283,7 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let runs = cells.len() * sweep.repetitions as usize;
         for block in 0..sweep.repetitions {
-            for index in matrix::order(cells.len(), sweep.seed, block) {
+            for index in order(cells.len(), sweep.seed, block) {
                 let left = runs.saturating_sub(self.journal.rows.len());
                 self.show(&cells[index], block, left);
                 self.once(&cells[index], block)?;
@@ -279,7 +303,7 @@ impl Sweeping<'_> {
             });
         }
         Ok(Some(if self.json {
-            json::requirements(self.header, sweep, bound, &found)
+            results::write(&json::requirements(self.header, sweep, bound, &found))
         } else {
             find::text(sweep, bound, &found)
         }))
@@ -304,8 +328,9 @@ impl Sweeping<'_> {
             let cells: Vec<Cell> =
                 sides.iter().map(|value| find::cell(sweep, axis, value)).collect();
             self.run_sides(&cells, first, bound)?;
+            let blocks = || first..first + CONFIRMING;
             let judged: Vec<find::Step> =
-                cells.iter().map(|cell| self.judge(cell, first..first + CONFIRMING)).collect();
+                cells.iter().map(|cell| self.judge(cell, blocks(), bound).settled(bound)).collect();
             let invalid = sides
                 .iter()
                 .zip(&judged)
@@ -324,7 +349,7 @@ impl Sweeping<'_> {
             let (good, bad) = (good.map(|side| &side.1), bad.map(|side| &side.1));
             match find::moved(edge, good, bad, bound) {
                 None => {
-                    found.confirmed = true;
+                    found.standing = find::standing(good, bad, bound);
                     break;
                 }
                 Some(next) => edge = next,
@@ -339,12 +364,12 @@ impl Sweeping<'_> {
         let all: Vec<Cell> = [Cell::NATIVE].iter().chain(cells).cloned().collect();
         for turn in 0..sweep.repetitions * find::PATIENCE {
             let blocks = first..first + CONFIRMING;
-            let unsure = |cell: &Cell| self.judge(cell, blocks.clone()).is_unsure(bound);
+            let unsure = |cell: &Cell| self.judge(cell, blocks.clone(), bound).is_unsure(bound);
             if turn >= sweep.repetitions && !cells.iter().any(unsure) {
                 break;
             }
             let block = first + turn;
-            for index in matrix::order(all.len(), sweep.seed, block) {
+            for index in order(all.len(), sweep.seed, block) {
                 self.show(&all[index], block, 0);
                 self.once(&all[index], block)?;
             }
@@ -357,7 +382,7 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let cell = find::cell(sweep, axis, value);
         for block in 0..sweep.repetitions * find::PATIENCE {
-            let is_unsure = self.judge(&cell, 0..CONFIRMING).is_unsure(bound);
+            let is_unsure = self.judge(&cell, 0..CONFIRMING, bound).is_unsure(bound);
             if block >= sweep.repetitions && !is_unsure {
                 break;
             }
@@ -365,21 +390,16 @@ impl Sweeping<'_> {
             self.once(&Cell::NATIVE, block)?;
             self.once(&cell, block)?;
         }
-        Ok(self.judge(&cell, 0..CONFIRMING))
+        Ok(self.judge(&cell, 0..CONFIRMING, bound).settled(bound))
     }
 
     // By the runs of these blocks.
-    fn judge(&self, cell: &Cell, blocks: std::ops::Range<u32>) -> find::Step {
-        let sweep = self.trials.sweep;
-        let cells = std::slice::from_ref(cell);
+    fn judge(&self, cell: &Cell, blocks: std::ops::Range<u32>, bound: f64) -> find::Step {
         let rows = self.journal.rows.iter().filter(|row| blocks.contains(&row.block));
         let rows: Vec<Row> = rows.cloned().collect();
-        let findings = table::findings(cells, &rows, sweep.metric.better, sweep.seed);
-        let finding = findings.first();
-        let invalid = finding.and_then(|finding| finding.first_invalid.clone());
-        // With some runs of a step invalid, the others are chance.
-        let slowdown = finding.and_then(|finding| finding.slowdown);
-        find::Step { slowdown: slowdown.filter(|_| invalid.is_none()), invalid }
+        let estimate = |values: &[f64]| stats::estimate_at(values, &self.looks);
+        let better = self.trials.sweep.metric.better;
+        find::Step::of(&table::finding(cell, &rows, better, estimate), bound)
     }
 
     fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {

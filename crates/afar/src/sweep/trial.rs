@@ -7,18 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use experiment::noise::Reading;
 use measure::{Run, RunResults};
+use results::CellKind as Kind;
 use sys::event::{Poll, SIGTERM, Signals};
-use sys::processors::ProcessorTime;
 
 use super::file::{Metric, Sweep};
-use super::journal::Row;
-use super::matrix::{Cell, Kind};
+use super::matrix::Cell;
+use super::row::Row;
 use crate::validity;
 
 const SIGKILL: i32 = 9;
-/// Runs of one cell in one block at most.
-pub(super) const ATTEMPTS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(10);
 /// How long a run whose time is over may take to end before it is killed.
 const LAST_GRACE: Duration = Duration::from_secs(1);
@@ -90,22 +89,23 @@ impl Trials<'_> {
     /// # Errors
     /// When the user wants to stop; failures of the run itself are part of the row.
     pub(crate) fn run(&self, cell: &Cell, block: u32) -> Result<Row, Trouble> {
-        least_disturbed(self.sweep.stolen_max(), || self.once(cell, block))
+        least_disturbed(self.sweep.attempts, || self.once(cell, block))
     }
 
     fn once(&self, cell: &Cell, block: u32) -> Result<Row, Trouble> {
         let started_unix_ns = sys::clock::unix_ns();
-        let processors = ProcessorTime::now();
+        let before = Reading::now();
         let start = Instant::now();
         let mut row = Row { block, cell: cell.name(), started_unix_ns, ..Row::default() };
         match self.measure(cell, &mut row) {
             Ok(value) => row.value = Some(value),
             Err(Trouble::Failed(why)) => row.failure = Some(why),
-            Err(Trouble::Invalid(why)) => row.invalidate(why),
+            Err(Trouble::Invalid(why)) => row = row.invalidated(why),
             Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
         }
         row.elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        row.stolen = ProcessorTime::now().stolen_since(processors);
+        row.noise = before.until_now();
+        row.disturbed = row.noise.disturbance(self.sweep.tolerance());
         Ok(row)
     }
 
@@ -239,19 +239,19 @@ impl Trials<'_> {
     }
 }
 
-// The first run that lost at most `stolen_max`, or the one that lost least.
+// The first run that was not disturbed, or the one from which least was taken.
 fn least_disturbed(
-    stolen_max: f64,
+    attempts: u32,
     mut once: impl FnMut() -> Result<Row, Trouble>,
 ) -> Result<Row, Trouble> {
     let mut best = once()?;
-    for repeated_count in 1..ATTEMPTS {
+    for repeated_count in 1..attempts {
         // A run without a figure would have none again, and may have waited for its time-out.
-        if best.stolen <= stolen_max || best.value.is_none() {
+        if best.disturbed.is_none() || best.value.is_none() {
             break;
         }
         let next = once()?;
-        if next.stolen < best.stolen {
+        if next.noise.taken() < best.noise.taken() {
             best = next;
         }
         best.repeated_count = repeated_count;
@@ -374,18 +374,22 @@ fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
 
 #[cfg(test)]
 mod tests {
+    use experiment::noise::{Noise, Tolerance};
+
     use super::*;
 
     /// What is kept of runs that lose so much, and how often it ran.
     fn kept(runs: &[(f64, Option<f64>)]) -> (f64, u32, usize) {
         let mut ran = 0;
-        let row = least_disturbed(0.05, || {
+        let row = least_disturbed(3, || {
             let (stolen, value) = runs[ran];
             ran += 1;
-            Ok(Row { stolen, value, ..Row::default() })
+            let noise = Noise { stolen, ..Noise::default() };
+            let tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+            Ok(Row { noise, disturbed: noise.disturbance(tolerance), value, ..Row::default() })
         });
         let row = row.expect("nobody interrupts");
-        (row.stolen, row.repeated_count, ran)
+        (row.noise.stolen, row.repeated_count, ran)
     }
 
     #[test]
@@ -397,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_run_that_nobody_judged_has_no_figure() {
-        let far = Cell { kind: Kind::Far, settings: Vec::new() };
+        let far = Cell::far(Vec::new());
         let said = Some(Duration::from_secs(1));
         assert!(matches!(judged(&far, None), Err(Trouble::Invalid(_))));
         assert!(matches!(judged(&Cell::zero(None), None), Err(Trouble::Invalid(_))));
@@ -419,7 +423,7 @@ mod tests {
         let (said_invalid, mut row) = said(golden);
         let Err(Trouble::Invalid(why)) = said_invalid else { panic!("{said_invalid:?}") };
         assert!(why.starts_with("invalid: redis-server (pid 77) was not managed"), "{why}");
-        row.invalidate(why.clone());
+        row = row.invalidated(why.clone());
         assert_eq!(
             row,
             Row { invalid: Some(why), unmanaged_bytes: Some(20_480), ..Row::default() }

@@ -5,6 +5,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use records::{Fault, FaultKind, FaultWriter};
+use results::{
+    CellKind, ClosedLoop, Estimate, Finding, Findings, Interval, LoopRound, Native, Requirement,
+    Requirements, Side, Standing,
+};
 use serde_json::{Value, json};
 
 use crate::{afar, stderr, text};
@@ -77,44 +81,81 @@ pub(crate) fn findings(directory: &Path) -> PathBuf {
 }
 
 fn findings_of(program: &str, engine: &str) -> Value {
-    let cell = |kind: &str, settings: Value, median: f64| {
-        json!({"kind": kind, "settings": settings,
-            "slowdown": {"median": median, "low": median - 0.004, "high": median + 0.004,
-                "count": 5},
-            "outliers": [], "failed_count": 0, "first_failure": null, "fetch_count": 1000,
-            "budget_exceeded_count": 0})
+    let cell = |kind, settings: &[(&str, &str)], median: f64| {
+        let owned = settings.iter().map(|&(axis, value)| (axis.to_owned(), value.to_owned()));
+        let interval = Interval { low: median, high: median + 0.003, level: 0.9375 };
+        let slowdown = Estimate { median: median + 0.0015, interval: Some(interval), count: 5 };
+        let (slowdown, verdict) = (Some(slowdown), slowdown.verdict(1.0));
+        Finding {
+            slowdown,
+            verdict,
+            fetch_count: Some(1000),
+            ..Finding::new(kind, owned.collect())
+        }
     };
-    let mut cells = vec![cell("native", json!({}), 1.0), cell("zero", json!({}), 1.012)];
+    let mut cells = vec![cell(CellKind::Native, &[], 1.0), cell(CellKind::Zero, &[], 1.012)];
     for (local, weight) in [("25%", 0.018), ("50%", 0.009), ("75%", 0.0005)] {
         for (rtt, us) in [("2us", 2.0), ("5us", 5.0), ("20us", 20.0)] {
             for (bandwidth, factor) in [("10Gbps", 1.6), ("40Gbps", 1.0)] {
                 let settings =
-                    json!({"engine": engine, "local": local, "rtt": rtt, "bandwidth": bandwidth});
-                cells.push(cell("far", settings, 1.0 + weight * us * factor));
+                    [("engine", engine), ("local", local), ("rtt", rtt), ("bandwidth", bandwidth)];
+                cells.push(cell(CellKind::Far, &settings, 1.0 + weight * us * factor));
             }
         }
     }
-    json!({"schema": "afar.findings/2", "version": "0.1.0", "cells": cells, "host": host(),
-        "workload": [program, "--port", "{port}"], "command": ["afar", "sweep", "x.toml"]})
+    let seconds = Estimate { median: 2.5, interval: None, count: 2 };
+    json(&results::write(&Findings {
+        version: "0.1.0".to_owned(),
+        command: ["afar", "sweep", "x.toml"].map(str::to_owned).to_vec(),
+        started_unix_ns: 1,
+        host: serde_json::from_value(host()).expect("it is a machine"),
+        workload: [program, "--port", "{port}"].map(str::to_owned).to_vec(),
+        native: Some(Native {
+            figure: seconds,
+            metric: "seconds".to_owned(),
+            higher_is_better: false,
+        }),
+        cells,
+    }))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("it is JSON")
 }
 
 fn requirement(directory: &Path) -> PathBuf {
     let side = |value: &str, median: f64| {
-        json!({"value": value, "slowdown": {"median": median, "low": median - 0.01,
-            "high": median + 0.01, "count": 5}})
+        let interval = Interval { low: median - 0.01, high: median + 0.01, level: 0.93 };
+        let slowdown = Estimate { median, interval: Some(interval), count: 5 };
+        Some(Side { value: value.to_owned(), slowdown: Some(slowdown) })
     };
-    let one = |axis: &str, good: Value, bad: Value| {
-        let confirmed = !good.is_null();
-        json!({"axis": axis, "last_good": good, "first_bad": bad, "confirmed": confirmed})
+    let one = |axis: &str, last_good: Option<Side>, first_bad| {
+        let sure = last_good.is_some();
+        Requirement {
+            axis: axis.to_owned(),
+            last_good,
+            first_bad,
+            standing: if sure { Standing::Confirmed } else { Standing::Undecided },
+            invalid: None,
+        }
     };
-    let value = json!({"schema": "afar.requirement/2", "version": "0.1.0", "seed": 1,
-        "slowdown_max": 1.05,
-        "held": {"engine": "arena", "local": "25%", "rtt": "5us", "bandwidth": "40Gbps"},
-        "requirements": [
+    let held = [("engine", "arena"), ("local", "25%"), ("rtt", "5us"), ("bandwidth", "40Gbps")];
+    let record = Requirements {
+        version: "0.1.0".to_owned(),
+        command: Vec::new(),
+        started_unix_ns: 1,
+        host: serde_json::from_value(host()).expect("it is a machine"),
+        workload: vec!["redis-server".to_owned()],
+        seed: 1,
+        slowdown_max: 1.05,
+        held: held.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into(),
+        requirements: vec![
             one("rtt", side("3us", 1.02), side("5us", 1.09)),
-            one("bandwidth", side("40Gbps", 1.04), side("10Gbps", 1.3)),
-            one("local", Value::Null, side("100%", 1.06))]});
-    write(directory, "requirement", &value)
+            one("bandwidth", side("40Gbps", 1.03), side("10Gbps", 1.3)),
+            one("local", None, side("100%", 1.06)),
+        ],
+    };
+    write(directory, "requirement", &json(&results::write(&record)))
 }
 
 /// What the sweep of [`findings`] might have been expected to find.
@@ -193,20 +234,35 @@ pub(crate) fn load(directory: &Path, name: &str, factor: u64) -> PathBuf {
 }
 
 fn closed_loop(directory: &Path) -> PathBuf {
-    let round = |seconds: f64, degradation: f64| {
-        json!({"seconds": seconds, "degradation": degradation, "fetch_count": 5000,
-            "page_mean_us": 4.2, "page_p50_us": 3.9, "page_p99_us": 19.0, "slowdown": 1.4})
+    let round = |median: f64| {
+        let interval = Interval { low: median - 0.01, high: median + 0.01, level: 0.9375 };
+        LoopRound {
+            seconds: median,
+            slowdown: Estimate { median, interval: Some(interval), count: 5 },
+            fetch_count: 5000,
+            page_mean_us: 4.2,
+            page_p50_us: 3.9,
+            page_p99_us: 19.0,
+            flow_slowdown: 1.4,
+        }
     };
-    let value = json!({"schema": "afar.loop/2", "version": "0.1.0",
-        "command": ["afar", "workload", "wordcount"], "local": "25%",
-        "network": {"transport": "pfabric", "topology": "leaf-spine"}, "zero_seconds": 1.0,
-        "rounds": [round(1.03, 0.03), round(1.09, 0.09), round(1.08, 0.08)], "agreed": false,
-        "degradation_without_queueing": 0.03, "degradation_with_queueing": 0.08});
-    write(directory, "loop", &value)
+    let network = [("transport", "pfabric"), ("topology", "leaf-spine")];
+    let record = ClosedLoop {
+        version: "0.1.0".to_owned(),
+        command: ["afar", "workload", "wordcount"].map(str::to_owned).to_vec(),
+        local: "25%".to_owned(),
+        network: network.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect(),
+        invalid: None,
+        allowed: false,
+        zero_seconds: Some(1.0),
+        rounds: [1.03, 1.09, 1.08].map(round).to_vec(),
+        agreed: false,
+    };
+    write(directory, "loop", &json(&results::write(&record)))
 }
 
 fn reproduced(directory: &Path) -> PathBuf {
-    let value = json!({"schema": "afar.reproduce/1", "version": "0.1.0", "figure": "guz-fig2",
+    let value = json!({"schema": "afar.reproduce/2", "version": "0.1.0", "figure": "guz-fig2",
         "title": "Guz et al. 2017, Fig. 2", "command": ["afar", "reproduce", "guz-fig2"],
         "unix_ns": 1, "host": host(), "bed": {}, "paper": {}, "interrupted": false,
         "points": [{"way": "local", "iops": 1000.5}, {"way": "iscsi", "iops": 700}],
@@ -247,7 +303,7 @@ fn sweep_directory(directory: &Path) -> PathBuf {
     let path = directory.join("killed.sweep");
     fs::create_dir_all(&path).expect("a directory under target");
     let experiment = "[workload]\ncommand = [\"sort\"]\n[matrix]\nlocal = [\"25%\", \"50%\"]\n";
-    let head = json!({"schema": "afar.sweep/2", "version": "0.1.0", "command": ["afar", "sweep"],
+    let head = json!({"schema": "afar.sweep/3", "version": "0.1.0", "command": ["afar", "sweep"],
         "started_unix_ns": 1, "seed": 1, "host": host(), "experiment": experiment,
         "cells": ["native"]});
     fs::write(path.join("sweep.json"), head.to_string()).expect("a file under target");
@@ -255,7 +311,11 @@ fn sweep_directory(directory: &Path) -> PathBuf {
     for block in 0..3 {
         for (cell, value) in [("native", 1.0), ("zero", 1.01), ("local=25%", 1.3), ("rtt=9us", 1.4)]
         {
+            let noise = json!({"stolen": 0.0, "others": 0.0, "pressure": 0.0,
+                "preempted_count": 0});
             let row = json!({"block": block, "cell": cell, "value": value, "failure": null,
+                "further": [], "invalid": null, "noise": noise, "disturbed": null,
+                "repeated_count": 0,
                 "allowed": false, "started_unix_ns": 1, "elapsed_ns": 1, "fetch_count": 3,
                 "fetch_p50_ns": 5000, "managed_peak_bytes": 1, "unmanaged_bytes": 1,
                 "budget_held": true});
@@ -307,7 +367,7 @@ pub(crate) fn hostile(directory: &Path) -> Vec<PathBuf> {
     }
     cost["currency"] = json!(name);
     cost["tenants"][0]["name"] = json!(name);
-    let points = json!({"schema": "afar.reproduce/1", "version": "0.1.0", "figure": name,
+    let points = json!({"schema": "afar.reproduce/2", "version": "0.1.0", "figure": name,
         "title": name, "command": [name], "unix_ns": 1, "host": host(), "bed": {}, "paper": {},
         "interrupted": true, "points": [{name: name}],
         "verdicts": [{"holds": false, "text": name}]});

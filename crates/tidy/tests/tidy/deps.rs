@@ -24,7 +24,7 @@ enum MayUse {
 use MayUse::{AllBelow, Only};
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 20] = [
+const ROWS: [Row; 22] = [
     row("tidy", 5, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 4, AllBelow, "measures what the product ships"),
     row("afar", 3, AllBelow, "the parts meet here and nowhere else"),
@@ -36,6 +36,8 @@ const ROWS: [Row; 20] = [
     row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
     row("console", 2, Only(&["sys"]), "says results and ends commands: names no command"),
     row("launch", 2, Only(&["sys", "measure"]), "starts afar as a child: asks it by flags"),
+    row("experiment", 2, Only(&["results", "workload", "sys", "measure"]), "repeats any runs"),
+    row("results", 1, Only(&["measure"]), "records: written and read, and nothing else"),
     row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
     row("sys", 1, Only(&["measure"]), "the kernel, with no policy of any kind"),
     row("proto", 1, Only(&["measure"]), "bytes to commands and back: no sockets, no clock"),

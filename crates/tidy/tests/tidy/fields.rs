@@ -10,8 +10,7 @@ const VISIBLE_FIELDS: usize = 12;
 
 /// Structs above the limit: crate, name, visible fields. The table only shrinks: a row that is
 /// larger than its struct is an error as well.
-const KNOWN: [(&str, &str, usize); 8] = [
-    ("afar", "Row", 16),
+const KNOWN: [(&str, &str, usize); 7] = [
     ("farmem", "Arena", 27),
     ("farmem", "Supervisor", 40),
     ("flash", "IscsiSession", 22),

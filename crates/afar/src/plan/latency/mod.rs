@@ -12,6 +12,7 @@ use console::{
 };
 use measure::{BitsPerSec, Duration};
 use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
+use results::{Requirements, Standing};
 use serde_json::{Value, json};
 
 use self::file::{EXAMPLE, Experiment, Target};
@@ -76,22 +77,23 @@ fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
 fn requirement(path: &Path) -> Result<Target, PlanError> {
     let source = Source::read(path)?;
     let wrong = |what: String| source.wrong(&(0..0), what);
-    let record: Value = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
-        place: format!("{}:{}:{}", source.name, error.line(), error.column()),
-        message: "this is no JSON; give what afar sweep --find --json has printed".to_owned(),
+    let record: Requirements = results::read(&source.text).map_err(|error| PlanError::At {
+        place: source.name.clone(),
+        message: format!(
+            "this is no requirement: {error}; give what afar sweep --find --json has printed"
+        ),
     })?;
-    if record["schema"] != "afar.requirement/2" {
-        let what = "this is no requirement; give what afar sweep --find --json has printed";
-        return Err(wrong(what.to_owned()));
-    }
-    let found = record["requirements"].as_array().into_iter().flatten();
-    let mut found = found.filter(|one| one["axis"] == "rtt");
-    if let Some(why) = found.clone().find_map(|one| one["invalid"].as_str()) {
+    let none = || wrong("no round trip was found to be short enough".to_owned());
+    let found = record.requirements.iter().find(|one| one.axis == "rtt").ok_or_else(none)?;
+    if let Some(why) = &found.invalid {
         return Err(wrong(format!("no round trip was found: {why}")));
     }
-    let value = found
-        .find_map(|one| one["last_good"]["value"].as_str())
-        .ok_or_else(|| wrong("no round trip was found to be short enough".to_owned()))?;
+    if found.standing != Standing::Confirmed {
+        let what = "the round trip that was found is not confirmed; search again with more \
+                    repetitions, or on a quieter machine";
+        return Err(wrong(what.to_owned()));
+    }
+    let value = &found.last_good.as_ref().ok_or_else(none)?.value;
     let rtt = value.parse().map_err(|error| wrong(format!("rtt: {error}")))?;
     let name = path.file_stem().map_or_else(String::new, |name| name.display().to_string());
     Ok(Target { name, rtt })

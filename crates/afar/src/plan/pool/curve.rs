@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use planner::pool::Curve;
-use serde_json::Value;
+use results::{CellKind, Estimate, Finding, Findings, Verdict};
 
 use crate::plan::PlanError;
 use crate::plan::csv::{cells, rows};
@@ -83,28 +83,36 @@ fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curv
 }
 
 fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
-    let record: Value = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
-        place: format!("{}:{}:{}", source.name, error.line(), error.column()),
-        message: "this is no JSON; give what afar sweep --json has written".to_owned(),
+    let record: Findings = results::read(&source.text).map_err(|error| PlanError::At {
+        place: source.name.clone(),
+        message: format!(
+            "this is no record of a sweep: {error}; give what afar sweep --json has written"
+        ),
     })?;
-    if record["schema"] != "afar.findings/2" {
-        let message = "this is no record of a sweep; give what afar sweep --json has written";
-        return Err(source.wrong(&(0..0), message));
-    }
     let mut points = Vec::new();
-    for (at, cell) in record["cells"].as_array().into_iter().flatten().enumerate() {
-        let slowdown = &cell["slowdown"];
-        let slowdown = slowdown["high"].as_f64().or_else(|| slowdown["median"].as_f64());
-        let (Some("far"), Some(slowdown)) = (cell["kind"].as_str(), slowdown) else { continue };
-        let settings = cell["settings"].as_object().into_iter().flatten();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (local, axes): (Vec<_>, Vec<_>) = settings
-            .map(|(name, value)| (name.clone(), text(value)))
-            .partition(|(name, _)| name == "local");
-        let Some((_, local)) = local.into_iter().next() else { continue };
-        points.push(Point { at, local, axes, slowdown });
+    for (at, cell) in record.cells.iter().enumerate() {
+        let (CellKind::Far, Some(slowdown)) = (cell.kind, cell.slowdown) else { continue };
+        let Some(local) = cell.settings.get("local") else { continue };
+        let axes = cell.settings.iter().filter(|(name, _)| *name != "local");
+        let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let slowdown = vouched(cell, slowdown).map_err(|why| source.wrong(&(0..0), why))?;
+        points.push(Point { at, local: local.clone(), axes, slowdown });
     }
     Ok(points)
+}
+
+// The upper end of an interval that something can be built on.
+fn vouched(cell: &Finding, slowdown: Estimate) -> Result<f64, String> {
+    let settings = cell.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
+    let name = settings.collect::<Vec<_>>().join(" ");
+    if let Verdict::Disturbed | Verdict::Implausible = cell.verdict {
+        let why = cell.verdict.words();
+        return Err(format!("the slowdown of {name} is {why}; run it again on a quiet machine"));
+    }
+    slowdown.ends().map(|(_, high)| high).ok_or_else(|| {
+        let count = slowdown.count;
+        format!("the slowdown of {name} has {count} runs, too few for an interval: repeat 5 times")
+    })
 }
 
 fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
@@ -122,9 +130,13 @@ fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
         "slowdown",
         "low",
         "high",
+        "level",
         "count",
+        "verdict",
+        "beside_zero",
         "failed",
         "invalid",
+        "disturbed",
         "allowed",
         "outliers",
         "fetches",
@@ -138,10 +150,19 @@ fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
             return Err(source.wrong(&(row.0..row.0), message));
         }
         let is_far = column("cell").is_none_or(|cell| found[cell].1 == "far");
-        let high = column("high").filter(|high| !found[*high].1.is_empty());
-        let (at, text) = found[high.unwrap_or(median)];
-        if !is_far || text.is_empty() {
+        if !is_far || found[median].1.is_empty() {
             continue;
+        }
+        if let Some((at, verdict)) = column("verdict").map(|verdict| found[verdict])
+            && ["disturbed", "implausible"].iter().any(|word| verdict.starts_with(word))
+        {
+            let message = format!("this slowdown is {verdict}; run it again on a quiet machine");
+            return Err(source.wrong(&(at..at), message));
+        }
+        let (at, text) = found[column("high").unwrap_or(median)];
+        if text.is_empty() {
+            let message = "this slowdown has no interval: repeat its runs 5 times".to_owned();
+            return Err(source.wrong(&(at..at), message));
         }
         let slowdown = text.parse().map_err(|_| {
             let message = format!("\"{text}\": a slowdown is a number; write e.g. 1.05");
@@ -157,6 +178,9 @@ fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
 
 #[cfg(test)]
 mod tests {
+    use measure::Host;
+    use results::Interval;
+
     use super::*;
 
     fn table(text: &str, held: &[(&str, &str)]) -> Result<u64, String> {
@@ -183,15 +207,36 @@ mod tests {
 
     #[test]
     fn records_of_sweeps_are_curves() {
-        let text = "{\"schema\": \"afar.findings/2\", \"cells\": [
-            {\"kind\": \"far\", \"settings\": {\"local\": \"50%\", \"rtt\": \"5us\"},
-             \"slowdown\": {\"median\": 1.0, \"low\": 1.0, \"high\": 1.1, \"count\": 5}},
-            {\"kind\": \"far\", \"settings\": {\"local\": \"25%\", \"rtt\": \"5us\"},
-             \"slowdown\": null}]}";
+        let cell = |local: &str, slowdown| {
+            let settings = [("local", local), ("rtt", "5us")];
+            let owned = settings.map(|(axis, value)| (axis.to_owned(), value.to_owned()));
+            Finding { slowdown, ..Finding::new(CellKind::Far, owned.into()) }
+        };
+        let interval = Some(Interval { low: 1.0, high: 1.1, level: 0.94 });
+        let sure = Estimate { median: 1.0, interval, count: 5 };
+        let cells = vec![cell("50%", Some(sure)), cell("25%", None)];
+        let record = |cells| Findings {
+            version: String::new(),
+            command: Vec::new(),
+            started_unix_ns: 0,
+            host: Host::default(),
+            workload: Vec::new(),
+            native: None,
+            cells,
+        };
+        let text = results::write(&record(cells));
         let source = Source { name: "s.json".to_owned(), text: text.to_owned() };
         let points = of_record(&source).expect("it is one");
         let curve = curve(&source, points, &[]).expect("it is one");
         assert_eq!(curve.least_ppm(0.1), 500_000);
+        let few = Estimate { interval: None, count: 2, ..sure };
+        let doubtful = Finding { verdict: Verdict::Disturbed, ..cell("50%", Some(sure)) };
+        for (cell, why) in [(cell("50%", Some(few)), "has 2 runs"), (doubtful, "disturbed")] {
+            let text = results::write(&record(vec![cell]));
+            let source = Source { name: "s.json".to_owned(), text };
+            let error = of_record(&source).expect_err("nothing to build on").to_string();
+            assert!(error.contains(why), "{error}");
+        }
         let other = Source { text: "{}".to_owned(), ..source };
         assert!(of_record(&other).expect_err("it is none").to_string().contains("no record of a"));
     }

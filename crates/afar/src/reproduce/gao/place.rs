@@ -125,7 +125,7 @@ mod tests {
         let quarter = BASE.cell(33_558_528);
         assert_eq!(quarter.name(), "local=8192KiB rtt=5us bandwidth=40Gbps link=full-duplex");
         let all = Place { local: 100, ..BASE };
-        assert_eq!(all.cell(33_558_528).value("local"), "100%");
+        assert_eq!(all.cell(33_558_528).all_settings()["local"], "100%");
         assert_eq!(local(10, 8192), "4KiB");
         let full = cells(Section::Fig2, false, 1 << 20);
         assert_eq!(full.len(), 30);

@@ -1,5 +1,4 @@
-//! The results of a sweep on disk: one line for each run, written when it has ended. Sweeps of
-//! `afar sim` have lines of their own.
+//! The runs of an experiment on disk: one line for each, written when it has ended.
 //!
 //! A directory holds `sweep.json` (what was asked, where) and `runs.jsonl`. A run counts when its
 //! line is complete; a line that was being written when the sweep was killed is cut off when it
@@ -15,90 +14,74 @@ use serde::{Deserialize, Serialize};
 
 /// Why the results cannot be kept where they should.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum JournalError {
+pub enum JournalError {
+    /// A file cannot be read or written.
     #[error("{}: {source}; check the path and the space left on its disk", path.display())]
-    File { path: PathBuf, source: io::Error },
+    File {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why the kernel refused.
+        source: io::Error,
+    },
+    /// The directory belongs to something else.
     #[error(
         "{} has the results of another experiment or version, or runs with another \
          --allow-unmanaged; name another directory with --output, or remove it",
         path.display()
     )]
-    Other { path: PathBuf },
+    Other {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A whole line is no run of this kind.
     #[error("{}: line {line} is no result; remove it to go on", path.display())]
-    Line { path: PathBuf, line: usize },
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+    },
 }
 
 /// What `sweep.json` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Header {
-    pub(crate) schema: String,
-    pub(crate) version: String,
-    pub(crate) command: Vec<String>,
-    pub(crate) started_unix_ns: u64,
-    pub(crate) seed: u64,
-    pub(crate) host: Host,
+pub struct Header {
+    /// Name and version of the kind of runs.
+    pub schema: String,
+    /// Version of the afar that began it.
+    pub version: String,
+    /// The command that began it.
+    pub command: Vec<String>,
+    /// When it began, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// The order of runs follows from it.
+    pub seed: u64,
+    /// The machine.
+    pub host: Host,
     /// The text of the experiment file.
-    pub(crate) experiment: String,
+    pub experiment: String,
     /// What is run in every block.
-    pub(crate) cells: Vec<String>,
+    pub cells: Vec<String>,
     /// Whether runs count of which much stayed local.
     #[serde(default)]
-    pub(crate) allow_unmanaged: bool,
+    pub allow_unmanaged: bool,
 }
 
-/// One run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct Row {
-    /// Counted from 0.
-    pub(crate) block: u32,
-    pub(crate) cell: String,
-    /// The figure; nothing if the run failed or is invalid.
-    pub(crate) value: Option<f64>,
-    /// What `metric.further` points to; nothing where it points to no number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) further: Vec<Option<f64>>,
-    /// Why it failed.
-    pub(crate) failure: Option<String>,
-    /// Why nothing is concluded from it; it has no numbers then.
-    pub(crate) invalid: Option<String>,
-    /// Whether it would be invalid, had the user not allowed memory that is not managed.
-    pub(crate) allowed: bool,
-    pub(crate) started_unix_ns: u64,
-    pub(crate) elapsed_ns: u64,
-    /// The share of the processor time it wanted that went to other guests of the machine, 0 to 1.
-    #[serde(default)]
-    pub(crate) stolen: f64,
-    /// Runs before this one that were thrown away because they lost more.
-    #[serde(default)]
-    pub(crate) repeated_count: u32,
-    pub(crate) fetch_count: Option<u64>,
-    pub(crate) fetch_p50_ns: Option<u64>,
-    pub(crate) managed_peak_bytes: Option<u64>,
-    pub(crate) unmanaged_bytes: Option<u64>,
-    pub(crate) budget_held: Option<bool>,
-}
-
-impl Row {
-    /// Why it has no figure, if it has none.
-    pub(crate) fn trouble(&self) -> Option<&str> {
-        self.failure.as_deref().or(self.invalid.as_deref())
-    }
-
-    /// Nothing is concluded from the run: its numbers go, so that nobody can use them.
-    pub(crate) fn invalidate(&mut self, why: String) {
-        let Self { block, started_unix_ns, unmanaged_bytes, .. } = *self;
-        let cell = std::mem::take(&mut self.cell);
-        let invalid = Some(why);
-        *self = Self { block, cell, started_unix_ns, unmanaged_bytes, invalid, ..Self::default() };
-    }
+/// A run that is one of several of its cell.
+pub trait Keyed {
+    /// Its block, counted from 0.
+    fn block(&self) -> u32;
+    /// The name of its cell.
+    fn cell(&self) -> &str;
 }
 
 /// An open journal.
 #[derive(Debug)]
-pub(crate) struct Journal<R> {
+pub struct Journal<R> {
     path: PathBuf,
     file: File,
-    pub(crate) rows: Vec<R>,
+    /// The runs that are on the disk, in the order of their ends.
+    pub rows: Vec<R>,
 }
 
 impl<R: Serialize + DeserializeOwned> Journal<R> {
@@ -106,7 +89,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     ///
     /// # Errors
     /// When it belongs to something else or cannot be written to.
-    pub(crate) fn open(directory: &Path, header: &Header) -> Result<Self, JournalError> {
+    pub fn open(directory: &Path, header: &Header) -> Result<Self, JournalError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| JournalError::File { path, source }
@@ -144,7 +127,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn add(&mut self, row: R) -> Result<(), JournalError> {
+    pub fn add(&mut self, row: R) -> Result<(), JournalError> {
         let line = serde_json::to_string(&row).expect("plain data has a JSON form") + "\n";
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|source| JournalError::File { path: self.path.clone(), source })?;
@@ -158,9 +141,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
 ///
 /// # Errors
 /// When it is not the directory of a sweep of this kind of runs.
-pub(crate) fn read<R: DeserializeOwned>(
-    directory: &Path,
-) -> Result<(Header, Vec<R>), JournalError> {
+pub fn read<R: DeserializeOwned>(directory: &Path) -> Result<(Header, Vec<R>), JournalError> {
     let text = |path: &Path| {
         fs::read_to_string(path)
             .map_err(|source| JournalError::File { path: path.to_owned(), source })
@@ -178,10 +159,11 @@ pub(crate) fn read<R: DeserializeOwned>(
     Ok((header, rows.collect::<Result<_, _>>()?))
 }
 
-impl Journal<Row> {
+impl<R: Keyed> Journal<R> {
     /// Whether a cell has been run in a block.
-    pub(crate) fn has(&self, block: u32, cell: &str) -> bool {
-        self.rows.iter().any(|row| row.block == block && row.cell == cell)
+    #[must_use]
+    pub fn has(&self, block: u32, cell: &str) -> bool {
+        self.rows.iter().any(|row| row.block() == block && row.cell() == cell)
     }
 }
 
@@ -223,8 +205,24 @@ mod tests {
         }
     }
 
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Row {
+        block: u32,
+        cell: String,
+    }
+
+    impl Keyed for Row {
+        fn block(&self) -> u32 {
+            self.block
+        }
+
+        fn cell(&self) -> &str {
+            &self.cell
+        }
+    }
+
     fn row(block: u32, cell: &str) -> Row {
-        Row { block, cell: cell.to_owned(), value: Some(1.5), ..Row::default() }
+        Row { block, cell: cell.to_owned() }
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! Experiments: cells that run again and again in shuffled blocks, and what their runs say.
+//!
+//! ```text
+//! cells ─► order of a block ─► run ─► noise ─► journal ─► stats ─► results::Estimate
+//!                                                looks ─────┘
+//! ```
+//!
+//! Invariants:
+//! 1. An interval is given only where it holds the true median in at least 93 % of experiments,
+//!    whatever the distribution, and however often the runs were looked at.
+//! 2. A run during which the machine had other work is known as such.
+//! 3. A run in the journal is on the disk.
+
+pub mod journal;
+mod looks;
+pub mod noise;
+mod order;
+pub mod stats;
+
+pub use looks::{COVERAGE_MIN, Looks};
+pub use order::order;

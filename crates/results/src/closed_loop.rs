@@ -1,0 +1,55 @@
+//! What a program and its network do to one another.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Estimate, Record};
+
+/// What `afar loop --json` writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClosedLoop {
+    /// Version of the afar that wrote it.
+    pub version: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The share or size of its memory that is local.
+    pub local: String,
+    /// Settings of the simulated network.
+    pub network: Map<String, Value>,
+    /// Why nothing is concluded; there are no figures then.
+    pub invalid: Option<String>,
+    /// Whether a run counts only because unmanaged memory was allowed.
+    pub allowed: bool,
+    /// What the program takes without delay, in seconds: the median of the runs made first.
+    pub zero_seconds: Option<f64>,
+    /// The first is under the delays of an idle network; each other one under those that the
+    /// traffic of the round before makes.
+    pub rounds: Vec<LoopRound>,
+    /// Whether the last round ran under the delays that its own traffic makes.
+    pub agreed: bool,
+}
+
+/// A round of the loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoopRound {
+    /// What the program took, in seconds: the median.
+    pub seconds: f64,
+    /// How many times slower than without delay, run by run beside one without.
+    pub slowdown: Estimate,
+    /// Pages fetched by the last run.
+    pub fetch_count: u64,
+    /// What fetching a page takes under the round's delays: the mean, in microseconds.
+    pub page_mean_us: f64,
+    /// The median of that.
+    pub page_p50_us: f64,
+    /// The 99th percentile of that.
+    pub page_p99_us: f64,
+    /// The mean of how many times longer its flows take than alone in the network.
+    pub flow_slowdown: f64,
+}
+
+impl Record for ClosedLoop {
+    const SCHEMA: &'static str = "afar.loop/3";
+}

@@ -1,0 +1,114 @@
+//! What repeated runs say of a quantity, and what follows from it.
+
+use serde::{Deserialize, Serialize};
+
+/// The median of repeated runs, and where the true median lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// Of the runs.
+    pub median: f64,
+    /// Nothing if there are too few runs for one.
+    pub interval: Option<Interval>,
+    /// Runs that the median is of; 0 if it was computed and not measured.
+    pub count: u64,
+}
+
+/// Where a true median lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The share of such experiments whose interval holds the true median, 0 to 1.
+    pub level: f64,
+}
+
+/// What a slowdown comes to beside a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The whole interval is at or below the bound.
+    Within,
+    /// The whole interval is above the bound.
+    Beyond,
+    /// The interval holds the bound, or there are too few runs for an interval.
+    Undecided,
+    /// The whole interval is below 1: far memory cannot make a program faster, so something else
+    /// did.
+    Implausible,
+    /// Other programs or other guests took processor time while it ran.
+    Disturbed,
+    /// No valid run is left.
+    Invalid,
+}
+
+impl Estimate {
+    /// `1.234 [1.200, 1.300]`, or why there is no interval.
+    #[must_use]
+    pub fn text(&self, decimals: usize) -> String {
+        let Self { median, interval, count } = self;
+        match interval {
+            Some(Interval { low, high, .. }) => {
+                format!("{median:.decimals$} [{low:.decimals$}, {high:.decimals$}]")
+            }
+            None => format!("{median:.decimals$} [n too small: {count}]"),
+        }
+    }
+
+    /// The ends of its interval, if it has one.
+    #[must_use]
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        self.interval.map(|Interval { low, high, .. }| (low, high))
+    }
+
+    /// What it comes to beside `bound`, for a slowdown: 1 is as fast as without far memory.
+    #[must_use]
+    pub fn verdict(&self, bound: f64) -> Verdict {
+        match self.ends() {
+            Some((_, high)) if high < 1.0 => Verdict::Implausible,
+            Some((_, high)) if high <= bound => Verdict::Within,
+            Some((low, _)) if low > bound => Verdict::Beyond,
+            _ => Verdict::Undecided,
+        }
+    }
+}
+
+impl Verdict {
+    /// In words, of a slowdown beside a bound.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Within => "within the bound",
+            Self::Beyond => "beyond the bound",
+            Self::Undecided => "undecided",
+            Self::Implausible => "implausible: faster than native, so the machine was disturbed",
+            Self::Disturbed => "disturbed",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(low: f64, median: f64, high: f64) -> Estimate {
+        Estimate { median, interval: Some(Interval { low, high, level: 0.94 }), count: 5 }
+    }
+
+    #[test]
+    fn verdict_follows_the_interval_and_never_the_median() {
+        assert_eq!(estimate(1.0, 1.02, 1.05).verdict(1.05), Verdict::Within);
+        assert_eq!(estimate(1.051, 1.2, 1.3).verdict(1.05), Verdict::Beyond);
+        assert_eq!(estimate(1.0, 1.01, 1.06).verdict(1.05), Verdict::Undecided);
+        assert_eq!(estimate(1.0, 1.2, 1.3).verdict(1.05), Verdict::Undecided);
+        assert_eq!(estimate(0.5, 0.6, 0.75).verdict(1.05), Verdict::Implausible);
+        assert_eq!(estimate(0.5, 0.6, 1.0).verdict(1.05), Verdict::Within);
+        let few = Estimate { median: 0.6, interval: None, count: 2 };
+        assert_eq!(few.verdict(1.05), Verdict::Undecided);
+        assert_eq!(few.text(2), "0.60 [n too small: 2]");
+    }
+}

@@ -1,0 +1,143 @@
+//! What a sweep has found, cell by cell.
+
+use std::collections::BTreeMap;
+
+use measure::Host;
+use serde::{Deserialize, Serialize};
+
+use crate::{Estimate, Record, Verdict};
+
+/// What `afar sweep --json` writes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Findings {
+    /// Version of the afar that wrote it.
+    pub version: String,
+    /// The command that ran the sweep.
+    pub command: Vec<String>,
+    /// When the sweep began, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// The machine.
+    pub host: Host,
+    /// The program and its arguments.
+    pub workload: Vec<String>,
+    /// The program's figure without afar; nothing if no such run is left.
+    pub native: Option<Native>,
+    /// One for each combination of settings.
+    pub cells: Vec<Finding>,
+}
+
+/// The program's own figure, without afar.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Native {
+    /// Seconds, or whatever the experiment's metric reads.
+    pub figure: Estimate,
+    /// What the figure is: `seconds`, or the pattern or pointer that reads it.
+    pub metric: String,
+    /// Whether more is better.
+    pub higher_is_better: bool,
+}
+
+/// What kind of run a cell is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellKind {
+    /// Without afar.
+    Native,
+    /// With all memory local and no delay.
+    Zero,
+    /// With far memory.
+    Far,
+}
+
+/// What the runs of one cell say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finding {
+    /// What kind of run it is.
+    pub kind: CellKind,
+    /// Axis and value.
+    pub settings: BTreeMap<String, String>,
+    /// How many times slower than the native run of the same block; nothing without valid runs.
+    pub slowdown: Option<Estimate>,
+    /// The same against the run of the same block with all memory local and no delay.
+    pub slowdown_beside_zero: Option<Estimate>,
+    /// Whether the slowdown is above 1.
+    pub verdict: Verdict,
+    /// Runs that stand out; they count all the same.
+    pub outliers: Vec<Outlier>,
+    /// Runs that failed.
+    pub failed_count: u64,
+    /// Why the first of them did.
+    pub first_failure: Option<String>,
+    /// Runs from which nothing is concluded.
+    pub invalid_count: u64,
+    /// Why not from the first of them.
+    pub first_invalid: Option<String>,
+    /// Runs during which the machine had other work, or whose native run had that.
+    pub disturbed_count: u64,
+    /// What the first of them was disturbed by.
+    pub first_disturbance: Option<String>,
+    /// Runs that count because unmanaged memory was allowed.
+    pub allowed_count: u64,
+    /// Pages fetched by a run, in the median; nothing if no run says.
+    pub fetch_count: Option<u64>,
+    /// Runs that held more local memory than their budget.
+    pub budget_exceeded_count: u64,
+}
+
+/// A run that stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outlier {
+    /// Its block, counted from 0.
+    pub block: u32,
+    /// Its slowdown.
+    pub slowdown: f64,
+}
+
+impl Record for Findings {
+    const SCHEMA: &'static str = "afar.findings/3";
+}
+
+impl Finding {
+    /// A cell of which nothing is known yet.
+    #[must_use]
+    pub const fn new(kind: CellKind, settings: BTreeMap<String, String>) -> Self {
+        Self {
+            kind,
+            settings,
+            slowdown: None,
+            slowdown_beside_zero: None,
+            verdict: Verdict::Undecided,
+            outliers: Vec::new(),
+            failed_count: 0,
+            first_failure: None,
+            invalid_count: 0,
+            first_invalid: None,
+            disturbed_count: 0,
+            first_disturbance: None,
+            allowed_count: 0,
+            fetch_count: None,
+            budget_exceeded_count: 0,
+        }
+    }
+
+    /// Its value of an axis; empty if it has none.
+    #[must_use]
+    pub fn value(&self, axis: &str) -> &str {
+        self.settings.get(axis).map_or("", String::as_str)
+    }
+
+    /// What the slowdown comes to beside `bound`, a ratio: no number overrules a disturbance.
+    #[must_use]
+    pub fn verdict_beside(&self, bound: f64) -> Verdict {
+        match (self.verdict, &self.slowdown) {
+            (Verdict::Disturbed, _) => Verdict::Disturbed,
+            (_, Some(slowdown)) => slowdown.verdict(bound),
+            (Verdict::Invalid, None) => Verdict::Invalid,
+            (_, None) => Verdict::Undecided,
+        }
+    }
+}

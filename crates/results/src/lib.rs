@@ -1,0 +1,23 @@
+//! The result records of afar: what a command writes with `--json`, and what others read.
+//!
+//! ```text
+//! sweep, loop ─► Findings, Requirements, ClosedLoop ─► JSON ─► report, plan
+//! ```
+//!
+//! Invariants:
+//! 1. A record is one type, written and read: what the writer renames, the reader cannot miss.
+//! 2. A record says its schema and version; a reader refuses any other, and a field it does not
+//!    know.
+//! 3. What nothing may be concluded from carries its reason in place of its numbers.
+
+mod closed_loop;
+mod estimate;
+mod findings;
+mod record;
+mod requirement;
+
+pub use closed_loop::{ClosedLoop, LoopRound};
+pub use estimate::{Estimate, Interval, Verdict};
+pub use findings::{CellKind, Finding, Findings, Native, Outlier};
+pub use record::{ReadError, Record, read, read_body, read_value, write};
+pub use requirement::{Requirement, Requirements, Side, Standing};
