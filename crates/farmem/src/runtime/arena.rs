@@ -436,7 +436,7 @@ pub(crate) mod maps {
                 start: u64::from_str_radix(start, 16).ok()?,
                 end: u64::from_str_radix(end, 16).ok()?,
                 protection: allowed.map(|(_, bit)| bit).sum(),
-                ours: rest.ends_with("/memfd:afar (deleted)"),
+                ours: crate::runtime::file_pages::is_managed(rest),
             })
         }
     }

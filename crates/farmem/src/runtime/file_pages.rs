@@ -1,4 +1,4 @@
-//! Pages of files that the kernel counts as shared memory, because the files are on a tmpfs.
+//! What the kernel counts as shared memory and is not: pages of files on a tmpfs, and managed ones.
 //!
 //! A program or a library on a tmpfs, as in a container or a small guest, is what it is on a disk:
 //! pages of a file, which stay local and are no part of what is to be managed. `/proc/PID/status`
@@ -15,16 +15,25 @@ const SHARED_BY_NAME: &str = "/dev/shm/";
 /// A device as `maps` writes it: `major:minor` in hexadecimal.
 type Device = (u32, u32);
 
-/// Such pages that process `pid` has mapped, in bytes; none if it cannot be looked at.
-pub(crate) fn on_tmpfs(pid: u32) -> u64 {
+/// Resident pages of a process that count as shared memory, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    /// Of files on a tmpfs.
+    pub(crate) files: u64,
+    /// Of managed memory, those included whose arrival is not known yet.
+    pub(crate) managed: u64,
+}
+
+/// Such pages of process `pid`; none if it cannot be looked at.
+pub(crate) fn mapped(pid: u32) -> Mapped {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
     let mounted = read("mountinfo").map(|text| tmpfs(&text)).unwrap_or_default();
-    let any = |maps: String| maps.lines().any(|line| is_file(line, &mounted));
-    // The kernel walks the page tables for `smaps`, and not for `maps`.
-    if !read("maps").is_ok_and(any) {
-        return 0;
-    }
-    read("smaps").map_or(0, |text| sum(&text, &mounted))
+    read("smaps").map_or_else(|_| Mapped::default(), |text| sum(&text, &mounted))
+}
+
+/// Whether a line of `maps` or `smaps` is a mapping of managed memory, or of its tables.
+pub(crate) fn is_managed(line: &str) -> bool {
+    line.ends_with("/memfd:afar (deleted)")
 }
 
 fn tmpfs(mountinfo: &str) -> BTreeSet<Device> {
@@ -56,24 +65,30 @@ fn is_file(line: &str, mounted: &BTreeSet<Device>) -> bool {
         && device.is_some_and(|device| mounted.contains(&device))
 }
 
-fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> u64 {
-    let (mut files, mut inside) = (0_u64, false);
+fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> Mapped {
+    let mut mapped = Mapped::default();
+    let (mut is_inside, mut is_ours) = (false, false);
     for line in smaps.lines() {
         // A mapping begins with its range, and what is said of it with a name and a colon.
         let first = line.split(' ').next().unwrap_or_default();
         let Some(field) = first.strip_suffix(':') else {
-            inside = is_file(line, mounted);
+            (is_inside, is_ours) = (is_file(line, mounted), is_managed(line));
             continue;
         };
         let kib = || line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+        let part = match () {
+            () if is_inside => &mut mapped.files,
+            () if is_ours => &mut mapped.managed,
+            () => continue,
+        };
         match field {
-            "Rss" if inside => files = files.saturating_add(kib().unwrap_or(0) * 1024),
+            "Rss" => *part = part.saturating_add(kib().unwrap_or(0) * 1024),
             // The process's own copies.
-            "Anonymous" if inside => files = files.saturating_sub(kib().unwrap_or(0) * 1024),
+            "Anonymous" => *part = part.saturating_sub(kib().unwrap_or(0) * 1024),
             _ => {}
         }
     }
-    files
+    mapped
 }
 
 #[cfg(test)]
@@ -126,6 +141,7 @@ mod tests {
             + &one("2000-3000 rw-p 00000000 00:1b 12   /tmp/program", 50, 20)
             + &one("3000-4000 rw-s 00000000 00:01 7    /memfd:afar (deleted)", 7000, 0)
             + &one("4000-5000 rw-p 00000000 00:00 0    [heap]", 400, 400);
-        assert_eq!(sum(&smaps, &mounted()), 330 << 10);
+        let expected = Mapped { files: 330 << 10, managed: 7000 << 10 };
+        assert_eq!(sum(&smaps, &mounted()), expected);
     }
 }

@@ -85,24 +85,34 @@ impl Sizes {
 struct Look {
     /// Shared memory beyond the arena.
     beyond: u64,
-    /// How much of it was pages of files.
-    files: u64,
+    /// What of it is not the program's shared memory.
+    other: Other,
     /// Samples since.
     age: u32,
 }
 
+/// Pages, in bytes, that seem to be shared memory beyond the arena.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Other {
+    /// Pages of files.
+    files: u64,
+    /// Managed pages that have arrived unseen, as those that `mlockall` brings in.
+    unseen: u64,
+}
+
 impl Look {
-    /// Bytes of files' pages in so much shared memory beyond the arena; `count` is asked for them
-    /// if the last look does not say.
-    fn files(&mut self, beyond: u64, count: impl FnOnce() -> u64) -> u64 {
+    /// What of so much shared memory beyond the arena is something else; `count` is asked for it if
+    /// the last look does not say.
+    fn other(&mut self, beyond: u64, count: impl FnOnce() -> Other) -> Other {
         if beyond <= WORTH_A_LOOK {
-            return 0;
+            return Other::default();
         }
         self.age += 1;
         if self.age > LOOK_AGAIN || beyond.abs_diff(self.beyond) > WORTH_A_LOOK {
-            *self = Self { beyond, files: count(), age: 0 };
+            *self = Self { beyond, other: count(), age: 0 };
         }
-        self.files.min(beyond)
+        let files = self.other.files.min(beyond);
+        Other { files, unseen: self.other.unseen.min(beyond - files) }
     }
 }
 
@@ -304,10 +314,16 @@ impl Images {
         let Some(mut sizes) = Sizes::of(pid) else {
             return false;
         };
-        let beyond = sizes.shared.saturating_sub(arena_bytes.unwrap_or(0));
-        let files = image.look.files(beyond, || file_pages::on_tmpfs(pid));
-        sizes.shared -= files;
-        sizes.file += files;
+        let seen = arena_bytes.unwrap_or(0);
+        let beyond = sizes.shared.saturating_sub(seen);
+        let other = image.look.other(beyond, || {
+            let file_pages::Mapped { files, managed } = file_pages::mapped(pid);
+            // Nothing of an image without an arena is managed.
+            let unseen = arena_bytes.map_or(0, |seen| managed.saturating_sub(seen));
+            Other { files, unseen }
+        });
+        sizes.shared -= other.files + other.unseen;
+        sizes.file += other.files;
         // A name may change, and an exec changes it after it has begun.
         image.name = command_name(pid);
         image.sampled(sizes, arena_bytes);
@@ -384,10 +400,11 @@ mod tests {
         let mut look = Look::default();
         let looks = Cell::new(0);
         let mut files = |beyond: u64| {
-            look.files(beyond, || {
+            let other = look.other(beyond, || {
                 looks.set(looks.get() + 1);
-                1 << 20
-            })
+                Other { files: 1 << 20, unseen: 0 }
+            });
+            other.files
         };
         assert_eq!(files(WORTH_A_LOOK), 0);
         assert_eq!(looks.get(), 0);
@@ -400,6 +417,15 @@ mod tests {
         assert_eq!(looks.get(), 2);
         files(8 << 20);
         assert_eq!(looks.get(), 3);
+    }
+
+    // Pages that a call brings in are there before their arrival is known.
+    #[test]
+    fn managed_pages_that_arrived_unseen_are_not_shared_memory() {
+        let both = || Other { files: 1 << 20, unseen: 2 << 20 };
+        assert_eq!(Look::default().other(8 << 20, both), both());
+        let bounded = Other { files: 1 << 20, unseen: 1 << 20 };
+        assert_eq!(Look::default().other(2 << 20, both), bounded, "no more than there is");
     }
 
     #[test]
