@@ -209,10 +209,21 @@ impl Supervisor<'_> {
     }
 }
 
-// Whether a thread has ended, or will without another instruction of its program.
+// Whether a thread has ended, or will without another instruction of its program. The signal that
+// ends it is pending until the thread takes it, and then the thread is on its way out.
 fn is_killed(tid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status"));
-    status.map_or(true, |status| is_kill_pending(&status))
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/{tid}/{file}"));
+    let is_pending = || read("status").map_or(true, |status| is_kill_pending(&status));
+    is_pending() || read("stat").map_or(true, |stat| is_exiting(&stat))
+}
+
+// proc_pid_stat(5): the flags are the ninth field; a name may hold anything.
+fn is_exiting(stat: &str) -> bool {
+    // include/linux/sched.h.
+    const PF_EXITING: u64 = 0x4;
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let flags = fields.split_whitespace().nth(9 - 3).and_then(|flags| flags.parse::<u64>().ok());
+    flags.is_none_or(|flags| flags & PF_EXITING != 0)
 }
 
 fn is_kill_pending(status: &str) -> bool {
@@ -236,5 +247,7 @@ mod tests {
         assert!(is_kill_pending(&status(0x100, 0)) && is_kill_pending(&status(1, 0x4100)));
         assert!(!is_kill_pending(&status(0x4200, 0x80)));
         assert!(is_killed(0) && !is_killed(std::process::id()));
+        let stat = |flags: u64| format!("9 (a) b) R 1 2 3 0 -1 {flags} 0 0 0 0");
+        assert!(is_exiting(&stat(0x40_4044)) && !is_exiting(&stat(0x40_4040)));
     }
 }
