@@ -43,7 +43,7 @@ struct Whole<'a, R> {
     record: &'a R,
 }
 
-/// Reads what [`write`] has written.
+/// Reads what [`write()`] has written.
 ///
 /// # Errors
 /// When the text is no record of this kind and version.
