@@ -245,6 +245,10 @@ mod tests {
     #[test]
     fn a_process_is_known_from_its_first_fault_and_after_its_end() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it is there");
+        // The kernel lets the parent go on before it has given the child its new name.
+        while command_name(child.id()) != "sleep" {
+            std::thread::yield_now();
+        }
         let mut totals = Totals::new();
         totals.note(&SwapEvent { tgid: child.id(), ..event(14_000) });
         child.kill().and_then(|()| child.wait()).expect("it is ours");
