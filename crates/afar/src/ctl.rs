@@ -18,7 +18,7 @@ use crate::identify_unit::identify_unit;
 use crate::initiator::SCHEME;
 use crate::run_directory::sockets;
 use crate::setting::Change;
-use crate::summary::count;
+use console::layout::count;
 
 pub(crate) use error::CtlError;
 use error::PATIENCE;

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::flags::DiscoverFlags;
 use crate::initiator::{InitiatorError, initiator};
-use crate::setting::with_port;
+use crate::serve::with_port;
 
 /// What cannot be found out.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,8 @@ use crate::demand::{budget, page_delay};
 use crate::flags::{Budget, Engine, Like, RunFlags, Trap};
 use crate::keep;
 use crate::mechanism::Mechanism;
-use crate::setting::{Bandwidth, TierSetting};
+use crate::setting::TierSetting;
+use document::Bandwidth;
 
 /// Name of the tier where memory goes by itself.
 const DEFAULT_TIER: &str = "far";

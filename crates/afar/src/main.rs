@@ -6,8 +6,6 @@
 
 mod flags;
 mod setting;
-mod toml_text;
-mod validity;
 
 mod demand;
 mod experiment;
@@ -31,9 +29,7 @@ mod setup;
 mod watch;
 
 mod curve;
-mod fit;
 mod holes;
-mod host;
 mod initiator;
 mod software;
 mod summary;

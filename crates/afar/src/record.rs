@@ -17,7 +17,7 @@ use farmem::runtime::{FaultEvent, FaultKind};
 use measure::InvalidRun;
 use records::{Fault, FaultWriter, RecordError};
 
-use crate::validity;
+use results::validity;
 
 /// Faults handed over at once.
 const BATCH: usize = 4096;

@@ -15,8 +15,8 @@ use crate::record::{NotRecorded, Recorded};
 use crate::run_failed::RunFailed;
 use crate::setup::Setup;
 use crate::summary::{self, Extra};
-use crate::validity;
 use crate::watch::Watch;
+use results::validity;
 
 /// Runs a program and tells what it cost; the answer is the program's own exit status.
 ///

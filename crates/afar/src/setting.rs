@@ -1,21 +1,14 @@
-//! Values of flags that have a syntax of their own.
+//! Settings of tiers, and changes of a running run.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 
+use document::{Bandwidth, delay};
+use measure::{Duration, LinkMode, LocalSize, ParseError};
 use serde::{Deserialize, Serialize};
-
-use measure::{BitsPerSec, Duration, LinkMode, LocalSize, ParseError};
 
 /// Longest name of a tier: it travels in one register.
 const NAME_BYTES_MAX: usize = 8;
-
-/// A rate, or `none` for no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bandwidth(pub(crate) Option<BitsPerSec>);
 
 /// A further tier of far memory, as given: `name=slow,rtt=20us,bandwidth=10Gbps,local=25%`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,89 +49,12 @@ pub(crate) enum SettingError {
          choose another"
     )]
     Name(String),
-    #[error("\"{0}\": a seed is a whole number up to 2^64-1; write e.g. 7")]
-    Seed(String),
-    #[error(
-        "\"{0}\" is no place to listen, or no host has that name; write ADDRESS:PORT, e.g. \
-         0.0.0.0:4420, [::1]:4420 or localhost:4420"
-    )]
-    Address(String),
     #[error("{0}={1}")]
     Value(&'static str, #[source] ParseError),
 }
 
 const TIER_KEYS: &str = "name, rtt, bandwidth, local or link";
 const CHANGE_KEYS: &str = "rtt, bandwidth, local or tier";
-
-/// Reads a time; unlike other times, a delay of nothing needs no unit.
-pub(crate) fn delay(text: &str) -> Result<Duration, ParseError> {
-    match text.trim() {
-        "0" => Ok(Duration::ZERO),
-        _ => text.parse(),
-    }
-}
-
-/// Reads a seed.
-pub(crate) fn seed(text: &str) -> Result<u64, SettingError> {
-    let number = text.parse();
-    number.map_err(|_| SettingError::Seed(text.to_owned()))
-}
-
-/// Reads requests per second: 5000, 5k, 1.5M; above 0.
-pub(crate) fn per_second(text: &str) -> Option<f64> {
-    let (number, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(number) => (number, 1e3),
-        None => text.strip_suffix('M').map_or((text, 1.0), |number| (number, 1e6)),
-    };
-    let rate = number.parse::<f64>().ok()? * unit;
-    (rate.is_finite() && rate > 0.0).then_some(rate)
-}
-
-/// Reads where to listen: `ADDRESS:PORT` or `HOST:PORT`, or a port on every address.
-pub(crate) fn socket_address(text: &str) -> Result<SocketAddr, SettingError> {
-    let port = text.parse().map(|port: u16| SocketAddr::from(([0, 0, 0, 0], port)));
-    if let Ok(address) = text.parse().or(port) {
-        return Ok(address);
-    }
-    // The name of a host. What it means stays, for nobody listens elsewhere later, and a sandbox
-    // may keep this process from asking again.
-    static KNOWN: Mutex<BTreeMap<String, SocketAddr>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(address) = known.get(text) {
-        return Ok(*address);
-    }
-    // Of its addresses the first that IPv4 has is taken.
-    let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
-    let first = found.iter().find(|one| one.is_ipv4()).or_else(|| found.first()).copied();
-    let address = first.ok_or_else(|| SettingError::Address(text.to_owned()))?;
-    known.insert(text.to_owned(), address);
-    Ok(address)
-}
-
-/// Adds a port to a name or address that has none.
-pub(crate) fn with_port(text: &str, port: u16) -> String {
-    let is_bare_v6 = text.parse::<std::net::Ipv6Addr>().is_ok();
-    let has_port = match text.rsplit_once(':') {
-        Some((host, port)) => !is_bare_v6 && !host.is_empty() && port.parse::<u16>().is_ok(),
-        None => false,
-    };
-    match (has_port, is_bare_v6) {
-        (true, _) => text.to_owned(),
-        (false, true) => format!("[{text}]:{port}"),
-        (false, false) => format!("{text}:{port}"),
-    }
-}
-
-impl FromStr for Bandwidth {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        if text == "none" {
-            return Ok(Self(None));
-        }
-        text.parse().map(|rate| Self(Some(rate)))
-    }
-}
 
 impl FromStr for TierSetting {
     type Err = SettingError;
@@ -249,27 +165,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates() {
-        assert_eq!(per_second("5000"), Some(5000.0));
-        assert_eq!(per_second("5k"), Some(5000.0));
-        assert_eq!(per_second("1.5M"), Some(1_500_000.0));
-        for wrong in ["", "0", "-1", "nan", "inf", "5x", "k"] {
-            assert_eq!(per_second(wrong), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn places_to_listen() {
-        let text = |text: &str| socket_address(text).map(|address| address.to_string()).ok();
-        assert_eq!(text("127.0.0.1:4420").as_deref(), Some("127.0.0.1:4420"));
-        assert_eq!(text("[::1]:9").as_deref(), Some("[::1]:9"));
-        assert_eq!(text("4420").as_deref(), Some("0.0.0.0:4420"));
-        assert_eq!(text("localhost:4420").as_deref(), Some("127.0.0.1:4420"));
-        assert_eq!(text("disk"), None);
-        assert_eq!(text("no.such.host.invalid:4420"), None);
-    }
-
-    #[test]
     fn tier_all_settings() {
         let tier = "name=slow,rtt=20us,bandwidth=none,local=25%,link=per-fault".parse();
         let wanted = TierSetting {
@@ -330,11 +225,5 @@ mod tests {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             assert_eq!(Change::from_words(&words).unwrap_err().to_string(), message);
         }
-    }
-
-    #[test]
-    fn bandwidth_none_is_no_limit() {
-        assert_eq!("none".parse(), Ok(Bandwidth(None)));
-        assert_eq!("8bps".parse(), Ok(Bandwidth(Some(BitsPerSec::new(8)))));
     }
 }

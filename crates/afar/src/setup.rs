@@ -14,11 +14,12 @@ use crate::experiment::Experiment;
 use crate::flags::RunFlags;
 use crate::live::LiveLine;
 use crate::mechanism::Mechanism;
+use crate::program;
 use crate::record::Recorder;
 use crate::trap::{self, Choice};
 use crate::tuning::Tuning;
 use crate::watch::Watch;
-use crate::{host, program};
+use console::machine;
 
 /// Calibrations until a delay that is below the floor is believed to be.
 const CALIBRATIONS_MAX: u32 = 3;
@@ -158,7 +159,7 @@ impl Setup {
             command: command(),
             started_unix_ns: sys::clock::unix_ns(),
             seed: self.experiment.seed,
-            host: host::describe(),
+            host: machine::describe(),
             params: self.experiment.params(self.choice.mechanism),
             results: RunResults::default(),
         }

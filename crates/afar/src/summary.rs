@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use console::layout::count;
 use measure::{
     BitsPerSec, Bytes, Duration, FaultLatency, Figures, Invalid, LatencySummary, Params, Run,
     RunResults,
@@ -9,7 +10,7 @@ use measure::{
 
 use crate::mechanism::Mechanism;
 use crate::record::Recorded;
-use crate::validity;
+use results::validity;
 
 /// Width of the column of names.
 const NAME: usize = 14;
@@ -266,30 +267,9 @@ fn micros(ns: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-/// A count with its thousands apart: `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn count_thousands() {
-        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
-        for (number, text) in cases {
-            assert_eq!(count(number), text);
-        }
-    }
 
     #[test]
     fn micros_round_half_up() {

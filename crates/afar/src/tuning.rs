@@ -7,7 +7,8 @@ use measure::{Bytes, Duration};
 use crate::demand::{budget, longest_delay, page_delay};
 use crate::experiment::Experiment;
 use crate::mechanism::Mechanism;
-use crate::setting::{Bandwidth, Change, SettingError, delay};
+use crate::setting::{Change, SettingError};
+use document::{Bandwidth, delay};
 
 /// The settings of a run and what limits them.
 #[derive(Debug, Clone)]

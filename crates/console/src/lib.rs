@@ -10,6 +10,7 @@
 //! * Results go to standard output and files, everything else to standard error.
 
 pub mod layout;
+pub mod machine;
 pub mod terminal;
 pub mod usage;
 

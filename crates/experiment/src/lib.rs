@@ -11,6 +11,7 @@
 //! 2. A run during which the machine had other work is known as such.
 //! 3. A run in the journal is on the disk.
 
+pub mod fit;
 pub mod journal;
 mod looks;
 pub mod noise;

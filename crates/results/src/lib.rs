@@ -10,6 +10,8 @@
 //!    know.
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
+pub mod validity;
+
 mod closed_loop;
 mod estimate;
 mod findings;
@@ -19,5 +21,5 @@ mod requirement;
 pub use closed_loop::{ClosedLoop, LoopRound};
 pub use estimate::{Estimate, Interval, Verdict};
 pub use findings::{CellKind, Finding, Findings, Native, Outlier};
-pub use record::{ReadError, Record, read, read_body, read_value, write};
+pub use record::{ReadError, Record, json_text, read, read_body, read_value, write};
 pub use requirement::{Requirement, Requirements, Side, Standing};

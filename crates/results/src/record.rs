@@ -73,3 +73,10 @@ pub fn read_body<R: Record>(mut value: Value) -> Result<R, serde_json::Error> {
     }
     serde_json::from_value(value)
 }
+
+/// A record as a file.
+#[must_use]
+pub fn json_text(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value);
+    text.expect("plain data has a JSON form") + "\n"
+}

@@ -9,7 +9,7 @@ use super::job::Job;
 use super::report::{self, Reported};
 use super::run::Phase;
 use crate::flags::BenchFlags;
-use crate::host;
+use console::machine;
 
 /// fio's default list.
 const PERCENTILES: [f64; 17] = [
@@ -38,7 +38,7 @@ pub(crate) fn record(
         "command": std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect::<Vec<_>>(),
-        "host": host::describe(),
+        "host": machine::describe(),
         "is_laid_out": flags.layout,
         "phases": phases.iter().copied().map(phase).collect::<Vec<_>>(),
     });

@@ -12,7 +12,7 @@ use sys::usage::{self, Usage};
 
 use super::plan::Source;
 use crate::session::Watch;
-use crate::summary::count;
+use console::layout::count;
 
 /// See the module's description.
 pub(crate) struct Processors {

@@ -8,7 +8,7 @@ use measure::{Bytes, Duration, Histogram};
 use super::job::Job;
 use super::report::Reported;
 use super::run::Phase;
-use crate::summary::count;
+use console::layout::count;
 
 const NAME: usize = 19;
 

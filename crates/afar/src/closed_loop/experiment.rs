@@ -5,9 +5,9 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::LoopError;
-use crate::plan::source::{Source, Value};
 use crate::sim::SimError;
 use crate::sim::setting::Settings;
+use document::{Source, Value};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,7 +86,7 @@ impl Experiment {
         };
         let mut settings = Settings::default().with("traffic", "blades");
         for (key, value) in &document.network {
-            let place = crate::toml_text::place(&source.name, &source.text, key.span().start);
+            let place = document::toml_text::place(&source.name, &source.text, key.span().start);
             settings.read(key.get_ref(), &text(value), place)?;
         }
         settings.check()?;

@@ -11,7 +11,7 @@ use sys::event::Signals;
 
 use super::experiment::Experiment;
 use super::{LoopError, Stopped};
-use crate::validity;
+use results::validity;
 
 /// See the module's description.
 pub(super) struct Programs<'a> {

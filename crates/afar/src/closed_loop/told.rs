@@ -7,7 +7,7 @@ use results::{ClosedLoop, LoopRound};
 
 use super::experiment::Experiment;
 use super::{Closed, Round};
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// A line for each round, and what that comes to.
 pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -> String {

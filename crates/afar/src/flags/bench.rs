@@ -8,7 +8,7 @@ use measure::{Bytes, Duration};
 use super::initiator::InitiatorFlags;
 use super::load::SpacingFlag;
 use crate::bench::Pattern;
-use crate::setting::seed;
+use document::seed;
 
 /// Load a disk, here or over the network, and time its answers
 ///

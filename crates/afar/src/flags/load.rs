@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use measure::{Bytes, Duration};
 
-use crate::setting::seed;
+use document::seed;
 
 /// Ask a server for things and time its answers
 #[derive(Debug, Args)]

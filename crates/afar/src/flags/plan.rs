@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand};
 use measure::{BitsPerSec, Bytes, Duration};
 
-use crate::setting::seed;
+use document::seed;
 
 /// Say what to buy, where to put it, and when not to disaggregate
 ///

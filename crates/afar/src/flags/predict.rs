@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use farmem::PolicyKind;
 use measure::{Bytes, Duration, LinkMode, LocalSize, ParseError};
 
-use crate::setting::{Bandwidth, delay};
+use document::{Bandwidth, delay};
 
 /// Predict how much slower a program gets with part of its memory far away
 ///

@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 use farmem::{PolicyKind, Prefetch};
 use measure::{Bytes, Duration, LinkMode, LocalSize};
 
-use crate::setting::{Bandwidth, TierSetting, delay, seed};
+use crate::setting::TierSetting;
+use document::{Bandwidth, delay, seed};
 
 /// Run a program with part of its memory far away
 ///

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use measure::{Bytes, Duration};
 
+use crate::serve::socket_address;
 use crate::serve::{Level, Sandbox};
-use crate::setting::socket_address;
 
 /// Serve disks to other machines over NVMe/TCP and iSCSI
 ///

@@ -6,7 +6,7 @@ use clap::Args;
 use measure::Duration;
 
 use super::initiator::InitiatorFlags;
-use crate::setting::seed;
+use document::seed;
 
 /// Send a target what no host would, and say whether it reacts as it should
 ///

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use measure::Bytes;
 
-use crate::setting::seed;
+use document::seed;
 
 /// Do what applications of data centres do with memory, on generated data
 ///

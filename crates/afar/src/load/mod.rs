@@ -11,7 +11,7 @@ use measure::{LoadOperation, LoadResults, Results as _, Run};
 use workload::Operation;
 
 use crate::flags::{KvFlags, LoadCommand, LoadFlags};
-use crate::host;
+use console::machine;
 
 /// Runs `afar load`.
 ///
@@ -42,7 +42,7 @@ fn kv(flags: &KvFlags) -> Result<ExitCode, Failure> {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns,
         seed: flags.seed,
-        host: host::describe(),
+        host: machine::describe(),
         params: plan.params(flags),
         results: results(&tally, interrupted),
     };

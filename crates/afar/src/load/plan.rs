@@ -9,7 +9,7 @@ use measure::{Duration, LoadParams, LoadShare};
 use workload::{Mix, Operation, PopularityKind, PropertyError, Spacing, Ycsb, YcsbName};
 
 use crate::flags::{Distribution, KvFlags, SpacingFlag};
-use crate::setting::per_second;
+use document::per_second;
 
 const DURATION: Duration = Duration::from_ms(10_000);
 /// Longer than a wake-up costs a server in a virtual machine, several times over.

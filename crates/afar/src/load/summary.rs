@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use measure::{Duration, LatencySummary, LoadParams, LoadResults, Run};
 
-use crate::summary::count;
+use console::layout::count;
 
 const NAME: usize = 19;
 

@@ -9,17 +9,19 @@ use console::{
     layout::{NONE, row, table},
     terminal,
 };
+use document::DocumentError;
 use measure::{Count, Duration};
 use planner::device::{Applicant, Device, Interference, Point, Verdict};
+use results::json_text;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use toml::Spanned;
 
 use super::amounts::small;
-use super::csv::{cells, rows};
-use super::source::{Source, Text, Value};
-use super::{PlanError, Written, json_text, when, write};
+use super::{Written, when, write};
 use crate::flags::AdmitFlags;
+use document::csv::{cells, rows};
+use document::{Source, Text, Value};
 
 /// What files are begun with.
 const EXAMPLE: &str = include_str!("../../../../examples/plan/admit.toml");
@@ -84,7 +86,7 @@ pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
     })
 }
 
-fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), PlanError> {
+fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), DocumentError> {
     let source = Source::read(path)?;
     let document: Document = source.parse()?;
     let tenants_max = match &document.device.cores {
@@ -123,7 +125,7 @@ fn read(path: &Path) -> Result<(Device, Vec<Point>, Vec<Applicant>), PlanError> 
 }
 
 /// What was measured, in the file and in records that it names.
-fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, PlanError> {
+fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, DocumentError> {
     let mut points = Vec::new();
     for point in table.points.iter().flat_map(Spanned::get_ref) {
         let (reads, writes) = (rate(source, &point.reads)?, rate(source, &point.writes)?);
@@ -140,8 +142,8 @@ fn points(source: &Source, table: &DeviceTable) -> Result<Vec<Point>, PlanError>
 
 /// Loads of a record of `afar bench --sweep --json`, or of fio's JSON; of afar's only those whose
 /// arrivals had a rate, since a closed loop has as much latency as it has depth.
-fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
-    let record: Json = serde_json::from_str(&source.text).map_err(|error| PlanError::At {
+fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
+    let record: Json = serde_json::from_str(&source.text).map_err(|error| DocumentError::At {
         place: format!("{}:{}:{}", source.name, error.line(), error.column()),
         message: "this is no JSON; give what afar bench --sweep --json has written".to_owned(),
     })?;
@@ -164,7 +166,7 @@ fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
 }
 
 /// Loads as rows: reads and writes per second, and the 95th percentile of reads.
-fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
+fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
     let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
     if header != ["reads", "writes", "p95"] {
@@ -185,12 +187,12 @@ fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
 }
 
 /// Requests per second.
-fn rate(source: &Source, value: &Value) -> Result<f64, PlanError> {
+fn rate(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     source.value::<Count>(value).map(|count| count.get() as f64)
 }
 
 /// Microseconds.
-fn tail(source: &Source, value: &Value) -> Result<f64, PlanError> {
+fn tail(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     let time: Duration = source.value(value)?;
     if time.is_zero() {
         return Err(source.wrong(&value.span(), "a tail of nothing cannot be; write e.g. 1ms"));

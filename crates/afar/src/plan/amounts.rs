@@ -4,8 +4,8 @@ use measure::{BitsPerSec, Bytes, Count};
 use planner::cost::Dimension;
 use serde::Deserialize;
 
-use super::PlanError;
-use super::source::{Source, Value, is_parquet};
+use document::DocumentError;
+use document::{Source, Value, is_parquet};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -37,7 +37,7 @@ pub(super) fn amount(
     source: &Source,
     dimension: Dimension,
     value: &Value,
-) -> Result<u64, PlanError> {
+) -> Result<u64, DocumentError> {
     parse_amount(dimension, &value.get_ref().0)
         .map_err(|message| source.wrong(&value.span(), message))
 }
@@ -71,7 +71,7 @@ pub(super) fn small(
     value: &Value,
     most: u32,
     what: &str,
-) -> Result<u32, PlanError> {
+) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     text.parse().ok().filter(|number| *number <= most).ok_or_else(|| {
         let message = format!("\"{text}\": {what} are a whole number from 0 to {most}");

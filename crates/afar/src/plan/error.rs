@@ -1,19 +1,13 @@
 //! Why there is no plan.
 
-use std::path::PathBuf;
-
 use console::{Class, Classed};
+use document::DocumentError;
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanError {
-    #[error("{}: {source}; give a file that can be read", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("{place}: {source}")]
-    Table { place: String, source: records::RecordError },
-    /// With file, line and column.
-    #[error("{place}: {message}")]
-    At { place: String, message: String },
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     #[error("{place}: {source}")]
     Cost { place: String, source: planner::cost::CostError },
     #[error("{place}: {source}")]
@@ -34,8 +28,6 @@ pub(crate) enum PlanError {
          or leave it out: up to 24 tenants are proven without"
     )]
     NoSolver,
-    #[error("--set {0:?}: write KEY=VALUE, such as price.tax=100")]
-    Set(String),
 }
 
 impl Classed for PlanError {

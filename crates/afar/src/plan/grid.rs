@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use document::DocumentError;
 use planner::cost::{Demand, Dimension};
 use records::{Column, write_table};
 
-use super::PlanError;
-use super::source::is_parquet;
+use document::is_parquet;
 
 /// Columns of one length, with their names.
 pub(super) type Grid = Vec<(&'static str, Column)>;
@@ -17,14 +17,14 @@ pub(super) type Grid = Vec<(&'static str, Column)>;
 /// When it cannot be put together.
 pub(super) fn bytes(
     path: &Option<PathBuf>,
-    grid: impl FnOnce() -> Result<Grid, PlanError>,
-) -> Result<Vec<u8>, PlanError> {
+    grid: impl FnOnce() -> Result<Grid, DocumentError>,
+) -> Result<Vec<u8>, DocumentError> {
     let Some(path) = path else { return Ok(Vec::new()) };
     let (name, grid) = (path.display().to_string(), grid()?);
     if !is_parquet(&name) {
         return Ok(csv(&grid).into_bytes());
     }
-    write_table(Vec::new(), &grid).map_err(|source| PlanError::Table { place: name, source })
+    write_table(Vec::new(), &grid).map_err(|source| DocumentError::Table { place: name, source })
 }
 
 /// A column for each dimension.

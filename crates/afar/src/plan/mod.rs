@@ -5,11 +5,9 @@
 //! ```
 
 mod amounts;
-pub(crate) mod csv;
 mod error;
 mod grid;
 mod picture;
-pub(crate) mod source;
 mod written;
 
 mod admit;
@@ -25,7 +23,6 @@ use console::Failure;
 
 use crate::flags::{PlanCommand, PlanFlags};
 
-pub(crate) use written::json_text;
 use written::{Written, when, write};
 
 pub(crate) use error::PlanError;

@@ -39,9 +39,3 @@ pub(super) fn write(written: Written<'_>) -> Result<ExitCode, Failure> {
     }
     Ok(ExitCode::SUCCESS)
 }
-
-/// A record as a file.
-pub(crate) fn json_text(value: &serde_json::Value) -> String {
-    let text = serde_json::to_string_pretty(value);
-    text.expect("plain data has a JSON form") + "\n"
-}

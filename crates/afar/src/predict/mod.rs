@@ -25,7 +25,7 @@ use measure::{BitsPerSec, Duration, Fraction, LocalSize};
 
 use crate::flags::PredictFlags;
 use crate::record::NotRecorded;
-use crate::setting::Bandwidth;
+use document::Bandwidth;
 
 use model::{Grid, predict_all};
 use profile::Profile;

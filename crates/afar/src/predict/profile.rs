@@ -17,7 +17,8 @@ use crate::live::LiveLine;
 use crate::run_failed::RunFailed;
 use crate::software::Software;
 use crate::watch::Watch;
-use crate::{host, program, trap};
+use crate::{program, trap};
+use console::machine;
 
 /// How a program uses its memory.
 pub(super) struct Profile {
@@ -155,7 +156,7 @@ pub(super) fn watch(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         program,
         started_unix_ns,
-        host: host::describe(),
+        host: machine::describe(),
         trap: kind.name().to_owned(),
         elapsed_ns: figures.elapsed_ns,
         known_ns: None,

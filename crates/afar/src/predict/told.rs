@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::model::{Point, Prediction, Size};
 use super::profile::Facts;
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// What `--json` writes.
 #[derive(Serialize)]

@@ -6,7 +6,7 @@
 
 use super::section::Table;
 use super::words::{percent, time_ns};
-use crate::fit::Line;
+use experiment::fit::Line;
 
 /// Slowdowns by round trip under otherwise equal conditions.
 #[derive(Debug, Clone)]

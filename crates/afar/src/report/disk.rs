@@ -12,7 +12,7 @@ use super::kv::by_second;
 use super::run::{distribution, distributions};
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{exact, time_ns};
-use crate::summary::count;
+use console::layout::count;
 
 /// What is read of fio's JSON.
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use records::{Fault, FaultKind, FaultReader, RecordError};
 use super::run::{distribution, distributions};
 use super::section::{Chart, Picture, Section, Table};
 use super::words::{exact, list, time_ns};
-use crate::summary::count;
+use console::layout::count;
 
 /// Faults that are read; a record may have any number.
 const FAULTS_MAX: usize = 20_000_000;

@@ -8,7 +8,7 @@ use records::RecordError;
 use super::run::{distribution, distributions};
 use super::section::{Chart, Picture, Section, Table};
 use super::words::{exact, time_ns};
-use crate::summary::count;
+use console::layout::count;
 
 /// Rows of the table of flows.
 const ROWS_MAX: usize = 200_000;

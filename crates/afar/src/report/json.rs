@@ -8,7 +8,7 @@ use super::section::{Better, Picture, Section, Table};
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let sections = report.sections.iter().map(|(name, one)| section(name, one));
-    crate::plan::json_text(&json!({
+    results::json_text(&json!({
         "schema": "afar.report/1",
         "version": env!("CARGO_PKG_VERSION"),
         "title": report.title,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{exact, percent, time_ns};
-use crate::summary::count;
+use console::layout::count;
 
 /// Percentiles that every latency has, as places on an axis of nines.
 pub(super) const PERCENTILES: [&str; 6] = ["p50", "p90", "p95", "p99", "p99.9", "max"];

@@ -8,7 +8,7 @@ use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::sweep::program;
 use super::words::{command, exact, percent, slower, time_ns};
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// Reads `afar.loop`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {

@@ -12,7 +12,7 @@ use super::Report;
 use super::network;
 use super::section::{Picture, Section, Table};
 use super::words::{GLOSSARY, command};
-use crate::summary::count;
+use console::layout::count;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");

@@ -12,7 +12,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting;
 use super::sweep;
 use super::words::{command, exact, percent, time_ns};
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// What such a section is called; see [`against`].
 pub(super) const KIND: &str = "prediction";

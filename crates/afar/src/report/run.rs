@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{bits_per_s, exact, percent, time_ns};
-use crate::validity::{self, ALLOWED};
+use results::validity::{self, ALLOWED};
 
 /// Reads `afar.run/2`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
@@ -65,7 +65,7 @@ fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {
         answer.push(format!(
             "It waited for {} fetches, of which half took up to {} and one in a hundred more than \
              {}; together they are {} of the time that it ran, over all of its threads.",
-            crate::summary::count(latency.count),
+            console::layout::count(latency.count),
             time_ns(latency.p50_ns as f64),
             time_ns(latency.p99_ns as f64),
             percent(busy)

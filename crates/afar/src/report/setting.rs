@@ -4,7 +4,7 @@ use chart::{Axis, Kind, in_bytes, short};
 use measure::{BitsPerSec, Duration, LocalSize};
 
 use super::words::{bits_per_s, time_ns};
-use crate::setting::{Bandwidth, delay};
+use document::{Bandwidth, delay};
 
 /// An axis for the values of a setting, with each value's place on it, from the smallest on.
 pub(super) struct AxisOf {

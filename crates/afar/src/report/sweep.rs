@@ -9,7 +9,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::setting::{self, AxisOf};
 use super::words::{exact, percent};
 use super::{allowed, need};
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// Lines of one picture; the table has all of them.
 const SERIES_MAX: usize = 7;

@@ -125,7 +125,7 @@ mod tests {
         };
         let record = json!({
             "schema": "afar.torture/1", "command": ["afar", "torture"], "seed": 1,
-            "host": crate::host::describe(),
+            "host": console::machine::describe(),
             "params": {"target": "nvme+tcp://a/b", "is_quick": true},
             "results": {
                 "calm": {"p99_ns": 60_000, "max_ns": 70_000}, "interrupted": false,

@@ -11,7 +11,7 @@ use measure::Duration;
 
 use crate::closed_loop::LoopError;
 use crate::sim::SimError;
-use crate::sweep::JournalError;
+use experiment::journal::JournalError;
 
 /// Why a figure was not measured.
 #[derive(Debug, thiserror::Error)]

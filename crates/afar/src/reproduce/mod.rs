@@ -34,7 +34,7 @@ use measure::Duration;
 use serde_json::{Value, json};
 
 use crate::flags::{FigureName, ReproduceFlags};
-use crate::host;
+use console::machine;
 
 use bed::Bed;
 use session::Session;
@@ -156,7 +156,7 @@ fn whole(name: &str, measured: &Measured) -> Value {
             .map(|word| word.to_string_lossy().into_owned())
             .collect::<Vec<_>>(),
         "unix_ns": sys::clock::unix_ns(),
-        "host": host::describe(),
+        "host": machine::describe(),
         "bed": measured.bed,
         "points": report.points,
         "paper": report.paper,

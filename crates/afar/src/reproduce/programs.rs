@@ -21,14 +21,14 @@ use sys::event::Signals;
 use super::ReproduceError;
 use super::report::median;
 use crate::flags::ReproduceFlags;
-use crate::host;
 use crate::sweep::SCHEMA;
 use crate::sweep::file::{Better, Sweep};
 use crate::sweep::matrix::Cell;
 use crate::sweep::row::Row;
 use crate::sweep::table::slowdown;
 use crate::sweep::trial::{self, Trials, Trouble};
-use crate::validity::ALLOWED;
+use console::machine;
+use results::validity::ALLOWED;
 
 /// Orders of blocks follow from it.
 const SEED: u64 = 1;
@@ -92,7 +92,7 @@ pub(super) fn run(
     let directory = flags.output.join(format!("{set}-{pace}.runs"));
     let head =
         format!("repetitions = {repetitions}\nattempts = {attempts}\nstolen_max = \"10%\"\n");
-    let host = host::describe();
+    let host = machine::describe();
     let allow = flags.allow_unmanaged;
     let open =
         programs.iter().map(|program| Opened::new(program, (&head, allow), &directory, &host));

@@ -11,8 +11,8 @@ use proto::nvme::Nqn;
 use proto::nvme::log::AnaState;
 use serde::Deserialize;
 
-use crate::setting::socket_address;
-use crate::toml_text;
+use crate::serve::socket_address;
+use document::toml_text;
 
 use super::error::FileError;
 use super::limits;

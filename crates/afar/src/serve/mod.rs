@@ -5,6 +5,7 @@
 //!                                                      └─► metrics ─► http
 //! ```
 
+mod address;
 mod disks;
 mod error;
 mod file;
@@ -36,6 +37,7 @@ use sys::event::{Poll, SIGHUP, Signals};
 
 use crate::flags::ServeFlags;
 
+pub(crate) use address::{socket_address, with_port};
 use disks::{Disks, title};
 pub(crate) use log::Level;
 use log::Log;

@@ -48,7 +48,7 @@ pub(super) fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, S
     let replay = Replay {
         source: Source::read(settings, nodes)?,
         nodes,
-        batch: crate::setting::delay(settings.text("batch"))
+        batch: document::delay(settings.text("batch"))
             .map_err(|error| settings.wrong("batch", error))?,
         speed: speed(settings)?,
     };

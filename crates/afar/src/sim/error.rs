@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use console::{Class, Classed};
-
-use crate::plan::PlanError;
-use crate::sweep::JournalError;
+use document::DocumentError;
+use experiment::journal::JournalError;
 
 /// Why nothing was simulated.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +17,7 @@ pub(crate) enum SimError {
     #[error("{place}: {message}")]
     At { place: String, message: String },
     #[error(transparent)]
-    Text(#[from] PlanError),
+    Text(#[from] DocumentError),
     #[error(transparent)]
     Network(#[from] netsim::SimError),
     #[error(transparent)]

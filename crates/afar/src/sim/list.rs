@@ -8,8 +8,8 @@ use netsim::Flow;
 use workload::Sizes;
 
 use super::SimError;
-use crate::plan::csv::{cells, rows};
-use crate::toml_text;
+use document::csv::{cells, rows};
+use document::toml_text;
 
 /// Columns of a list, as CSV; a time may be in another unit.
 const COLUMNS: &str = "start_ps (or start_ns, start_us), src, dst and bytes";

@@ -109,7 +109,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
 
 /// How long intervals of ports are.
 fn every(settings: &Settings) -> Result<Duration, SimError> {
-    let every = crate::setting::delay(settings.text("every"));
+    let every = document::delay(settings.text("every"));
     match every.map_err(|error| settings.wrong("every", error))? {
         Duration::ZERO => Err(settings.wrong("every", "intervals of no time; give 1us")),
         every => Ok(every),

@@ -112,7 +112,7 @@ impl Outputs {
         }
         record["shares"] = serde_json::to_value(shares).expect("plain data has a JSON form");
         for output in self.json {
-            output.write(&crate::plan::json_text(&record))?;
+            output.write(&results::json_text(&record))?;
         }
         for table in self.flows {
             let notes = [("afar", env!("CARGO_PKG_VERSION"))];

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::SimError;
 use super::knobs::{KNOBS, KnobFlags, find, nearest};
-use crate::toml_text;
+use document::toml_text;
 
 /// A value as it was written, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]

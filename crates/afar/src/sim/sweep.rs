@@ -17,7 +17,7 @@ use super::setting::{Cell, Experiment};
 use super::setup::Setup;
 use super::{SimError, many, picture, table};
 use crate::flags::SimFlags;
-use crate::host;
+use console::machine;
 
 /// Runs every cell that has not been run before.
 ///
@@ -96,7 +96,7 @@ fn header(experiment: &Experiment, cells: &[Cell]) -> Header {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
         seed: 0,
-        host: host::describe(),
+        host: machine::describe(),
         experiment: experiment.said(),
         cells: cells.iter().map(Cell::name).collect(),
         allow_unmanaged: false,

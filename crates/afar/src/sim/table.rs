@@ -83,7 +83,7 @@ pub(super) fn json(runs: &[(&Cell, &Row)]) -> String {
             .collect();
         json!({"settings": settings, "figures": run.figures, "failure": run.failure})
     };
-    crate::plan::json_text(&json!({
+    results::json_text(&json!({
         "schema": "afar.sim.findings/1",
         "version": env!("CARGO_PKG_VERSION"),
         "runs": runs.iter().map(one).collect::<Vec<_>>(),

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::SimError;
 use super::setting::Settings;
-use crate::plan::source::{Source, Value};
+use document::{Source, Value};
 
 /// Most racks, hosts of a rack, spines, hosts of a switch.
 const MANY: u32 = 4096;
@@ -97,7 +97,7 @@ pub(super) fn leaf_spine(settings: &Settings) -> Result<LeafSpine, SimError> {
 /// Of host to leaf, leaf to spine, spine to leaf, leaf to host.
 fn delays(settings: &Settings) -> Result<[Duration; 4], SimError> {
     let text = settings.text("delay");
-    let times: Result<Vec<Duration>, _> = text.split(',').map(crate::setting::delay).collect();
+    let times: Result<Vec<Duration>, _> = text.split(',').map(document::delay).collect();
     match times.map_err(|error| settings.wrong("delay", error))?[..] {
         [one] => Ok([one; 4]),
         [a, b, c, d] => Ok([a, b, c, d]),

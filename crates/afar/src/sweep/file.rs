@@ -9,8 +9,8 @@ use measure::{Duration, Fraction, LinkMode, LocalSize};
 use serde::Deserialize;
 
 use crate::flags::Engine;
-use crate::setting::{Bandwidth, delay};
-use crate::toml_text;
+use document::toml_text;
+use document::{Bandwidth, delay};
 
 /// The axes, in the order in which tables show them.
 pub(crate) const AXES: [&str; 8] =

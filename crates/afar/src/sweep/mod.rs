@@ -23,7 +23,7 @@ use experiment::{Looks, order, stats};
 use results::{CellKind as Kind, Findings};
 
 use crate::flags::SweepFlags;
-use crate::host;
+use console::machine;
 
 use file::Sweep;
 use find::{Edge, Requirement};
@@ -189,7 +189,7 @@ fn header(sweep: &Sweep, experiment: String, cells: &[Cell]) -> Header {
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
         seed: sweep.seed,
-        host: host::describe(),
+        host: machine::describe(),
         experiment,
         cells: cells.iter().map(Cell::name).collect(),
         allow_unmanaged: false,

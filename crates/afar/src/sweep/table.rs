@@ -8,7 +8,7 @@ use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
 use super::file::{AXES, Better, Metric};
 use super::matrix::Cell;
 use super::row::Row;
-use crate::validity::ALLOWED;
+use results::validity::ALLOWED;
 
 /// Undisturbed runs without which nothing is concluded beside disturbed ones.
 const UNDISTURBED_MIN: usize = 5;

@@ -15,7 +15,7 @@ use sys::event::{Poll, SIGTERM, Signals};
 use super::file::{Metric, Sweep};
 use super::matrix::Cell;
 use super::row::Row;
-use crate::validity;
+use results::validity;
 
 const SIGKILL: i32 = 9;
 const LOOK: Duration = Duration::from_millis(10);

@@ -17,7 +17,7 @@ use measure::Duration;
 use sys::event::{Poll, Signals};
 
 use crate::flags::TopFlags;
-use crate::setting::with_port;
+use crate::serve::with_port;
 
 use sample::Sample;
 use view::View;

@@ -137,7 +137,7 @@ pub(super) fn record(
         "command": command,
         "started_unix_ns": started_unix_ns,
         "seed": plan.site.seed,
-        "host": crate::host::describe(),
+        "host": console::machine::describe(),
         "params": {
             "target": plan.address,
             "neighbour": plan.neighbour_name,

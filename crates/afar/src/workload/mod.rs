@@ -16,7 +16,7 @@ use sys::clock::monotonic_ns;
 use self::job::Job;
 use self::jobs::{Als, Pagerank, Sort, Wordcount};
 use crate::flags::{JobFlags, PagerankFlags, Variant, WorkloadCommand, WorkloadFlags};
-use crate::host;
+use console::machine;
 
 pub(crate) use error::WorkloadError;
 
@@ -51,7 +51,7 @@ pub(crate) fn workload(flags: &WorkloadFlags) -> Result<ExitCode, Failure> {
 
 fn check_size(size: Bytes) -> Result<(), WorkloadError> {
     let least = Bytes::new(::jobs::SIZE_MIN_BYTES);
-    let memory = Bytes::new(host::describe().memory_bytes);
+    let memory = Bytes::new(machine::describe().memory_bytes);
     if size < least {
         return Err(WorkloadError::Small { size, least });
     }
@@ -94,7 +94,7 @@ fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             started_unix_ns,
             seed: flags.seed,
-            host: host::describe(),
+            host: machine::describe(),
             params: WorkloadParams {
                 size_bytes: flags.size.get(),
                 repeat_count: u64::from(flags.repeat),

@@ -24,17 +24,18 @@ enum MayUse {
 use MayUse::{AllBelow, Only};
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 22] = [
-    row("tidy", 5, Only(&[]), "reads text; checks a tree that does not build"),
-    row("bench", 4, AllBelow, "measures what the product ships"),
-    row("afar", 3, AllBelow, "the parts meet here and nowhere else"),
+const ROWS: [Row; 23] = [
+    row("tidy", 6, Only(&[]), "reads text; checks a tree that does not build"),
+    row("bench", 5, AllBelow, "measures what the product ships"),
+    row("afar", 4, AllBelow, "the parts meet here and nowhere else"),
     row("farmem", 2, Only(&["sys", "measure"]), "an engine that meets the others through data"),
     row("flash", 2, Only(&["proto", "sys", "workload", "measure"]), "as `farmem`: through data"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),
     row("jobs", 2, Only(&["workload", "measure"]), "computes in memory: no clock, no kernel"),
     row("netsim", 2, Only(&["workload", "measure"]), "simulates: no clock, no kernel"),
     row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
-    row("console", 2, Only(&["sys"]), "says results and ends commands: names no command"),
+    row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
+    row("console", 2, Only(&["sys", "measure"]), "says results, ends commands: names no command"),
     row("launch", 2, Only(&["sys", "measure"]), "starts afar as a child: asks it by flags"),
     row("experiment", 2, Only(&["results", "workload", "sys", "measure"]), "repeats any runs"),
     row("results", 1, Only(&["measure"]), "records: written and read, and nothing else"),

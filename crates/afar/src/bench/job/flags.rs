@@ -7,7 +7,7 @@ use super::options::{Job, Place};
 use super::units::Extent;
 use crate::bench::BenchError;
 use crate::flags::{BenchFlags, SpacingFlag};
-use crate::setting::per_second;
+use document::per_second;
 
 /// Of a load that says neither how long it is nor how much.
 const RUNTIME: Duration = Duration::from_ms(10_000);

@@ -23,7 +23,7 @@ use super::plan::{Devices, Plan};
 use super::run::{self, Phase, Ready};
 use crate::flags::BenchFlags;
 use crate::session::Session;
-use crate::setting::per_second;
+use document::per_second;
 
 use curve::Curve;
 

@@ -9,7 +9,7 @@ use super::point::{Point, QUANTILES};
 use crate::bench::run::Ready;
 use crate::bench::summary::how;
 use crate::curve::{self, Frame};
-use crate::summary::count;
+use console::layout::count;
 
 /// What requests are.
 fn kind(ready: &Ready) -> String {

@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::series;
 use crate::plan::PlanError;
 use crate::plan::amounts::{Amounts, amount, small};
-use crate::plan::source::{Source, Value};
+use document::{DocumentError, Source, Value};
 
 /// What is used without a file, and what files are begun with.
 pub(super) const EXAMPLE: &str = include_str!("../../../../../examples/plan/klimovic.toml");
@@ -165,7 +165,7 @@ impl Reading {
         Self { currency, model, prices: [None; 3], demand: None, tenants: Vec::new() }
     }
 
-    fn apply(&mut self, source: &Source) -> Result<(), PlanError> {
+    fn apply(&mut self, source: &Source) -> Result<(), DocumentError> {
         let document: Document = source.parse()?;
         if let Some(currency) = &document.currency {
             self.currency.clone_from(currency);
@@ -216,7 +216,7 @@ impl Reading {
     }
 
     /// Tenants of a file of their own.
-    fn add_all(&mut self, source: &Source, name: &Spanned<String>) -> Result<(), PlanError> {
+    fn add_all(&mut self, source: &Source, name: &Spanned<String>) -> Result<(), DocumentError> {
         let path = Path::new(&source.name).with_file_name(name.get_ref());
         let before = self.tenants.len();
         for Tenant { name: tenant, series } in series::read_all(&path, PERIODS_MAX)? {
@@ -230,7 +230,7 @@ impl Reading {
         Ok(())
     }
 
-    fn apply_parts(&mut self, source: &Source, document: &Document) -> Result<(), PlanError> {
+    fn apply_parts(&mut self, source: &Source, document: &Document) -> Result<(), DocumentError> {
         let model = &mut self.model;
         let parts = [&mut model.flash, &mut model.compute, &mut model.tax];
         let (prices, powers, spaces) =
@@ -260,7 +260,7 @@ impl Reading {
         for (price, name) in self.prices.iter().zip(["flash", "compute", "tax"]) {
             if price.is_none() {
                 let message = format!("price.{name} is missing; write it under [price]");
-                return Err(base.wrong(&(0..0), message));
+                return Err(base.wrong(&(0..0), message).into());
             }
         }
         let drafts = match self.demand {
@@ -284,7 +284,7 @@ impl Reading {
 }
 
 impl Draft {
-    fn apply(&mut self, source: &Source, wanted: &Spanned<Wanted>) -> Result<(), PlanError> {
+    fn apply(&mut self, source: &Source, wanted: &Spanned<Wanted>) -> Result<(), DocumentError> {
         let table = wanted.get_ref();
         if let Some(name) = &table.name {
             self.name.clone_from(name.get_ref());
@@ -370,7 +370,7 @@ impl Parts {
 }
 
 /// Rack units, in thousandths.
-fn milliunits(source: &Source, value: &Value) -> Result<u32, PlanError> {
+fn milliunits(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     let units = text.parse().ok().filter(|units: &f64| (0.0..=1000.0).contains(units));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1e6")]
@@ -382,7 +382,7 @@ fn milliunits(source: &Source, value: &Value) -> Result<u32, PlanError> {
 }
 
 /// A share below all, in billionths, or the name of one.
-fn drop(source: &Source, value: &Value) -> Result<u32, PlanError> {
+fn drop(source: &Source, value: &Value) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     if let Some(named) = DROPS.iter().find(|drop| drop.name == text) {
         return Ok(named.ppb);
@@ -405,7 +405,7 @@ fn drop(source: &Source, value: &Value) -> Result<u32, PlanError> {
 }
 
 /// Growth in percent, as what something is multiplied with, in millionths.
-fn growth(source: &Source, value: &Value) -> Result<u64, PlanError> {
+fn growth(source: &Source, value: &Value) -> Result<u64, DocumentError> {
     let text = &value.get_ref().0;
     let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let percent = percent.filter(|percent| (-100.0..=10_000.0).contains(percent));

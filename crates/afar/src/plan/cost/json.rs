@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::file::Experiment;
 use super::{Answer, key};
-use crate::plan::json_text;
+use results::json_text;
 
 /// Everything that the table says.
 pub(super) fn bill(experiment: &Experiment, answer: &Answer) -> String {

@@ -10,7 +10,7 @@ use super::file::Experiment;
 use super::json;
 use super::table::wedge;
 use crate::flags::CostFlags;
-use crate::plan::json_text;
+use results::json_text;
 
 /// Every form of the map.
 ///

@@ -14,9 +14,9 @@ use console::{Failure, terminal};
 use planner::cost::{CostError, Wedge, compare, sensitivity, usage};
 
 use self::file::{EXAMPLE, Experiment};
-use super::source::Source;
 use super::{Written, write};
 use crate::flags::CostFlags;
+use document::Source;
 
 use answer::{Answer, Texts, key};
 

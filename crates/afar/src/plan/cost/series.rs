@@ -6,25 +6,25 @@ use std::path::Path;
 
 use planner::cost::{Demand, Dimension, Tenant};
 
-use crate::plan::PlanError;
 use crate::plan::amounts::cell_amount;
-use crate::plan::csv::{cells, rows};
-use crate::plan::source::Source;
+use document::DocumentError;
+use document::Source;
+use document::csv::{cells, rows};
 
 /// Demands in all, so that a file cannot take all memory.
 const DEMANDS_MAX: usize = 50_000_000;
 
 /// Reads a file of at most so many periods.
-pub(super) fn read(path: &Path, periods_max: usize) -> Result<Vec<Demand>, PlanError> {
+pub(super) fn read(path: &Path, periods_max: usize) -> Result<Vec<Demand>, DocumentError> {
     parse(&Source::read(path)?, periods_max)
 }
 
 /// Reads a file of many tenants, each of at most so many periods; what has no row is nothing.
-pub(super) fn read_all(path: &Path, periods_max: usize) -> Result<Vec<Tenant>, PlanError> {
+pub(super) fn read_all(path: &Path, periods_max: usize) -> Result<Vec<Tenant>, DocumentError> {
     parse_all(&Source::read(path)?, periods_max)
 }
 
-fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, PlanError> {
+fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, DocumentError> {
     let mut rows = rows(&source.text);
     let header: Vec<(usize, &str)> = rows.next().map_or(Vec::new(), |row| cells(row).collect());
     let [(_, "tenant"), (_, "period"), further @ ..] = &header[..] else {
@@ -70,7 +70,7 @@ fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, PlanErr
 fn columns<'a>(
     source: &Source,
     names: impl Iterator<Item = (usize, &'a str)>,
-) -> Result<Vec<Dimension>, PlanError> {
+) -> Result<Vec<Dimension>, DocumentError> {
     let mut columns = Vec::new();
     for (at, name) in names {
         let found = Dimension::ALL.into_iter().find(|dimension| dimension.name() == name);
@@ -91,7 +91,7 @@ fn demand(
     source: &Source,
     columns: &[Dimension],
     found: &[(usize, &str)],
-) -> Result<Demand, PlanError> {
+) -> Result<Demand, DocumentError> {
     let mut demand = Demand::default();
     for (&(at, text), &dimension) in found.iter().zip(columns) {
         let amount = cell_amount(source, dimension, text);
@@ -101,7 +101,7 @@ fn demand(
     Ok(demand)
 }
 
-fn parse(source: &Source, periods_max: usize) -> Result<Vec<Demand>, PlanError> {
+fn parse(source: &Source, periods_max: usize) -> Result<Vec<Demand>, DocumentError> {
     let mut rows = rows(&source.text);
     let Some(header) = rows.next() else {
         return Err(

@@ -8,6 +8,7 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use document::DocumentError;
 use launch::Child;
 use planner::cost::{Dimension, Server};
 use planner::fleet::Fleet;
@@ -44,7 +45,7 @@ pub(super) fn read(
     server: &Server,
 ) -> Result<(Fleet, u64), PlanError> {
     check(path)?;
-    let wrong = |message: &str| PlanError::At {
+    let wrong = |message: &str| DocumentError::At {
         place: path.display().to_string(),
         message: message.to_owned(),
     };
@@ -75,15 +76,17 @@ pub(super) fn read(
         stays.add(row, (row.text(1)?, None), time, wants(server, &shares))
     })?;
     if count == 0 {
-        return Err(wrong(&format!("nobody can be on machine {machine}; give another --machine")));
+        return Err(
+            wrong(&format!("nobody can be on machine {machine}; give another --machine")).into()
+        );
     }
     let short = stays.short_count;
     Ok((stays.finish(HOURS, server), short))
 }
 
 /// Whether it is a database at all.
-fn check(path: &Path) -> Result<(), PlanError> {
-    let unreadable = |source| PlanError::Unreadable { path: path.to_owned(), source };
+fn check(path: &Path) -> Result<(), DocumentError> {
+    let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
     let mut begin = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(MAGIC.len() as u64).read_to_end(&mut begin).map_err(unreadable)?;
@@ -91,7 +94,7 @@ fn check(path: &Path) -> Result<(), PlanError> {
         return Ok(());
     }
     let message = "this is no SQLite database; give the unpacked trace".to_owned();
-    Err(PlanError::At { place: path.display().to_string(), message })
+    Err(DocumentError::At { place: path.display().to_string(), message })
 }
 
 /// Rows of an answer, one by one.
@@ -99,7 +102,7 @@ fn ask(
     path: &Path,
     query: &str,
     cells: usize,
-    take: impl FnMut(&Row<'_>) -> Result<(), PlanError>,
+    take: impl FnMut(&Row<'_>) -> Result<(), DocumentError>,
 ) -> Result<(), PlanError> {
     let place = path.display().to_string();
     let failed = |source| PlanError::Sqlite { place: place.clone(), source };
@@ -120,5 +123,5 @@ fn ask(
     }
     let said = said.lines().next().unwrap_or("it failed").trim();
     let message = format!("sqlite3 says \"{said}\"; give the trace for packing");
-    Err(PlanError::At { place, message })
+    Err(DocumentError::At { place, message }.into())
 }

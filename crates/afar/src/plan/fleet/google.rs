@@ -8,7 +8,7 @@ use planner::cost::{Demand, Dimension, Server};
 use planner::fleet::Fleet;
 
 use super::trace::{Row, Stays, Time, each_row, hour, wants};
-use crate::plan::PlanError;
+use document::DocumentError;
 
 /// Cells of a row.
 const TIME: usize = 0;
@@ -41,7 +41,7 @@ struct Running {
 ///
 /// # Errors
 /// The first thing that cannot be, with its place.
-pub(super) fn read(paths: &[PathBuf], server: &Server) -> Result<(Fleet, u64), PlanError> {
+pub(super) fn read(paths: &[PathBuf], server: &Server) -> Result<(Fleet, u64), DocumentError> {
     let mut stays = Stays::default();
     let mut running: BTreeMap<(String, String), (String, Running)> = BTreeMap::new();
     let mut last = 0.0_f64;

@@ -12,19 +12,21 @@ use console::{
     Failure,
     layout::{NONE, row, table},
 };
+use document::DocumentError;
 use planner::cost::{Demand, Dimension, Server};
 use planner::fleet::Fleet;
 use planner::place::fleet_server;
 use records::Column;
+use results::json_text;
 use serde_json::json;
 
 use super::amounts::parse_amount;
-use super::csv::cells;
 use super::grid::{self, Grid};
 use super::picture::{self, Cells};
-use super::source::Source;
-use super::{PlanError, Written, json_text, when, write};
+use super::{PlanError, Written, when, write};
 use crate::flags::FleetFlags;
+use document::Source;
+use document::csv::cells;
 
 /// Rows of a table that is written.
 const ROWS_MAX: usize = 50_000_000;
@@ -60,7 +62,7 @@ fn read(flags: &FleetFlags, server: &Server) -> Result<(Fleet, u64), PlanError> 
         return alibaba::read(path, server);
     }
     if !flags.google.is_empty() {
-        return google::read(&flags.google, server);
+        return Ok(google::read(&flags.google, server)?);
     }
     let count = flags.synthetic.ok_or(PlanError::Nobody)? as usize;
     Ok((Fleet::made_up(count, flags.hours, flags.seed, server), 0))
@@ -76,7 +78,7 @@ fn machine() -> Server {
         .with(Dimension::Network, 25_000_000_000)
 }
 
-fn parse_server(text: &str) -> Result<Server, PlanError> {
+fn parse_server(text: &str) -> Result<Server, DocumentError> {
     let source = Source { name: format!("--server {text}"), text: text.to_owned() };
     let mut server = Server::default();
     for (at, pair) in cells((0, text)) {
@@ -117,19 +119,20 @@ fn tenants(fleet: &Fleet, hour: u32) -> Grid {
     grid
 }
 
-fn too_many() -> PlanError {
+fn too_many() -> DocumentError {
     let message = format!("the table would have more than {ROWS_MAX} rows; use fewer tenants");
-    PlanError::At { place: "afar plan fleet".to_owned(), message }
+    DocumentError::At { place: "afar plan fleet".to_owned(), message }
 }
 
 /// What tenants want by hour.
-fn series(fleet: &Fleet) -> Result<Grid, PlanError> {
+fn series(fleet: &Fleet) -> Result<Grid, DocumentError> {
     let hours = fleet.hours as usize;
     if fleet.tenants.len().saturating_mul(hours) > ROWS_MAX {
         return Err(too_many());
     }
     let place = "afar plan fleet".to_owned();
-    let all = fleet.by_tenant().map_err(|source| PlanError::Cost { place, source })?;
+    let all = fleet.by_tenant();
+    let all = all.map_err(|error| DocumentError::At { place, message: error.to_string() })?;
     let names = fleet.tenants.iter().flat_map(|name| std::iter::repeat_n(name.clone(), hours));
     let periods = fleet.tenants.iter().flat_map(|_| 0..u64::from(fleet.hours));
     let mut grid = vec![
@@ -141,7 +144,7 @@ fn series(fleet: &Fleet) -> Result<Grid, PlanError> {
 }
 
 /// What tenants want of the memory of servers, by hour.
-fn memory(fleet: &Fleet) -> Result<Grid, PlanError> {
+fn memory(fleet: &Fleet) -> Result<Grid, DocumentError> {
     let rows: u64 = fleet.stays.iter().map(|stay| u64::from(stay.to - stay.from)).sum();
     if rows > ROWS_MAX as u64 {
         return Err(too_many());

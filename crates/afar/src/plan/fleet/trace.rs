@@ -9,10 +9,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use document::DocumentError;
 use planner::cost::{Demand, Dimension, Server};
 use planner::fleet::{Fleet, Stay};
-
-use crate::plan::PlanError;
 
 const LINE_MAX: u64 = 1 << 16;
 const NAMES_MAX: usize = 8_000_000;
@@ -29,10 +28,10 @@ pub(super) struct Row<'a> {
 
 impl Row<'_> {
     /// What is wrong with a cell.
-    pub(super) fn wrong(&self, cell: usize, message: impl Into<String>) -> PlanError {
+    pub(super) fn wrong(&self, cell: usize, message: impl Into<String>) -> DocumentError {
         let before: usize = self.cells.iter().take(cell).map(|one| one.chars().count() + 1).sum();
         let place = format!("{}:{}:{}", self.name, self.line, before + 1);
-        PlanError::At { place, message: message.into() }
+        DocumentError::At { place, message: message.into() }
     }
 
     /// A number from `low` to `high`; an empty cell is `empty`, if that may be.
@@ -41,7 +40,7 @@ impl Row<'_> {
         cell: usize,
         (low, high): (f64, f64),
         empty: Option<f64>,
-    ) -> Result<f64, PlanError> {
+    ) -> Result<f64, DocumentError> {
         let text = self.cells[cell].trim();
         if let (true, Some(empty)) = (text.is_empty(), empty) {
             return Ok(empty);
@@ -53,7 +52,7 @@ impl Row<'_> {
     }
 
     /// A name that is not empty.
-    pub(super) fn text(&self, cell: usize) -> Result<&str, PlanError> {
+    pub(super) fn text(&self, cell: usize) -> Result<&str, DocumentError> {
         let text = self.cells[cell].trim();
         if text.is_empty() { Err(self.wrong(cell, "there should be a name")) } else { Ok(text) }
     }
@@ -63,9 +62,9 @@ impl Row<'_> {
 pub(super) fn each_row(
     path: &Path,
     count: usize,
-    take: impl FnMut(&Row<'_>) -> Result<(), PlanError>,
-) -> Result<(), PlanError> {
-    let unreadable = |source| PlanError::Unreadable { path: path.to_owned(), source };
+    take: impl FnMut(&Row<'_>) -> Result<(), DocumentError>,
+) -> Result<(), DocumentError> {
+    let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     read_rows(BufReader::new(file), path, count, take)
 }
@@ -75,20 +74,20 @@ pub(super) fn read_rows(
     mut reader: impl BufRead,
     path: &Path,
     count: usize,
-    mut take: impl FnMut(&Row<'_>) -> Result<(), PlanError>,
-) -> Result<(), PlanError> {
+    mut take: impl FnMut(&Row<'_>) -> Result<(), DocumentError>,
+) -> Result<(), DocumentError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
         let read = (&mut reader).take(LINE_MAX).read_until(b'\n', &mut bytes);
         let read =
-            read.map_err(|source| PlanError::Unreadable { path: path.to_owned(), source })?;
+            read.map_err(|source| DocumentError::Unreadable { path: path.to_owned(), source })?;
         if read == 0 {
             break;
         }
         let wrong =
-            |message: String| Err(PlanError::At { place: format!("{name}:{line}:1"), message });
+            |message: String| Err(DocumentError::At { place: format!("{name}:{line}:1"), message });
         if read as u64 == LINE_MAX {
             return wrong(format!("a row of {LINE_MAX} bytes or more; this is no such trace"));
         }
@@ -137,7 +136,7 @@ impl Stays {
         (tenant, server): (&str, Option<&str>),
         time: Time,
         wants: Demand,
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), DocumentError> {
         let (from, to) = (hour(time.from), time.to.map_or(u32::MAX, hour));
         if from >= to {
             self.short_count += 1;
@@ -162,7 +161,7 @@ impl Stays {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn room(&self, row: &Row<'_>, more: usize) -> Result<(), PlanError> {
+    pub(super) fn room(&self, row: &Row<'_>, more: usize) -> Result<(), DocumentError> {
         let is_full = self.stays.len() + more > STAYS_MAX;
         if is_full { Err(too_many(row, "stays", STAYS_MAX)) } else { Ok(()) }
     }
@@ -186,7 +185,7 @@ impl Stays {
     }
 }
 
-fn too_many(row: &Row<'_>, what: &str, most: usize) -> PlanError {
+fn too_many(row: &Row<'_>, what: &str, most: usize) -> DocumentError {
     row.wrong(0, format!("there are more than {most} {what}; give a part of the trace"))
 }
 

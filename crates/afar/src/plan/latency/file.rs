@@ -7,8 +7,8 @@ use planner::latency::{Component, Group, Sharing};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::plan::PlanError;
-use crate::plan::source::{Source, Value};
+use document::DocumentError;
+use document::{Source, Value};
 
 /// What is used without a file, and what files are begun with.
 pub(super) const EXAMPLE: &str = include_str!("../../../../../examples/plan/table4.toml");
@@ -88,7 +88,7 @@ impl Experiment {
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
-    pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, PlanError> {
+    pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, DocumentError> {
         let base = match path {
             Some(path) => Source::read(path)?,
             None => Source { name: "table4.toml".to_owned(), text: EXAMPLE.to_owned() },
@@ -108,7 +108,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    fn of(source: &Source, sharing: &mut Shared) -> Result<Self, PlanError> {
+    fn of(source: &Source, sharing: &mut Shared) -> Result<Self, DocumentError> {
         let document: Document = source.parse()?;
         let missing = |what: &str| source.wrong(&(0..0), format!("there is no {what}; give one"));
         let page = document.page.as_ref().ok_or_else(|| missing("page, the size of a fetch"))?;
@@ -121,7 +121,7 @@ impl Experiment {
         let targets = document.target.iter().map(|target| {
             Ok(Target { name: target.name.clone(), rtt: source.value(&target.rtt)? })
         });
-        let groups = |tables: &[GroupTable]| -> Result<Vec<Group>, PlanError> {
+        let groups = |tables: &[GroupTable]| -> Result<Vec<Group>, DocumentError> {
             tables.iter().map(|table| group(source, table)).collect()
         };
         sharing.apply(source, &document.sharing)?;
@@ -136,7 +136,7 @@ impl Experiment {
             name: source.name.clone(),
             page: page_of(source, page)?,
             rates,
-            targets: targets.collect::<Result<_, PlanError>>()?,
+            targets: targets.collect::<Result<_, DocumentError>>()?,
             designs,
             scopes,
             sharing: Sharing::Alone,
@@ -156,7 +156,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn apply(&mut self, source: &Source, table: &SharingTable) -> Result<(), PlanError> {
+    fn apply(&mut self, source: &Source, table: &SharingTable) -> Result<(), DocumentError> {
         if let Some(value) = &table.load {
             self.load = Some(share(source, value)?);
         }
@@ -182,7 +182,7 @@ impl Shared {
         Ok(())
     }
 
-    fn finish(self, base: &Source) -> Result<Sharing, PlanError> {
+    fn finish(self, base: &Source) -> Result<Sharing, DocumentError> {
         let wrong = |message: &str| Err(base.wrong(&(0..0), format!("sharing: {message}")));
         match (self.load, self.clients) {
             (Some(_), Some(_)) => wrong("load is for an open system, clients for a closed one"),
@@ -203,18 +203,18 @@ impl Shared {
     }
 }
 
-fn group(source: &Source, table: &GroupTable) -> Result<Group, PlanError> {
+fn group(source: &Source, table: &GroupTable) -> Result<Group, DocumentError> {
     let part = |part: &PartTable| {
         let count = u32::try_from(*part.count.get_ref()).map_err(|_| {
             source.wrong(&part.count.span(), "a count is a whole number from 0 to 4294967295")
         })?;
         Ok(Component { name: part.name.clone(), each: source.value(&part.time)?, count })
     };
-    let components = table.parts.iter().map(part).collect::<Result<_, PlanError>>()?;
+    let components = table.parts.iter().map(part).collect::<Result<_, DocumentError>>()?;
     Ok(Group { name: table.name.clone(), components })
 }
 
-fn page_of(source: &Source, value: &Value) -> Result<Bytes, PlanError> {
+fn page_of(source: &Source, value: &Value) -> Result<Bytes, DocumentError> {
     let bytes: Bytes = source.value(value)?;
     if bytes == Bytes::ZERO {
         return Err(source.wrong(&value.span(), "nothing is fetched; write a size such as 4KiB"));
@@ -222,7 +222,7 @@ fn page_of(source: &Source, value: &Value) -> Result<Bytes, PlanError> {
     Ok(bytes)
 }
 
-fn whole(source: &Source, value: &Value, what: &str) -> Result<u32, PlanError> {
+fn whole(source: &Source, value: &Value, what: &str) -> Result<u32, DocumentError> {
     let text = &value.get_ref().0;
     text.parse().ok().filter(|number| (1..=100_000).contains(number)).ok_or_else(|| {
         let message = format!("\"{text}\": {what} is a whole number from 1 to 100000");
@@ -231,7 +231,7 @@ fn whole(source: &Source, value: &Value, what: &str) -> Result<u32, PlanError> {
 }
 
 /// A percentage or a number, from 0 to 1.
-fn share(source: &Source, value: &Value) -> Result<f64, PlanError> {
+fn share(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     let text = &value.get_ref().0;
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),

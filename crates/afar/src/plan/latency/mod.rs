@@ -10,6 +10,7 @@ use console::{
     layout::{NONE, row, table},
     terminal,
 };
+use document::DocumentError;
 use measure::{BitsPerSec, Duration};
 use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
 use results::{Requirements, Standing};
@@ -17,9 +18,9 @@ use serde_json::{Value, json};
 
 use self::file::{EXAMPLE, Experiment, Target};
 use super::picture::{Bar, Bars, bars};
-use super::source::Source;
 use super::{PlanError, Written, when, write};
 use crate::flags::LatencyFlags;
+use document::Source;
 
 /// A way to fetch a page.
 struct Way<'a> {
@@ -74,10 +75,10 @@ fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
 }
 
 /// What a program was found to need, from the record of `afar sweep --find --json`.
-fn requirement(path: &Path) -> Result<Target, PlanError> {
+fn requirement(path: &Path) -> Result<Target, DocumentError> {
     let source = Source::read(path)?;
     let wrong = |what: String| source.wrong(&(0..0), what);
-    let record: Requirements = results::read(&source.text).map_err(|error| PlanError::At {
+    let record: Requirements = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
         message: format!(
             "this is no requirement: {error}; give what afar sweep --find --json has printed"
@@ -232,7 +233,7 @@ fn record(experiment: &Experiment, paths: &[Way<'_>]) -> String {
     };
     let targets = experiment.targets.iter();
     let targets = targets.map(|one| json!({"name": one.name, "rtt_ns": one.rtt.as_ns_f64()}));
-    super::json_text(&json!({
+    results::json_text(&json!({
         "schema": "afar.plan.latency/1",
         "version": env!("CARGO_PKG_VERSION"),
         "page_bytes": experiment.page.get(),

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::tenant::{Draft, Scope, Wanted, exact, finish, table_of};
-use crate::plan::PlanError;
 use crate::plan::amounts::{Amounts, amount, small};
-use crate::plan::csv::{cells, rows};
-use crate::plan::source::{Source, Value};
+use document::DocumentError;
+use document::csv::{cells, rows};
+use document::{Source, Value};
 
 /// What files are begun with.
 pub(super) const EXAMPLE: &str = include_str!("../../../../../examples/plan/place.toml");
@@ -93,11 +93,11 @@ impl Places {
 ///
 /// # Errors
 /// The first thing that cannot be, with its place.
-pub(super) fn read(path: &Path) -> Result<Experiment, PlanError> {
+pub(super) fn read(path: &Path) -> Result<Experiment, DocumentError> {
     parse(&Source::read(path)?)
 }
 
-fn parse(source: &Source) -> Result<Experiment, PlanError> {
+fn parse(source: &Source) -> Result<Experiment, DocumentError> {
     let document: Document = source.parse()?;
     let mut server = Server::default();
     for (dimension, value) in document.server.all() {
@@ -149,7 +149,7 @@ fn parse(source: &Source) -> Result<Experiment, PlanError> {
     Ok(Experiment { problem, scope, prices, places: Places { sources, first_count, at } })
 }
 
-fn scope(source: &Source, table: &RttTable) -> Result<Scope, PlanError> {
+fn scope(source: &Source, table: &RttTable) -> Result<Scope, DocumentError> {
     let mut scope = Scope::PAPERS;
     if let Some(value) = &table.rack {
         scope.rack = source.value(value)?;
@@ -172,7 +172,7 @@ fn scope(source: &Source, table: &RttTable) -> Result<Scope, PlanError> {
 ///
 /// # Errors
 /// The first thing that cannot be, with its place.
-pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, PlanError> {
+pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, DocumentError> {
     let source = Source::read(path)?;
     let numbers: BTreeMap<&str, usize> =
         problem.tenants.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();

@@ -336,7 +336,7 @@ fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> 
             "cost": change.benefit(problem, placement).map(|(_, cost)| cost),
         })
     });
-    super::json_text(&json!({
+    results::json_text(&json!({
         "schema": "afar.plan.place/1",
         "version": env!("CARGO_PKG_VERSION"),
         "server_count": placement.servers,

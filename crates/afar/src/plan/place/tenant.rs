@@ -8,10 +8,10 @@ use planner::place::{Guest, Problem};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::plan::PlanError;
 use crate::plan::amounts::cell_amount;
-use crate::plan::csv::{cells, rows};
-use crate::plan::source::{Source, Text, Value};
+use document::DocumentError;
+use document::csv::{cells, rows};
+use document::{Source, Text, Value};
 
 const REPLICAS_MAX: u32 = 1_000;
 
@@ -70,7 +70,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Of a table of TOML.
-    pub(super) fn of(source: &Source, wanted: &Spanned<Wanted>) -> Result<Self, PlanError> {
+    pub(super) fn of(source: &Source, wanted: &Spanned<Wanted>) -> Result<Self, DocumentError> {
         let table = wanted.get_ref();
         let values = [
             &table.name,
@@ -102,7 +102,7 @@ impl Draft {
         source: &Source,
         at: usize,
         given: impl Iterator<Item = (&'a str, &'a str, usize)>,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, DocumentError> {
         let guest = Guest { replicas: 1, ..Guest::default() };
         let mut draft = Self { guest, at, with: None, latency: None, rack: None };
         let mut amounts: Vec<(Dimension, u64)> = Vec::new();
@@ -168,7 +168,7 @@ impl Draft {
 }
 
 /// Tenants as CSV; empty cells say nothing.
-pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, PlanError> {
+pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, DocumentError> {
     let mut rows = rows(&source.text);
     let header = rows.next().unwrap_or((0, ""));
     let columns: Vec<&str> = cells(header).map(|(_, name)| name).collect();
@@ -193,7 +193,7 @@ pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, PlanError> {
 
 impl Draft {
     /// Binds it to its rack if no other is near enough for what it needs.
-    fn bind(&mut self, source: &Source, scope: &Scope) -> Result<(), PlanError> {
+    fn bind(&mut self, source: &Source, scope: &Scope) -> Result<(), DocumentError> {
         let Some((latency, at)) = self.latency else { return Ok(()) };
         let wrong = |message: String| Err(source.wrong(&(at..at), message));
         let name = &self.guest.name;
@@ -237,7 +237,7 @@ pub(super) fn finish<'a>(
     source: &dyn Fn(usize) -> &'a Source,
     drafts: Vec<Draft>,
     scope: &Scope,
-) -> Result<Vec<Guest>, PlanError> {
+) -> Result<Vec<Guest>, DocumentError> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     for (number, draft) in drafts.iter().enumerate() {
         if numbers.insert(draft.guest.name.clone(), number).is_some() {
@@ -265,7 +265,7 @@ pub(super) fn finish<'a>(
 ///
 /// # Errors
 /// When it is none, or there is one with its name.
-pub(super) fn add(problem: &mut Problem, text: &str, scope: &Scope) -> Result<(), PlanError> {
+pub(super) fn add(problem: &mut Problem, text: &str, scope: &Scope) -> Result<(), DocumentError> {
     let source = Source { name: format!("--add-tenant {text}"), text: text.to_owned() };
     let mut pairs = Vec::new();
     for (at, pair) in cells((0, text)) {

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
+use document::DocumentError;
 use planner::pool::Curve;
 use results::{CellKind, Estimate, Finding, Findings, Verdict};
 
-use crate::plan::PlanError;
-use crate::plan::csv::{cells, rows};
-use crate::plan::source::Source;
+use document::Source;
+use document::csv::{cells, rows};
 
 /// One cell of a sweep with memory far away.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct Point {
 ///
 /// # Errors
 /// When it is none, or several.
-pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, PlanError> {
+pub(super) fn read(path: &Path, held: &[(&str, &str)]) -> Result<Curve, DocumentError> {
     let source = Source::read(path)?;
     let is_json = source.text.trim_start().starts_with('{');
     let points = if is_json { of_record(&source) } else { of_table(&source) }?;
@@ -48,7 +48,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("\"{text}\": a share is from 0% to 100%; write e.g. 50%"))
 }
 
-fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curve, PlanError> {
+fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curve, DocumentError> {
     let wrong = |at: usize, message: String| source.wrong(&(at..at), message);
     let holds = |point: &Point| {
         held.iter().all(|(axis, value)| {
@@ -82,8 +82,8 @@ fn curve(source: &Source, all: Vec<Point>, held: &[(&str, &str)]) -> Result<Curv
     Curve::new(read).map_err(|error| wrong(0, error.to_string()))
 }
 
-fn of_record(source: &Source) -> Result<Vec<Point>, PlanError> {
-    let record: Findings = results::read(&source.text).map_err(|error| PlanError::At {
+fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
+    let record: Findings = results::read(&source.text).map_err(|error| DocumentError::At {
         place: source.name.clone(),
         message: format!(
             "this is no record of a sweep: {error}; give what afar sweep --json has written"
@@ -115,7 +115,7 @@ fn vouched(cell: &Finding, slowdown: Estimate) -> Result<f64, String> {
     })
 }
 
-fn of_table(source: &Source) -> Result<Vec<Point>, PlanError> {
+fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
     let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
     let column = |name: &str| header.iter().position(|one| *one == name);

@@ -7,10 +7,10 @@ use std::path::Path;
 use planner::pool::Load;
 use toml::Spanned;
 
-use crate::plan::PlanError;
 use crate::plan::amounts::parse_amount;
-use crate::plan::csv::{cells, rows};
-use crate::plan::source::Source;
+use document::DocumentError;
+use document::Source;
+use document::csv::{cells, rows};
 
 /// Bounds, so that a typo does not take all memory: servers, ten years of hours, and both.
 pub(super) const SERVERS_MAX: u32 = 1_000_000;
@@ -58,7 +58,7 @@ pub(super) fn read(
     base: &Source,
     file: Option<&Spanned<String>>,
     programs: &[Program],
-) -> Result<Servers, PlanError> {
+) -> Result<Servers, DocumentError> {
     let mut servers = match file {
         Some(name) => {
             let path = Path::new(&base.name).with_file_name(name.get_ref());
@@ -87,7 +87,7 @@ pub(super) fn read(
     Ok(servers)
 }
 
-fn parse(source: &Source, programs: &[Program]) -> Result<Servers, PlanError> {
+fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError> {
     let mut rows = rows(&source.text);
     let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
     if header != COLUMNS {

@@ -9,9 +9,9 @@ use toml::Spanned;
 
 use super::demand::Program;
 use super::{curve, demand};
-use crate::plan::PlanError;
 use crate::plan::amounts::small;
-use crate::plan::source::{Source, Value};
+use document::DocumentError;
+use document::{Source, Value};
 
 /// What is used without a file, and what files are begun with.
 pub(super) const EXAMPLE: &str = include_str!("../../../../../examples/plan/pool.toml");
@@ -95,7 +95,7 @@ impl Experiment {
     ///
     /// # Errors
     /// The first thing that cannot be, with its place.
-    pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, PlanError> {
+    pub(super) fn read(path: Option<&Path>, settings: &[String]) -> Result<Self, DocumentError> {
         let base = match path {
             Some(path) => Source::read(path)?,
             None => Source { name: "pool.toml".to_owned(), text: EXAMPLE.to_owned() },
@@ -103,7 +103,7 @@ impl Experiment {
         Self::of(&base, settings)
     }
 
-    fn of(base: &Source, settings: &[String]) -> Result<Self, PlanError> {
+    fn of(base: &Source, settings: &[String]) -> Result<Self, DocumentError> {
         let document: Document = base.parse()?;
         let one = Money::from_units(1);
         let terms = Terms {
@@ -141,7 +141,7 @@ impl Experiment {
 }
 
 impl Terse {
-    fn apply(&mut self, source: &Source, document: &Document) -> Result<(), PlanError> {
+    fn apply(&mut self, source: &Source, document: &Document) -> Result<(), DocumentError> {
         if let Some(currency) = &document.currency {
             self.currency.clone_from(currency);
         }
@@ -183,7 +183,7 @@ impl Terse {
     }
 }
 
-fn program(source: &Source, spanned: &Spanned<ProgramTable>) -> Result<Program, PlanError> {
+fn program(source: &Source, spanned: &Spanned<ProgramTable>) -> Result<Program, DocumentError> {
     let table = spanned.get_ref();
     let bound = percent(source, &table.bound)?;
     let curve = match (&table.curve, &table.sweep) {
@@ -221,7 +221,11 @@ fn program(source: &Source, spanned: &Spanned<ProgramTable>) -> Result<Program, 
     Ok(Program { name: table.name.clone(), bound, least_ppm, alone })
 }
 
-fn day(source: &Source, table: &ProgramTable, memory: &Value) -> Result<demand::Day, PlanError> {
+fn day(
+    source: &Source,
+    table: &ProgramTable,
+    memory: &Value,
+) -> Result<demand::Day, DocumentError> {
     let number = |value: &Option<Value>, most, what| {
         value.as_ref().map(|value| small(source, value, most, what)).transpose()
     };
@@ -234,7 +238,7 @@ fn day(source: &Source, table: &ProgramTable, memory: &Value) -> Result<demand::
 }
 
 /// A bound: a percentage, which may be more than all.
-fn percent(source: &Source, value: &Value) -> Result<f64, PlanError> {
+fn percent(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     let text = &value.get_ref().0;
     let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     percent
@@ -247,7 +251,7 @@ fn percent(source: &Source, value: &Value) -> Result<f64, PlanError> {
 }
 
 /// A share of memory.
-fn share(source: &Source, value: &Value) -> Result<f64, PlanError> {
+fn share(source: &Source, value: &Value) -> Result<f64, DocumentError> {
     curve::share(&value.get_ref().0).map_err(|message| source.wrong(&value.span(), message))
 }
 

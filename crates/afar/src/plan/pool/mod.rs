@@ -13,13 +13,14 @@ use console::{
 };
 use measure::{Bytes, Money};
 use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
+use results::json_text;
 use serde_json::{Value, json};
 
 use self::file::{EXAMPLE, Experiment};
 use super::picture::{Bar, Bars, bars};
-use super::source::Source;
-use super::{PlanError, Written, json_text, when, write};
+use super::{PlanError, Written, when, write};
 use crate::flags::PoolFlags;
+use document::Source;
 
 /// Sizes of a server in a picture.
 const DRAWN: u64 = 10;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::report::context::Context;
 use crate::report::section::{Chart, Picture, Section, Table};
 use crate::report::words::{exact, percent};
-use crate::summary::count;
+use console::layout::count;
 
 /// `afar.plan.fleet/1`.
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{bits_per_s, exact, percent, time_ns};
 use crate::sim::figures::{BinFigures, Figures, Spread};
-use crate::summary::count;
+use console::layout::count;
 
 /// `afar.sim/1`.
 #[derive(Deserialize)]

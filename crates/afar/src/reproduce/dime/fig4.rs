@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{Amount, PROGRAMS, Server};
-use crate::fit::{Line, explained};
 use crate::flags::ReproduceFlags;
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::programs::{self, BLOCKS, Outcome, Program, Runs, far};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
 use crate::sweep::matrix::Cell;
+use experiment::fit::{Line, explained};
 
 /// What of a page, in bits, crosses the link.
 const PAGE_BITS: f64 = 4096.0 * 8.0;

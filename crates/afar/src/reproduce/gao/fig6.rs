@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::apps::{Seen, measure};
 use super::place::{BASE, Section};
 use super::{claims, degradation, published};
-use crate::fit::correlation;
 use crate::flags::ReproduceFlags;
 use crate::reproduce::plot::{Axis, Chart, Kind, Series, draw};
 use crate::reproduce::report::{Report, Verdict};
 use crate::reproduce::{Measured, ReproduceError};
+use experiment::fit::correlation;
 
 /// "Very strongly correlated" is at least this.
 const STRONG: f64 = 0.8;

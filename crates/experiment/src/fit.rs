@@ -2,14 +2,17 @@
 
 /// By least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Line {
-    pub(crate) intercept: f64,
-    pub(crate) slope: f64,
+pub struct Line {
+    /// The y where x is 0.
+    pub intercept: f64,
+    /// The y that one more x adds.
+    pub slope: f64,
 }
 
 impl Line {
     /// Through (x, y); level if there is only one x, `None` without a point.
-    pub(crate) fn fit(points: &[(f64, f64)]) -> Option<Self> {
+    #[must_use]
+    pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         if points.is_empty() {
             return None;
         }
@@ -21,14 +24,16 @@ impl Line {
     }
 
     /// The y of an x.
-    pub(crate) fn at(&self, x: f64) -> f64 {
+    #[must_use]
+    pub fn at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
 /// The share of the variance of y that lines explain, each its own points: 1 less what is left over
 /// what there is. `None` where nothing varies.
-pub(crate) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
+#[must_use]
+pub fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
     let all: Vec<(f64, f64)> = groups.iter().flat_map(|(_, points)| points.clone()).collect();
     if all.is_empty() {
         return None;
@@ -43,7 +48,8 @@ pub(crate) fn explained(groups: &[(Line, Vec<(f64, f64)>)]) -> Option<f64> {
 }
 
 /// How well one value goes with another (Pearson), from -1 to 1; `None` where one does not vary.
-pub(crate) fn correlation(points: &[(f64, f64)]) -> Option<f64> {
+#[must_use]
+pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < 3 {
         return None;
     }

@@ -3,13 +3,14 @@
 use measure::{Bytes, Coverage, InvalidRun};
 
 /// What is said first of a run that is valid because the user allowed what was not managed.
-pub(crate) const ALLOWED: &str = "part of the program ran with local memory only (allowed)";
+pub const ALLOWED: &str = "part of the program ran with local memory only (allowed)";
 
 /// What is said first of a run that has not failed and says nothing of far memory.
-pub(crate) const NOTHING: &str = "nothing to conclude";
+pub const NOTHING: &str = "nothing to conclude";
 
 /// How much of the memory was managed and what stayed local, in one line.
-pub(crate) fn covered(coverage: &Coverage) -> String {
+#[must_use]
+pub fn covered(coverage: &Coverage) -> String {
     let managed = Bytes::new(coverage.managed_bytes);
     let [anonymous, shared, files] =
         [coverage.unmanaged_anon_bytes, coverage.unmanaged_shared_bytes, coverage.file_bytes]
@@ -25,7 +26,8 @@ pub(crate) fn covered(coverage: &Coverage) -> String {
 }
 
 /// `invalid: ` and why.
-pub(crate) fn told(invalid: &InvalidRun) -> String {
+#[must_use]
+pub fn told(invalid: &InvalidRun) -> String {
     let reasons: Vec<String> = invalid.reasons.iter().map(ToString::to_string).collect();
     format!("invalid: {}", reasons.join("; "))
 }

@@ -9,32 +9,36 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use toml::Spanned;
 
-use super::PlanError;
-use crate::toml_text;
+use crate::{DocumentError, toml_text};
 
 /// A text and the name it has.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub(crate) name: String,
-    pub(crate) text: String,
+pub struct Source {
+    /// How messages call it: a file's path, or `--set KEY=VALUE`.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
 }
 
 /// A value of TOML as it was written: a number or a string.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Text(pub(crate) String);
+pub struct Text(pub String);
 
 /// With its place.
-pub(crate) type Value = Spanned<Text>;
+pub type Value = Spanned<Text>;
 
 impl Source {
     /// Reads a file; one of Parquet as if it were CSV.
-    pub(crate) fn read(path: &Path) -> Result<Self, PlanError> {
-        let unreadable = |source| PlanError::Unreadable { path: path.to_owned(), source };
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, DocumentError> {
+        let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
         let name = path.display().to_string();
         let text = if is_parquet(&name) {
             let file = std::fs::File::open(path).map_err(unreadable)?;
             records::read_table(file)
-                .map_err(|source| PlanError::Table { place: name.clone(), source })?
+                .map_err(|source| DocumentError::Table { place: name.clone(), source })?
         } else {
             std::fs::read_to_string(path).map_err(unreadable)?
         };
@@ -42,8 +46,11 @@ impl Source {
     }
 
     /// `KEY=VALUE` as if it stood in a file.
-    pub(crate) fn of_setting(setting: &str) -> Result<Self, PlanError> {
-        let refused = || PlanError::Set(setting.to_owned());
+    ///
+    /// # Errors
+    /// When it is not of that form.
+    pub fn of_setting(setting: &str) -> Result<Self, DocumentError> {
+        let refused = || DocumentError::Set(setting.to_owned());
         let (key, value) = setting.split_once('=').ok_or_else(refused)?;
         let is_key = |c: char| c.is_ascii_alphanumeric() || "._".contains(c);
         if key.is_empty() || !key.chars().all(is_key) || value.contains(['"', '\\', '\n']) {
@@ -54,7 +61,10 @@ impl Source {
     }
 
     /// Reads it as TOML.
-    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, PlanError> {
+    ///
+    /// # Errors
+    /// With the place of the first thing that is wrong.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, DocumentError> {
         toml::from_str(&self.text).map_err(|error| {
             let words: Vec<&str> = error.message().split_whitespace().collect();
             self.wrong(&error.span().unwrap_or(0..0), words.join(" "))
@@ -62,7 +72,10 @@ impl Source {
     }
 
     /// Reads a value.
-    pub(crate) fn value<T>(&self, value: &Value) -> Result<T, PlanError>
+    ///
+    /// # Errors
+    /// With its place, when it is no `T`.
+    pub fn value<T>(&self, value: &Value) -> Result<T, DocumentError>
     where
         T: FromStr<Err: fmt::Display>,
     {
@@ -71,13 +84,15 @@ impl Source {
     }
 
     /// What is wrong at a place.
-    pub(crate) fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> PlanError {
-        PlanError::At { place: self.place(span.start), message: message.into() }
+    #[must_use]
+    pub fn wrong(&self, span: &Range<usize>, message: impl Into<String>) -> DocumentError {
+        DocumentError::At { place: self.place(span.start), message: message.into() }
     }
 
     /// `file:line:column`, each from 1; settings are one line whose columns say nothing, and
     /// Parquet has rows and names.
-    pub(super) fn place(&self, at: usize) -> String {
+    #[must_use]
+    pub fn place(&self, at: usize) -> String {
         if self.name.starts_with("--set") {
             return self.name.clone();
         }
@@ -94,7 +109,8 @@ impl Source {
 }
 
 /// Whether a file is one of Parquet, by its name.
-pub(super) fn is_parquet(name: &str) -> bool {
+#[must_use]
+pub fn is_parquet(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use measure::Host;
 
 /// Describes this machine; what cannot be read stays empty.
-pub(crate) fn describe() -> Host {
+#[must_use]
+pub fn describe() -> Host {
     let cpuinfo = read("/proc/cpuinfo");
     Host {
         kernel: read("/proc/sys/kernel/osrelease"),

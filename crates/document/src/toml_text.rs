@@ -4,17 +4,18 @@ use serde::de::DeserializeOwned;
 
 /// What is wrong in a text, and where.
 #[derive(Debug)]
-pub(crate) struct Wrong {
+pub struct Wrong {
     /// From 1.
-    pub(crate) line: usize,
-    pub(crate) message: String,
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
 }
 
 /// Reads a text.
 ///
 /// # Errors
 /// The first thing in it that cannot be; of a key that is not known, those that are.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
+pub fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start).min(text.len());
         let line = text[..at].matches('\n').count() + 1;
@@ -24,7 +25,8 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
 }
 
 /// `file:line:column` of a place in its text, each from 1.
-pub(crate) fn place(name: &str, text: &str, at: usize) -> String {
+#[must_use]
+pub fn place(name: &str, text: &str, at: usize) -> String {
     let before = text.get(..at).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |text| text.chars().count()) + 1;
