@@ -41,3 +41,19 @@ impl Classed for DocumentError {
         Class::Usage
     }
 }
+
+/// A record that was not written whole.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", path.display())]
+pub struct NotRecorded {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub source: records::RecordError,
+}
+
+impl Classed for NotRecorded {
+    fn class(&self) -> Class {
+        Class::Ours
+    }
+}

@@ -16,6 +16,6 @@ mod error;
 mod source;
 mod value;
 
-pub use error::DocumentError;
+pub use error::{DocumentError, NotRecorded};
 pub use source::{Source, Text, Value, is_parquet};
 pub use value::{Bandwidth, SeedError, delay, per_second, seed};

@@ -14,6 +14,8 @@ pub mod residency;
 
 pub mod prefetch;
 
+mod kind;
+
 pub mod engine;
 pub mod reuse;
 pub mod trace;
@@ -21,6 +23,7 @@ pub mod trace;
 pub mod runtime;
 
 pub use engine::{Action, Engine, EngineConfig, Event};
+pub use kind::{EngineKind, ParseEngineError};
 pub use page::PageIndex;
 pub use policy::{Policy, PolicyKind};
 pub use prefetch::{Prefetch, Prefetcher};

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, Record, Verdict};
 
+/// Of the directory in which a sweep keeps its runs.
+pub const SWEEP_SCHEMA: &str = "afar.sweep/3";
+
 /// What `afar sweep --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,3 +1,5 @@
+use std::str::FromStr;
+
 use measure::{Duration, Instant};
 
 use crate::draw::Draw;
@@ -10,6 +12,37 @@ pub enum Spacing {
     /// At exponentially distributed distances: a Poisson process.
     #[default]
     Poisson,
+}
+
+impl Spacing {
+    /// Both, in the order they are listed to users.
+    pub const ALL: [Self; 2] = [Self::Poisson, Self::Even];
+
+    /// The name that [`FromStr`] accepts.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+impl FromStr for Spacing {
+    type Err = ParseSpacingError;
+
+    fn from_str(text: &str) -> Result<Self, ParseSpacingError> {
+        let spacing = Self::ALL.into_iter().find(|one| one.name() == text);
+        spacing.ok_or_else(|| ParseSpacingError { given: text.to_owned() })
+    }
+}
+
+/// A name of no [`Spacing`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no spacing \"{given}\"; use poisson or even")]
+pub struct ParseSpacingError {
+    /// The text that was given.
+    pub given: String,
 }
 
 /// When requests arrive that do not wait for answers.

@@ -4,8 +4,8 @@ use crate::Finding;
 use crate::source::occurrences;
 use crate::tree::{Role, RustFile};
 
-/// Crates whose code is a program that a person runs.
-const PROGRAMS: [&str; 3] = ["afar", "bench", "tidy"];
+/// Crates beside the applications whose code is a program that a person runs.
+const PROGRAMS: [&str; 2] = ["bench", "tidy"];
 
 /// Crates that print and exit: `console` for the product.
 const PRINTERS: [&str; 3] = ["console", "bench", "tidy"];
@@ -72,10 +72,11 @@ impl Ban {
     fn check(&self, file: &RustFile) -> Vec<Finding> {
         let krate = file.krate.as_str();
         let is_built = file.role != Role::Build;
+        let is_program = file.is_app() || PROGRAMS.contains(&krate);
         let code = match self.scope {
             Scope::Everywhere => &file.source.code,
             Scope::Live => file.live(),
-            Scope::Libraries if is_built && !PROGRAMS.contains(&krate) => file.live(),
+            Scope::Libraries if is_built && !is_program => file.live(),
             Scope::Silent if is_built && !PRINTERS.contains(&krate) => file.live(),
             Scope::All(crates) if crates.contains(&krate) => &file.source.code,
             Scope::LiveIn(crates) if crates.contains(&krate) => file.live(),
@@ -102,18 +103,18 @@ mod tests {
     #[rustfmt::skip] // one row, one line
     const CASES: [(&str, &str, &str); 13] = [
         ("std::thread::sleep(d)", "crates/farmem/src/a.rs", "crates/farmem/tests/a.rs"),
-        ("println!()", "crates/afar/src/a.rs", "crates/console/src/a.rs"),
+        ("println!()", "apps/afar/src/a.rs", "crates/console/src/a.rs"),
         ("eprintln!()", "crates/farmem/src/a.rs", "crates/farmem/build.rs"),
         ("print!()", "crates/farmem/src/a.rs", "crates/bench/src/a.rs"),
         ("eprint!()", "crates/sys/src/a.rs", "crates/tidy/src/a.rs"),
-        ("stdout()", "crates/afar/src/a.rs", "crates/console/src/a.rs"),
-        ("stderr()", "crates/sys/src/a.rs", "crates/afar/tests/a.rs"),
-        ("process::exit(1)", "crates/afar/src/main.rs", "crates/bench/src/main.rs"),
+        ("stdout()", "apps/afar/src/a.rs", "crates/console/src/a.rs"),
+        ("stderr()", "crates/sys/src/a.rs", "apps/afar/tests/a.rs"),
+        ("process::exit(1)", "apps/afar/src/main.rs", "crates/bench/src/main.rs"),
         ("Instant::now()", "crates/netsim/tests/a.rs", "crates/sys/src/a.rs"),
         ("SystemTime::now()", "crates/workload/src/a.rs", "crates/sys/src/a.rs"),
         ("HashMap::new()", "crates/netsim/src/a.rs", "crates/netsim/tests/a.rs"),
         ("HashSet::new()", "crates/planner/src/a.rs", "crates/proto/src/a.rs"),
-        ("x.unwrap()", "crates/afar/src/a.rs", "crates/afar/tests/a.rs"),
+        ("x.unwrap()", "apps/afar/src/a.rs", "apps/afar/tests/a.rs"),
     ];
 
     #[test]
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn unfinished_work_is_banned_in_tests_too() {
         for call in ["todo!()", "unimplemented!()", "dbg!(x)"] {
-            assert_eq!(lines("crates/afar/tests/a.rs", call), [1], "{call}");
+            assert_eq!(lines("apps/afar/tests/a.rs", call), [1], "{call}");
         }
     }
 

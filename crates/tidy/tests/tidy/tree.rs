@@ -8,13 +8,16 @@ use std::process::Command;
 use crate::orphans;
 use crate::source::Source;
 
+/// Where crates are: libraries, and the applications that the binary is made of.
+const ROOTS: [&str; 2] = ["crates", "apps"];
+
 /// The repository as the rules see it; paths are relative to its root and sorted.
 pub(crate) struct Tree {
     /// Every text file.
     pub(crate) texts: Vec<TextFile>,
     /// The Rust files among them.
     pub(crate) rust: Vec<RustFile>,
-    /// `crates/*/Cargo.toml`.
+    /// `crates/*/Cargo.toml` and `apps/*/Cargo.toml`.
     pub(crate) manifests: Vec<TextFile>,
 }
 
@@ -39,7 +42,7 @@ pub(crate) enum Role {
 /// A Rust file with the views the rules search in.
 pub(crate) struct RustFile {
     pub(crate) path: String,
-    /// The directory below `crates/`; empty outside.
+    /// The directory below `crates/` or `apps/`; empty outside.
     pub(crate) krate: String,
     pub(crate) role: Role,
     pub(crate) source: Source,
@@ -73,7 +76,8 @@ impl Tree {
 impl RustFile {
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let mut parts = path.split('/');
-        let krate = if parts.next() == Some("crates") { parts.next().unwrap_or("") } else { "" };
+        let is_crate = parts.next().is_some_and(|root| ROOTS.contains(&root));
+        let krate = if is_crate { parts.next().unwrap_or("") } else { "" };
         let role = match parts.next() {
             Some("tests" | "benches" | "examples") => Role::Test,
             Some("build.rs") => Role::Build,
@@ -81,6 +85,11 @@ impl RustFile {
         };
         let (path, krate) = (path.to_owned(), krate.to_owned());
         Self { path, krate, role, source: Source::new(text) }
+    }
+
+    /// Whether it is of an application: of a program that a person runs.
+    pub(crate) fn is_app(&self) -> bool {
+        self.path.starts_with("apps/")
     }
 
     /// The code that ships: nothing of it in a test.
@@ -133,7 +142,9 @@ fn read_text(root: &Path, path: &str) -> Option<TextFile> {
 }
 
 fn is_manifest(path: &str) -> bool {
-    path.starts_with("crates/") && path.ends_with("/Cargo.toml") && path.split('/').count() == 3
+    let mut parts = path.split('/');
+    let is_below = parts.next().is_some_and(|root| ROOTS.contains(&root));
+    is_below && parts.nth(1) == Some("Cargo.toml") && parts.next().is_none()
 }
 
 #[cfg(test)]
@@ -151,6 +162,7 @@ mod tests {
         assert_eq!(role("crates/a/build.rs"), Role::Build);
         assert_eq!(role("crates/a/tests/b/main.rs"), Role::Test);
         assert_eq!(RustFile::new("crates/a/src/lib.rs", "").krate, "a");
+        assert_eq!(RustFile::new("apps/b/src/lib.rs", "").krate, "b");
         assert_eq!(RustFile::new("fuzz/b.rs", "").krate, "");
     }
 
@@ -159,6 +171,8 @@ mod tests {
         let tree = Tree::new(vec![
             text("Cargo.toml", ""),
             text("crates/a/Cargo.toml", ""),
+            text("apps/b/Cargo.toml", ""),
+            text("apps/b/tests/Cargo.toml", ""),
             text("crates/a/src/lib.rs", "mod b;\n#[cfg(test)]\nmod tests;\n"),
             text("crates/a/src/b.rs", ""),
             text("crates/a/src/tests.rs", "mod deep;"),
@@ -166,7 +180,7 @@ mod tests {
         ]);
         let roles: Vec<_> = tree.rust.iter().map(|file| file.role).collect();
         assert_eq!(roles, [Role::Product, Role::Product, Role::Test, Role::Test]);
-        assert_eq!(tree.manifests.len(), 1);
+        assert_eq!(tree.manifests.len(), 2);
     }
 
     #[test]

@@ -1,0 +1,259 @@
+//! What runs that were killed may have left behind.
+//!
+//! The arena engine leaves nothing by construction: its memory, descriptors and BPF programs
+//! belong to processes and go with them. What can stay is a process: a descendant of the program
+//! that was not killed with it, whose system calls nobody answers any more; or an afar whose
+//! program is gone. Names in file systems are looked for all the same.
+//!
+//! A run that is killed leaves the socket by which `afar ctl` reached it, as a name: nobody listens
+//! there.
+//!
+//! An attached disk is a mount, which outlives whoever serves it; everything there fails then.
+//!
+//! The swap engine changes the host. A process of its own puts that back; if it was killed too, its
+//! journal says what to do.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use farmem::runtime::{VARIABLE as SUPERVISOR_VARIABLE, swap};
+use serde::Serialize;
+use sys::group::Hierarchy;
+
+const SIGKILL: i32 = 9;
+/// How long whoever serves a mount has to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One thing that should not be there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Leftover {
+    #[serde(flatten)]
+    what: What,
+    /// Whether it has been removed just now.
+    pub(super) removed: bool,
+    /// Why it could not be.
+    error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum What {
+    /// A process that ran under a supervisor that is gone.
+    Orphan { pid: u32, name: String },
+    /// A supervisor without a program.
+    Supervisor { pid: u32 },
+    /// A pinned BPF object, or a control group.
+    Path { path: PathBuf },
+    /// An attached disk that nobody serves any more.
+    Mount { path: PathBuf },
+    /// The socket of a run that was killed.
+    Socket { path: PathBuf },
+    /// What a run under the swap engine has changed.
+    Swap { keeper: u32, changes: String },
+}
+
+/// Finds everything, in order of process id and name.
+pub(super) fn find() -> Vec<Leftover> {
+    let mut found: Vec<What> = swap::leftovers()
+        .iter()
+        .map(|left| What::Swap { keeper: left.keeper(), changes: left.describe() })
+        .collect();
+    for pid in processes() {
+        if is_orphan(pid) {
+            let name = read(pid, "comm").trim_end().to_owned();
+            found.push(What::Orphan { pid, name });
+        } else if is_idle_supervisor(pid) {
+            found.push(What::Supervisor { pid });
+        }
+    }
+    let groups = Hierarchy::find().map(|hierarchy| hierarchy.root);
+    for directory in groups.into_iter().chain(["/sys/fs/bpf".into()]) {
+        let abandoned = named_afar(&directory).filter(|path| !swap::is_known(path));
+        found.extend(abandoned.map(|path| What::Path { path }));
+    }
+    let mounts = sys::mount::mounts_of(disk::ATTACHED_KIND).filter(|path| is_abandoned(path));
+    found.extend(mounts.map(|path| What::Mount { path }));
+    let sockets = memory::sockets().into_iter().filter(memory::Found::is_abandoned);
+    found.extend(sockets.map(|socket| What::Socket { path: socket.path }));
+    let leftover = |what| Leftover { what, removed: false, error: None };
+    found.into_iter().map(leftover).collect()
+}
+
+impl Leftover {
+    /// Removes it.
+    pub(super) fn remove(&mut self) {
+        let result = match &self.what {
+            // Looked at again: the number may have got another owner meanwhile.
+            What::Orphan { pid, .. } if !is_orphan(*pid) => Ok(()),
+            What::Supervisor { pid } if !is_idle_supervisor(*pid) => Ok(()),
+            What::Orphan { pid, .. } | What::Supervisor { pid } => {
+                sys::process::kill(*pid, SIGKILL).map_err(|error| error.to_string())
+            }
+            // A group that went with the swap space of its run.
+            What::Path { path } if !path.exists() => Ok(()),
+            What::Socket { path } => remove_socket(path).map_err(|error| error.to_string()),
+            What::Mount { path } if !is_abandoned(path) => Ok(()),
+            What::Mount { path } => sys::mount::detach(path).map_err(|error| error.to_string()),
+            What::Path { path } => remove_path(path).map_err(|error| error.to_string()),
+            What::Swap { keeper, .. } => undo(*keeper),
+        };
+        self.removed = result.is_ok();
+        self.error = result.err();
+    }
+}
+
+impl fmt::Display for Leftover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            What::Orphan { pid, name } => {
+                write!(f, "process {pid} ({name}), whose afar is gone")?;
+            }
+            What::Supervisor { pid } => write!(f, "process {pid} (afar), whose program is gone")?,
+            What::Path { path } => write!(f, "{}", path.display())?,
+            What::Socket { path } => {
+                write!(f, "{}, the socket of a killed run", path.display())?;
+            }
+            What::Mount { path } => {
+                write!(f, "a disk at {}, whose afar is gone", path.display())?;
+            }
+            What::Swap { keeper, changes } => {
+                write!(f, "changes to this host by process {keeper} (afar): {changes}")?;
+            }
+        }
+        match &self.error {
+            Some(error) => write!(f, ": not removed: {error}"),
+            None if self.removed => f.write_str(": removed"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether nobody serves a mount. Whoever does not answer at once, because it stands still, does.
+fn is_abandoned(path: &Path) -> bool {
+    let (sender, answer) = channel();
+    let path = path.to_owned();
+    // Ends when this process does, if not before.
+    std::thread::spawn(move || sender.send(sys::mount::is_abandoned(&path)));
+    answer.recv_timeout(PATIENCE).unwrap_or(false)
+}
+
+/// Puts back what the run with this keeper has changed.
+fn undo(keeper: u32) -> Result<(), String> {
+    let leftovers = swap::leftovers();
+    let left = leftovers.iter().filter(|left| left.keeper() == keeper);
+    let failed: Vec<String> = left.flat_map(swap::Leftover::undo).collect();
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+}
+
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+    let mut pids: Vec<u32> = entries.filter_map(Result::ok).filter_map(number).collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn read(pid: u32, file: &str) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether the process was started under a supervisor that no longer exists.
+fn is_orphan(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut variables = environment.split(|&byte| byte == 0);
+    let value = variables.find_map(|variable| {
+        let value = variable.strip_prefix(SUPERVISOR_VARIABLE.as_bytes())?;
+        std::str::from_utf8(value.strip_prefix(b"=")?).ok()
+    });
+    // The variable could have been handed on by hand; only the kernel filters.
+    value.is_some_and(|life| !sys::process::Life::is_lived(life)) && is_filtered(pid)
+}
+
+/// Whether the process runs under a seccomp filter (proc_pid_status(5)).
+fn is_filtered(pid: u32) -> bool {
+    let status = read(pid, "status");
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
+    mode.is_some_and(|mode| mode.trim() == "2")
+}
+
+/// Whether the process is an `afar run` that was orphaned, has no program and does not answer.
+fn is_idle_supervisor(pid: u32) -> bool {
+    if pid == std::process::id() || !is_afar_run(pid) || parent(pid) != Some(1) {
+        return false;
+    }
+    has_no_children(pid) && !memory::answers(pid)
+}
+
+fn is_afar_run(pid: u32) -> bool {
+    let command = read(pid, "cmdline");
+    let mut words = command.split('\0');
+    let program = words.next().map(Path::new).and_then(Path::file_name);
+    program == Some(OsStr::new("afar")) && words.next() == Some("run")
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = read(pid, "status");
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+fn has_no_children(pid: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let children = |task: fs::DirEntry| fs::read_to_string(task.path().join("children"));
+    let mut tasks = tasks.into_iter().flatten().filter_map(Result::ok);
+    tasks.all(|task| children(task).is_ok_and(|children| children.trim().is_empty()))
+}
+
+/// Entries of a directory whose names begin with `afar`, in order.
+fn named_afar(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().as_bytes().starts_with(b"afar"))
+        .map(|entry| entry.path())
+        .collect();
+    paths.sort();
+    paths.into_iter()
+}
+
+/// Its directory goes with the last one.
+fn remove_socket(path: &Path) -> std::io::Result<()> {
+    fs::remove_file(path)?;
+    let _in_use = path.parent().map(fs::remove_dir);
+    Ok(())
+}
+
+/// Only an empty directory can be removed: a control group with processes is in use.
+fn remove_path(path: &Path) -> std::io::Result<()> {
+    if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_no_leftover() {
+        let pid = std::process::id();
+        assert!(!is_orphan(pid));
+        assert!(!is_idle_supervisor(pid));
+        assert!(processes().contains(&pid));
+    }
+
+    #[test]
+    fn named_afar_takes_no_other() {
+        let directory = std::env::temp_dir().join(format!("leftovers-{}", std::process::id()));
+        for name in ["afar-2", "afar-1", "other"] {
+            fs::create_dir_all(directory.join(name)).unwrap();
+        }
+        let found: Vec<PathBuf> = named_afar(&directory).collect();
+        assert_eq!(found, [directory.join("afar-1"), directory.join("afar-2")]);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,88 @@
+//! The command `afar`: the table of its commands, and the only place where applications meet.
+//!
+//! ```text
+//! command line ─► Cli ─► row of COMMANDS ─► application ─► exit status, or Failure in one sentence
+//! ```
+
+mod command;
+mod doctor;
+mod pages;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
+use console::{Class, Failure, terminal, usage};
+
+command::table! {
+    Run(memory::RunFlags) => memory::run,
+    Sweep(sweep::SweepFlags) => sweep::sweep,
+    Load(kv::LoadFlags) => kv::load,
+    Serve(disk::ServeFlags) => disk::serve,
+    Top(disk::TopFlags) => disk::top,
+    Discover(disk::DiscoverFlags) => disk::discover,
+    Identify(disk::IdentifyFlags) => disk::identify,
+    Attach(disk::AttachFlags) => disk::attach,
+    Bench(disk::BenchFlags) => disk::bench,
+    Torture(torture::TortureFlags) => torture::torture,
+    Report(report::ReportFlags) => report,
+    Reproduce(paper::ReproduceFlags) => paper::reproduce,
+    Sim(fabric::SimFlags) => fabric::sim,
+    Loop(fabric::LoopFlags) => fabric::closed_loop,
+    Predict(memory::PredictFlags) => memory::predict,
+    Plan(plan::PlanFlags) => plan::plan,
+    Workload(kv::WorkloadFlags) => kv::workload,
+    Ctl(memory::CtlFlags) => memory::ctl,
+    Doctor(doctor::DoctorFlags) => doctor::doctor,
+    Probe(memory::ProbeFlags) => memory::probe,
+    Keep(memory::KeepFlags) => memory::keep,
+    Man(pages::ManFlags) => man,
+    Completions(pages::CompletionsFlags) => completions,
+}
+
+/// Run programs with part of their memory far away, and serve and load flash over the network.
+#[derive(Debug, Parser)]
+#[command(name = "afar", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Each command explains itself: afar run --help")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return not_parsed(&error),
+    };
+    command.execute().unwrap_or_else(|failure| {
+        terminal::say(&format!("afar {}: {failure}\n", command.name()));
+        failure.class().into()
+    })
+}
+
+/// Sections of a page may be of the directory of a sweep, which only `afar sweep` can read.
+fn report(flags: &report::ReportFlags) -> Result<ExitCode, Failure> {
+    report::report(flags, &sweep::findings_of)
+}
+
+fn man(flags: &pages::ManFlags) -> Result<ExitCode, Failure> {
+    pages::man(flags, Cli::command())
+}
+
+fn completions(flags: &pages::CompletionsFlags) -> Result<ExitCode, Failure> {
+    pages::completions(flags, &mut Cli::command())
+}
+
+/// Help and version are answers; everything else is one sentence.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _unread = terminal::answer(&error.render().to_string());
+            ExitCode::SUCCESS
+        }
+        _ => {
+            terminal::say(&usage::sentence(error, &Cli::command()));
+            Class::Usage.into()
+        }
+    }
+}

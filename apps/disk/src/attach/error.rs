@@ -1,0 +1,73 @@
+//! Why nothing is attached.
+
+use std::io;
+
+use console::{Class, Classed};
+use flash::backend::Failure as DiskFailure;
+use flash::host::{Disk, HostError, NvmeUriError};
+use measure::Duration;
+
+use client::InitiatorError;
+
+/// What cannot be attached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttachError {
+    #[error(transparent)]
+    Uri(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error("--path: {0} ways are more than {most}; leave some out", most = Disk::PATHS_MAX)]
+    Paths(usize),
+    #[error("--{flag} {time}: {reason}")]
+    Time { flag: &'static str, time: Duration, reason: &'static str },
+    #[error("{directory}: {source}; make it with mkdir, or give another directory")]
+    Directory { directory: String, source: io::Error },
+    #[error("{directory}: it is no directory; give one")]
+    NoDirectory { directory: String },
+    #[error("{directory}: a disk is attached there; umount it, or give another directory")]
+    Attached { directory: String },
+    #[error("{directory}: a killed afar attach has left it; afar doctor --repair unmounts it")]
+    Abandoned { directory: String },
+    #[error("{source}; this may give access to it: {remedy}")]
+    Fuse { source: sys::Error, remedy: &'static str },
+    #[error(
+        "mount on {directory}: {source}; run it as root, or as unshare -Urm afar attach ... for \
+         what is started there"
+    )]
+    Mount { directory: String, source: io::Error },
+    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { uri: String, address: String },
+    #[error(
+        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { uri: String, address: String },
+    #[error("{uri}: {source}")]
+    Connect { uri: String, source: HostError },
+    #[error("answer the kernel: {0}")]
+    Session(io::Error),
+    #[error("what was written last may not be on the medium: {0}")]
+    Flush(DiskFailure),
+    #[error("told to end while the target is away: what was written last may not be on the medium")]
+    GivenUp,
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for AttachError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Uri(_)
+            | Self::Initiator(_)
+            | Self::Host(_)
+            | Self::Paths(_)
+            | Self::Time { .. }
+            | Self::Directory { .. }
+            | Self::NoDirectory { .. }
+            | Self::Attached { .. } => Class::Usage,
+            Self::Fuse { .. } | Self::Mount { .. } => Class::Environment,
+            _ => Class::Failed,
+        }
+    }
+}

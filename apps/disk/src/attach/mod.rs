@@ -1,0 +1,273 @@
+//! `afar attach`: a namespace of a target as a file, until it is detached.
+//!
+//! ```text
+//! flags ─► plan ─► Disk ─► mount ─► Files ◄── kernel
+//!                    ▲                 ▼
+//!                    └─── requests ────┘     signal, umount ─► unmount ─► flush ─► good-bye
+//! ```
+
+mod error;
+mod files;
+pub(crate) mod flags;
+mod plan;
+
+use std::cell::Cell;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use console::{Failure, terminal};
+use flash::backend::{Failure as DiskFailure, Operation, Request};
+use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
+use fuser::{Config, Notifier, Session, SessionACL};
+use measure::{Bytes, Duration};
+use proto::nvme::Status;
+use sys::event::{Poll, Signals, Waker};
+
+use crate::attach::flags::AttachFlags;
+use client::NO_TARGET;
+
+pub use plan::KIND;
+
+use files::{FILE, Files, NAME};
+
+pub(crate) use error::AttachError;
+
+/// What gives a user access to the device.
+pub const FUSE_REMEDY: &str = "sudo chgrp $(id -g) /dev/fuse && sudo chmod g+rw /dev/fuse";
+
+/// Threads that take requests of the kernel; those of the disk answer them.
+const TAKERS: usize = 2;
+const SIGNAL: u64 = 0;
+const OTHER: u64 = 1;
+
+/// Runs `afar attach`.
+///
+/// # Errors
+/// When the flags contradict one another, the target cannot be reached, or nothing can be mounted.
+pub fn attach(flags: &AttachFlags) -> Result<ExitCode, Failure> {
+    let config = plan::disk(flags)?;
+    let directory = plan::directory(&flags.directory)?;
+    let device = open_device()?;
+    // Before any thread is started, so that none of them is interrupted.
+    let signals = console::interrupts_and_hangups().map_err(AttachError::from)?;
+    let notifier = Arc::new(OnceLock::new());
+    let disk = Arc::new(connect(flags, config, &notifier, &signals)?);
+    sys::mount::mount_fuse(&device, &directory, KIND, &flags.target).map_err(|error| {
+        AttachError::Mount {
+            directory: flags.directory.display().to_string(),
+            source: error.source,
+        }
+    })?;
+    // Its own way of mounting would unmount again what others have unmounted, and with it what lay
+    // beneath.
+    let mounted = Mounted(&directory);
+    let mut settings = Config::default();
+    (settings.n_threads, settings.clone_fd) = (Some(TAKERS), true);
+    let files = Files::new(Arc::clone(&disk));
+    let session = Session::from_fd(files, device, SessionACL::Owner, settings);
+    let session = session.map_err(AttachError::Session)?;
+    let _only_one = notifier.set(session.notifier());
+    if !flags.quiet {
+        let text = welcome(flags, &disk);
+        terminal::answer(&text)?;
+    }
+    let ended = Waker::new().map_err(AttachError::from)?;
+    let served = serve(session, ended.clone());
+    watch(&signals, &ended, &directory, flags)?;
+    let result = served.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    result.map_err(AttachError::Session)?;
+    std::mem::forget(mounted);
+    flush(&disk, &signals)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Something is mounted there; taken away if that is not done otherwise.
+struct Mounted<'a>(&'a Path);
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _gone = sys::mount::detach(self.0);
+    }
+}
+
+fn open_device() -> Result<std::os::fd::OwnedFd, AttachError> {
+    sys::mount::open_fuse().map_err(|source| {
+        let is_absent = source.source.kind() == io::ErrorKind::NotFound;
+        let remedy = if is_absent { "sudo modprobe fuse" } else { FUSE_REMEDY };
+        AttachError::Fuse { source, remedy }
+    })
+}
+
+fn connect(
+    flags: &AttachFlags,
+    config: DiskConfig,
+    notifier: &Arc<OnceLock<Notifier>>,
+    signals: &Signals,
+) -> Result<Disk, AttachError> {
+    let first = config.paths[0].clone();
+    let teller = Arc::new(Teller::new(&config, flags.quiet, Arc::clone(notifier)));
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    let is_told_to_end = Cell::new(false);
+    let wait = |pause| {
+        let waited = poll.wait(Some(pause), &mut Vec::new());
+        is_told_to_end.set(waited.is_err() || signals.next().is_some());
+    };
+    // Nobody waits long for an address that is wrong, but who has said how long.
+    let patience = flags.ctrl_loss_tmo.unwrap_or(Duration::ZERO);
+    let attached = patiently(patience, wait, || {
+        if is_told_to_end.get() {
+            let reason = "it was told to end".to_owned();
+            return Err(HostError::Protocol { operation: "look for the target", reason });
+        }
+        let teller = Arc::clone(&teller);
+        Disk::attach(config.clone(), Box::new(move |event| teller.tell(event)))
+    });
+    let uri = flags.target.clone();
+    attached.map_err(|source| match (source, first) {
+        (HostError::Refused { status, .. }, DiskPath::Nvme(first, _))
+            if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
+        {
+            AttachError::NoSubsystem { uri, address: first.address }
+        }
+        (HostError::Login { status: NO_TARGET }, DiskPath::Iscsi(first, _)) => {
+            AttachError::NoTarget { uri, address: first.address }
+        }
+        (source, _) => AttachError::Connect { uri, source },
+    })
+}
+
+/// Says what happens to the disk, and what the kernel has to know of that.
+struct Teller {
+    paths: Vec<(DiskPath, AtomicBool)>,
+    loss_timeout: Duration,
+    is_quiet: bool,
+    notifier: Arc<OnceLock<Notifier>>,
+}
+
+impl Teller {
+    fn new(config: &DiskConfig, is_quiet: bool, notifier: Arc<OnceLock<Notifier>>) -> Self {
+        let paths = config.paths.iter();
+        let paths = paths.map(|path| (path.clone(), AtomicBool::new(false))).collect();
+        Self { paths, loss_timeout: config.loss_timeout, is_quiet, notifier }
+    }
+
+    fn tell(&self, event: DiskEvent<'_>) {
+        let text = match event {
+            DiskEvent::PathUp { path, state } => {
+                let (uri, was_lost) = &self.paths[path];
+                // The first time is no news.
+                if !was_lost.swap(false, Ordering::Relaxed) {
+                    return;
+                }
+                format!("{uri}: it is there again, {}", state.name())
+            }
+            DiskEvent::PathDown { path, reason } => {
+                let (uri, was_lost) = &self.paths[path];
+                was_lost.store(true, Ordering::Relaxed);
+                format!("{uri}: {reason}; it is looked for")
+            }
+            DiskEvent::PathState { path, state } => {
+                format!("{}: it is {} now", self.paths[path].0, state.name())
+            }
+            DiskEvent::Resized { bytes } => {
+                if let Some(notifier) = self.notifier.get() {
+                    // Attributes only: there are no pages of it.
+                    let _unknown = notifier.inval_inode(FILE, -1, 0);
+                }
+                format!("the disk has {} now", Bytes::new(bytes))
+            }
+            DiskEvent::Lost => {
+                let time = self.loss_timeout;
+                format!("there was no way to the disk for {time}: every request fails from now on")
+            }
+        };
+        if !self.is_quiet {
+            terminal::say(&format!("afar: {text}\n"));
+        }
+    }
+}
+
+fn welcome(flags: &AttachFlags, disk: &Disk) -> String {
+    let geometry = disk.geometry();
+    let (bytes, block) = (Bytes::new(geometry.bytes()), geometry.block_bytes());
+    let file = flags.directory.join(NAME);
+    let (file, directory) = (file.display(), flags.directory.display());
+    format!(
+        "afar: {file} is {}: {bytes} in blocks of {block}, until Ctrl-C or umount {directory}\n\
+         afar: losetup --direct-io=on -f {file} makes it a disk that caches nothing twice\n",
+        flags.target
+    )
+}
+
+type Served = JoinHandle<io::Result<()>>;
+
+fn serve(session: Session<Files>, ended: Waker) -> Served {
+    std::thread::spawn(move || {
+        let result = session.run();
+        ended.wake();
+        result
+    })
+}
+
+// Until it is unmounted, here or by somebody else.
+fn watch(
+    signals: &Signals,
+    ended: &Waker,
+    directory: &Path,
+    flags: &AttachFlags,
+) -> Result<(), AttachError> {
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    poll.add(ended.descriptor(), OTHER)?;
+    let mut ready = Vec::new();
+    loop {
+        poll.wait(None, &mut ready)?;
+        if ready.iter().any(|one| one.token == OTHER) {
+            return Ok(());
+        }
+        while signals.next().is_some() {
+            match sys::mount::unmount(directory) {
+                Err(error) if error.is_busy() => {
+                    let directory = flags.directory.display();
+                    terminal::say(&format!(
+                        "afar attach: {directory} is in use; end what uses it (fuser -vm \
+                         {directory} lists that), then press Ctrl-C again\n"
+                    ));
+                }
+                // Somebody was faster.
+                Ok(()) | Err(_) => {}
+            }
+        }
+    }
+}
+
+// Waits until everything is on the medium, or for another signal.
+fn flush(disk: &Disk, signals: &Signals) -> Result<(), AttachError> {
+    let flushed = Waker::new()?;
+    let (sender, told) = channel();
+    let waker = flushed.clone();
+    let done = move |result: Result<&[u8], DiskFailure>| {
+        let _gone = sender.send(result.map(|_| ()));
+        waker.wake();
+    };
+    disk.submit(Request { operation: Operation::Flush, offset: 0, length: 0 }, &[], Box::new(done));
+    let mut poll = Poll::new()?;
+    poll.add(signals, SIGNAL)?;
+    poll.add(flushed.descriptor(), OTHER)?;
+    let mut ready = Vec::new();
+    loop {
+        poll.wait(None, &mut ready)?;
+        if let Ok(result) = told.try_recv() {
+            return result.map_err(AttachError::Flush);
+        }
+        if signals.next().is_some() {
+            return Err(AttachError::GivenUp);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Flags into a disk and a directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flash::host::{Disk, DiskConfig, DiskPath, HostConfig};
+use flash::initiator::InitiatorConfig;
+use measure::Duration;
+use proto::nvme::{Digests, Nqn};
+
+use crate::attach::flags::AttachFlags;
+use client::{InitiatorError, SCHEME, initiator};
+
+use super::AttachError;
+
+const KEEP_ALIVE_LEAST: Duration = Duration::from_ms(1000);
+const KEEP_ALIVE_MOST: Duration = Duration::from_ms(3_600_000);
+const IO_LEAST: Duration = Duration::from_ms(100);
+/// What the kernel's initiators wait for.
+const NVME_LOSS: Duration = Duration::from_ms(600_000);
+const ISCSI_LOSS: Duration = Duration::from_ms(120_000);
+
+/// The disk that flags name.
+///
+/// # Errors
+/// The first flag that cannot be.
+pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
+    let keep_alive = flags.keep_alive_tmo;
+    if !(KEEP_ALIVE_LEAST..=KEEP_ALIVE_MOST).contains(&keep_alive) {
+        let reason = "give 1s to 3600s";
+        return Err(AttachError::Time { flag: "keep-alive-tmo", time: keep_alive, reason });
+    }
+    if flags.io_timeout < IO_LEAST {
+        let reason = "give 100ms or more";
+        return Err(AttachError::Time { flag: "io-timeout", time: flags.io_timeout, reason });
+    }
+    let texts = [&flags.target].into_iter().chain(&flags.path);
+    let paths = texts.map(|text| path(text, flags)).collect::<Result<Vec<_>, _>>()?;
+    if paths.len() > Disk::PATHS_MAX {
+        return Err(AttachError::Paths(paths.len()));
+    }
+    Ok(DiskConfig {
+        loss_timeout: loss_timeout(&paths[0], flags),
+        paths,
+        queues: flags.queues,
+        depth: flags.queue_size,
+        reconnect_delay: flags.reconnect_delay,
+        io_timeout: flags.io_timeout,
+    })
+}
+
+/// As other hosts of its protocol have it, unless a flag says otherwise.
+pub(super) fn loss_timeout(first: &DiskPath, flags: &AttachFlags) -> Duration {
+    flags.ctrl_loss_tmo.unwrap_or(match first {
+        DiskPath::Nvme(..) => NVME_LOSS,
+        DiskPath::Iscsi(..) => ISCSI_LOSS,
+    })
+}
+
+fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
+    let (header, data) = (flags.header_digest, flags.data_digest);
+    if text.starts_with(SCHEME) {
+        let uri = text.parse().map_err(InitiatorError::from)?;
+        let digests = proto::iscsi::Digests { header, data };
+        let config = initiator(&flags.initiator, &uri, digests)?;
+        let time = flags.keep_alive_tmo;
+        return Ok(DiskPath::Iscsi(
+            uri,
+            InitiatorConfig { ping_after: time, ping_timeout: time, ..config },
+        ));
+    }
+    let uri = text.parse()?;
+    let host = Nqn::new(&flags.host).ok_or_else(|| AttachError::Host(flags.host.clone()))?;
+    let host = HostConfig {
+        keep_alive_ms: u32::try_from(flags.keep_alive_tmo.as_ns() / 1_000_000).unwrap_or(u32::MAX),
+        digests: Digests { header, data },
+        ..HostConfig::named(host)
+    };
+    Ok(DiskPath::Nvme(uri, host))
+}
+
+/// The whole path of a directory that nothing of afar is mounted on.
+///
+/// # Errors
+/// Why nothing can be mounted there.
+pub(super) fn directory(directory: &Path) -> Result<PathBuf, AttachError> {
+    let named = || directory.display().to_string();
+    let found = fs::metadata(directory);
+    let found = found.map_err(|source| match source.raw_os_error() {
+        Some(NOT_CONNECTED) => AttachError::Abandoned { directory: named() },
+        _ => AttachError::Directory { directory: named(), source },
+    })?;
+    if !found.is_dir() {
+        return Err(AttachError::NoDirectory { directory: named() });
+    }
+    let whole = fs::canonicalize(directory);
+    let whole = whole.map_err(|source| AttachError::Directory { directory: named(), source })?;
+    if sys::mount::mounts_of(KIND).any(|mounted| mounted == whole) {
+        return Err(AttachError::Attached { directory: named() });
+    }
+    Ok(whole)
+}
+
+/// ENOTCONN.
+const NOT_CONNECTED: i32 = 107;
+/// What mounts are known by: `fuse.afar`.
+pub const KIND: &str = "afar";

@@ -1,0 +1,101 @@
+//! Why there is no load.
+
+use std::path::PathBuf;
+
+use console::{Class, Classed};
+use flash::backend::{OpenError, UriError};
+use flash::host::{HostError, NvmeUriError};
+use flash::load::LoadError;
+use measure::{Bytes, Duration};
+
+use client::InitiatorError;
+
+/// Settings that make no load, or a disk that cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BenchError {
+    #[error(transparent)]
+    Nvme(#[from] NvmeUriError),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
+    #[error(transparent)]
+    Backend(#[from] UriError),
+    #[error("--rate_iops {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
+    Rate(String),
+    #[error("--sweep={0}: give rates in requests per second, above 0: --sweep=10k,20k,40k")]
+    Sweep(String),
+    #[error("--rate 0 B: no request could be made; give bytes per second, e.g. 100MB")]
+    RateBytes,
+    #[error("--host {0}: an NQN has 1 to 223 bytes")]
+    Host(String),
+    #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
+    BusyPoll(Duration),
+    #[error("--layout would overwrite {0}; add --overwrite if nothing there is needed any more")]
+    LayoutOver(String),
+    #[error("--layout writes, and {0} is opened to be read only; leave ?readonly out")]
+    LayoutReadOnly(String),
+    #[error(
+        "--rw {rw} would overwrite {name}; add --overwrite if nothing there is needed any more"
+    )]
+    Overwrite { rw: String, name: String },
+    #[error("--verify with requests that only read: nothing is written to check; use --rw randrw")]
+    NothingToVerify,
+    #[error("--verify with requests that trim: what is read then is not said; use --rw randrw")]
+    TrimToVerify,
+    #[error("--bs {bytes}: this disk takes multiples of {block}, {most} at most")]
+    Request { bytes: Bytes, block: Bytes, most: Bytes },
+    #[error("{what} {bytes}: this disk has {disk}, and each job needs room for {needed}")]
+    Region { what: &'static str, bytes: Bytes, disk: Bytes, needed: Bytes },
+    #[error("{name}: {source}{}", source.remedy())]
+    Open { name: String, source: OpenError },
+    #[error("{name}: {source}")]
+    Connect { name: String, source: HostError },
+    #[error("{name}: there is no such subsystem; afar discover {address} lists those there are")]
+    NoSubsystem { name: String, address: String },
+    #[error(
+        "{name}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    NoTarget { name: String, address: String },
+    #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
+    Queues { name: String, jobs: u16, queues: u16 },
+    #[error(
+        "no disk is named; write filename=FILE or a URI, or name one: afar bench URI --job FILE"
+    )]
+    NoDisk,
+    #[error("it verifies what [{other}] writes at the same time; give each its own --offset")]
+    Overlap { other: String },
+    #[error("{path}: {source}; check the path and its permissions", path = path.display())]
+    Unread { path: PathBuf, source: std::io::Error },
+    #[error("{path}:{line}: {reason}", path = path.display())]
+    Job { path: PathBuf, line: usize, reason: String },
+    /// A section of a job file, whose words have no dashes.
+    #[error(
+        "{path}:{line}: [{name}]: {text}",
+        path = path.display(),
+        text = source.to_string().trim_start_matches("--")
+    )]
+    Section { path: PathBuf, line: usize, name: String, source: Box<Self> },
+    #[error("--layout {name}: {done} of {wanted} writes were done: {first}")]
+    Layout { name: String, done: u64, wanted: u64, first: String },
+    #[error("{flag} is for a load without a job file; write it into {path}", path = path.display())]
+    WithJob { flag: String, path: PathBuf },
+    #[error(transparent)]
+    Load(LoadError),
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for BenchError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Section { source, .. } => source.class(),
+            Self::Open { .. }
+            | Self::Connect { .. }
+            | Self::NoSubsystem { .. }
+            | Self::NoTarget { .. }
+            | Self::Layout { .. }
+            | Self::Load(_)
+            | Self::System(_) => Class::Failed,
+            _ => Class::Usage,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Flags of `afar bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use measure::{Bytes, Duration};
+
+use crate::bench::Pattern;
+use client::InitiatorFlags;
+use document::seed;
+use workload::Spacing;
+
+/// Load a disk, here or over the network, and time its answers
+///
+/// The words are fio's, and so are job files. In a closed loop (the default) each job keeps
+/// --iodepth requests under way.
+/// With --rate_iops requests arrive by themselves, and the time of each begins at its arrival, so
+/// that a disk that pauses is late for all that arrived meanwhile.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct BenchFlags {
+    /// nvme+tcp://HOST:PORT/NQN/NSID (port 4420 and the first namespace if they are left out),
+    /// iscsi://USER@HOST:PORT/IQN/LUN?connections=NUMBER (nobody, port 3260, the first disk, 1),
+    /// file:PATH, memory:SIZE or null:; or a job file, FILE.fio or FILE.ini
+    #[arg(value_name = "URI", required_unless_present = "job")]
+    pub(crate) target: Option<String>,
+
+    /// Run the jobs that are written down here in fio's words; URI is the disk of those that name
+    /// none
+    #[arg(long, value_name = "FILE")]
+    pub(crate) job: Option<PathBuf>,
+
+    /// What requests do, and where
+    #[arg(long, value_name = "PATTERN", value_enum, default_value = "randread")]
+    #[arg(help_heading = REQUESTS)]
+    pub(crate) rw: Pattern,
+
+    /// Share of reads in rw and randrw, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, help_heading = REQUESTS)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) rwmixread: u8,
+
+    /// Size of a request
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", help_heading = REQUESTS)]
+    pub(crate) bs: Bytes,
+
+    /// How much of the disk is used [default: all that is there after --offset]
+    #[arg(long, value_name = "SIZE", help_heading = REQUESTS)]
+    pub(crate) size: Option<Bytes>,
+
+    /// Where on the disk that begins
+    #[arg(long, value_name = "SIZE", default_value = "0", help_heading = REQUESTS)]
+    pub(crate) offset: Bytes,
+
+    /// Writes end when they are on the medium (forced unit access)
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) fua: bool,
+
+    /// Which places requests at random go to: random (all alike) or zipf:SKEW
+    #[arg(long = "random_distribution", value_name = "HOW", default_value = "random")]
+    #[arg(value_parser = skew, help_heading = REQUESTS)]
+    pub(crate) random_distribution: Skew,
+
+    /// Write blocks that say where and when they were written, and check every block that is read:
+    /// what is lost, torn, old or elsewhere is counted. Jobs then have parts of the disk to
+    /// themselves
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) verify: bool,
+
+    /// Whether what --verify has written is all read in the end, which is not timed: 0 or 1
+    #[arg(long = "do_verify", value_name = "NUMBER", default_value_t = 1, requires = "verify")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=1), help_heading = REQUESTS)]
+    pub(crate) do_verify: u8,
+
+    /// Overwrite what is on a disk of this machine
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) overwrite: bool,
+
+    /// First write all that the load can read, once, in its order on the disk: what was never
+    /// written is read without asking the medium. It is not timed
+    #[arg(long, help_heading = REQUESTS)]
+    pub(crate) layout: bool,
+
+    /// Seed of every draw
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = REQUESTS)]
+    #[arg(value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Requests under way in each job [default: 1; 64 in a sweep]
+    #[arg(long, value_name = "NUMBER", help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=4095))]
+    pub(crate) iodepth: Option<u16>,
+
+    /// Threads, each with a queue (over iSCSI, a session) of its own
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) numjobs: u16,
+
+    /// Requests per second of all jobs, in an open loop: 5000, 5k, 1.5M
+    #[arg(long = "rate_iops", value_name = "NUMBER", group = ARRIVALS, help_heading = PACE)]
+    pub(crate) rate_iops: Option<String>,
+
+    /// The same in bytes per second: 100MB
+    #[arg(long, value_name = "SIZE", group = ARRIVALS, help_heading = PACE)]
+    pub(crate) rate: Option<Bytes>,
+
+    /// How the requests of an open loop follow one another: poisson, as if by many independent
+    /// users, or even, at equal distances
+    #[arg(long, value_name = "HOW", value_parser = spacing(), default_value = "poisson")]
+    #[arg(help_heading = PACE, requires = ARRIVALS)]
+    pub(crate) spacing: Spacing,
+
+    /// How long to make requests [default: 10s, or until --number_ios have been made; 3s for each
+    /// point of a sweep]
+    #[arg(long, value_name = "TIME", help_heading = PACE)]
+    pub(crate) runtime: Option<Duration>,
+
+    /// Requests of this time at the beginning are not counted [default: 0ms; 300ms in a sweep]
+    #[arg(long = "ramp_time", value_name = "TIME", help_heading = PACE)]
+    pub(crate) ramp_time: Option<Duration>,
+
+    /// How many requests each job makes at most
+    #[arg(long = "number_ios", value_name = "NUMBER", help_heading = PACE)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) number_ios: Option<u64>,
+
+    /// Look for answers without sleeping for this long, where that has paid the last time
+    #[arg(long, value_name = "TIME", default_value = "0us", help_heading = PACE)]
+    pub(crate) busy_poll: Duration,
+
+    /// Checks over headers of the protocol
+    #[arg(long, help_heading = WIRE)]
+    pub(crate) header_digest: bool,
+
+    /// Checks over data
+    #[arg(long, help_heading = WIRE)]
+    pub(crate) data_digest: bool,
+
+    /// How long to try to connect again when a connection was lost; requests that were under way
+    /// are uncertain then, and counted apart
+    #[arg(long = "ctrl_loss_tmo", value_name = "TIME", default_value = "0s", help_heading = WIRE)]
+    pub(crate) ctrl_loss_tmo: Duration,
+
+    /// Who this host says it is over NVMe/TCP
+    #[arg(long, value_name = "NQN", help_heading = WIRE)]
+    #[arg(default_value = "nqn.2026-11.local.afar:bench")]
+    pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) initiator: InitiatorFlags,
+
+    /// Find the curve of latency against load: what a closed loop reaches, then requests that
+    /// arrive by themselves, at 10 to 95 % of that and on until latency explodes; or at these
+    /// rates: --sweep=10k,20k,40k
+    #[arg(long, value_name = "RATES", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", group = ARRIVALS, help_heading = SWEEP)]
+    #[arg(conflicts_with_all = ["number_ios", "verify"])]
+    pub(crate) sweep: Option<String>,
+
+    /// Write a row for each point, with units in the names of columns; - is standard output
+    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Draw the curve, average and 95th percentile; - is standard output
+    #[arg(long, value_name = "FILE", requires = "sweep", help_heading = SWEEP)]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write everything that was measured as JSON, laid out as fio's; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Print nothing but errors: no live line, no summary
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+}
+
+/// Flags that make a loop an open one.
+const ARRIVALS: &str = "arrivals";
+
+const REQUESTS: &str = "Requests";
+const PACE: &str = "Pace";
+const WIRE: &str = "Network";
+const SWEEP: &str = "Latency against load";
+const OUTPUT: &str = "Output";
+
+const NOTES: &str = "\
+What is written stays written. A disk of this machine is only written to with --overwrite.
+
+A latency is from when a request was made (in an open loop: was due) until it had ended. Its
+submission is until the kernel was given the request, its completion the rest. Processor time is
+that of this process, and of the target's if it is on this machine.
+
+The sections of a job file run together; one with stonewall begins when those above it have ended.
+k is 1024 there and KiB 1000, as fio has it. What is fio's and would change what is measured, and is
+not done here, is an error; draws are as with norandommap.
+
+Exit status: 0 every request was answered, with the right bytes; 1 some were not, or the disk cannot
+be reached; 2 bad usage; 130 a sweep was interrupted, and its points until then are written.
+
+Example: afar bench nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk --iodepth 32 --runtime 30s";
+
+/// How much more often some places are asked for than others; all alike if `None`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Skew(pub(crate) Option<f64>);
+
+fn skew(text: &str) -> Result<Skew, String> {
+    crate::bench::skew(text).map(Skew)
+}
+
+fn spacing() -> impl TypedValueParser<Value = Spacing> {
+    let names = Spacing::ALL.map(Spacing::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Spacing>())
+}

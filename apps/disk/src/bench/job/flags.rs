@@ -1,0 +1,78 @@
+//! The job that flags describe.
+
+use measure::Duration;
+
+use super::options::{Job, Place};
+use super::units::Extent;
+use crate::bench::BenchError;
+use crate::bench::flags::BenchFlags;
+use document::per_second;
+
+/// Of a load that says neither how long it is nor how much.
+const RUNTIME: Duration = Duration::from_ms(10_000);
+/// Of a point of a sweep, and what keeps a disk busy.
+const POINT_RUNTIME: Duration = Duration::from_ms(3_000);
+const POINT_RAMP: Duration = Duration::from_ms(300);
+const POINT_DEPTH: u16 = 64;
+
+impl Job {
+    /// # Errors
+    /// The first flag that cannot be.
+    pub(crate) fn of_flags(flags: &BenchFlags) -> Result<Self, BenchError> {
+        let read_percent = flags.rw.read_percent(flags.rwmixread);
+        let rate = match (&flags.rate_iops, flags.rate) {
+            (Some(text), _) => {
+                let rate = per_second(text);
+                Some(rate.ok_or_else(|| BenchError::Rate(text.clone()))?)
+            }
+            (None, Some(rate)) if rate.get() == 0 => return Err(BenchError::RateBytes),
+            (None, Some(rate)) => Some(rate.get() as f64 / flags.bs.get().max(1) as f64),
+            (None, None) => None,
+        };
+        let unlimited = flags.number_ios.is_none();
+        let (runtime, ramp, depth) = match flags.sweep {
+            Some(_) => (POINT_RUNTIME, POINT_RAMP, POINT_DEPTH),
+            None => (RUNTIME, Duration::ZERO, 1),
+        };
+        let depth = flags.iodepth.unwrap_or(depth);
+        let options = [
+            ("rw", flags.rw.name()),
+            ("bs", flags.bs.get().to_string()),
+            ("iodepth", depth.to_string()),
+            ("numjobs", flags.numjobs.to_string()),
+            ("rwmixread", read_percent.to_string()),
+        ];
+        Ok(Self {
+            name: "afar".to_owned(),
+            line: 0,
+            options: options.map(|(name, value)| (name.to_owned(), value)).into(),
+            globals: Vec::new(),
+            place: flags.target.clone().map(Place::Uri),
+            rw: flags.rw,
+            read_percent,
+            zipf: flags.random_distribution.0,
+            block_bytes: flags.bs.get(),
+            size: flags.size.map(|size| Extent::Bytes(size.get())),
+            offset: Extent::Bytes(flags.offset.get()),
+            io_size: None,
+            number_ios: flags.number_ios,
+            depth,
+            threads: flags.numjobs,
+            rate,
+            spacing: flags.spacing,
+            think: None,
+            delay: Duration::ZERO,
+            ramp: flags.ramp_time.unwrap_or(ramp),
+            runtime: flags.runtime.or_else(|| unlimited.then_some(runtime)),
+            is_time_based: true,
+            verifies: flags.verify,
+            reads_back: flags.do_verify != 0,
+            is_forced: flags.fua,
+            seed: Some(flags.seed),
+            percentiles: None,
+            waits: false,
+            begins_group: false,
+            is_grouped: false,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! `afar bench`: from flags or a job file to loads on disks, a summary and a record.
+//!
+//! ```text
+//! flags ┬─────────► Job ─► Plan ─► Ready ─► run, phase by phase ─► report ─► summary, fio's JSON
+//! file ─┴─ job::read ┘                             └ sweep ─► curve
+//! ```
+
+mod error;
+mod fio;
+pub(crate) mod flags;
+mod job;
+mod layout;
+mod pattern;
+mod plan;
+mod processors;
+mod report;
+mod run;
+mod summary;
+mod sweep;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args as _;
+use clap::parser::ValueSource;
+use console::{Class, Failure, Output, terminal};
+
+use crate::bench::flags::BenchFlags;
+use client::Session;
+
+pub(crate) use error::BenchError;
+pub(crate) use pattern::{Pattern, skew};
+
+use job::Job;
+use plan::{Devices, Plan};
+use run::Ready;
+
+/// Runs `afar bench`.
+///
+/// # Errors
+/// When the flags contradict one another, or the disk cannot be reached.
+pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
+    let file = job_file(flags);
+    if let (Some(rates), None) = (&flags.sweep, &file) {
+        return sweep::sweep(flags, rates);
+    }
+    let jobs = match &file {
+        Some(path) => read(path, flags)?,
+        None => vec![Job::of_flags(flags)?],
+    };
+    let phases = run::phases(&jobs);
+    let located = |job: &Job, error: BenchError| match &file {
+        None => error,
+        Some(path) => BenchError::Section {
+            path: path.clone(),
+            line: job.line,
+            name: job.name.clone(),
+            source: Box::new(error),
+        },
+    };
+    let plans = jobs.iter().map(|job| Plan::resolve(job, flags).map_err(|e| located(job, e)));
+    let plans = plans.collect::<Result<Vec<_>, _>>()?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
+    let mut devices = Devices::default();
+    let mut ready = Vec::new();
+    for plan in plans {
+        let job = plan.job;
+        ready.push(Ready::open(plan, &mut devices).map_err(|error| located(job, error))?);
+    }
+    for range in &phases {
+        if let Some((index, other)) = run::disturbed(&ready[range.clone()]) {
+            let error = BenchError::Overlap { other: other.to_owned() };
+            return Err(located(&ready[range.start + index].job, error).into());
+        }
+    }
+    if flags.layout {
+        layout::lay_out(&mut session, &ready)?;
+    }
+    let done = run::run(&mut session, &ready, &phases)?;
+    session.end_line();
+    let interrupted = session.is_interrupted();
+    if let Some(output) = json {
+        let phases: Vec<_> = done.iter().collect();
+        let beside = [("interrupted", interrupted.into())];
+        let record = fio::record(flags, &jobs, &phases, &beside);
+        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
+        output.write(&(text + "\n"))?;
+    }
+    if !flags.quiet {
+        terminal::say(&summary::text(&jobs, &done, interrupted));
+    }
+    let is_good = report::total(&done).is_some_and(|total| {
+        total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0
+    });
+    Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
+}
+
+/// Endings of job files.
+const ENDINGS: [&str; 2] = ["fio", "ini"];
+
+// A job file has a flag of its own, or an ending.
+fn job_file(flags: &BenchFlags) -> Option<PathBuf> {
+    if flags.job.is_some() {
+        return flags.job.clone();
+    }
+    let path = Path::new(flags.target.as_deref()?);
+    let is_one = path.extension().is_some_and(|of| ENDINGS.iter().any(|one| of == *one));
+    is_one.then(|| path.to_owned())
+}
+
+/// Flags that go with a job file.
+const BESIDE: [&str; 15] = [
+    "target",
+    "job",
+    "layout",
+    "overwrite",
+    "busy_poll",
+    "header_digest",
+    "data_digest",
+    "ctrl_loss_tmo",
+    "host",
+    "initiator",
+    "chap_secret",
+    "chap_target_secret",
+    "chap_algs",
+    "json",
+    "quiet",
+];
+
+fn read(path: &Path, flags: &BenchFlags) -> Result<Vec<Job>, BenchError> {
+    if let Some(flag) = other_flag() {
+        return Err(BenchError::WithJob { flag, path: path.to_owned() });
+    }
+    let named = || path.to_owned();
+    let bytes =
+        std::fs::read(path).map_err(|source| BenchError::Unread { path: named(), source })?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let (jobs, notes) = job::read(&bytes, &variable).map_err(|error| BenchError::Job {
+        path: named(),
+        line: error.line,
+        reason: error.reason,
+    })?;
+    if !flags.quiet {
+        for note in notes {
+            terminal::say(&format!(
+                "afar bench: {}:{}: {}\n",
+                path.display(),
+                note.line,
+                note.text
+            ));
+        }
+    }
+    Ok(jobs)
+}
+
+// The first flag on the command line that a job file would overrule.
+fn other_flag() -> Option<String> {
+    let command = BenchFlags::augment_args(clap::Command::new("bench"));
+    let matches =
+        clap::Command::new("command").subcommand(command.clone()).try_get_matches().ok()?;
+    let matches = matches.subcommand_matches("bench")?;
+    let arguments = command.get_arguments();
+    let mut others = arguments.filter(|argument| {
+        let id = argument.get_id();
+        let is_given = matches.ids().any(|one| one == id)
+            && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        is_given && !BESIDE.contains(&id.as_str())
+    });
+    others.next()?.get_long().map(|long| format!("--{long}"))
+}

@@ -1,0 +1,297 @@
+//! A job into a load on a disk.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+
+use flash::backend::{BackendUri, Claim, Geometry};
+use flash::host::{Controller, HostConfig, HostError, NvmeUri, patiently};
+use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
+use flash::load::{Device, LoadConfig, Order, Pace, Think};
+use measure::{Bytes, Duration};
+use proto::nvme::{Digests, Nqn, Status};
+
+use super::error::BenchError;
+use super::job::{Extent, Job, Place};
+use crate::bench::flags::BenchFlags;
+use client::{InitiatorError, NO_TARGET, SCHEME, initiator};
+
+const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
+/// KATO of a host that lives as long as its load.
+const KEEP_ALIVE_MS: u32 = 10_000;
+
+/// Where the disk is.
+#[derive(Clone)]
+pub(crate) enum Source {
+    Local(BackendUri),
+    Remote(NvmeUri, HostConfig),
+    Iscsi(IscsiUri, InitiatorConfig),
+}
+
+/// A load that is complete but for what the disk says.
+pub(crate) struct Plan<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) source: Source,
+    pub(crate) target: String,
+    flags: &'a BenchFlags,
+}
+
+/// Disks of this process by name, so that jobs that name the same have the same.
+#[derive(Default)]
+pub(crate) struct Devices {
+    local: HashMap<String, Device>,
+    /// Files that this process has as long as there are those: another device may be around one.
+    held: HashSet<PathBuf>,
+}
+
+impl<'a> Plan<'a> {
+    /// # Errors
+    /// The first setting that cannot be.
+    pub(crate) fn resolve(job: &'a Job, flags: &'a BenchFlags) -> Result<Self, BenchError> {
+        let target = target(job, flags)?;
+        let source = source(&target, flags)?;
+        if job.verifies && job.read_percent == 100 {
+            return Err(BenchError::NothingToVerify);
+        }
+        if job.verifies && job.rw.trims() {
+            return Err(BenchError::TrimToVerify);
+        }
+        let file = match &source {
+            Source::Local(uri) => uri.file(),
+            Source::Remote(..) | Source::Iscsi(..) => None,
+        };
+        // What is made for this load holds nothing yet.
+        let keeps = file.is_some_and(Path::exists) && !flags.overwrite;
+        if flags.layout && matches!(&source, Source::Local(uri) if uri.is_read_only()) {
+            return Err(BenchError::LayoutReadOnly(target));
+        }
+        if flags.layout && keeps {
+            return Err(BenchError::LayoutOver(target));
+        }
+        if job.read_percent < 100 && keeps {
+            return Err(BenchError::Overwrite { rw: job.rw.name(), name: target });
+        }
+        if flags.busy_poll > BUSY_POLL_MOST {
+            return Err(BenchError::BusyPoll(flags.busy_poll));
+        }
+        Ok(Self { job, source, target, flags })
+    }
+
+    /// The load on a disk of this shape, which moves so many bytes in a request.
+    ///
+    /// # Errors
+    /// When the requests do not fit.
+    pub(crate) fn config(
+        &self,
+        geometry: Geometry,
+        request_bytes_max: u32,
+    ) -> Result<LoadConfig, BenchError> {
+        let Self { job, flags, .. } = self;
+        let block = u64::from(geometry.block_bytes());
+        let bytes = job.block_bytes;
+        let most = u64::from(request_bytes_max);
+        if bytes == 0 || !bytes.is_multiple_of(block) || bytes > most {
+            let [bytes, block, most] = [bytes, block, most].map(Bytes::new);
+            return Err(BenchError::Request { bytes, block, most });
+        }
+        let region = self.region(geometry)?;
+        let order = match (job.rw.is_sequential(), job.zipf) {
+            (true, _) => Order::Sequential,
+            (false, Some(skew)) => Order::Zipf(skew),
+            (false, None) => Order::Random,
+        };
+        Ok(LoadConfig {
+            order,
+            read_percent: job.read_percent,
+            trims: job.rw.trims(),
+            request_bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            region,
+            depth: job.depth,
+            jobs: job.threads,
+            pace: pace(job),
+            think: job.think.map(|(time, requests)| Think { time, requests }),
+            delay: job.delay,
+            ramp: job.ramp,
+            runtime: job.runtime,
+            request_count: request_count(job, region[1]),
+            reconnect: flags.ctrl_loss_tmo,
+            busy_poll: flags.busy_poll,
+            forced: job.is_forced,
+            verifies: job.verifies,
+            reads_back: job.verifies && job.reads_back,
+            seed: job.seed.unwrap_or_else(sys::clock::unix_ns),
+            ..LoadConfig::reads(geometry.bytes())
+        })
+    }
+
+    // Where requests go: whole ones, at least one for each thread.
+    fn region(&self, geometry: Geometry) -> Result<[u64; 2], BenchError> {
+        let job = self.job;
+        let bytes = job.block_bytes;
+        let disk = geometry.bytes();
+        let block = u64::from(geometry.block_bytes());
+        let needed = bytes * u64::from(job.threads);
+        let wrong = |what, bytes| {
+            let [bytes, disk, needed] = [bytes, disk, needed].map(Bytes::new);
+            Err(BenchError::Region { what, bytes, disk, needed })
+        };
+        // A share of the disk is wherever its blocks allow.
+        let extent = |extent: Extent| match extent {
+            Extent::Bytes(bytes) => bytes,
+            Extent::Percent(_) => extent.of(disk) / block * block,
+        };
+        let offset = extent(job.offset);
+        let Some(rest) = disk.checked_sub(offset).filter(|rest| *rest >= needed) else {
+            return wrong("--offset", offset);
+        };
+        if !offset.is_multiple_of(block) {
+            return wrong("--offset", offset);
+        }
+        let size = job.size.map_or(rest, extent);
+        if size > rest || size < needed {
+            return wrong("--size", size);
+        }
+        Ok([offset, size / bytes * bytes])
+    }
+}
+
+// How many requests each thread makes at most. Unless time decides, each goes once over all there
+// is.
+fn request_count(job: &Job, region_bytes: u64) -> Option<u64> {
+    if job.is_time_based {
+        return job.number_ios;
+    }
+    let bytes = job.io_size.map_or(region_bytes, |extent| extent.of(region_bytes));
+    let count = (bytes / job.block_bytes).max(1);
+    Some(job.number_ios.map_or(count, |number| number.min(count)))
+}
+
+/// When requests are made.
+pub(super) fn pace(job: &Job) -> Pace {
+    let Some(rate) = job.rate else { return Pace::Closed };
+    let mean_ps = 1e12 * f64::from(job.threads) / rate;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cast saturates")]
+    let mean = Duration::from_ps((mean_ps as u64).max(1));
+    Pace::Open { mean, spacing: job.spacing }
+}
+
+// The disk's URI. A file that is not there is made if it is written to and its size is known.
+fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
+    let path = match &job.place {
+        Some(Place::Uri(uri)) => return Ok(uri.clone()),
+        Some(Place::Path(path)) => path,
+        None => {
+            let given = flags.target.clone().filter(|_| flags.job.is_some());
+            return given.ok_or(BenchError::NoDisk);
+        }
+    };
+    let size = match (job.size, job.offset) {
+        (Some(Extent::Bytes(size)), Extent::Bytes(offset)) => size.checked_add(offset),
+        _ => None,
+    };
+    match size {
+        Some(size) if job.read_percent < 100 && !Path::new(path).exists() => {
+            Ok(format!("file:{path}?size={size}"))
+        }
+        _ => Ok(format!("file:{path}")),
+    }
+}
+
+fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
+    if target.starts_with(SCHEME) {
+        let uri = target.parse().map_err(InitiatorError::from)?;
+        let digests =
+            proto::iscsi::Digests { header: flags.header_digest, data: flags.data_digest };
+        let config = initiator(&flags.initiator, &uri, digests)?;
+        return Ok(Source::Iscsi(uri, config));
+    }
+    if !target.starts_with("nvme+") {
+        return Ok(Source::Local(target.parse()?));
+    }
+    let host = Nqn::new(&flags.host).ok_or_else(|| BenchError::Host(flags.host.clone()))?;
+    let digests = Digests { header: flags.header_digest, data: flags.data_digest };
+    let config = HostConfig { keep_alive_ms: KEEP_ALIVE_MS, digests, ..HostConfig::named(host) };
+    Ok(Source::Remote(target.parse()?, config))
+}
+
+impl Devices {
+    /// Opens the disk of a load.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub(crate) fn open(&mut self, plan: &Plan<'_>) -> Result<Device, BenchError> {
+        let name = || plan.target.clone();
+        match &plan.source {
+            Source::Local(uri) => {
+                if let Some(device) = self.local.get(&plan.target) {
+                    return Ok(device.clone());
+                }
+                // Two names may lead to one file.
+                let file = || uri.file().and_then(|path| path.canonicalize().ok());
+                let is_held = file().is_some_and(|file| self.held.contains(&file));
+                if let Some(text) = uri.fills().and_then(crate::holes::filling)
+                    && !plan.flags.quiet
+                {
+                    console::terminal::say(&format!("afar bench: {text}\n"));
+                }
+                let opened = uri.open(if is_held { Claim::Held } else { Claim::Alone });
+                let device = opened
+                    .map(Device::Local)
+                    .map_err(|source| BenchError::Open { name: name(), source })?;
+                warn_of_holes(plan, uri.file());
+                self.held.extend(file().filter(|_| !uri.is_read_only()));
+                self.local.insert(name(), device.clone());
+                Ok(device)
+            }
+            Source::Remote(uri, host) => {
+                connect(uri, host, plan.job.threads, name(), plan.flags.ctrl_loss_tmo)
+            }
+            Source::Iscsi(uri, config) => {
+                match patiently(plan.flags.ctrl_loss_tmo, sleep, || {
+                    LogicalUnit::connect(uri, config)
+                }) {
+                    Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
+                    Err(HostError::Login { status: NO_TARGET }) => {
+                        Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
+                    }
+                    Err(source) => Err(BenchError::Connect { name: name(), source }),
+                }
+            }
+        }
+    }
+}
+
+// Reads of what was never written ask no medium, and are faster than any.
+fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
+    let holes = file.and_then(crate::holes::told);
+    let asks_none = plan.job.read_percent > 0 && !plan.flags.layout;
+    if let (Some(holes), Some(file), true, false) = (holes, file, asks_none, plan.flags.quiet) {
+        console::terminal::say(&format!(
+            "afar bench: {}{holes}; to measure its medium, write all of it first (--layout, which \
+             overwrites what is there) or let the file have all its room (?fill, which keeps it)\n",
+            file.display()
+        ));
+    }
+}
+
+fn connect(
+    uri: &NvmeUri,
+    host: &HostConfig,
+    jobs: u16,
+    name: String,
+    patience: Duration,
+) -> Result<Device, BenchError> {
+    let controller = match patiently(patience, sleep, || Controller::connect(uri, host, jobs)) {
+        Ok(controller) => controller,
+        Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
+            return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });
+        }
+        Err(source) => return Err(BenchError::Connect { name, source }),
+    };
+    let queues = controller.io_queues();
+    if queues < jobs {
+        return Err(BenchError::Queues { name, jobs, queues });
+    }
+    Ok(Device::Remote(Arc::new(controller)))
+}

@@ -1,0 +1,150 @@
+//! Jobs, phase by phase: those of a phase run together, and a phase begins when the one before has
+//! ended.
+
+use std::ops::Range;
+
+use flash::load::{Device, LoadConfig, Tally};
+
+use super::error::BenchError;
+use super::job::Job;
+use super::plan::{Devices, Plan, Source, pace};
+use super::processors::Processors;
+use client::Session;
+
+/// A load that can begin.
+#[derive(Clone)]
+pub(crate) struct Ready {
+    pub(crate) job: Job,
+    pub(crate) source: Source,
+    pub(crate) target: String,
+    pub(crate) config: LoadConfig,
+    pub(crate) device: Device,
+}
+
+/// What came of a job.
+pub(crate) struct Outcome {
+    pub(crate) ready: Ready,
+    pub(crate) tally: Tally,
+    /// From 0; jobs are reported together if theirs is the same and they are to be.
+    pub(crate) group: usize,
+}
+
+/// What came of jobs that ran together.
+pub(crate) struct Phase {
+    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) processors: Processors,
+}
+
+impl Ready {
+    /// Opens the disk of a load.
+    ///
+    /// # Errors
+    /// When it cannot be reached, or the load does not fit.
+    pub(crate) fn open(plan: Plan<'_>, devices: &mut Devices) -> Result<Self, BenchError> {
+        let device = devices.open(&plan)?;
+        let config = plan.config(device.geometry(), device.request_bytes_max())?;
+        let Plan { job, source, target, .. } = plan;
+        Ok(Self { job: job.clone(), source, target, config, device })
+    }
+
+    /// The same load under another name.
+    pub(crate) fn named(&self, name: &str) -> Self {
+        let mut other = self.clone();
+        name.clone_into(&mut other.job.name);
+        other
+    }
+
+    /// The same load at so many requests a second.
+    pub(crate) fn at(mut self, rate: f64) -> Self {
+        self.job.rate = Some(rate);
+        self.config.pace = pace(&self.job);
+        self
+    }
+
+    // Whether one verifies what the other writes.
+    fn disturbs(&self, other: &Self) -> bool {
+        let [one, its] = [self.config.region, other.config.region];
+        let overlaps = one[0] < its[0] + its[1] && its[0] < one[0] + one[1];
+        let writes = self.config.read_percent < 100;
+        self.target == other.target && overlaps && other.config.verifies && writes
+    }
+}
+
+/// Which jobs run together, by their places: another begins where one waits for those above it.
+pub(crate) fn phases(jobs: &[Job]) -> Vec<Range<usize>> {
+    let waits = |(index, job): (usize, &Job)| (index > 0 && job.waits).then_some(index);
+    let starts = jobs.iter().enumerate().filter_map(waits);
+    let starts: Vec<usize> = std::iter::once(0).chain(starts).collect();
+    let ends = starts[1..].iter().copied().chain([jobs.len()]);
+    starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
+}
+
+/// The group of each job.
+fn groups(jobs: &[Ready]) -> Vec<usize> {
+    let begins = |(index, ready): (usize, &Ready)| {
+        usize::from(index > 0 && (ready.job.waits || ready.job.begins_group))
+    };
+    jobs.iter()
+        .enumerate()
+        .map(begins)
+        .scan(0, |group, begins| {
+            *group += begins;
+            Some(*group)
+        })
+        .collect()
+}
+
+/// The first job that would find wrong what another writes at the same time, and that other.
+pub(crate) fn disturbed(jobs: &[Ready]) -> Option<(usize, &str)> {
+    let pairs = (0..jobs.len()).flat_map(|one| (0..jobs.len()).map(move |other| (one, other)));
+    let mut pairs = pairs.filter(|(one, other)| one != other);
+    let found = pairs.find(|(one, other)| jobs[*other].disturbs(&jobs[*one]));
+    found.map(|(one, other)| (one, jobs[other].job.name.as_str()))
+}
+
+/// Runs all phases; those that have run if it is interrupted.
+///
+/// # Errors
+/// When a load cannot begin.
+pub(crate) fn run(
+    session: &mut Session,
+    jobs: &[Ready],
+    phases: &[Range<usize>],
+) -> Result<Vec<Phase>, BenchError> {
+    let groups = groups(jobs);
+    let mut done = Vec::new();
+    for (index, range) in phases.iter().enumerate() {
+        if session.is_interrupted() {
+            break;
+        }
+        let together = &jobs[range.clone()];
+        let what = match phases.len() {
+            1 => String::new(),
+            all => format!("phase {} of {all}  ", index + 1),
+        };
+        done.push(run_together(session, together, &groups[range.clone()], what)?);
+    }
+    Ok(done)
+}
+
+/// Runs a phase, which the live line begins with.
+///
+/// # Errors
+/// When a load cannot begin.
+pub(crate) fn run_together(
+    session: &mut Session,
+    jobs: &[Ready],
+    groups: &[usize],
+    what: String,
+) -> Result<Phase, BenchError> {
+    let mut processors = Processors::of(jobs.iter().map(|one| &one.source), what);
+    let loads: Vec<_> = jobs.iter().map(|one| (one.config, one.device.clone())).collect();
+    let tallies = session.run(&loads, &mut processors).map_err(BenchError::Load)?;
+    let outcome = |((ready, tally), group): ((&Ready, Tally), &usize)| Outcome {
+        ready: ready.clone(),
+        tally,
+        group: *group,
+    };
+    let outcomes = jobs.iter().zip(tallies).zip(groups).map(outcome).collect();
+    Ok(Phase { outcomes, processors })
+}

@@ -1,0 +1,150 @@
+//! `--sweep`: the curve of latency against load.
+//!
+//! ```text
+//! closed loop: what there is at most ─► arrivals at shares of it, until latency explodes ─► points
+//!                                       table, CSV, picture, record ◄───────────────────────┘
+//! ```
+//!
+//! A point is computed from alone, so that tests can do that with points of their own.
+
+mod curve;
+mod output;
+mod point;
+
+use std::process::ExitCode;
+
+use console::{Class, Failure, Output, terminal};
+
+use super::error::BenchError;
+use super::fio;
+use super::job::Job;
+use super::layout;
+use super::plan::{Devices, Plan};
+use super::run::{self, Phase, Ready};
+use crate::bench::flags::BenchFlags;
+use client::Session;
+use document::per_second;
+
+use curve::Curve;
+
+/// Shares of what a closed loop reaches, which are measured in any case.
+const SHARES: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+/// Shares until latency explodes.
+const BEYOND: [f64; 6] = [1.0, 1.05, 1.1, 1.2, 1.35, 1.5];
+
+/// Files that were asked for.
+struct Files {
+    json: Option<Output>,
+    csv: Option<Output>,
+    svg: Option<Output>,
+}
+
+/// Runs `afar bench --sweep`.
+///
+/// # Errors
+/// When the flags contradict one another, or the disk cannot be reached.
+pub(super) fn sweep(flags: &BenchFlags, rates: &str) -> Result<ExitCode, Failure> {
+    let rates = given(rates)?;
+    let job = Job::of_flags(flags)?;
+    let plan = Plan::resolve(&job, flags)?;
+    let open = |path: &Option<_>| path.as_deref().map(Output::open).transpose();
+    let [json, csv, svg] = [&flags.json, &flags.csv, &flags.svg].map(open);
+    let files = Files { json: json?, csv: csv?, svg: svg? };
+    let mut session = Session::new(flags.quiet).map_err(BenchError::from)?;
+    let ready = Ready::open(plan, &mut Devices::default())?;
+    if flags.layout {
+        layout::lay_out(&mut session, std::slice::from_ref(&ready))?;
+    }
+    let curve = measure(&mut session, &ready, rates)?;
+    session.end_line();
+    let interrupted = session.is_interrupted();
+    write(flags, &ready, &curve, files, interrupted)?;
+    if let Some(failure) = &curve.failure {
+        terminal::say(&format!("afar bench: {failure}\n"));
+        return Ok(Class::Failed.into());
+    }
+    if interrupted {
+        let until = match curve.points.len() {
+            0 => "before anything was measured".to_owned(),
+            count => format!("these are the {count} points until then"),
+        };
+        terminal::say(&format!("afar bench: interrupted; {until}\n"));
+        return Ok(Class::Interrupted.into());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+// Rates that were given, ascending.
+fn given(text: &str) -> Result<Vec<f64>, BenchError> {
+    let words = text.split(',').filter(|_| !text.is_empty()).map(str::trim);
+    let rate = |word| per_second(word).ok_or_else(|| BenchError::Sweep(text.to_owned()));
+    let mut rates = words.map(rate).collect::<Result<Vec<f64>, _>>()?;
+    rates.sort_by(f64::total_cmp);
+    Ok(rates)
+}
+
+fn measure(session: &mut Session, ready: &Ready, rates: Vec<f64>) -> Result<Curve, BenchError> {
+    let mut curve = Curve { closed: None, points: Vec::new(), failure: None };
+    if !rates.is_empty() {
+        let all = rates.len();
+        for (index, rate) in rates.into_iter().enumerate() {
+            let name = format!("point {} of {all}", index + 1);
+            if !curve.add(session, ready, &name, (None, rate))? {
+                break;
+            }
+        }
+        return Ok(curve);
+    }
+    let name = "closed loop";
+    let closed = run::run_together(session, &[ready.named(name)], &[0], format!("{name}  "))?;
+    let tally = &closed.outcomes[0].tally;
+    let (most, failure) = (tally.per_second(), point::failure(tally));
+    if session.is_interrupted() || failure.is_some() {
+        return Ok(Curve { failure, ..curve });
+    }
+    curve.closed = Some(closed);
+    for (index, share) in SHARES.into_iter().chain(BEYOND).enumerate() {
+        if index >= SHARES.len() && curve.has_exploded() {
+            break;
+        }
+        let name = format!("point {}, {:.0} %", index + 1, share * 100.0);
+        if !curve.add(session, ready, &name, (Some(share), most * share))? {
+            break;
+        }
+    }
+    Ok(curve)
+}
+
+fn write(
+    flags: &BenchFlags,
+    ready: &Ready,
+    curve: &Curve,
+    files: Files,
+    interrupted: bool,
+) -> Result<(), Failure> {
+    let uses_stdout = [&flags.json, &flags.csv, &flags.svg]
+        .into_iter()
+        .any(|path| path.as_ref().is_some_and(|path| path.as_os_str() == "-"));
+    if let Some(csv) = files.csv {
+        csv.write(&output::csv(&curve.points))?;
+    }
+    if let Some(svg) = files.svg {
+        svg.write(&output::picture(ready, curve))?;
+    }
+    if let Some(json) = files.json {
+        let record = record(flags, curve, interrupted);
+        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
+        json.write(&(text + "\n"))?;
+    }
+    if !flags.quiet && !uses_stdout && !curve.points.is_empty() {
+        terminal::answer(&output::text(ready, curve))?;
+    }
+    Ok(())
+}
+
+fn record(flags: &BenchFlags, curve: &Curve, interrupted: bool) -> serde_json::Value {
+    let closed = curve.closed.iter();
+    let phases: Vec<&Phase> = closed.chain(curve.points.iter().map(|point| &point.phase)).collect();
+    let sweep = output::record(curve);
+    fio::record(flags, &[], &phases, &[("sweep", sweep), ("interrupted", interrupted.into())])
+}

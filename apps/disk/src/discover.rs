@@ -1,0 +1,226 @@
+//! `afar discover`: what can be connected to at an address.
+
+pub(crate) mod flags;
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use console::{Class, Classed, Failure, terminal};
+use flash::host::{HostConfig, HostError, discover as ask};
+use flash::initiator::{IscsiUri, discover as ask_targets};
+use proto::iscsi::{Digests, TargetRecord};
+use proto::nvme::Nqn;
+use proto::nvme::log::DiscoveryPage;
+use serde_json::json;
+
+use crate::discover::flags::DiscoverFlags;
+use crate::serve::with_port;
+use client::{InitiatorError, initiator};
+
+/// What cannot be found out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DiscoverError {
+    #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
+    Host(String),
+    #[error(transparent)]
+    Initiator(#[from] InitiatorError),
+    #[error("{address}: {source}; check the address, and that a target listens there")]
+    Target { address: String, source: HostError },
+}
+
+impl Classed for DiscoverError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Host(_) | Self::Initiator(_) => Class::Usage,
+            Self::Target { .. } => Class::Failed,
+        }
+    }
+}
+
+/// NVMe/TCP's port of I/O controllers, where targets of afar answer discovery too (TCP 3.1.1).
+const PORT: u16 = 4420;
+/// RFC 7143 4.2.7.4.
+const ISCSI_PORT: u16 = 3260;
+const ISCSI: &str = "iscsi://";
+
+/// Runs `afar discover`.
+///
+/// # Errors
+/// When nobody answers.
+pub fn discover(flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    if let Some(portal) = flags.address.strip_prefix(ISCSI) {
+        return discover_targets(portal, flags);
+    }
+    let nobody = || DiscoverError::Host(flags.host.clone());
+    let host = Nqn::new(&flags.host).ok_or_else(nobody)?;
+    let address = with_port(&flags.address, PORT);
+    let page = ask(&address, &HostConfig::named(host))
+        .map_err(|source| DiscoverError::Target { address: address.clone(), source })?;
+    let text = if flags.json { to_json(&page) } else { to_table(&page) };
+    terminal::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+// Over iSCSI.
+fn discover_targets(portal: &str, flags: &DiscoverFlags) -> Result<ExitCode, Failure> {
+    let (user, address) = match portal.trim_end_matches('/').rsplit_once('@') {
+        Some((user, address)) => (Some(user.to_owned()), address),
+        None => (None, portal.trim_end_matches('/')),
+    };
+    let portal = IscsiUri::portal(user, with_port(address, ISCSI_PORT));
+    let config = initiator(&flags.initiator, &portal, Digests::default());
+    let config = config.map_err(DiscoverError::from)?;
+    let address = portal.address.clone();
+    let targets = ask_targets(&portal, &config)
+        .map_err(|source| DiscoverError::Target { address, source })?;
+    let text = if flags.json { targets_to_json(&targets) } else { targets_to_table(&targets) };
+    terminal::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+// RFC 7143 13.8: an address, and the portal group that it is of.
+fn parts(address: &str) -> (&str, Option<&str>) {
+    address.rsplit_once(',').map_or((address, None), |(place, group)| (place, Some(group)))
+}
+
+fn targets_to_json(targets: &[TargetRecord]) -> String {
+    let targets: Vec<_> = targets
+        .iter()
+        .map(|target| {
+            let portals = target.addresses.iter().map(|address| {
+                let (address, group) = parts(address);
+                json!({ "address": address, "group": group })
+            });
+            json!({ "target": target.name, "portals": portals.collect::<Vec<_>>() })
+        })
+        .collect();
+    format!("{:#}\n", json!({ "targets": targets }))
+}
+
+fn targets_to_table(targets: &[TargetRecord]) -> String {
+    let wide = targets.iter().map(|target| target.name.chars().count()).max().unwrap_or(0).max(6);
+    let mut text = String::new();
+    let mut row = |name: &str, address: &str, group: &str| {
+        let _infallible = writeln!(text, "{name:<wide$}  {group:<5}  {address}");
+    };
+    row("TARGET", "ADDRESS", "GROUP");
+    for target in targets {
+        for address in &target.addresses {
+            let (place, group) = parts(address);
+            row(&target.name, place, group.unwrap_or("-"));
+        }
+        if target.addresses.is_empty() {
+            // It is where it was asked for.
+            row(&target.name, "-", "-");
+        }
+    }
+    text
+}
+
+fn to_json(page: &DiscoveryPage) -> String {
+    let entries: Vec<_> = page
+        .entries
+        .iter()
+        .map(|entry| {
+            json!({
+                "subsystem": entry.subsystem,
+                "kind": entry.kind_name(),
+                "transport": entry.transport_name(),
+                "address": entry.address,
+                "port": entry.service,
+            })
+        })
+        .collect();
+    let all = json!({
+        "generation": page.generation,
+        "record_count": page.record_count,
+        "entries": entries,
+    });
+    format!("{all:#}\n")
+}
+
+fn to_table(page: &DiscoveryPage) -> String {
+    let name = |text: &str| text.chars().count();
+    let names = page.entries.iter().map(|entry| name(&entry.subsystem));
+    let addresses = page.entries.iter().map(|entry| name(&entry.address));
+    let wide = [names.max().unwrap_or(0).max(9), addresses.max().unwrap_or(0).max(7)];
+    let mut text = String::new();
+    let mut row = |cells: [&str; 4]| {
+        let [subsystem, address, port, transport] = cells;
+        let [first, second] = wide;
+        let _infallible =
+            writeln!(text, "{subsystem:<first$}  {address:<second$}  {port:<5}  {transport}");
+    };
+    row(["SUBSYSTEM", "ADDRESS", "PORT", "TRANSPORT"]);
+    for entry in &page.entries {
+        row([&entry.subsystem, &entry.address, &entry.service, entry.transport_name()]);
+    }
+    let told = page.entries.len() as u64;
+    if told < page.record_count {
+        let _infallible = writeln!(text, "and {} more", page.record_count - told);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::nvme::log::FoundEntry;
+
+    use super::*;
+
+    #[test]
+    fn tables_have_columns_and_json_has_names() {
+        let entry = FoundEntry {
+            transport: 3,
+            kind: 2,
+            port: 1,
+            subsystem: "nqn.2026-11.local.afar:disk".to_owned(),
+            address: "10.0.0.2".to_owned(),
+            service: "4420".to_owned(),
+        };
+        let page = DiscoveryPage { generation: 7, record_count: 3, entries: vec![entry] };
+        assert_eq!(
+            to_table(&page),
+            "SUBSYSTEM                    ADDRESS   PORT   TRANSPORT\n\
+             nqn.2026-11.local.afar:disk  10.0.0.2  4420   tcp\n\
+             and 2 more\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&to_json(&page)).expect("it is JSON");
+        assert_eq!(json["generation"], 7);
+        assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
+        assert_eq!(json["entries"][0]["port"], "4420");
+    }
+
+    #[test]
+    fn targets_have_columns_and_names() {
+        let addresses = vec!["10.0.0.2:3260,1".to_owned(), "[::1]:3260,2".to_owned()];
+        let one = TargetRecord { name: "iqn.x:disk".to_owned(), addresses };
+        let other = TargetRecord { name: "iqn.x:d".to_owned(), addresses: Vec::new() };
+        let both = [one, other];
+        assert_eq!(
+            targets_to_table(&both),
+            "TARGET      GROUP  ADDRESS\n\
+             iqn.x:disk  1      10.0.0.2:3260\n\
+             iqn.x:disk  2      [::1]:3260\n\
+             iqn.x:d     -      -\n"
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&targets_to_json(&both)).expect("it is JSON");
+        assert_eq!(json["targets"][0]["portals"][1]["address"], "[::1]:3260");
+        assert_eq!(json["targets"][0]["portals"][1]["group"], "2");
+    }
+
+    #[test]
+    fn ports_are_added_where_there_is_none() {
+        for (text, whole) in [
+            ("disk", "disk:4420"),
+            ("disk:1", "disk:1"),
+            ("10.0.0.2", "10.0.0.2:4420"),
+            ("::1", "[::1]:4420"),
+            ("[::1]", "[::1]:4420"),
+            ("[::1]:9", "[::1]:9"),
+        ] {
+            assert_eq!(with_port(text, PORT), whole);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Flags of `afar identify`.
+
+use clap::Args;
+use client::InitiatorFlags;
+
+/// Ask a controller or a logical unit what it is
+///
+/// Asks a controller over NVMe/TCP what it and its namespaces are, or a target over iSCSI what its
+/// logical units are.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct IdentifyFlags {
+    /// nvme+tcp://HOST[:PORT]/NQN or iscsi://[USER@]HOST[:PORT]/IQN/LUN
+    #[arg(value_name = "URI")]
+    pub(crate) target: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Who this host says it is to a controller
+    #[arg(long, value_name = "NQN", default_value = "nqn.2026-11.local.afar:identify")]
+    pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) initiator: InitiatorFlags,
+}
+
+const NOTES: &str = "\
+Names of what it shows are those of nvme(1) or of SCSI, as the specifications have them.
+
+Example: afar identify nvme+tcp://10.0.0.2/nqn.2026-11.local.afar:disk
+         afar identify iscsi://10.0.0.2/iqn.2026-11.local.afar:disk/0";

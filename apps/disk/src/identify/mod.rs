@@ -1,0 +1,27 @@
+//! `afar identify`: what a controller or a logical unit says of itself.
+
+mod controller;
+mod error;
+pub(crate) mod flags;
+mod unit;
+
+use std::process::ExitCode;
+
+use client::SCHEME;
+use console::{Failure, terminal};
+
+use flags::IdentifyFlags;
+
+/// Runs `afar identify`.
+///
+/// # Errors
+/// When the URI names nothing, or nobody answers.
+pub fn identify(flags: &IdentifyFlags) -> Result<ExitCode, Failure> {
+    let uri = flags.target.as_str();
+    let text = match uri.starts_with(SCHEME) {
+        true => unit::identify_unit(uri, &flags.initiator, flags.json)?,
+        false => controller::identify(uri, &flags.host, flags.json)?,
+    };
+    terminal::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,89 @@
+//! `afar top`: what a target does, looked at through its metrics again and again.
+//!
+//! ```text
+//! scrape ─► text ─► sample: what had been done ─► view: what was done in between ─► table, JSON
+//! ```
+
+mod error;
+pub(crate) mod flags;
+mod sample;
+mod scrape;
+mod view;
+
+use std::process::ExitCode;
+use std::time::{Duration as Timeout, Instant};
+
+use console::{Failure, Screen, terminal};
+use measure::Duration;
+use sys::event::{Poll, Signals};
+
+use crate::serve::with_port;
+use crate::top::flags::TopFlags;
+
+use sample::Sample;
+use view::View;
+
+pub(crate) use error::TopError;
+
+const PORT: u16 = 9420;
+const INTERVALS: [Duration; 2] = [Duration::from_ms(100), Duration::from_ms(3_600_000)];
+
+/// Runs `afar top`.
+///
+/// # Errors
+/// When the target does not answer, or not with its metrics.
+pub fn top(flags: &TopFlags) -> Result<ExitCode, Failure> {
+    let [shortest, longest] = INTERVALS;
+    if flags.interval < shortest || flags.interval > longest {
+        return Err(TopError::Interval(flags.interval).into());
+    }
+    let signals = console::interrupts_and_hangups().map_err(TopError::from)?;
+    let address = with_port(&flags.address, PORT);
+    let look = || -> Result<Sample, TopError> {
+        let text = scrape::fetch(&address)?;
+        let strange = |reason| TopError::Strange { address: address.clone(), reason };
+        Sample::read(&text).map_err(strange)
+    };
+    let mut last = look()?;
+    let screen = if flags.once || flags.json { None } else { Screen::enter() };
+    let interval = Timeout::from_nanos(flags.interval.as_ns());
+    let mut due = Instant::now();
+    loop {
+        due += interval;
+        if is_told_to_end(&signals, due)? {
+            drop(screen);
+            let code = if flags.once { Err(TopError::Interrupted) } else { Ok(ExitCode::SUCCESS) };
+            return code.map_err(Failure::from);
+        }
+        let sample = look()?;
+        let view = View::between(&last, &sample);
+        last = sample;
+        let text = if flags.json { view.to_json() } else { view.to_table() };
+        let goes_on = match &screen {
+            Some(screen) => screen.draw(&text),
+            None => terminal::show(&text),
+        };
+        if !goes_on? || flags.once {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // A target that was slow to answer is not asked in haste.
+        due = due.max(Instant::now() - interval);
+    }
+}
+
+// Waits until then, or for a signal.
+fn is_told_to_end(signals: &Signals, until: Instant) -> Result<bool, TopError> {
+    let mut poll = Poll::new()?;
+    poll.add(signals, 0)?;
+    let mut ready = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(false);
+        }
+        poll.wait(Some(left), &mut ready)?;
+        if signals.next().is_some() {
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A program under the delays of several networks, each with its own traffic fed back.
+
+use std::path::{Path, PathBuf};
+
+use sys::event::Signals;
+
+use super::experiment::Experiment;
+use super::program::{Programs, Ran};
+use super::{PageTimes, Stopped, Traffic};
+use crate::sim::setting::Settings;
+
+/// A program, its files, and who may interrupt it.
+pub struct Feeder<'a> {
+    experiment: Experiment,
+    directory: PathBuf,
+    signals: &'a Signals,
+}
+
+/// The program in one network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fed {
+    /// Without delay.
+    pub zero: Zero,
+    /// Under the delays of an idle network.
+    pub idle: Round,
+    /// Under those of the traffic of the run before, the first time of the one without delay.
+    pub rounds: Vec<Round>,
+    /// Whether the last traffic makes the delays under which it was made.
+    pub agreed: bool,
+}
+
+/// The program without delay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Zero {
+    /// Median time of a run.
+    pub seconds: f64,
+    /// Pages it fetches.
+    pub fetch_per_sec: f64,
+    /// The file of its faults.
+    pub record: PathBuf,
+}
+
+/// It under one network's delays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Round {
+    /// Median time of a run.
+    pub seconds: f64,
+    /// Beside runs without delay.
+    pub slower: Slower,
+    /// Mean time of a page, in microseconds.
+    pub page_mean_us: f64,
+    /// 99th percentile of the time of a page, in microseconds.
+    pub page_p99_us: f64,
+}
+
+/// How much slower than without delay, as a share, run by run beside one without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slower {
+    /// In the middle run, or between the two in the middle.
+    pub median: f64,
+    /// Half of the way from the least to the most.
+    pub noise: f64,
+}
+
+impl Slower {
+    /// Of at least one run.
+    fn of(mut shares: Vec<f64>) -> Self {
+        shares.sort_by(f64::total_cmp);
+        let noise = (shares[shares.len() - 1] - shares[0]) / 2.0;
+        let median = f64::midpoint(shares[(shares.len() - 1) / 2], shares[shares.len() / 2]);
+        Self { median, noise }
+    }
+}
+
+impl<'a> Feeder<'a> {
+    /// Of a workload of afar's own.
+    pub fn new(
+        words: &[&str],
+        (local, repetitions): (&str, u32),
+        directory: PathBuf,
+        signals: &'a Signals,
+    ) -> Self {
+        let experiment = Experiment::of_workload(words, local, repetitions);
+        Self { experiment, directory, signals }
+    }
+
+    /// Has runs count of which much stayed local, if it is allowed.
+    pub fn allowing(mut self, allow_unmanaged: bool) -> Self {
+        self.experiment.allow_unmanaged = allow_unmanaged;
+        self
+    }
+
+    /// Runs it without delay.
+    ///
+    /// # Errors
+    /// If it fails, or a signal came.
+    pub fn zero(&self) -> Result<Zero, Stopped> {
+        let Self { experiment, directory, signals } = self;
+        let programs = Programs { experiment, directory, signals };
+        let Ran { seconds, fetch_per_sec, record, .. } = programs.run(None, "zero")?;
+        Ok(Zero { seconds, fetch_per_sec, record })
+    }
+
+    /// Feeds its traffic over a network back, at most so many rounds.
+    ///
+    /// # Errors
+    /// As `zero`, and if the network has no result.
+    pub fn feed(
+        &self,
+        name: &str,
+        network: &Settings,
+        zero: &Zero,
+        round_max: u32,
+    ) -> Result<Fed, Stopped> {
+        let simulate = |record: &Path| {
+            let settings = network.clone().with("faults", &record.display().to_string());
+            Traffic::simulate(&settings, self.signals)
+        };
+        let path = |what: &str| self.directory.join(format!("{name}-{what}.csv"));
+        let mut traffic = simulate(&zero.record)?;
+        let idle = traffic.keep(&path("idle"), true)?;
+        let times = PageTimes::of(&idle);
+        let (_ran, idle) = self.round(&path("idle"), &format!("{name}-idle"), &times)?;
+        let zero = zero.clone();
+        let mut fed = Fed { zero, idle, rounds: Vec::new(), agreed: false };
+        let mut profile = traffic.keep(&path("round-1"), false)?;
+        for round in 1..=round_max {
+            let pages = PageTimes::of(&profile);
+            let from = path(&format!("round-{round}"));
+            let (ran, done) = self.round(&from, &format!("{name}-{round}"), &pages)?;
+            fed.rounds.push(done);
+            traffic = simulate(&ran.record)?;
+            profile = traffic.keep(&path(&format!("round-{}", round + 1)), false)?;
+            fed.agreed = pages.agrees(&PageTimes::of(&profile), self.experiment.agree);
+            if fed.agreed {
+                break;
+            }
+        }
+        Ok(fed)
+    }
+
+    fn round(
+        &self,
+        profile: &Path,
+        name: &str,
+        pages: &PageTimes,
+    ) -> Result<(Ran, Round), Stopped> {
+        let Self { experiment, directory, signals } = self;
+        let programs = Programs { experiment, directory, signals };
+        let (ran, shares) = programs.compare(profile, name)?;
+        let PageTimes { mean_us, p99_us, .. } = *pages;
+        let slower = Slower::of(shares);
+        let round =
+            Round { seconds: ran.seconds, slower, page_mean_us: mean_us, page_p99_us: p99_us };
+        Ok((ran, round))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slower_is_that_of_the_middle_run_with_half_the_range() {
+        let slower = Slower::of(vec![0.3, 0.1, 0.2, 0.0, 0.5]);
+        assert_eq!(slower, Slower { median: 0.2, noise: 0.25 });
+        assert_eq!(Slower::of(vec![0.25, 0.75]), Slower { median: 0.5, noise: 0.25 });
+        assert_eq!(Slower::of(vec![0.1]).noise, 0.0);
+    }
+}

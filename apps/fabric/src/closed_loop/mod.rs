@@ -1,0 +1,175 @@
+//! `afar loop`: a program makes traffic, the network makes delays, the program runs under these.
+//!
+//! ```text
+//! run under no delay ─ record ─► sim ─► profile alone ─► run ─ record ─► sim ─► profile ─► run
+//!                                        (no queueing)                     until two of them agree
+//! ```
+//!
+//! What is reported is how much slower the program is than without delay: with the delays of a
+//! network that is idle, and with those of one that carries the program's own traffic. Each run
+//! under delays is compared with one without that ran beside it.
+
+mod error;
+mod experiment;
+mod fed;
+pub(crate) mod flags;
+mod program;
+mod round;
+mod told;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use ::experiment::stats;
+use console::{Class, Failure, Line, Output, OutputError, terminal};
+use measure::DelayProfile;
+
+use crate::closed_loop::flags::LoopFlags;
+
+use self::experiment::Experiment;
+pub use fed::{Fed, Feeder, Round as FedRound, Slower, Zero as FedZero};
+use program::Programs;
+
+pub(crate) use round::Traffic;
+use round::{Closed, PageTimes, Round};
+
+pub use error::{LoopError, Stopped};
+
+/// Runs `afar loop`.
+///
+/// # Errors
+/// When the file cannot be, the program fails, or a flow never finishes.
+pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
+    let mut experiment = Experiment::read(&flags.experiment)?;
+    experiment.allow_unmanaged = flags.allow_unmanaged;
+    let directory = flags.output.clone().unwrap_or_else(|| flags.experiment.with_extension("loop"));
+    fs::create_dir_all(&directory).map_err(|source| OutputError::open(&directory, source))?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let record = Output::open(&directory.join("loop.json"))?;
+    let signals = console::interrupts().map_err(LoopError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut turning = Turning {
+        programs: Programs { experiment: &experiment, directory: &directory, signals: &signals },
+        line,
+    };
+    let closed = match turning.close() {
+        Ok(closed) => closed,
+        Err(Stopped::Interrupted) => {
+            terminal::say("afar loop: interrupted; there is no result\n");
+            return Ok(Class::Interrupted.into());
+        }
+        Err(Stopped::Error(LoopError::Invalid(why))) => {
+            let text = results::write(&told::invalid(&experiment, &why));
+            record.write(&text)?;
+            json.map(|json| json.write(&text)).transpose()?;
+            return Err(LoopError::Invalid(why).into());
+        }
+        Err(Stopped::Error(error)) => return Err(error.into()),
+    };
+    turning.line = None;
+    let text = results::write(&told::record(&experiment, &closed));
+    record.write(&text)?;
+    let is_answered = flags.json.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if let Some(json) = json {
+        json.write(&text)?;
+    }
+    if !is_answered && !flags.quiet {
+        let shown = told::text(&experiment, &closed, &directory);
+        terminal::answer(&shown)?;
+    }
+    Ok(if closed.agreed { ExitCode::SUCCESS } else { Class::Failed.into() })
+}
+
+struct Turning<'a> {
+    programs: Programs<'a>,
+    line: Option<Line>,
+}
+
+impl Turning<'_> {
+    fn close(&mut self) -> Result<Closed, Stopped> {
+        self.say("without delay");
+        let zero = self.programs.run(None, "zero")?;
+        let (mut profile, _) = self.simulate(&zero.record, "idle", true)?;
+        let (zero_s, allowed) = (zero.seconds, zero.allowed);
+        let mut closed = Closed { zero_s, rounds: Vec::new(), agreed: false, allowed };
+        for round in 0..=self.programs.experiment.rounds {
+            let name = format!("round-{round}");
+            self.say(&format!("{name}: the program runs"));
+            let times = self.path(&format!("{}.csv", last(round)));
+            let (ran, slower) = self.programs.compare(&times, &name)?;
+            let ratios: Vec<f64> = slower.into_iter().map(|share| 1.0 + share).collect();
+            let slowdown = stats::estimate(&ratios).expect("a program runs at least once");
+            self.say(&format!("{name}: its traffic is simulated"));
+            closed.allowed |= ran.allowed;
+            let (next, flow_slowdown) = self.simulate(&ran.record, &name, false)?;
+            closed.rounds.push(Round {
+                seconds: ran.seconds,
+                fetch_count: ran.fetch_count,
+                page: PageTimes::of(&profile),
+                flow_slowdown,
+                slowdown,
+            });
+            let agree = self.programs.experiment.agree;
+            let pages = (PageTimes::of(&profile), PageTimes::of(&next));
+            profile = next;
+            // The idle network agrees with the first simulation only if nothing ever waits.
+            if pages.0.agrees(&pages.1, agree) {
+                closed.agreed = true;
+                break;
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Simulates recorded traffic, and keeps the times it gives; those alone in the network if
+    /// `idle`.
+    fn simulate(
+        &self,
+        record: &Path,
+        name: &str,
+        idle: bool,
+    ) -> Result<(DelayProfile, f64), Stopped> {
+        let settings = self.programs.experiment.network(record);
+        let traffic = Traffic::simulate(&settings, self.programs.signals)?;
+        Ok((traffic.keep(&self.path(&format!("{name}.csv")), idle)?, traffic.slowdown()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.programs.directory.join(name)
+    }
+
+    fn say(&mut self, what: &str) {
+        if let Some(line) = &mut self.line {
+            line.draw(&format!("afar loop  {what}"));
+        }
+    }
+}
+
+/// Whose times a round runs under.
+fn last(round: u32) -> String {
+    round.checked_sub(1).map_or_else(|| "idle".to_owned(), |before| format!("round-{before}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_agree_by_mean_and_tail() {
+        let profile = |times: &[f64]| {
+            let text: String = times.iter().map(|time| format!("4096,{time}\n")).collect();
+            PageTimes::of(&text.parse().expect("it is a profile"))
+        };
+        let one = profile(&[1.0, 1.0, 4.0]);
+        assert!((one.mean_us - 2.0).abs() < 0.01 && one.p99_us == 4.0, "{one:?}");
+        assert!(one.agrees(&profile(&[1.0, 1.0, 4.1]), 0.05));
+        assert!(!one.agrees(&profile(&[1.0, 1.0, 5.0]), 0.05));
+        assert!(!one.agrees(&profile(&[2.0, 2.0, 4.0]), 0.05));
+    }
+
+    #[test]
+    fn a_round_runs_under_the_times_of_the_one_before() {
+        assert_eq!([last(0), last(1), last(2)], ["idle", "round-0", "round-1"]);
+    }
+}

@@ -1,0 +1,118 @@
+//! `afar sim`: a network without hardware: who sends what over it, and how long that takes.
+//!
+//! ```text
+//! flags, FILE ─► Experiment ─► Settings ─► Setup ─► netsim ─► Figures ─► table, JSON, CSV, Parquet
+//!                          │                             └─► PortSeries ─► table, picture
+//!                          └─ many ─► sweep: threads, journal ─► table, CSV, picture
+//! ```
+
+mod blades;
+mod blocks;
+pub(crate) mod error;
+pub(crate) mod figures;
+mod fitted;
+pub(crate) mod flags;
+pub(crate) mod knobs;
+mod list;
+pub mod many;
+mod outputs;
+mod panels;
+mod pcap;
+pub(crate) mod picture;
+mod ports;
+mod row;
+pub(crate) mod run;
+pub(crate) mod setting;
+pub(crate) mod setup;
+mod shares;
+mod steps;
+mod sweep;
+mod table;
+mod text;
+pub(crate) mod told;
+mod topology;
+mod transfer;
+mod transport;
+
+use std::process::ExitCode;
+
+use console::{Class, Failure, Line, terminal};
+use measure::{Duration, Instant};
+
+use crate::sim::flags::SimFlags;
+
+use figures::rows;
+use outputs::{Outputs, Results};
+use run::Looker;
+use setting::{Experiment, Settings};
+use setup::Setup;
+
+use text::read_text;
+
+pub(crate) use error::SimError;
+
+/// Runs `afar sim`.
+///
+/// # Errors
+/// When the experiment cannot be, a flow never finishes, or a result cannot be written.
+pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
+    if flags.list {
+        terminal::answer(&knobs::list(&transport::list()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let experiment = Experiment::read(flags.experiment.as_deref(), &flags.knobs)?;
+    let cells = experiment.cells();
+    if cells.len() > 1 {
+        return sweep::sweep(flags, &experiment, &cells);
+    }
+    one(flags, &cells[0].settings)
+}
+
+fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
+    let mut setup = Setup::new(settings)?;
+    let every = every(settings)?;
+    let outputs = Outputs::open(flags)?;
+    setup.observe.every = outputs.want_ports().then_some(every);
+    setup.observe.packets = outputs.wanted_packets();
+    let signals = console::interrupts().map_err(SimError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let run = match (Looker { signals: &signals, line }).run(&setup) {
+        Ok(run) => run,
+        Err(netsim::SimError::Stopped { ended, total, at }) => {
+            let at = at.saturating_since(Instant::ZERO);
+            terminal::say(&format!(
+                "afar sim: interrupted at {at} in the network, when {ended} of {total} flows had \
+                 finished; there is no result\n"
+            ));
+            return Ok(Class::Interrupted.into());
+        }
+        Err(error) => return Err(SimError::from(error).into()),
+    };
+    let Setup { fabric, flows, end, .. } = &setup;
+    let figures = figures::figures(fabric, flows, &run.outcome, *end);
+    let rows = rows(fabric, flows, &run.outcome, *end);
+    let is_answered = outputs.is_answered;
+    let title = told::title(settings, fabric.topology.host_count());
+    outputs.write(Results {
+        setup: &setup,
+        record: told::record(settings, &figures, run.cpu_ns),
+        title: title.clone(),
+        rows: &rows,
+        shares: &shares::of(&figures, &rows),
+        series: run.ports.as_ref(),
+        trace: run.trace.as_ref(),
+    })?;
+    if !is_answered && !flags.quiet {
+        terminal::answer(&told::text(&title, &figures, run.cpu_ns))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long intervals of ports are.
+fn every(settings: &Settings) -> Result<Duration, SimError> {
+    let every = document::delay(settings.text("every"));
+    match every.map_err(|error| settings.wrong("every", error))? {
+        Duration::ZERO => Err(settings.wrong("every", "intervals of no time; give 1us")),
+        every => Ok(every),
+    }
+}

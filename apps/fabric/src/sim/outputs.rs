@@ -1,0 +1,204 @@
+//! Files of one run, opened before it.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use console::{Failure, Output, OutputError, terminal};
+use netsim::{PortSeries, Trace};
+use records::{FlowRow, RecordError};
+
+use super::panels;
+use super::pcap;
+use super::ports::{self, PortFigures};
+use super::setup::Setup;
+use super::shares::{self, Shares};
+use super::{SimError, steps, told};
+use crate::sim::flags::SimFlags;
+use document::NotRecorded;
+
+/// See the module's description.
+pub(super) struct Outputs {
+    json: Vec<Output>,
+    flows: Vec<Table>,
+    ports: Vec<Table>,
+    shares: Vec<Output>,
+    picture: Vec<Output>,
+    profile: Option<Output>,
+    capture: Option<(Output, String)>,
+    /// The most packets of it.
+    capture_max: u32,
+    steps: Option<Output>,
+    /// Whether something is written to standard output in place of the table.
+    pub(super) is_answered: bool,
+}
+
+/// A table, as text or as Parquet.
+enum Table {
+    Csv(Output),
+    Parquet(PathBuf),
+}
+
+/// What is known of a run.
+pub(super) struct Results<'a> {
+    pub(super) setup: &'a Setup,
+    /// What the record says besides ports and shares.
+    pub(super) record: serde_json::Value,
+    pub(super) title: String,
+    pub(super) rows: &'a [FlowRow],
+    pub(super) shares: &'a [Shares],
+    pub(super) series: Option<&'a PortSeries>,
+    pub(super) trace: Option<&'a Trace>,
+}
+
+impl Outputs {
+    pub(super) fn open(flags: &SimFlags) -> Result<Self, Failure> {
+        let list = |path: &Option<PathBuf>| path.iter().cloned().collect::<Vec<_>>();
+        let (mut json, mut flows) = (list(&flags.json), list(&flags.csv));
+        let (mut ports, mut shares) = (list(&flags.ports), list(&flags.cdf));
+        let (mut picture, mut parquet) = (list(&flags.svg), list(&flags.parquet));
+        let profile = flags.delay_profile.as_deref();
+        let named = [&json, &flows, &ports, &shares, &picture].into_iter().flatten();
+        let named = named.map(PathBuf::as_path).chain(profile).chain(flags.steps.as_deref());
+        let is_answered = named.into_iter().any(|path| path.as_os_str() == "-");
+        if let Some(directory) = &flags.output {
+            fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
+            json.push(directory.join("result.json"));
+            flows.push(directory.join("flows.csv"));
+            parquet.push(directory.join("flows.parquet"));
+            ports.extend(["ports.csv", "ports.parquet"].map(|name| directory.join(name)));
+            shares.push(directory.join("shares.csv"));
+            picture.push(directory.join("run.svg"));
+        }
+        let open = |paths: &[PathBuf]| -> Result<Vec<Output>, Failure> {
+            paths.iter().map(|path| Output::open(path)).collect()
+        };
+        let mut tables: Vec<Table> = open(&flows)?.into_iter().map(Table::Csv).collect();
+        for path in parquet {
+            tables.push(Table::parquet(&path)?);
+        }
+        Ok(Self {
+            json: open(&json)?,
+            flows: tables,
+            ports: ports.iter().map(|path| Table::open(path)).collect::<Result<_, _>>()?,
+            shares: open(&shares)?,
+            picture: open(&picture)?,
+            profile: profile.map(Output::open).transpose()?,
+            capture: capture(flags.pcap.as_deref())?,
+            capture_max: flags.pcap_packets,
+            steps: flags.steps.as_deref().map(Output::open).transpose()?,
+            is_answered,
+        })
+    }
+
+    /// Whether somebody wants to know what ports did over time.
+    pub(super) fn want_ports(&self) -> bool {
+        !self.ports.is_empty() || !self.picture.is_empty()
+    }
+
+    /// How many packets are to be followed.
+    pub(super) fn wanted_packets(&self) -> Option<u32> {
+        let capture = self.capture.as_ref().map(|_| self.capture_max);
+        capture.max(self.steps.as_ref().map(|_| steps::PACKETS_MAX))
+    }
+
+    pub(super) fn write(mut self, results: Results<'_>) -> Result<(), Failure> {
+        self.write_packets(&results)?;
+        let Results { setup, mut record, title, rows, shares, series, .. } = results;
+        let fabric = &setup.fabric;
+        let figures = series.map(|series| PortFigures::of(fabric, series));
+        if let Some(figures) = &figures {
+            record["ports"] = serde_json::to_value(figures).expect("plain data has a JSON form");
+        }
+        record["shares"] = serde_json::to_value(shares).expect("plain data has a JSON form");
+        for output in self.json {
+            output.write(&results::json_text(&record))?;
+        }
+        for table in self.flows {
+            let notes = [("afar", env!("CARGO_PKG_VERSION"))];
+            table.write(|| told::csv(rows), |file| records::write_flows(file, &notes, rows))?;
+        }
+        if let Some(series) = series {
+            for table in self.ports {
+                let columns = || ports::columns(fabric, series);
+                let parquet = |file| records::write_table(file, &columns());
+                table.write(|| ports::csv(fabric, series), parquet)?;
+            }
+        }
+        for output in self.shares {
+            output.write(&shares::csv(shares))?;
+        }
+        for output in self.picture {
+            output.write(&panels::draw(&title, figures.as_ref(), shares))?;
+        }
+        if let (Some(output), Some(profile)) = (self.profile, told::profile(rows)) {
+            output.write(&profile.to_csv())?;
+        }
+        Ok(())
+    }
+}
+
+impl Outputs {
+    fn write_packets(&mut self, results: &Results<'_>) -> Result<(), Failure> {
+        let Some(trace) = results.trace else { return Ok(()) };
+        let Setup { fabric, flows, .. } = results.setup;
+        if let Some(output) = self.steps.take() {
+            let (title, rows) = (&results.title, results.rows);
+            let page = steps::page(&steps::Shown { title, fabric, flows, rows, trace });
+            let place = "--steps".to_owned();
+            output.write(&page.map_err(|message| SimError::At { place, message })?)?;
+        }
+        let Some((output, name)) = self.capture.take() else { return Ok(()) };
+        output.write_bytes(&pcap::file(fabric, flows, trace, self.capture_max))?;
+        let omitted = pcap::omitted(trace, self.capture_max);
+        if omitted > 0 {
+            terminal::say(&format!(
+                "afar sim: {name} has the first {} packets, and not the {omitted} after them; \
+                 --pcap-packets raises that\n",
+                self.capture_max
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A capture is not text.
+fn capture(path: Option<&Path>) -> Result<Option<(Output, String)>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    if path.as_os_str() == "-" {
+        let message = "a capture is not for standard output; name a file".to_owned();
+        return Err(SimError::At { place: "--pcap".to_owned(), message }.into());
+    }
+    Ok(Some((Output::open(path)?, path.display().to_string())))
+}
+
+impl Table {
+    /// Parquet if its name ends so.
+    fn open(path: &Path) -> Result<Self, Failure> {
+        match path.extension().is_some_and(|ending| ending == "parquet") {
+            true => Self::parquet(path),
+            false => Output::open(path).map(Self::Csv),
+        }
+    }
+
+    /// It is written in one go later; that it can be is known now.
+    fn parquet(path: &Path) -> Result<Self, Failure> {
+        Output::open(path).map(|_| Self::Parquet(path.to_owned()))
+    }
+
+    fn write(
+        self,
+        csv: impl FnOnce() -> String,
+        parquet: impl FnOnce(fs::File) -> Result<fs::File, RecordError>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Csv(output) => output.write(&csv()),
+            Self::Parquet(path) => {
+                let unwritten = |source| OutputError::Write { path: path.clone(), source };
+                let written = parquet(fs::File::create(&path).map_err(unwritten)?);
+                let written = written.map_err(|source| NotRecorded { path: path.clone(), source });
+                Ok(written?.flush().map_err(unwritten)?)
+            }
+        }
+    }
+}

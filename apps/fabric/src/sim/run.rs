@@ -1,0 +1,112 @@
+//! One simulation, with a line that tells how it goes, until it ends or Ctrl-C ends it.
+
+use console::Line;
+use netsim::{Observed, Outcome, PortSeries, Progress, Trace, simulate_observed};
+use sys::clock::{monotonic_ns, thread_ns};
+use sys::event::Signals;
+
+use super::setup::Setup;
+
+const PERIOD_NS: u64 = 500_000_000;
+
+/// What a simulation gave, and the processor time it took.
+#[derive(Debug)]
+pub struct Run {
+    pub outcome: Outcome,
+    /// If they were asked for.
+    pub ports: Option<PortSeries>,
+    pub trace: Option<Trace>,
+    pub cpu_ns: u64,
+}
+
+/// Who looks on.
+pub struct Looker<'a> {
+    /// Where Ctrl-C arrives.
+    pub signals: &'a Signals,
+    /// The line that says how far it is.
+    pub line: Option<Line>,
+}
+
+impl Looker<'_> {
+    /// Simulates; `Stopped` if a signal came.
+    ///
+    /// # Errors
+    /// If there is no result.
+    pub(super) fn run(&mut self, setup: &Setup) -> Result<Run, netsim::SimError> {
+        let (began_ns, flow_count) = (monotonic_ns(), setup.flows.len());
+        let mut last_ns = began_ns;
+        let mut watch = |progress: &Progress| {
+            let now_ns = monotonic_ns();
+            if let Some(line) = &mut self.line
+                && now_ns - last_ns >= PERIOD_NS
+            {
+                last_ns = now_ns;
+                line.draw(&text(progress, flow_count, now_ns - began_ns));
+            }
+            self.signals.next().is_none()
+        };
+        let run = run(setup, &mut watch);
+        self.line = None;
+        run
+    }
+}
+
+/// Simulates for as long as `watch` says so.
+///
+/// # Errors
+/// If there is no result: flows that never finish are none.
+pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
+    let run = run_stranded(setup, watch)?;
+    Ok(Run { outcome: run.outcome.complete()?, ..run })
+}
+
+/// As [`run`], but flows that never finish are left out of the result.
+///
+/// # Errors
+/// If there is none.
+pub fn run_stranded(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
+    let before_ns = thread_ns();
+    let Setup { fabric, protocol, flows, observe, .. } = setup;
+    let observed = simulate_observed(fabric, *protocol, flows, *observe, watch)?;
+    let Observed { outcome, ports, trace } = observed;
+    Ok(Run { outcome, ports, trace, cpu_ns: thread_ns() - before_ns })
+}
+
+fn text(progress: &Progress, flow_count: usize, elapsed_ns: u64) -> String {
+    let share = f64::from(progress.ended_count) / flow_count as f64;
+    let elapsed_s = elapsed_ns as f64 / 1e9;
+    let left = if share > 0.0 {
+        let seconds = elapsed_s * (1.0 - share) / share;
+        format!("{seconds:.0} s left")
+    } else {
+        "time left unknown".to_owned()
+    };
+    format!(
+        "afar sim  {:.0} %  {} of {flow_count} flows  {:.1} M events/s  {left}",
+        share * 100.0,
+        progress.ended_count,
+        progress.event_count as f64 / 1e6 / elapsed_s,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_is_left() {
+        let at = |ended_count| Progress {
+            now: Instant::ZERO,
+            ended_count,
+            event_count: 8_000_000,
+            received_packets: 0,
+        };
+        assert_eq!(
+            text(&at(25), 100, 2_000_000_000),
+            "afar sim  25 %  25 of 100 flows  4.0 M events/s  6 s left"
+        );
+        assert!(text(&at(0), 100, 1_000_000_000).ends_with("time left unknown"));
+    }
+}

@@ -1,0 +1,331 @@
+//! Values of knobs from flags and files, each with the place it was read from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::SimError;
+use super::knobs::{KNOBS, KnobFlags, find, nearest};
+use document::toml_text;
+
+/// A value as it was written, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Setting {
+    text: String,
+    place: String,
+}
+
+/// Values of knobs; those that are not there have their defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    given: BTreeMap<&'static str, Setting>,
+    /// Knobs that a sweep varies: what belongs to other values of these does no harm.
+    varied: Vec<&'static str>,
+}
+
+/// Values of each knob; everything is combined with everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Experiment {
+    axes: Vec<(&'static str, Vec<Setting>)>,
+}
+
+/// One run of a sweep.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    /// What is varied, with its values.
+    pub(crate) axes: Vec<(&'static str, String)>,
+    pub(crate) settings: Settings,
+}
+
+impl Settings {
+    /// What a knob is set to; empty if that depends on other knobs.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        match self.given.get(name) {
+            Some(setting) => &setting.text,
+            None => find(name).map_or("", |knob| knob.value()),
+        }
+    }
+
+    /// Whether a knob was set.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// What is wrong with the value of a knob.
+    pub(crate) fn wrong(&self, name: &str, message: impl fmt::Display) -> SimError {
+        let place = self.given.get(name).map_or_else(|| flag(name), |set| set.place.clone());
+        SimError::At { place, message: message.to_string() }
+    }
+
+    /// Reads the value of a knob.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn value<T: FromStr<Err: fmt::Display>>(&self, name: &str) -> Result<T, SimError> {
+        self.text(name).parse().map_err(|error| self.wrong(name, error))
+    }
+
+    /// A whole number within bounds.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn number(&self, name: &str, low: u32, high: u32) -> Result<u32, SimError> {
+        let count: measure::Count = self.value(name)?;
+        let number = u32::try_from(count.get()).ok().filter(|count| (low..=high).contains(count));
+        number.ok_or_else(|| {
+            let text = self.text(name);
+            self.wrong(name, format!("\"{text}\": give a whole number from {low} to {high}"))
+        })
+    }
+
+    /// One of some words.
+    ///
+    /// # Errors
+    /// If it is none of them.
+    pub(crate) fn choice<T: Copy>(&self, name: &str, of: &[(&str, T)]) -> Result<T, SimError> {
+        let text = self.text(name);
+        let found = of.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        found.ok_or_else(|| {
+            let words: Vec<&str> = of.iter().map(|(word, _)| *word).collect();
+            self.wrong(name, format!("there is no {name} \"{text}\"; give {}", words.join(", ")))
+        })
+    }
+
+    /// Refuses what would say nothing.
+    ///
+    /// # Errors
+    /// The first knob that was set although it belongs to another value of another.
+    pub(crate) fn check(&self) -> Result<(), SimError> {
+        for knob in &KNOBS {
+            let Some((other, values)) = knob.needs else { continue };
+            let is_vain = self.is_given(knob.name) && !values.contains(&self.text(other));
+            if is_vain && !self.varied.contains(&other) {
+                let (text, words) = (self.text(other), values.join(", "));
+                let message =
+                    format!("it says nothing with {other} {text}; it is for {other} {words}");
+                return Err(self.wrong(knob.name, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every knob that matters and its value.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let matters = |knob: &&super::knobs::Knob| {
+            knob.needs.is_none_or(|(other, values)| values.contains(&self.text(other)))
+        };
+        KNOBS.iter().filter(matters).map(|knob| (knob.name, self.text(knob.name)))
+    }
+
+    /// Sets the knob that a key of a file names.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn read(&mut self, key: &str, text: &str, place: String) -> Result<(), SimError> {
+        let name = known(key).map_err(|message| SimError::At { place: place.clone(), message })?;
+        let place = format!("{place}: {name}");
+        self.given.insert(name, Setting { text: text.to_owned(), place });
+        Ok(())
+    }
+
+    /// The same with another value of a knob.
+    pub fn with(mut self, name: &'static str, text: &str) -> Self {
+        self.given.insert(name, Setting { text: text.to_owned(), place: flag(name) });
+        self
+    }
+}
+
+fn flag(name: &str) -> String {
+    format!("--{name}")
+}
+
+impl Experiment {
+    /// Reads a file, if there is one; flags take the place of what it says.
+    ///
+    /// # Errors
+    /// The first thing in it that cannot be, with its place.
+    pub(crate) fn read(path: Option<&Path>, flags: &KnobFlags) -> Result<Self, SimError> {
+        let mut axes = BTreeMap::new();
+        if let Some(path) = path {
+            let text = super::read_text(path)?;
+            parse(&path.display().to_string(), &text, &mut axes)?;
+        }
+        for (name, value) in &flags.0 {
+            axes.insert(*name, vec![Setting { text: value.clone(), place: flag(name) }]);
+        }
+        let axes =
+            KNOBS.iter().filter_map(|knob| Some((knob.name, axes.remove(knob.name)?))).collect();
+        Ok(Self { axes })
+    }
+
+    /// Every combination, in the order of knobs.
+    pub(crate) fn cells(&self) -> Vec<Cell> {
+        let many = |values: &[Setting]| values.len() > 1;
+        let varied: Vec<&str> =
+            self.axes.iter().filter(|(_, values)| many(values)).map(|(name, _)| *name).collect();
+        let settings = Settings { given: BTreeMap::new(), varied };
+        let mut cells = vec![Cell { axes: Vec::new(), settings }];
+        for (name, values) in &self.axes {
+            let with = |cell: &Cell, value: &Setting| {
+                let mut cell = cell.clone();
+                cell.settings.given.insert(name, value.clone());
+                if many(values) {
+                    cell.axes.push((name, value.text.clone()));
+                }
+                cell
+            };
+            cells = cells
+                .iter()
+                .flat_map(|cell| values.iter().map(move |value| with(cell, value)))
+                .collect();
+        }
+        cells
+    }
+}
+
+impl Experiment {
+    /// Everything that was said, with a mark of each file that is named: what tells whether two
+    /// sweeps are the same.
+    pub(crate) fn said(&self) -> String {
+        let mut text = String::new();
+        for (name, values) in &self.axes {
+            for Setting { text: value, .. } in values {
+                let is_file = ["topology", "sizes", "traffic", "faults", "blocks"].contains(name);
+                let bytes = std::fs::read(value).ok().filter(|_| is_file);
+                let mark = bytes.map_or_else(String::new, |bytes| {
+                    let fold = |mark, byte: &u8| workload::fnv64(mark ^ u64::from(*byte));
+                    format!(" # {:016x}", bytes.iter().fold(0, fold))
+                });
+                text += &format!("{name} = {value:?}{mark}\n");
+            }
+        }
+        text
+    }
+}
+
+impl Cell {
+    /// Its name in tables and files.
+    pub(crate) fn name(&self) -> String {
+        let words = self.axes.iter().map(|(axis, value)| format!("{axis}={value}"));
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Reads `knob = value` and `knob = [value, value]`.
+fn parse(
+    name: &str,
+    text: &str,
+    axes: &mut BTreeMap<&'static str, Vec<Setting>>,
+) -> Result<(), SimError> {
+    let wrong = |at: usize, message: String| SimError::At {
+        place: toml_text::place(name, text, at),
+        message,
+    };
+    let document = DeTable::parse(text).map_err(|error| {
+        let words: Vec<&str> = error.message().split_whitespace().collect();
+        wrong(error.span().map_or(0, |span| span.start), words.join(" "))
+    })?;
+    for (key, value) in document.get_ref() {
+        let knob = known(key.get_ref()).map_err(|message| wrong(key.span().start, message))?;
+        let one = |value: &Spanned<DeValue<'_>>| {
+            let at = value.span().start;
+            let plain = plain(value.get_ref()).ok_or_else(|| {
+                wrong(at, format!("{}: give a text, a number or a list of them", knob))
+            })?;
+            let place = format!("{}: {}", toml_text::place(name, text, at), knob);
+            Ok(Setting { text: plain, place })
+        };
+        let values: Vec<Setting> = match value.get_ref() {
+            DeValue::Array(list) => list.iter().map(one).collect::<Result<_, SimError>>()?,
+            _ => vec![one(value)?],
+        };
+        if values.is_empty() {
+            return Err(wrong(value.span().start, format!("{}: an empty list", knob)));
+        }
+        axes.insert(knob, values);
+    }
+    Ok(())
+}
+
+/// The knob that a key means.
+fn known(key: &str) -> Result<&'static str, String> {
+    let name = key.replace('_', "-");
+    find(&name).map(|knob| knob.name).ok_or_else(|| {
+        let hint = nearest(&name).map_or_else(
+            || "afar sim --list shows those there are".to_owned(),
+            |near| format!("did you mean \"{}\"?", near.replace('-', "_")),
+        );
+        format!("there is no knob \"{key}\"; {hint}")
+    })
+}
+
+fn plain(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Experiment, SimError> {
+        let mut axes = BTreeMap::new();
+        parse("f.toml", text, &mut axes)?;
+        let axes =
+            KNOBS.iter().filter_map(|knob| Some((knob.name, axes.remove(knob.name)?))).collect();
+        Ok(Experiment { axes })
+    }
+
+    #[test]
+    fn lists_are_combined_in_the_order_of_knobs() {
+        let read = read("load = [\"20%\", \"60%\"]\ntransport = [\"tcp\", \"dctcp\"]\nseed = 7\n");
+        let cells = read.unwrap().cells();
+        let names: Vec<String> = cells.iter().map(Cell::name).collect();
+        assert_eq!(
+            names,
+            [
+                "transport=tcp load=20%",
+                "transport=tcp load=60%",
+                "transport=dctcp load=20%",
+                "transport=dctcp load=60%"
+            ]
+        );
+        assert_eq!(cells[2].settings.text("seed"), "7");
+        assert_eq!(cells[2].settings.text("racks"), "9");
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        let said = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            said("seed = 1\nlod = 3"),
+            "f.toml:2:1: there is no knob \"lod\"; did you mean \"load\"?"
+        );
+        assert!(said("seed = ").starts_with("f.toml:1:"));
+        assert!(said("seed = [1, {}]").starts_with("f.toml:1:12: seed: give a text"));
+        assert_eq!(said("seed = []"), "f.toml:1:8: seed: an empty list");
+        let cells = read("flows = 5\nracks = \"x\"").unwrap().cells();
+        let wrong = cells[0].settings.number("racks", 1, 9).unwrap_err().to_string();
+        assert!(wrong.starts_with("f.toml:2:9: racks: \"x\""), "{wrong}");
+    }
+
+    #[test]
+    fn what_says_nothing_is_refused_unless_it_is_varied() {
+        let vain = read("topology = \"fat-tree\"\nracks = 3").unwrap().cells();
+        assert_eq!(
+            vain[0].settings.check().unwrap_err().to_string(),
+            "f.toml:2:9: racks: it says nothing with topology fat-tree; it is for topology \
+             leaf-spine"
+        );
+        let both = read("topology = [\"fat-tree\", \"leaf-spine\"]\nracks = 3").unwrap().cells();
+        assert!(both.iter().all(|cell| cell.settings.check().is_ok()));
+    }
+}

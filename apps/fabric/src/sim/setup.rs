@@ -1,0 +1,170 @@
+//! Settings into a network, a transport and flows.
+
+use std::path::Path;
+
+use measure::{BitsPerSec, Bytes, Fraction};
+use netsim::traffic::{self, Poisson};
+use netsim::{Balance, End, Fabric, Flow, Observe, Protocol, Switching};
+use workload::{Sizes, SizesName};
+
+use super::SimError;
+use super::setting::Settings;
+use super::{blades, list, transport};
+
+/// What is simulated.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The network.
+    pub fabric: Fabric,
+    /// The transport.
+    pub protocol: Protocol,
+    /// What is sent, in order of start.
+    pub flows: Vec<Flow>,
+    /// What ends a flow.
+    pub end: End,
+    /// What is kept beside the outcome.
+    pub observe: Observe,
+}
+
+/// Flows of one run, if they are not in a list.
+const FLOWS_MAX: u32 = 100_000_000;
+
+impl Setup {
+    /// What settings describe.
+    ///
+    /// # Errors
+    /// The first thing that cannot be.
+    pub fn new(settings: &Settings) -> Result<Self, SimError> {
+        settings.check()?;
+        let words = [
+            ("cut-through", Switching::CutThrough),
+            ("store-and-forward", Switching::StoreAndForward),
+        ];
+        let switching = settings.choice("switching", &words)?;
+        let (mut fabric, protocol) = transport::fabric(settings, switching)?;
+        fabric.balance =
+            settings.choice("balance", &[("spray", Balance::Spray), ("flow", Balance::Flow)])?;
+        let is_published = transport::is_published(settings)?;
+        let ends = [("received", End::Received), ("acknowledged", End::Acknowledged)];
+        let end = match (settings.is_given("end"), is_published) {
+            (true, _) => settings.choice("end", &ends)?,
+            (false, true) => End::Acknowledged,
+            (false, false) => End::Received,
+        };
+        let mut flows = flows(settings, &fabric)?;
+        if is_published {
+            // The simulator of 2016 knew full packets only.
+            let payload = u64::from(fabric.frame.payload);
+            for flow in &mut flows {
+                flow.bytes = flow.bytes.div_ceil(payload).saturating_mul(payload);
+            }
+        }
+        Ok(Self { fabric, protocol, flows, end, observe: Observe::default() })
+    }
+}
+
+fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+    let hosts = fabric.topology.host_count();
+    let refused = |knob: &'static str| move |error| settings.wrong(knob, error);
+    match settings.text("traffic") {
+        "poisson" => {
+            let sizes = sizes(settings)?;
+            let poisson = Poisson {
+                hosts,
+                rate: mean_rate(fabric),
+                load_percent: percent(settings)?,
+                sizes: &sizes,
+                count: settings.number("flows", 1, FLOWS_MAX)?,
+                seed: settings.value("seed")?,
+            };
+            poisson.flows(fabric.frame).map_err(refused("load"))
+        }
+        "permutation" => traffic::permutation(hosts, size(settings)?, settings.value("seed")?)
+            .map_err(refused("traffic")),
+        "all-to-all" => traffic::all_to_all(hosts, size(settings)?).map_err(refused("traffic")),
+        "incast" => {
+            let senders = settings.number("senders", 1, hosts - 1)?;
+            let receiver = settings.number("receiver", 0, hosts - 1)?;
+            traffic::incast(hosts, receiver, senders, size(settings)?).map_err(refused("senders"))
+        }
+        "bursts" => bursts(settings, fabric),
+        "blades" => blades::flows(settings, fabric),
+        file if file.contains(['.', '/']) => list::flows(Path::new(file), hosts),
+        other => {
+            let message = format!(
+                "there is no traffic \"{other}\"; give poisson, permutation, incast, all-to-all, \
+                 bursts, blades, or a file of flows"
+            );
+            Err(settings.wrong("traffic", message))
+        }
+    }
+}
+
+/// Every host sends bursts to one other.
+fn bursts(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+    let hosts = fabric.topology.host_count();
+    let burst = settings.number("burst", 1, FLOWS_MAX)?;
+    let wanted = settings.number("flows", 1, FLOWS_MAX)?;
+    let repeats = wanted.div_ceil(hosts.saturating_mul(burst)).max(1);
+    let load = percent(settings)?;
+    let pairs = traffic::permutation(hosts, size(settings)?, settings.value("seed")?);
+    let mut flows = Vec::new();
+    for each in pairs.map_err(|error| settings.wrong("traffic", error))? {
+        let rate = fabric.topology.links()[each.src as usize].rate;
+        let some = traffic::bursts(burst, &each, rate, load, repeats);
+        flows.extend(some.map_err(|error| settings.wrong("load", error))?);
+    }
+    flows.sort_by_key(|flow| (flow.start, flow.src));
+    Ok(flows)
+}
+
+fn size(settings: &Settings) -> Result<u64, SimError> {
+    let bytes: Bytes = settings.value("size")?;
+    match bytes.get() {
+        0 => Err(settings.wrong("size", "a flow of no bytes; give it at least 1B")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A load in whole hundredths.
+fn percent(settings: &Settings) -> Result<u64, SimError> {
+    let text = settings.text("load");
+    let over = || {
+        let message = format!("\"{text}\": links carry 1 to 99 %, by whole ones; write 60% or 0.6");
+        settings.wrong("load", message)
+    };
+    let load: Fraction = text.parse().map_err(|_| over())?;
+    let is_whole = load.ppm().is_multiple_of(10_000) && load != Fraction::ONE;
+    if is_whole { Ok(u64::from(load.ppm() / 10_000)) } else { Err(over()) }
+}
+
+/// Of hosts' links.
+fn mean_rate(fabric: &Fabric) -> BitsPerSec {
+    let hosts = fabric.topology.host_count();
+    let links = &fabric.topology.links()[..hosts as usize];
+    let sum: u128 = links.iter().map(|link| u128::from(link.rate.get())).sum();
+    BitsPerSec::new(u64::try_from(sum / u128::from(hosts)).unwrap_or(u64::MAX).max(1))
+}
+
+fn sizes(settings: &Settings) -> Result<Sizes, SimError> {
+    let text = settings.text("sizes");
+    for name in [SizesName::Imc10, SizesName::WebSearch, SizesName::DataMining] {
+        if name.to_string() == text {
+            return Ok(Sizes::named(name));
+        }
+    }
+    if let Ok(bytes) = text.parse::<Bytes>() {
+        return match bytes.get() {
+            0 => Err(settings.wrong("sizes", "flows of no bytes; give them at least 1B")),
+            bytes => Ok(Sizes::fixed(bytes)),
+        };
+    }
+    if text.contains(['.', '/']) {
+        return list::sizes(Path::new(text));
+    }
+    let message = format!(
+        "there is no distribution \"{text}\"; give imc10, web-search, data-mining, one size or a \
+         file"
+    );
+    Err(settings.wrong("sizes", message))
+}

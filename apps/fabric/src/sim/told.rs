@@ -1,0 +1,152 @@
+//! What is told of a run: a table, JSON, rows of flows, a profile of delays.
+
+use std::fmt::Write as _;
+
+use console::layout::{row, table};
+use measure::{BitsPerSec, Bytes, DelayProfile, Duration};
+use records::FlowRow;
+use serde_json::{Map, Value, json};
+
+use super::setting::Settings;
+use results::{Figures, Spread};
+
+/// Most times of one size in a profile: as many quantiles of them.
+const PROFILE_TIMES_MAX: usize = 1000;
+
+/// One line for what was simulated.
+pub(super) fn title(settings: &Settings, host_count: u32) -> String {
+    let mut text = format!("{} on {}", settings.text("transport"), settings.text("topology"));
+    if settings.text("variant") == super::transport::PUBLISHED {
+        let _infallible = write!(text, " as published in 2016");
+    }
+    let _infallible = write!(text, ", {host_count} hosts; {}", settings.text("traffic"));
+    for (name, value) in settings.all() {
+        if matches!(name, "sizes" | "load" | "size" | "senders" | "burst" | "scale" | "seed") {
+            let _infallible = write!(text, ", {name} {value}");
+        }
+    }
+    text
+}
+
+/// The readable table. `cpu_ns` is processor time of the simulation.
+pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
+    let mut rows = vec![row(["flow size", "flows", "mean", "p50", "p99", "p99.9"])];
+    let line = |name: &str, spread: &Spread| {
+        let figure = |value: f64| format!("{value:.3}");
+        let [mean, p50, p99, p999] = [spread.mean, spread.p50, spread.p99, spread.p999].map(figure);
+        vec![name.to_owned(), spread.count.to_string(), mean, p50, p99, p999]
+    };
+    rows.extend(figures.bins.iter().map(|bin| line(&bin.name(), &bin.slowdown)));
+    rows.push(line("all", &figures.slowdown));
+    let mut text = format!("{title}\n\nslowdown\n{}\n", table(&rows));
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let delivered = figures.delivered_packets as f64;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is positive, and one that is too high is the highest"
+    )]
+    let goodput = BitsPerSec::new((figures.goodput_bits_per_sec as u64).max(1));
+    let lines = [
+        ("time", format!("{} in the network", Duration::from_ps(figures.end_ps))),
+        ("goodput", goodput.to_string()),
+        (
+            "utilisation",
+            format!(
+                "{} of hosts' links, {} of the busiest link ({})",
+                percent(figures.utilisation),
+                percent(figures.busiest.utilisation),
+                figures.busiest.link
+            ),
+        ),
+        (
+            "drops",
+            format!(
+                "{} at hosts, {} at switches",
+                figures.dropped_at_hosts, figures.dropped_at_switches
+            ),
+        ),
+        (
+            "deepest queue",
+            format!("{}, {}", Bytes::new(figures.deepest.bytes), figures.deepest.link),
+        ),
+        (
+            "packets",
+            format!(
+                "{} delivered, {:.3} sent for each that was needed",
+                figures.delivered_packets, figures.inflation
+            ),
+        ),
+        (
+            "events",
+            format!(
+                "{}, {:.2} for each packet",
+                figures.event_count,
+                figures.event_count as f64 / delivered
+            ),
+        ),
+        (
+            "speed",
+            format!(
+                "{:.0} packets per second of processor time, {:.1} s of it",
+                delivered / (cpu_ns.max(1) as f64 / 1e9),
+                cpu_ns as f64 / 1e9
+            ),
+        ),
+    ];
+    for (name, what) in lines {
+        let _infallible = writeln!(text, "{name:<14} {what}");
+    }
+    text
+}
+
+/// The record. What depends on this machine is under `speed`.
+pub(super) fn record(settings: &Settings, figures: &Figures, cpu_ns: u64) -> Value {
+    let seconds = cpu_ns.max(1) as f64 / 1e9;
+    json!({
+        "schema": "afar.sim/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "settings": knobs(settings),
+        "figures": figures,
+        "speed": {
+            "cpu_ns": cpu_ns,
+            "packets_per_cpu_sec": (figures.delivered_packets as f64 / seconds).round(),
+        },
+    })
+}
+
+fn knobs(settings: &Settings) -> Map<String, Value> {
+    settings.all().map(|(name, value)| (name.replace('-', "_"), value.into())).collect()
+}
+
+/// A row for each flow, in the order of the list.
+pub(super) fn csv(rows: &[FlowRow]) -> String {
+    let mut text = "start_ps,src,dst,bytes,completion_ps,ideal_ps,slowdown,sent_packets,\
+                    dropped_packets\n"
+        .to_owned();
+    for one in rows {
+        let FlowRow { flow, completion_ps, ideal_ps, slowdown, sent_packets, dropped_packets } =
+            one;
+        let _infallible = writeln!(
+            text,
+            "{},{},{},{},{completion_ps},{ideal_ps},{slowdown},{sent_packets},{dropped_packets}",
+            flow.start_ps, flow.src, flow.dst, flow.bytes
+        );
+    }
+    text
+}
+
+/// Completion times by size, as `afar run --profile` takes them.
+pub(crate) fn profile(rows: &[FlowRow]) -> Option<DelayProfile> {
+    let time = |row: &FlowRow| (Bytes::new(row.flow.bytes), Duration::from_ps(row.completion_ps));
+    let whole = DelayProfile::from_samples(rows.iter().map(time)).ok()?;
+    let mut counts = std::collections::BTreeMap::<Bytes, usize>::new();
+    for row in rows {
+        *counts.entry(Bytes::new(row.flow.bytes)).or_default() += 1;
+    }
+    let thinned = counts.into_iter().flat_map(|(bytes, count)| {
+        let times = whole.table(bytes, count.min(PROFILE_TIMES_MAX));
+        times.into_iter().map(move |time| (bytes, time))
+    });
+    DelayProfile::from_samples(thinned).ok()
+}

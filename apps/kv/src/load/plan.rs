@@ -1,0 +1,236 @@
+//! Flags and property files into a load.
+
+use std::io;
+use std::path::PathBuf;
+
+use ::load::{Address, LoadConfig, Pacing, Protocol, Target};
+use console::{Class, Classed};
+use measure::{Duration, LoadParams, LoadShare};
+use workload::{Mix, Operation, PopularityKind, PropertyError, Ycsb, YcsbName};
+
+use crate::load::flags::{Distribution, KvFlags};
+use document::per_second;
+
+const DURATION: Duration = Duration::from_ms(10_000);
+/// Longer than a wake-up costs a server in a virtual machine, several times over.
+const BUSY_POLL: Duration = Duration::from_ns(50_000);
+const VALUE_BYTES_MAX: u64 = 512 << 20;
+
+/// Flags that make no load.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadUsage {
+    #[error(
+        "{0} is not a server; write redis://HOST:PORT, memcached://HOST:PORT, redis+unix:PATH or \
+         memcached+unix:PATH"
+    )]
+    Target(String),
+    #[error("--workload {name}: {source}; give a letter from a to f or a YCSB property file")]
+    Unreadable { name: String, source: io::Error },
+    #[error("--workload {name}: {source}")]
+    Properties { name: String, source: PropertyError },
+    #[error("--theta {0}: the skew is between 0 and 1, both excluded; YCSB's is 0.99")]
+    Theta(f64),
+    #[error("--rate {0}: give requests per second, above 0: 5000, 5k or 1.5M")]
+    Rate(String),
+    #[error("--value-size {0}: a value has at most 512 MiB")]
+    ValueSize(u64),
+    #[error("--connections {connections} for --threads {threads}: every thread needs one")]
+    Connections { connections: u32, threads: u32 },
+}
+
+impl Classed for LoadUsage {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
+}
+
+/// A load that can be started.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) config: LoadConfig,
+    pub(crate) fill: bool,
+    /// Properties of the workload file that mean nothing here.
+    pub(crate) ignored: Vec<String>,
+}
+
+impl Plan {
+    /// # Errors
+    /// The first flag that cannot be.
+    pub(crate) fn resolve(flags: &KvFlags) -> Result<Self, LoadUsage> {
+        let (mut workload, ignored) = named(&flags.workload)?;
+        if let Some(keys) = flags.keys {
+            workload.record_count = keys;
+        }
+        if let Some(size) = flags.value_size {
+            workload.value_bytes = usize::try_from(size.get()).unwrap_or(usize::MAX);
+        }
+        if workload.value_bytes as u64 > VALUE_BYTES_MAX {
+            return Err(LoadUsage::ValueSize(workload.value_bytes as u64));
+        }
+        if let Some(distribution) = flags.distribution {
+            workload.popularity = match distribution {
+                Distribution::Uniform => PopularityKind::Uniform,
+                Distribution::Zipfian => PopularityKind::Zipfian,
+                Distribution::Latest => PopularityKind::Latest,
+            };
+        }
+        workload.theta = flags.theta.unwrap_or(workload.theta);
+        if !(workload.theta > 0.0 && workload.theta < 1.0) {
+            return Err(LoadUsage::Theta(workload.theta));
+        }
+        workload.operation_count = flags.requests.or(workload.operation_count);
+        let (threads, connections) = (flags.threads, flags.connections);
+        if connections < threads {
+            return Err(LoadUsage::Connections { connections, threads });
+        }
+        let pacing = match &flags.rate {
+            None => Pacing::Closed,
+            Some(text) => {
+                let per_second = per_second(text).ok_or_else(|| LoadUsage::Rate(text.clone()))?;
+                Pacing::Open { per_second, spacing: flags.spacing }
+            }
+        };
+        let unlimited = workload.operation_count.is_none();
+        let config = LoadConfig {
+            target: target(&flags.target)?,
+            workload,
+            pacing,
+            threads,
+            connections,
+            depth: flags.depth,
+            duration: flags.duration.or_else(|| unlimited.then_some(DURATION)),
+            warmup: flags.warmup,
+            timeout: flags.timeout,
+            busy_poll: flags.busy_poll.unwrap_or_else(|| busy_poll(threads)),
+            verify: flags.verify,
+            seed: flags.seed,
+        };
+        Ok(Self { config, fill: flags.fill, ignored })
+    }
+
+    /// What the record says of it.
+    pub(crate) fn params(&self, flags: &KvFlags) -> LoadParams {
+        let Self { config, fill, .. } = self;
+        let workload = &config.workload;
+        let (rate_per_s, spacing) = match config.pacing {
+            Pacing::Closed => (None, None),
+            Pacing::Open { per_second, spacing } => (Some(per_second), Some(spacing)),
+        };
+        let spacing = spacing.map(|spacing| spacing.name().to_owned());
+        LoadParams {
+            target: flags.target.clone(),
+            mix: shares(&workload.mix),
+            distribution: workload.popularity.name().to_owned(),
+            theta: workload.theta,
+            record_count: workload.record_count,
+            value_bytes: workload.value_bytes as u64,
+            scan_records_max: u64::from(workload.scan_records_max),
+            fill: *fill,
+            rate_per_s,
+            spacing,
+            thread_count: u64::from(config.threads),
+            connection_count: u64::from(config.connections),
+            depth: u64::from(config.depth),
+            duration_ns: config.duration.map(Duration::as_ns),
+            request_count_max: workload.operation_count,
+            warmup_ns: config.warmup.as_ns(),
+            timeout_ns: config.timeout.as_ns(),
+            busy_poll_ns: config.busy_poll.as_ns(),
+            verify: config.verify,
+        }
+    }
+}
+
+/// The server keeps a processor for itself, or nobody spins.
+fn busy_poll(threads: u32) -> Duration {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let spare = usize::try_from(threads).is_ok_and(|threads| threads < processors);
+    if spare { BUSY_POLL } else { Duration::ZERO }
+}
+
+fn shares(mix: &Mix) -> Vec<LoadShare> {
+    let shares = [mix.read, mix.update, mix.insert, mix.scan, mix.read_modify_write];
+    let named = Operation::ALL.into_iter().zip(shares).filter(|(_, share)| *share > 0.0);
+    named
+        .map(|(operation, share)| LoadShare { operation: operation.name().to_owned(), share })
+        .collect()
+}
+
+fn named(name: &str) -> Result<(Ycsb, Vec<String>), LoadUsage> {
+    let letter = match name {
+        "a" | "A" => Some(YcsbName::A),
+        "b" | "B" => Some(YcsbName::B),
+        "c" | "C" => Some(YcsbName::C),
+        "d" | "D" => Some(YcsbName::D),
+        "e" | "E" => Some(YcsbName::E),
+        "f" | "F" => Some(YcsbName::F),
+        _ => None,
+    };
+    if let Some(letter) = letter {
+        return Ok((letter.workload(), Vec::new()));
+    }
+    let name = name.to_owned();
+    match std::fs::read_to_string(&name) {
+        Err(source) => Err(LoadUsage::Unreadable { name, source }),
+        Ok(text) => {
+            Ycsb::from_properties(&text).map_err(|source| LoadUsage::Properties { name, source })
+        }
+    }
+}
+
+fn target(text: &str) -> Result<Target, LoadUsage> {
+    let refused = || LoadUsage::Target(text.to_owned());
+    let (scheme, rest) = text.split_once(':').ok_or_else(refused)?;
+    let (name, is_unix) = match scheme.strip_suffix("+unix") {
+        Some(name) => (name, true),
+        None => (scheme, false),
+    };
+    let (protocol, port) = match name {
+        "redis" => (Protocol::Resp, 6379),
+        "memcached" => (Protocol::Memcached, 11211),
+        _ => return Err(refused()),
+    };
+    let address = if is_unix {
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        if path.is_empty() {
+            return Err(refused());
+        }
+        Address::Unix(PathBuf::from(path))
+    } else {
+        let host = rest.strip_prefix("//").ok_or_else(refused)?.trim_end_matches('/');
+        // An IPv6 address has its colons in brackets.
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+        match (host.is_empty(), has_port) {
+            (true, _) => return Err(refused()),
+            (_, true) => Address::Tcp(host.to_owned()),
+            (_, false) => Address::Tcp(format!("{host}:{port}")),
+        }
+    };
+    Ok(Target { protocol, address })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        let tcp = |protocol, name: &str| {
+            Some(Target { protocol, address: Address::Tcp(name.to_owned()) })
+        };
+        let read = |text| target(text).ok();
+        assert_eq!(read("redis://a:1"), tcp(Protocol::Resp, "a:1"));
+        assert_eq!(read("redis://a"), tcp(Protocol::Resp, "a:6379"));
+        assert_eq!(read("memcached://[::1]"), tcp(Protocol::Memcached, "[::1]:11211"));
+        assert_eq!(read("memcached://[::1]:7/"), tcp(Protocol::Memcached, "[::1]:7"));
+        let unix = Some(Target {
+            protocol: Protocol::Resp,
+            address: Address::Unix(PathBuf::from("/run/r.sock")),
+        });
+        assert_eq!(read("redis+unix:/run/r.sock"), unix);
+        assert_eq!(read("redis+unix:///run/r.sock"), unix);
+        for wrong in ["", "redis", "redis:a", "redis://", "http://a", "redis+unix:"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

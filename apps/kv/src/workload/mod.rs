@@ -1,0 +1,143 @@
+//! `afar workload`: from flags to generated data, a timed job, a line and a record; or to another
+//! program in place of this one.
+
+mod error;
+pub(crate) mod flags;
+mod job;
+mod jobs;
+mod list;
+mod program;
+
+use std::process::ExitCode;
+
+use console::{Failure, Line, Output, terminal};
+use measure::{Bytes, Results as _, Run, WorkloadParams, WorkloadResults};
+use sys::clock::monotonic_ns;
+
+use self::job::Job;
+use self::jobs::{Als, Pagerank, Sort, Wordcount};
+use crate::workload::flags::{JobFlags, PagerankFlags, Variant, WorkloadCommand, WorkloadFlags};
+use console::machine;
+
+pub(crate) use error::WorkloadError;
+
+/// Runs `afar workload`.
+///
+/// # Errors
+/// When the flags ask for what cannot be, a program is missing, or a result is wrong or cannot be
+/// written.
+pub fn workload(flags: &WorkloadFlags) -> Result<ExitCode, Failure> {
+    match &flags.command {
+        WorkloadCommand::Wordcount(job) => run(job, &mut Wordcount::new(job)),
+        WorkloadCommand::Sort(job) => run(job, &mut Sort::new(job)),
+        WorkloadCommand::Als(flags) => run(&flags.job, &mut Als::new(flags)),
+        WorkloadCommand::Pagerank(flags) => {
+            check_threads(flags)?;
+            run(&flags.job, &mut Pagerank::new(flags))
+        }
+        WorkloadCommand::Sql(flags) => {
+            check_size(flags.size)?;
+            Err(program::sql(flags).into())
+        }
+        WorkloadCommand::Kv(flags) => {
+            check_size(flags.size)?;
+            Err(program::server(flags).into())
+        }
+        WorkloadCommand::List => {
+            terminal::answer(&list::text())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn check_size(size: Bytes) -> Result<(), WorkloadError> {
+    let least = Bytes::new(::jobs::SIZE_MIN_BYTES);
+    let memory = Bytes::new(machine::describe().memory_bytes);
+    if size < least {
+        return Err(WorkloadError::Small { size, least });
+    }
+    // Unknown memory limits nothing.
+    if memory > Bytes::ZERO && size > memory {
+        return Err(WorkloadError::Large { size, memory });
+    }
+    Ok(())
+}
+
+fn check_threads(flags: &PagerankFlags) -> Result<(), WorkloadError> {
+    match (flags.variant, flags.threads) {
+        (Variant::Single, Some(threads)) if threads > 1 => Err(WorkloadError::Threads(threads)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the data, does the job as often as asked for, and says how it went.
+fn run(flags: &JobFlags, job: &mut dyn Job) -> Result<ExitCode, Failure> {
+    check_size(flags.size)?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let is_on_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let started_unix_ns = sys::clock::unix_ns();
+    let (elapsed_ns, checksum) = measure(flags, job)?;
+    let mut sorted = elapsed_ns.clone();
+    sorted.sort_unstable();
+    let median_ns = sorted[(sorted.len() - 1) / 2];
+    if !is_on_stdout {
+        let seconds = median_ns as f64 / 1e9;
+        let of =
+            if flags.repeat > 1 { format!(" (median of {})", flags.repeat) } else { String::new() };
+        let (name, facts) = (job.name(), job.facts());
+        let line = format!("{name}: {seconds:.6} s{of}, {facts}, checksum {checksum:016x}\n");
+        terminal::answer(&line)?;
+    }
+    if let Some(output) = json {
+        let run = Run {
+            schema: WorkloadResults::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+            started_unix_ns,
+            seed: flags.seed,
+            host: machine::describe(),
+            params: WorkloadParams {
+                size_bytes: flags.size.get(),
+                repeat_count: u64::from(flags.repeat),
+                input: job.input(),
+            },
+            results: WorkloadResults {
+                elapsed_ns,
+                elapsed_ns_median: median_ns,
+                checksum: format!("{checksum:016x}"),
+                outcome: job.outcome(median_ns as f64 / 1e9),
+            },
+        };
+        output.write(&run.to_json())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Time of every run, and the checksum they agree on.
+fn measure(flags: &JobFlags, job: &mut dyn Job) -> Result<(Vec<u64>, u64), Failure> {
+    let mut line = Line::on_terminal();
+    let mut show = |what: &str| {
+        if let Some(line) = &mut line {
+            line.draw(&format!("afar  {}: {what}", flags.size));
+        }
+    };
+    let mut elapsed_ns = Vec::new();
+    let mut checksums = Vec::new();
+    for number in 1..=flags.repeat {
+        show("making data");
+        job.prepare();
+        show(&format!("run {number} of {}", flags.repeat));
+        let start_ns = monotonic_ns();
+        job.run();
+        elapsed_ns.push(monotonic_ns() - start_ns);
+        show("verifying");
+        let name = job.name();
+        checksums.push(job.verify().map_err(|source| WorkloadError::Wrong { name, source })?);
+    }
+    let first = checksums[0];
+    if let Some(other) = checksums.iter().find(|&&checksum| checksum != first) {
+        let text = format!("checksum {other:016x} in one run and {first:016x} in another");
+        return Err(WorkloadError::Wrong { name: job.name(), source: text.into() }.into());
+    }
+    Ok((elapsed_ns, first))
+}

@@ -1,0 +1,189 @@
+//! `afar ctl`: looks at running programs and changes their settings.
+
+mod error;
+pub(crate) mod flags;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use console::{Failure, terminal};
+use measure::{BitsPerSec, Bytes, Duration};
+
+use crate::control::{Reply, Request, RunState};
+use crate::ctl::flags::CtlFlags;
+use crate::run_directory::sockets;
+use crate::setting::Change;
+use console::layout::count;
+
+pub(crate) use error::CtlError;
+use error::PATIENCE;
+
+/// Longest answer that is read.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
+
+/// Does what the words say.
+///
+/// # Errors
+/// When they are not understood, or the run cannot be reached or refuses.
+pub fn ctl(flags: &CtlFlags) -> Result<ExitCode, Failure> {
+    let words: Vec<&str> = flags.words.iter().map(String::as_str).collect();
+    let text = match words.as_slice() {
+        [] | ["list"] => list(flags.json),
+        [pid, "show"] => show(&ask(number(pid)?, &Request::Show)?, flags.json),
+        [pid, "set", ..] => {
+            let pid = number(pid)?;
+            let change = Change::from_words(&flags.words[2..]).map_err(CtlError::Setting)?;
+            show(&ask(pid, &Request::Set(change))?, flags.json)
+        }
+        _ => return Err(CtlError::Words(words.join(" ")).into()),
+    };
+    terminal::answer(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn number(text: &str) -> Result<u32, CtlError> {
+    text.parse().map_err(|_| CtlError::Words(text.to_owned()))
+}
+
+/// Asks one run one thing.
+fn ask(pid: u32, request: &Request) -> Result<RunState, CtlError> {
+    let stream = runs().remove(&pid).ok_or(CtlError::NoRun { pid })?;
+    ask_over(stream.map_err(|error| failed(pid, error))?, pid, request)
+}
+
+fn failed(pid: u32, source: io::Error) -> CtlError {
+    match source.kind() {
+        io::ErrorKind::ConnectionRefused => CtlError::NoRun { pid },
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => CtlError::Silent { pid },
+        // Those it does not talk to cannot connect, or it hangs up on them.
+        io::ErrorKind::PermissionDenied
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionReset => CtlError::NotOurs { pid },
+        _ => CtlError::Connection { pid, source },
+    }
+}
+
+fn ask_over(mut stream: UnixStream, pid: u32, request: &Request) -> Result<RunState, CtlError> {
+    let failed = |source| failed(pid, source);
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let mut line = serde_json::to_vec(request).expect("texts have a JSON form");
+    line.push(b'\n');
+    stream.write_all(&line).map_err(failed)?;
+    let mut reply = String::new();
+    BufReader::new(stream.take(REPLY_BYTES_MAX)).read_line(&mut reply).map_err(failed)?;
+    if reply.is_empty() {
+        return Err(CtlError::NotOurs { pid });
+    }
+    match serde_json::from_str(&reply) {
+        Ok(Reply::Run(state)) => Ok(state),
+        Ok(Reply::Refused(text)) => Err(CtlError::Refused { pid, text }),
+        Err(error) => Err(CtlError::Connection { pid, source: error.into() }),
+    }
+}
+
+/// Whether the run with this process id can be reached.
+pub fn answers(pid: u32) -> bool {
+    ask(pid, &Request::Show).is_ok()
+}
+
+/// All runs on this machine by process id, with a connection to each or why there is none.
+///
+/// The id is the one that the kernel has for whoever listens: names can be chosen, and are of
+/// another process in another namespace. Only of a run that may not be connected to is the name
+/// all that is known.
+fn runs() -> BTreeMap<u32, io::Result<UnixStream>> {
+    let mut runs = BTreeMap::new();
+    for found in sockets() {
+        match UnixStream::connect(&found.path) {
+            Ok(stream) => {
+                if let Some(pid) = listener_of(&stream) {
+                    runs.insert(pid, Ok(stream));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                runs.entry(found.pid).or_insert(Err(error));
+            }
+            // Nobody listens there any more.
+            Err(_) => {}
+        }
+    }
+    runs
+}
+
+fn listener_of(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+fn list(json: bool) -> String {
+    let asked = runs().into_iter().map(|(pid, stream)| {
+        let stream = stream.map_err(|error| failed(pid, error));
+        (pid, stream.and_then(|stream| ask_over(stream, pid, &Request::Show)))
+    });
+    if json {
+        let states: Vec<RunState> = asked.filter_map(|(_, state)| state.ok()).collect();
+        return to_json(&states);
+    }
+    let mut text = format!(
+        "{:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  PROGRAM\n",
+        "PID", "TIME", "LOCAL", "FAR", "FETCHES", "RTT"
+    );
+    for (pid, state) in asked {
+        let _infallible = match state {
+            Ok(state) => writeln!(
+                text,
+                "{pid:>8} {:>10} {:>12} {:>12} {:>12} {:>10}  {}",
+                Duration::from_ns(state.elapsed_ns),
+                Bytes::new(state.local_bytes),
+                Bytes::new(state.far_bytes),
+                count(state.fetch_count),
+                Duration::from_ns(state.tiers.first().map_or(0, |tier| tier.rtt_ns)),
+                state.program,
+            ),
+            Err(error) => writeln!(text, "{pid:>8} ({error})"),
+        };
+    }
+    text
+}
+
+fn show(state: &RunState, json: bool) -> String {
+    if json {
+        return to_json(state);
+    }
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| {
+        let _infallible = writeln!(text, "{name:<12}{value}");
+    };
+    row("program", state.program.clone());
+    row("processes", state.process_count.to_string());
+    row("time", Duration::from_ns(state.elapsed_ns).to_string());
+    row("local", Bytes::new(state.local_bytes).to_string());
+    row("far", Bytes::new(state.far_bytes).to_string());
+    row("fetches", count(state.fetch_count));
+    row("fetch p99", Duration::from_ns(state.fetch_p99_ns).to_string());
+    row("stalls", count(state.stall_count));
+    for tier in &state.tiers {
+        let delay = if tier.profile {
+            "times from a profile".to_owned()
+        } else {
+            format!("rtt {}", Duration::from_ns(tier.rtt_ns))
+        };
+        let rate = tier.bandwidth_bps.filter(|&rate| rate > 0);
+        let rate =
+            rate.map_or_else(|| "no limit".to_owned(), |rate| BitsPerSec::new(rate).to_string());
+        row(
+            &format!("tier {}", tier.name),
+            format!("local {}, {delay}, bandwidth {rate}, {}", tier.local, tier.link),
+        );
+    }
+    text
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data has a JSON form");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,28 @@
+//! Flags of `afar ctl`.
+
+use clap::Args;
+
+/// Look at running programs and change their delay, bandwidth and local memory
+///
+/// PID is that of afar itself; list shows it. Only the user who started a run, and root, may look
+/// at it or change it.
+#[derive(Debug, Args)]
+#[command(override_usage = "afar ctl [--json] [list]
+       afar ctl [--json] PID show
+       afar ctl [--json] PID set SETTING...")]
+#[command(after_help = CTL_NOTES)]
+pub struct CtlFlags {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// What to do; without it, list
+    #[arg(value_name = "WHAT")]
+    pub(crate) words: Vec<String>,
+}
+
+const CTL_NOTES: &str = "\
+Settings: rtt=TIME bandwidth=RATE|none local=SIZE, of the default tier unless tier=NAME says
+otherwise.
+
+Example: afar ctl 4711 set rtt=10us local=12.5%";

@@ -1,0 +1,430 @@
+//! From flags to an experiment: defaults filled in, presets applied, contradictions refused.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use console::{Class, Classed};
+use farmem::runtime::swap::{SwapConfig, page_cluster};
+use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
+use farmem::{PolicyKind, Prefetch};
+use measure::{
+    Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
+    ProfileError, TierParams,
+};
+
+use crate::demand::{budget, page_delay};
+use crate::keep;
+use crate::mechanism::Mechanism;
+use crate::run::flags::{Budget, Like, RunFlags, Trap};
+use crate::setting::TierSetting;
+use document::Bandwidth;
+use farmem::EngineKind;
+
+/// Name of the tier where memory goes by itself.
+const DEFAULT_TIER: &str = "far";
+
+/// Everything that decides a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Experiment {
+    pub(crate) program: Vec<OsString>,
+    /// At least one; the first is where memory goes by itself.
+    pub(crate) tiers: Vec<Tier>,
+    pub(crate) of: Option<Bytes>,
+    pub(crate) scope: BudgetScope,
+    pub(crate) policy: PolicyKind,
+    pub(crate) prefetch: Prefetch,
+    pub(crate) seed: u64,
+    pub(crate) engine: EngineKind,
+    /// What the kernel is to read ahead with the swap engine; none leaves it.
+    pub(crate) page_cluster: Option<u64>,
+    /// As asked for; [`crate::trap`] decides.
+    pub(crate) trap: Trap,
+    pub(crate) profile: Option<PathBuf>,
+    pub(crate) calibrate: bool,
+    pub(crate) allow_below_floor: bool,
+}
+
+/// Flags that cannot be what was meant.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsageError {
+    #[error("--of {of} with --local {local}: a size is not a share of anything; leave out --of")]
+    OfSize { of: Bytes, local: LocalSize },
+    #[error("--of {0}: less than one page of 4096 bytes; give a size such as 2GiB")]
+    OfNothing(Bytes),
+    #[error(
+        "--like dime counts its latency one way, so --rtt contradicts it; \
+         give half of it as --one-way"
+    )]
+    DimeRoundTrip,
+    #[error(
+        "--like gao counts its latency as a round trip, so --one-way contradicts it; \
+         give twice of it as --rtt"
+    )]
+    GaoOneWay,
+    #[error(
+        "--like {preset} is --{flag} {wanted}, so --{flag} {given} contradicts it; leave one out"
+    )]
+    Like { preset: &'static str, flag: &'static str, wanted: &'static str, given: String },
+    #[error(
+        "read the delay profile {}: {source}; check the path and its permissions",
+        path.display()
+    )]
+    ProfileFile { path: PathBuf, source: std::io::Error },
+    #[error("{}: {source}", path.display())]
+    Profile { path: PathBuf, source: ProfileError },
+    #[error("{given} further tiers: there can be at most {}; leave some out", TIERS_MAX - 1)]
+    TierCount { given: usize },
+    #[error(
+        "two tiers are named \"{0}\"; rename one (\"{DEFAULT_TIER}\" is the default tier's name)"
+    )]
+    TierTwice(String),
+    #[error("--engine swap: {flag} is for --engine arena, because {why}; leave it out")]
+    NotForSwap { flag: &'static str, why: &'static str },
+    #[error("--page-cluster is for --engine swap; add that, or leave it out")]
+    NotForArena,
+    #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
+    OneWayTooLong(Duration),
+}
+
+impl Classed for UsageError {
+    fn class(&self) -> Class {
+        Class::Usage
+    }
+}
+
+impl Experiment {
+    /// Fills in what the flags leave open. Reads the profile, if there is one.
+    ///
+    /// # Errors
+    /// When two flags contradict one another, or the profile cannot be read.
+    pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, UsageError> {
+        check_engine(flags)?;
+        let local = flags.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
+        if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
+            return Err(UsageError::OfSize { of, local });
+        }
+        if let Some(of) = flags.of.filter(|&of| of < Bytes::PAGE) {
+            return Err(UsageError::OfNothing(of));
+        }
+        let (mode, policy) = preset(flags)?;
+        let mut tiers = vec![Tier {
+            name: DEFAULT_TIER.to_owned(),
+            local: Some(local),
+            link: LinkConfig {
+                mode,
+                rtt: rtt(flags)?,
+                bandwidth: flags.bandwidth.and_then(|Bandwidth(rate)| rate),
+                profile: flags.profile.as_deref().map(read_profile).transpose()?,
+            },
+        }];
+        if flags.tiers.len() >= TIERS_MAX {
+            let given = flags.tiers.len();
+            return Err(UsageError::TierCount { given });
+        }
+        for setting in &flags.tiers {
+            if tiers.iter().any(|tier| tier.name == setting.name) {
+                return Err(UsageError::TierTwice(setting.name.clone()));
+            }
+            tiers.push(further(setting, &tiers[0]));
+        }
+        Ok(Self {
+            program: flags.program.clone(),
+            tiers,
+            of: flags.of,
+            scope: match (flags.engine, flags.budget) {
+                (EngineKind::Swap, _) | (_, Some(Budget::Tree)) => BudgetScope::Tree,
+                (EngineKind::Arena, Some(Budget::Process) | None) => BudgetScope::Process,
+            },
+            policy,
+            prefetch: flags.prefetch,
+            seed: flags.seed,
+            engine: flags.engine,
+            page_cluster: flags.page_cluster,
+            trap: flags.trap,
+            profile: flags.profile.clone(),
+            calibrate: !flags.no_calibrate,
+            allow_below_floor: flags.allow_below_floor,
+        })
+    }
+
+    /// What the engine is told.
+    pub(crate) fn config(&self, trap: TrapKind, cost: Calibration, record: bool) -> RunConfig {
+        RunConfig {
+            program: self.program.clone(),
+            trap,
+            tiers: self.tiers.clone(),
+            of: self.of,
+            scope: self.scope,
+            policy: self.policy,
+            prefetch: self.prefetch,
+            probation: None,
+            seed: self.seed,
+            record,
+            watch: None,
+            constant_ns: cost.constant_ns,
+            reference: cost.reference,
+        }
+    }
+
+    /// The same for the swap engine.
+    pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
+        let default = &self.tiers[0];
+        SwapConfig {
+            program: self.program.clone(),
+            local: default.local,
+            of: self.of,
+            link: default.link.clone(),
+            seed: self.seed,
+            record,
+            page_cluster: self.page_cluster,
+            keeper: keep::COMMAND.map(OsString::from).to_vec(),
+        }
+    }
+
+    /// What the record of the run says about it.
+    pub(crate) fn params(&self, mechanism: Mechanism) -> Params {
+        let default = &self.tiers[0];
+        let local = default.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
+        Params {
+            engine: mechanism.engine().to_owned(),
+            trap: mechanism.trap().to_owned(),
+            local: local.to_string(),
+            local_bytes: budget(default, self.of).map(Bytes::get),
+            rtt_ns: default.link.rtt.as_ns(),
+            bandwidth_bps: default.link.bandwidth.map(measure::BitsPerSec::get),
+            link: default.link.mode.to_string(),
+            profile: self.profile.as_deref().map(|path| path.display().to_string()),
+            policy: match mechanism {
+                Mechanism::Arena(_) => self.policy.to_string(),
+                Mechanism::Swap => "kernel".to_owned(),
+            },
+            prefetch: match mechanism {
+                Mechanism::Arena(_) => self.prefetch.to_string(),
+                Mechanism::Swap => "kernel".to_owned(),
+            },
+            page_cluster: match mechanism {
+                Mechanism::Arena(_) => None,
+                Mechanism::Swap => self.page_cluster.or_else(page_cluster),
+            },
+            budget_scope: match self.scope {
+                BudgetScope::Process => "process".to_owned(),
+                BudgetScope::Tree => "tree".to_owned(),
+            },
+            tiers: self.tiers[1..].iter().map(tier_params).collect(),
+        }
+    }
+
+    /// The program as the user named it.
+    pub(crate) fn program_name(&self) -> String {
+        let name = self.program.first();
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The shortest delay of a page that is not none, over all tiers.
+    pub(crate) fn shortest_delay(&self) -> Option<Duration> {
+        let delays = self.tiers.iter().map(|tier| page_delay(&tier.link));
+        delays.filter(|delay| !delay.is_zero()).min()
+    }
+}
+
+/// What one engine has and the other has not.
+fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
+    if flags.engine == EngineKind::Arena {
+        return if flags.page_cluster.is_some() { Err(UsageError::NotForArena) } else { Ok(()) };
+    }
+    const KERNEL: &str = "the kernel chooses which pages leave";
+    let given = [
+        ("--policy", flags.policy.is_some(), KERNEL),
+        ("--like dime", flags.like == Some(Like::Dime), KERNEL),
+        ("--prefetch", flags.prefetch != Prefetch::None, "the kernel reads ahead: --page-cluster"),
+        ("--tier", !flags.tiers.is_empty(), "all swap space lies behind one link"),
+        ("--trap", flags.trap != Trap::Auto, "the kernel handles the faults"),
+        (
+            "--budget process",
+            flags.budget == Some(Budget::Process),
+            "a control group is one budget for all of its processes",
+        ),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((flag, _, why)) => Err(UsageError::NotForSwap { flag, why }),
+        None => Ok(()),
+    }
+}
+
+/// What `--like` stands for, unless a flag says otherwise.
+fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind), UsageError> {
+    let (name, mode, policy) = match flags.like {
+        None => {
+            let mode = flags.link.unwrap_or_default();
+            return Ok((mode, flags.policy.unwrap_or(PolicyKind::Clock)));
+        }
+        Some(Like::Dime) if flags.rtt.is_some() => return Err(UsageError::DimeRoundTrip),
+        Some(Like::Gao) if flags.one_way.is_some() => return Err(UsageError::GaoOneWay),
+        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::Fifo),
+        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::Clock),
+    };
+    if let Some(given) = flags.link.filter(|&given| given != mode) {
+        return Err(UsageError::Like {
+            preset: name,
+            flag: "link",
+            wanted: if mode == LinkMode::PerFault { "per-fault" } else { "full-duplex" },
+            given: given.to_string(),
+        });
+    }
+    if let Some(given) = flags.policy.filter(|&given| given != policy) {
+        return Err(UsageError::Like {
+            preset: name,
+            flag: "policy",
+            wanted: policy.name(),
+            given: given.to_string(),
+        });
+    }
+    Ok((mode, policy))
+}
+
+fn rtt(flags: &RunFlags) -> Result<Duration, UsageError> {
+    match flags.one_way {
+        None => Ok(flags.rtt.unwrap_or_default()),
+        Some(one_way) => one_way.checked_mul(2).ok_or(UsageError::OneWayTooLong(one_way)),
+    }
+}
+
+fn read_profile(path: &Path) -> Result<DelayProfile, UsageError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| UsageError::ProfileFile { path: path.to_owned(), source })?;
+    DelayProfile::parse(&text)
+        .map_err(|source| UsageError::Profile { path: path.to_owned(), source })
+}
+
+/// A further tier; what it does not say is no delay, no limit and the default tier's sharing.
+fn further(setting: &TierSetting, default: &Tier) -> Tier {
+    Tier {
+        name: setting.name.clone(),
+        local: setting.local,
+        link: LinkConfig {
+            mode: setting.link.unwrap_or(default.link.mode),
+            rtt: setting.rtt.unwrap_or_default(),
+            bandwidth: setting.bandwidth.and_then(|Bandwidth(rate)| rate),
+            profile: None,
+        },
+    }
+}
+
+fn tier_params(tier: &Tier) -> TierParams {
+    TierParams {
+        name: tier.name.clone(),
+        capacity_bytes: None,
+        rtt_ns: tier.link.rtt.as_ns(),
+        bandwidth_bps: tier.link.bandwidth.map(measure::BitsPerSec::get),
+        link: tier.link.mode.to_string(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    /// What `afar run FLAGS -- true` resolves to.
+    pub(crate) fn resolve(flags: &str) -> Result<Experiment, UsageError> {
+        let command = RunFlags::augment_args(clap::Command::new("run").no_binary_name(true));
+        let words = flags.split_whitespace().chain(["--", "true"]);
+        let matches = command.try_get_matches_from(words).unwrap();
+        Experiment::resolve(&RunFlags::from_arg_matches(&matches).unwrap())
+    }
+
+    fn link(flags: &str) -> LinkConfig {
+        resolve(flags).unwrap().tiers[0].link.clone()
+    }
+
+    #[test]
+    fn presets_are_the_published_formulas() {
+        let rate: measure::BitsPerSec = "40Gbps".parse().unwrap();
+        let (us2, us5) = (Duration::from_us(2), Duration::from_us(5));
+        let dime = link("--like dime --one-way 2us --bandwidth 40Gbps");
+        assert_eq!(dime, LinkConfig::like_dime(us2, rate));
+        let gao = link("--like gao --rtt 5us --bandwidth 40Gbps");
+        assert_eq!(gao, LinkConfig::like_gao(us5, rate));
+        assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::Fifo);
+        assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::Clock);
+    }
+
+    #[test]
+    fn presets_agree_with_flags_that_say_the_same() {
+        let experiment = resolve("--like dime --link per-fault --policy fifo").unwrap();
+        assert_eq!(experiment.tiers[0].link.mode, LinkMode::PerFault);
+        assert!(resolve("--like dime --link shared").is_err());
+        assert!(resolve("--like gao --policy fifo").is_err());
+    }
+
+    #[test]
+    fn defaults() {
+        let experiment = resolve("").unwrap();
+        assert_eq!(experiment.policy, PolicyKind::Clock);
+        assert_eq!(experiment.seed, 1);
+        assert_eq!(experiment.shortest_delay(), None, "no delay, so nothing to calibrate");
+        let tier = &experiment.tiers[0];
+        assert_eq!(tier.local, Some(LocalSize::Fraction(Fraction::ONE)));
+        assert_eq!(tier.link.mode, LinkMode::Shared);
+    }
+
+    #[test]
+    fn engines_refuse_what_they_do_not_have() {
+        for flags in [
+            "--policy lru",
+            "--like dime",
+            "--prefetch next-4",
+            "--tier name=a",
+            "--trap bpf",
+            "--budget process",
+        ] {
+            let refused = resolve(&format!("--engine swap {flags}"));
+            assert!(matches!(refused, Err(UsageError::NotForSwap { .. })), "{flags}");
+        }
+        assert!(matches!(resolve("--page-cluster 0"), Err(UsageError::NotForArena)));
+        let swap = resolve("--engine swap --like gao --rtt 5us --page-cluster 0").unwrap();
+        assert_eq!(swap.scope, BudgetScope::Tree);
+        let params = swap.params(Mechanism::Swap);
+        assert_eq!((params.policy.as_str(), params.page_cluster), ("kernel", Some(0)));
+        assert_eq!(swap.swap_config(false).link.mode, LinkMode::FullDuplex);
+    }
+
+    #[test]
+    fn one_way_is_half_a_round_trip() {
+        assert_eq!(link("--one-way 2us").rtt, Duration::from_us(4));
+        assert!(matches!(resolve("--one-way 18000000s"), Err(UsageError::OneWayTooLong(_))));
+    }
+
+    #[test]
+    fn further_tiers_share_as_the_first_unless_they_say_so() {
+        let flags = "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=shared,local=1MiB";
+        let tiers = resolve(flags).unwrap().tiers;
+        assert_eq!(tiers.len(), 3);
+        assert_eq!(tiers[1].link.mode, LinkMode::FullDuplex);
+        assert_eq!((tiers[1].link.rtt, tiers[1].local), (Duration::from_us(9), None));
+        assert_eq!(tiers[2].link.mode, LinkMode::Shared);
+        let seven = "--tier name=t1 --tier name=t2 --tier name=t3 --tier name=t4 --tier name=t5 \
+                     --tier name=t6 --tier name=t7";
+        assert_eq!(resolve(seven).unwrap().tiers.len(), TIERS_MAX);
+        let eight = format!("{seven} --tier name=t8");
+        assert!(matches!(resolve(&eight), Err(UsageError::TierCount { given: 8 })));
+    }
+
+    #[test]
+    fn the_shortest_delay_counts_the_transfer_and_skips_none() {
+        // A page takes 819.2 ns at 40 Gb/s.
+        let flags = "--rtt 5us --bandwidth 40Gbps --tier name=none --tier name=slow,rtt=9us";
+        let shortest = resolve(flags).unwrap().shortest_delay();
+        assert_eq!(shortest, Some(Duration::from_ps(5_819_200)));
+    }
+
+    #[test]
+    fn params_resolve_a_share_of_a_size_only() {
+        let bytes =
+            |flags| resolve(flags).unwrap().params(Mechanism::Arena(TrapKind::Bpf)).local_bytes;
+        assert_eq!(bytes("--local 25%"), None);
+        assert_eq!(bytes("--local 25% --of 2GiB"), Some(512 << 20));
+        assert_eq!(bytes("--local 512MiB"), Some(512 << 20));
+    }
+}

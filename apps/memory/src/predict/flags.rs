@@ -1,0 +1,111 @@
+//! Flags of `afar predict`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args};
+use farmem::PolicyKind;
+use measure::{Bytes, Duration, LinkMode, LocalSize, ParseError};
+
+use document::{Bandwidth, delay};
+
+/// Predict how much slower a program gets with part of its memory far away
+///
+/// One run with all memory local is enough: a sample of the pages is watched, and what was seen of
+/// it says how many pages would have been fetched with any local memory under any policy, and how
+/// long the program would have waited for them over any network.
+#[derive(Debug, Args)]
+#[command(override_usage = "afar predict [OPTIONS] FILE
+       afar predict [OPTIONS] [--record FILE] -- PROGRAM [ARGUMENTS]...")]
+#[command(after_help = NOTES)]
+#[command(group = ArgGroup::new("source").required(true).multiple(false))]
+pub struct PredictFlags {
+    /// What an earlier run recorded
+    #[arg(value_name = "FILE", group = "source")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Record how the program uses its memory, as Parquet, to predict from it again
+    #[arg(long, value_name = "FILE", requires = "program")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Memory that is local: shares of what is in use, or sizes [default: 10%,20%,...,90%]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    pub(crate) local: Vec<LocalSize>,
+
+    /// What a share is a share of, in place of the memory in use at each moment
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) of: Option<Bytes>,
+
+    /// How long the program takes with all memory local, where that is known better than from the
+    /// run that was watched
+    #[arg(long, value_name = "TIME", value_parser = above_zero)]
+    pub(crate) alone: Option<Duration>,
+
+    /// Round trips of an empty request [default: 1us,3us,5us,10us]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', value_parser = delay)]
+    pub(crate) rtt: Vec<Duration>,
+
+    /// Bits per second in one direction, or none [default: 40Gbps]
+    #[arg(long, value_name = "RATE", value_delimiter = ',')]
+    pub(crate) bandwidth: Vec<Bandwidth>,
+
+    /// Order in which pages become remote, for the slowdown
+    #[arg(long, value_name = "POLICY", value_parser = policy(), default_value = "clock")]
+    pub(crate) policy: PolicyKind,
+
+    /// What transfers share
+    #[arg(long, value_name = "MODE", value_parser = link(), default_value = "shared")]
+    pub(crate) link: LinkMode,
+
+    /// Predict although much of the program's memory stayed local and was not watched; it is said
+    #[arg(long, requires = "program")]
+    pub(crate) allow_unmanaged: bool,
+
+    /// Write every point as JSON; - is standard output, in place of the tables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Draw fetches and slowdown over local memory as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Print nothing but errors; the files are written
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// The program to watch and its arguments
+    #[arg(value_name = "PROGRAM", last = true, group = "source")]
+    #[arg(value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(crate) program: Vec<OsString>,
+}
+
+const NOTES: &str = "\
+Not seen are touches of pages among the last few that were touched, accesses of devices and of the
+kernel to memory it has pinned, and what a program does otherwise because it is slower. Pages that
+forked processes share with their parent are not watched in the child.
+
+Exit status: 0 predicted; 125 afar failed; 126, 127, 3 and 4 as of afar run; 1 the program failed;
+2 bad usage.
+
+Example: afar predict --record sort.reuse -- afar workload sort --size 64MiB
+         afar predict sort.reuse --local 20%,40% --rtt 2us,8us --bandwidth 25Gbps,100Gbps";
+
+fn policy() -> impl TypedValueParser<Value = PolicyKind> {
+    let names = PolicyKind::ALL.map(PolicyKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<PolicyKind>())
+}
+
+fn link() -> impl TypedValueParser<Value = LinkMode> {
+    PossibleValuesParser::new(["shared", "per-fault", "full-duplex"])
+        .try_map(|name| name.parse::<LinkMode>())
+}
+
+/// Reads a time that is not 0.
+fn above_zero(text: &str) -> Result<Duration, String> {
+    let time: Duration = text.parse().map_err(|error: ParseError| error.to_string())?;
+    if time == Duration::ZERO {
+        return Err("a program takes some time: more than 0".to_owned());
+    }
+    Ok(time)
+}

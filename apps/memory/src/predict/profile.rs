@@ -1,0 +1,202 @@
+//! One run with all memory local, and what it says.
+
+use std::ffi::OsString;
+
+use console::{Failure, Line};
+use farmem::reuse::{SamplerConfig, Touches};
+use farmem::runtime::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
+use farmem::{PolicyKind, Prefetch};
+use measure::{Duration, Fraction, Host, LinkConfig, LinkMode, LocalSize};
+use serde::{Deserialize, Serialize};
+use sys::process::Change;
+
+use super::PredictError;
+use crate::calibrate::{NotCalibrated, calibrate};
+use crate::live::LiveLine;
+use crate::run_failed::RunFailed;
+use crate::software::Software;
+use crate::watch::Watch;
+use crate::{program, trap};
+use console::machine;
+use farmem::EngineKind;
+
+/// How a program uses its memory.
+pub(super) struct Profile {
+    pub(super) facts: Facts,
+    pub(super) touches: Touches,
+}
+
+/// What is known besides the touches of the sample.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Facts {
+    pub(super) version: String,
+    pub(super) program: Vec<String>,
+    pub(super) started_unix_ns: u64,
+    pub(super) host: Host,
+    /// How faults were noticed.
+    pub(super) trap: String,
+    /// How long it took.
+    pub(super) elapsed_ns: u64,
+    /// How long it takes when nobody watches, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) known_ns: Option<u64>,
+    /// The most memory it had under management.
+    pub(super) managed_peak_bytes: u64,
+    /// Pages that were touched for the first time, sampled or not.
+    pub(super) first_touch_count: u64,
+    /// The share of pages that was sampled, at the end.
+    pub(super) sampled_share: f64,
+    /// What decided which.
+    pub(super) sample_seed: u64,
+    /// Before, more were: up to an event, a share of pages, of which each stood for so many.
+    pub(super) earlier: Vec<(usize, f64, f64)>,
+    /// Less local memory than this share is not seen whole.
+    pub(super) blind_share: f64,
+    /// Faults that watching cost.
+    pub(super) soft_count: u64,
+    /// Reasons against the run that the user allowed.
+    #[serde(default)]
+    pub(super) allowed: Vec<String>,
+    /// The shortest fetch.
+    pub(super) floor_ns: u64,
+    /// What it takes beyond the delays.
+    pub(super) software: Software,
+}
+
+/// Another seed samples other pages; nobody needs to.
+const SEED: u64 = 1;
+/// A delay of the kind that is asked about.
+const DELAY: Duration = Duration::from_us(5);
+
+impl Facts {
+    /// How long the program takes when nobody watches it.
+    pub(super) fn alone(&self) -> Duration {
+        self.alone_if(1.0)
+    }
+
+    /// The same, if watching cost so many times what was measured.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+    pub(super) fn alone_if(&self, times: f64) -> Duration {
+        if let Some(known_ns) = self.known_ns {
+            return Duration::from_ns(known_ns);
+        }
+        let cost_ns = self.soft_count.saturating_mul(self.software.touch_ns) as f64 * times;
+        // Watching has been most of a run only if the machine was at something else.
+        let left_ns = self.elapsed_ns.saturating_sub(cost_ns as u64);
+        Duration::from_ns(left_ns.max(self.elapsed_ns / 2))
+    }
+
+    /// What it costs to have a page back that was unmapped and stayed, when that happens so many
+    /// times in a run, and such a share of them in order: as much as a fetch without a delay.
+    pub(super) fn soft_ns(&self, count: f64, in_order: f64) -> f64 {
+        let work_ns = self.elapsed_ns as f64 / count.max(1.0);
+        self.floor_ns as f64 + self.software.fetch_ns(work_ns, in_order)
+    }
+
+    /// Processors that can wait for fetches at a time.
+    pub(super) fn processors(&self) -> u32 {
+        u32::try_from(self.host.cpu_count).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// The program's name.
+    pub(super) fn name(&self) -> &str {
+        self.program.first().map_or("", String::as_str)
+    }
+}
+
+/// Runs `words` with all memory local and watches a sample of its pages.
+///
+/// # Errors
+/// When it cannot be run, or fails.
+pub(super) fn watch(
+    words: &[OsString],
+    allow_unmanaged: bool,
+    quiet: bool,
+) -> Result<Profile, Failure> {
+    if let Some(name) = words.first() {
+        program::check(name, EngineKind::Arena)?;
+    }
+    let kind = trap::any()?;
+    let calibration = calibrate(kind, DELAY).map_err(NotCalibrated::from)?.calibration;
+    let started_unix_ns = sys::clock::unix_ns();
+    let live = if quiet { None } else { LiveLine::on_terminal() };
+    let mut watch = Watch { live, ..Watch::default() };
+    let outcome = Supervisor::start(config(words, kind), &mut watch)
+        .and_then(Supervisor::run)
+        .map_err(RunFailed::from)?;
+    drop(watch);
+    let program: Vec<String> =
+        words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let name = program.first().cloned().unwrap_or_default();
+    let Outcome { change, results, touches, .. } = outcome;
+    let touches = touches.unwrap_or_default();
+    let results = if allow_unmanaged { results.allowing_unmanaged() } else { results };
+    let end = match change {
+        Change::Exited(0) => None,
+        Change::Exited(status) => Some(format!("status {status}")),
+        Change::Killed(signal) => Some(format!("signal {signal}")),
+        Change::Stopped { .. } => None,
+    };
+    if let Some(end) = end {
+        return Err(PredictError::Failed { program: name, end }.into());
+    }
+    let figures = results.figures().map_err(PredictError::from)?;
+    if touches.events.is_empty() {
+        return Err(PredictError::Nothing { program: name }.into());
+    }
+    // Only now, so that a program that says nothing says so at once.
+    let mut line = if quiet { None } else { Line::on_terminal() };
+    let software = Software::measure(kind, DELAY, &calibration, |done, all| {
+        if let Some(line) = &mut line {
+            line.draw(&format!("measuring what a fetch costs on this machine: {done} of {all}"));
+        }
+    })?;
+    drop(line);
+    let facts = Facts {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        program,
+        started_unix_ns,
+        host: machine::describe(),
+        trap: kind.name().to_owned(),
+        elapsed_ns: figures.elapsed_ns,
+        known_ns: None,
+        managed_peak_bytes: figures.managed_peak_bytes,
+        first_touch_count: figures.faults.first_touch_count,
+        sampled_share: touches.rate,
+        sample_seed: touches.seed,
+        earlier: touches.earlier.iter().map(|part| (part.end, part.rate, part.scale)).collect(),
+        blind_share: touches.blind_share,
+        soft_count: touches.soft_count,
+        allowed: results.allowed.iter().map(|one| one.reason.clone()).collect(),
+        floor_ns: calibration.floor_ns,
+        software,
+    };
+    Ok(Profile { facts, touches })
+}
+
+fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
+    RunConfig {
+        program: words.to_vec(),
+        trap,
+        tiers: vec![Tier {
+            name: "far".to_owned(),
+            local: Some(LocalSize::Fraction(Fraction::ONE)),
+            link: LinkConfig {
+                mode: LinkMode::Shared,
+                rtt: Duration::ZERO,
+                bandwidth: None,
+                profile: None,
+            },
+        }],
+        of: None,
+        scope: BudgetScope::Process,
+        policy: PolicyKind::Fifo,
+        prefetch: Prefetch::None,
+        probation: None,
+        seed: SEED,
+        record: true,
+        watch: Some(SamplerConfig::new(SEED)),
+        constant_ns: 0,
+        reference: 0,
+    }
+}

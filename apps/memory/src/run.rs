@@ -1,0 +1,122 @@
+//! `afar run`: settle everything, open outputs, run under watch, tell.
+
+pub(crate) mod flags;
+
+use std::process::ExitCode;
+
+use console::{Class, Failure, Output, terminal};
+use farmem::runtime::swap::SwapSupervisor;
+use farmem::runtime::{Outcome, RunError, Supervisor};
+use measure::{InvalidRun, Run};
+use sys::process::Change;
+
+use crate::control::Control;
+use crate::mechanism::Mechanism;
+use crate::record::Recorded;
+use crate::run::flags::RunFlags;
+use crate::run_failed::RunFailed;
+use crate::setup::Setup;
+use crate::summary;
+use crate::summary::Extra;
+use crate::watch::Watch;
+use document::NotRecorded;
+use results::validity;
+
+/// Runs a program and tells what it cost; the answer is the program's own exit status.
+///
+/// # Errors
+/// When it could not be run, or the results could not be written.
+pub fn run(flags: &RunFlags) -> Result<ExitCode, Failure> {
+    let mut setup = Setup::resolve(flags)?;
+    if flags.dry_run {
+        terminal::answer(&setup.dry_run())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    setup.calibrate()?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let mut watch = setup.watch(flags)?;
+    let mut record = setup.frame();
+    let ended = supervise(&setup, &mut watch).map(|outcome| judged(outcome, flags));
+    let verdict = ended.as_ref().ok().map(|outcome| outcome.results.figures().map(drop));
+    let recorded = close(watch, &mut setup.warnings, verdict.as_ref());
+    let Outcome { change, results, .. } = ended.map_err(RunFailed)?;
+    record.results = results;
+    record.results.calibration = setup.calibration();
+    record.results.warnings.splice(0..0, setup.warnings);
+    // Of a run that tells nothing the summary and the record say so, and the program has run.
+    let failed = record.results.figures().err().filter(|_| !record.results.tells_nothing());
+    if !flags.quiet {
+        tell(flags, &record, recorded.as_ref().ok().copied().flatten());
+    } else if let Some(invalid) = &failed {
+        terminal::say(&format!("afar run: {}\n", validity::told(invalid)));
+    }
+    if let Some(json) = json {
+        json.write(&record.to_json())?;
+    }
+    recorded?;
+    Ok(match change {
+        // Whoever ends a program hears of that, whatever it had by then.
+        Change::Exited(_) if failed.is_some() => Class::Invalid.into(),
+        change => exit_code(change),
+    })
+}
+
+fn judged(outcome: Outcome, flags: &RunFlags) -> Outcome {
+    let results = match flags.allow_unmanaged {
+        true => outcome.results.allowing_unmanaged(),
+        false => outcome.results,
+    };
+    Outcome { results, ..outcome }
+}
+
+fn supervise(setup: &Setup, watch: &mut Watch) -> Result<Outcome, RunError> {
+    let record = watch.recorder.is_some();
+    match setup.mechanism() {
+        Mechanism::Arena(trap) => Supervisor::start(setup.config(trap, record), watch)?.run(),
+        Mechanism::Swap => SwapSupervisor::start(setup.swap_config(record), watch)?.run(),
+    }
+}
+
+/// Ends the watch: erases the line, closes the socket, finishes the record with the verdict on the
+/// run, if it came to one.
+fn close(
+    watch: Watch,
+    warnings: &mut Vec<String>,
+    verdict: Option<&Result<(), InvalidRun>>,
+) -> Result<Option<Recorded>, Failure> {
+    drop(watch.live);
+    warnings.extend(watch.control.map(Control::into_changes).unwrap_or_default());
+    let Some(recorder) = watch.recorder else {
+        return Ok(None);
+    };
+    let path = recorder.path().to_owned();
+    let recorded = recorder.finish(verdict).map_err(|source| NotRecorded { path, source })?;
+    if recorded.dropped_count > 0 {
+        warnings.push(format!(
+            "{} faults are missing in the record: its disk was too slow",
+            recorded.dropped_count
+        ));
+    }
+    Ok(Some(recorded))
+}
+
+fn tell(flags: &RunFlags, record: &Run, recorded: Option<Recorded>) {
+    let path = flags.record.as_deref().map(|path| path.display().to_string());
+    let program = flags.program.first().map(|name| name.to_string_lossy().into_owned());
+    let extra = Extra {
+        program: program.as_deref().unwrap_or_default(),
+        recorded: path.as_deref().zip(recorded),
+    };
+    terminal::say(&summary::text(record, &extra));
+}
+
+/// The program's end as a shell reports it.
+fn exit_code(change: Change) -> ExitCode {
+    let status = match change {
+        Change::Exited(status) => status,
+        Change::Killed(signal) => 128 + signal,
+        // The engine ends with the program only.
+        Change::Stopped { .. } => 125,
+    };
+    ExitCode::from(u8::try_from(status & 0xff).unwrap_or(u8::MAX))
+}

@@ -1,0 +1,196 @@
+//! Flags of `afar run`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use farmem::{EngineKind, PolicyKind, Prefetch};
+use measure::{Bytes, Duration, LinkMode, LocalSize};
+
+use crate::setting::TierSetting;
+use document::{Bandwidth, delay, seed};
+
+/// Run a program with part of its memory far away
+///
+/// The program runs unmodified. Pages beyond its local memory are taken away from it, and touching
+/// one costs what fetching it over the given link would cost. Afterwards a summary says how often
+/// that happened and how long it took; the exit status is the program's own, if the run is valid.
+#[derive(Debug, Args)]
+#[command(override_usage = "afar run [OPTIONS] [--] PROGRAM [ARGUMENTS]...")]
+#[command(after_help = RUN_NOTES)]
+pub struct RunFlags {
+    /// Memory that is local: a share of what is in use, or a size [default: 100%]
+    #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
+    pub(crate) local: Option<LocalSize>,
+
+    /// What a share is a share of, in place of the memory in use at each moment
+    #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
+    pub(crate) of: Option<Bytes>,
+
+    /// Who shares the local memory: each process has its own, or the whole tree one [default:
+    /// process; with --engine swap always tree]
+    #[arg(long, value_name = "SCOPE", value_enum, help_heading = MEMORY)]
+    pub(crate) budget: Option<Budget>,
+
+    /// Order in which pages become remote [default: clock]
+    #[arg(long, value_name = "POLICY", value_parser = policy(), help_heading = MEMORY)]
+    pub(crate) policy: Option<PolicyKind>,
+
+    /// What is fetched ahead of use: none, next-N, stride or stride-N
+    #[arg(long, value_name = "WHAT", default_value = "none", help_heading = MEMORY)]
+    pub(crate) prefetch: Prefetch,
+
+    /// A further kind of far memory, for what the program places there with afar_place:
+    /// name=slow,rtt=20us,bandwidth=10Gbps,local=25%,link=shared (all but the name may be left
+    /// out; up to 7)
+    #[arg(long = "tier", value_name = "SETTINGS", help_heading = MEMORY)]
+    pub(crate) tiers: Vec<TierSetting>,
+
+    /// Round trip of an empty request [default: 0, no delay]
+    #[arg(long, value_name = "TIME", value_parser = delay, help_heading = LINK)]
+    #[arg(conflicts_with_all = ["one_way", "profile"])]
+    pub(crate) rtt: Option<Duration>,
+
+    /// Half a round trip, in place of --rtt
+    #[arg(long, value_name = "TIME", value_parser = delay, help_heading = LINK)]
+    #[arg(conflicts_with = "profile")]
+    pub(crate) one_way: Option<Duration>,
+
+    /// Bits per second in one direction, or none [default: none, no limit]
+    #[arg(long, value_name = "RATE", help_heading = LINK)]
+    pub(crate) bandwidth: Option<Bandwidth>,
+
+    /// What transfers share [default: shared]
+    #[arg(long, value_name = "MODE", value_parser = link(), help_heading = LINK)]
+    pub(crate) link: Option<LinkMode>,
+
+    /// Completion times to draw from, in place of --rtt: lines of bytes,microseconds
+    #[arg(long, value_name = "FILE", help_heading = LINK)]
+    pub(crate) profile: Option<PathBuf>,
+
+    /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
+    /// --one-way, gao is --link full-duplex --policy clock with --rtt
+    #[arg(long, value_name = "WHOM", value_enum, help_heading = LINK)]
+    #[arg(conflicts_with = "profile")]
+    pub(crate) like: Option<Like>,
+
+    /// What holds the memory: arena, a memory file inside the program, for exact delays and
+    /// budgets; or swap, the kernel's swap space, for every program there is: the whole tree,
+    /// static programs too; needs root, and the delay comes on top of the kernel's own 4 to 9 us
+    #[arg(long, value_name = "ENGINE", value_parser = engine(), default_value = "arena")]
+    #[arg(help_heading = MECHANISM)]
+    pub(crate) engine: EngineKind,
+
+    /// With --engine swap: have the kernel read up to 2^N pages ahead (vm.page-cluster) while the
+    /// program runs [default: as it is]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10))]
+    #[arg(help_heading = MECHANISM)]
+    pub(crate) page_cluster: Option<u64>,
+
+    /// How page faults are noticed; auto takes bpf where it can be used
+    #[arg(long, value_name = "TRAP", value_enum, default_value = "auto")]
+    #[arg(help_heading = MECHANISM)]
+    pub(crate) trap: Trap,
+
+    /// Seed of every random choice
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = MECHANISM)]
+    #[arg(value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Do not measure first what a fault costs on this machine: that cost then comes on top of
+    /// every delay
+    #[arg(long, help_heading = MECHANISM)]
+    pub(crate) no_calibrate: bool,
+
+    /// Run even if the delay asked for is shorter than a fault on this machine
+    #[arg(long, conflicts_with = "no_calibrate", help_heading = MECHANISM)]
+    pub(crate) allow_below_floor: bool,
+
+    /// Accept memory that is not managed: a run of which much stayed local is not invalid, but
+    /// told and labelled as what it is
+    #[arg(long, help_heading = MECHANISM)]
+    pub(crate) allow_unmanaged: bool,
+
+    /// Write everything that was measured as JSON; - is standard output
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write every fault as Parquet
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Print nothing but errors: no live line, no summary
+    #[arg(long, short, help_heading = OUTPUT)]
+    pub(crate) quiet: bool,
+
+    /// Print the resolved experiment as JSON and run nothing
+    #[arg(long, help_heading = OUTPUT)]
+    pub(crate) dry_run: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, num_args = 1..)]
+    #[arg(trailing_var_arg = true)]
+    #[arg(value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(crate) program: Vec<OsString>,
+}
+
+const MEMORY: &str = "Memory";
+const LINK: &str = "Link to far memory";
+const MECHANISM: &str = "Mechanism";
+const OUTPUT: &str = "Output";
+
+const RUN_NOTES: &str = "\
+Units: 4k, 4KiB = 4096 bytes and 4kB = 1000, as in fio; 40Gbps, 40Gb/s = 40 x 10^9 bits per
+second; times in ns, us, ms, s.
+
+Exit status: that of the program; 128+N if signal N ended it; 126 not executable; 127 not found;
+125 afar failed; 4 the program ended by itself and the run is invalid, because less than 90 % of its
+memory was managed or nothing of the process that used most; 3 this machine lacks something; 2 bad
+usage. The program's own status is in --json, too.
+
+Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --port 7000";
+
+/// Who shares a budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Budget {
+    /// Each process has its own
+    Process,
+    /// One for the program and all its descendants
+    Tree,
+}
+
+/// An emulator whose delay is reproduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Like {
+    /// Every fault waits by itself for two one-way latencies and its page's transfer
+    Dime,
+    /// A round trip, and transfers one after another in each direction
+    Gao,
+}
+
+/// How faults are noticed, as asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Trap {
+    /// bpf where it can be used, else userfaultfd
+    Auto,
+    /// A BPF program in the kernel: about 1 us a fault; needs CAP_BPF and CAP_PERFMON
+    Bpf,
+    /// userfaultfd: about 10 us a fault; needs access to /dev/userfaultfd
+    Userfaultfd,
+}
+
+fn engine() -> impl TypedValueParser<Value = EngineKind> {
+    let names = EngineKind::ALL.map(EngineKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<EngineKind>())
+}
+
+fn policy() -> impl TypedValueParser<Value = PolicyKind> {
+    let names = PolicyKind::ALL.map(PolicyKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<PolicyKind>())
+}
+
+fn link() -> impl TypedValueParser<Value = LinkMode> {
+    PossibleValuesParser::new(["shared", "per-fault", "full-duplex"])
+        .try_map(|name| name.parse::<LinkMode>())
+}

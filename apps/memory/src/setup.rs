@@ -1,0 +1,207 @@
+//! Everything that is settled before the program starts.
+
+use std::path::Path;
+
+use console::{Failure, OutputError};
+use farmem::runtime::swap::SwapConfig;
+use farmem::runtime::{RunConfig, TrapKind};
+use measure::{Calibration, Duration, Params, Results, Run, RunResults};
+use serde::Serialize;
+
+use crate::calibrate::{NotCalibrated, calibrate};
+use crate::control::Control;
+use crate::experiment::Experiment;
+use crate::live::LiveLine;
+use crate::mechanism::Mechanism;
+use crate::program;
+use crate::record::Recorder;
+use crate::run::flags::RunFlags;
+use crate::trap;
+use crate::trap::Choice;
+use crate::tuning::Tuning;
+use crate::watch::Watch;
+use console::machine;
+
+/// Calibrations until a delay that is below the floor is believed to be.
+const CALIBRATIONS_MAX: u32 = 3;
+
+/// A run that could begin.
+pub(crate) struct Setup {
+    experiment: Experiment,
+    choice: Choice,
+    /// None without a delay, or when it was not wanted.
+    calibration: Option<Calibration>,
+    /// What a reader of the results should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What `--dry-run` prints.
+#[derive(Serialize)]
+struct DryRun {
+    schema: &'static str,
+    version: &'static str,
+    program: Vec<String>,
+    seed: u64,
+    /// What a share of local memory is a share of; none is what is in use at each moment.
+    of_bytes: Option<u64>,
+    calibrate: bool,
+    trap_reason: Option<String>,
+    params: Params,
+}
+
+impl Setup {
+    /// Settles what can be settled without running anything.
+    ///
+    /// # Errors
+    /// When the flags contradict one another, the program cannot be run, or this machine cannot
+    /// do what is asked for.
+    pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, Failure> {
+        let experiment = Experiment::resolve(flags)?;
+        if let Some(name) = experiment.program.first() {
+            program::check(name, experiment.engine)?;
+        }
+        let choice = trap::choose(&experiment)?;
+        // Against the limits that are known already; the floor is not yet.
+        Tuning::new(&experiment, choice.mechanism, Duration::ZERO).check()?;
+        let reason = choice.reason.iter();
+        let name = choice.mechanism.trap();
+        let warnings =
+            reason.map(|reason| format!("trap {name} in place of bpf: {reason}")).collect();
+        Ok(Self { experiment, choice, calibration: None, warnings })
+    }
+
+    /// Measures what a fault costs, if any fetch is to take time.
+    ///
+    /// # Errors
+    /// When it cannot be measured, or a delay is shorter than a fault and that is not allowed.
+    pub(crate) fn calibrate(&mut self) -> Result<(), Failure> {
+        let wanted = self.experiment.calibrate;
+        let Some(delay) = self.experiment.shortest_delay().filter(|_| wanted) else {
+            return Ok(());
+        };
+        // The swap engine's delay comes on top of what the kernel does by itself.
+        let Mechanism::Arena(trap) = self.choice.mechanism else {
+            return Ok(());
+        };
+        let mut found = calibrate(trap, delay).map_err(NotCalibrated::from)?;
+        // A floor above the delay may be that of a machine which was busy just then.
+        for _ in 1..CALIBRATIONS_MAX {
+            if delay.as_ns() >= found.calibration.floor_ns {
+                break;
+            }
+            let again = calibrate(trap, delay).map_err(NotCalibrated::from)?;
+            if again.calibration.floor_ns < found.calibration.floor_ns {
+                found = again;
+            }
+        }
+        self.calibration = Some(found.calibration);
+        match Tuning::new(&self.experiment, self.choice.mechanism, self.floor()).check() {
+            Ok(()) => self.warnings.extend(found.doubt()),
+            Err(below) if self.experiment.allow_below_floor => {
+                self.warnings.push(below.to_string());
+            }
+            Err(below) => return Err(below.into()),
+        }
+        Ok(())
+    }
+
+    /// Opens what watches the run.
+    ///
+    /// # Errors
+    /// When the record of faults cannot be created.
+    pub(crate) fn watch(&mut self, flags: &RunFlags) -> Result<Watch, Failure> {
+        let create = |path: &Path| {
+            let notes = vec![
+                ("schema", "afar.faults/1".to_owned()),
+                ("command", command().join(" ")),
+                ("seed", self.experiment.seed.to_string()),
+            ];
+            Recorder::create(path, self.constant_ns(), notes)
+                .map_err(|source| OutputError::open(path, source))
+        };
+        let recorder = flags.record.as_deref().map(create).transpose()?;
+        let allow_below_floor = self.experiment.allow_below_floor;
+        let floor = if allow_below_floor { Duration::ZERO } else { self.floor() };
+        let tuning = Tuning::new(&self.experiment, self.choice.mechanism, floor);
+        let control = Control::listen(self.experiment.program_name(), tuning);
+        if let Err(error) = &control {
+            self.warnings.push(format!(
+                "afar ctl cannot reach this run: its socket was not opened: {error}"
+            ));
+        }
+        Ok(Watch {
+            live: if flags.quiet { None } else { LiveLine::on_terminal() },
+            recorder,
+            control: control.ok(),
+        })
+    }
+
+    /// How the run is done.
+    pub(crate) const fn mechanism(&self) -> Mechanism {
+        self.choice.mechanism
+    }
+
+    /// What the arena engine is told.
+    pub(crate) fn config(&self, trap: TrapKind, record: bool) -> RunConfig {
+        let cost = self.calibration.unwrap_or_default();
+        self.experiment.config(trap, cost, record)
+    }
+
+    /// What the swap engine is told.
+    pub(crate) fn swap_config(&self, record: bool) -> SwapConfig {
+        self.experiment.swap_config(record)
+    }
+
+    /// The record of the run, without its results.
+    pub(crate) fn frame(&self) -> Run {
+        Run {
+            schema: RunResults::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: command(),
+            started_unix_ns: sys::clock::unix_ns(),
+            seed: self.experiment.seed,
+            host: machine::describe(),
+            params: self.experiment.params(self.choice.mechanism),
+            results: RunResults::default(),
+        }
+    }
+
+    /// How the delays were calibrated.
+    pub(crate) const fn calibration(&self) -> Option<Calibration> {
+        self.calibration
+    }
+
+    /// The resolved experiment as JSON.
+    pub(crate) fn dry_run(&self) -> String {
+        let experiment = &self.experiment;
+        let program = experiment.program.iter();
+        let resolved = DryRun {
+            schema: "afar.experiment/1",
+            version: env!("CARGO_PKG_VERSION"),
+            program: program.map(|word| word.to_string_lossy().into_owned()).collect(),
+            seed: experiment.seed,
+            of_bytes: experiment.of.map(measure::Bytes::get),
+            calibrate: experiment.calibrate
+                && experiment.shortest_delay().is_some()
+                && self.choice.mechanism != Mechanism::Swap,
+            trap_reason: self.choice.reason.clone(),
+            params: experiment.params(self.choice.mechanism),
+        };
+        let json = serde_json::to_string_pretty(&resolved);
+        json.expect("plain data has a JSON form") + "\n"
+    }
+
+    fn constant_ns(&self) -> u64 {
+        self.calibration.map_or(0, |calibration| calibration.constant_ns)
+    }
+
+    fn floor(&self) -> Duration {
+        let floor_ns = self.calibration.map_or(0, |calibration| calibration.floor_ns);
+        Duration::from_ns(floor_ns)
+    }
+}
+
+fn command() -> Vec<String> {
+    let arguments = std::env::args_os();
+    arguments.map(|argument| argument.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,363 @@
+//! The summary at the end of a run: one screen, aligned, nothing that is not known.
+
+use std::fmt::Write;
+
+use console::layout::count;
+use measure::{
+    BitsPerSec, Bytes, Duration, FaultLatency, Figures, Invalid, LatencySummary, Params, Run,
+    RunResults,
+};
+
+use crate::mechanism::Mechanism;
+use crate::record::Recorded;
+use results::validity;
+
+/// Width of the column of names.
+const NAME: usize = 14;
+
+/// What the summary says beside the record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extra<'a> {
+    pub(crate) program: &'a str,
+    /// What became of the record of faults, if there is one.
+    pub(crate) recorded: Option<(&'a str, Recorded)>,
+}
+
+/// The whole summary.
+pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
+    let (params, results) = (&run.params, &run.results);
+    let figures = results.seen();
+    let mut out = format!("\n{}afar: {}\n\n", verdict(results), end(results, extra.program));
+    let mut row = |name: &str, text: String| {
+        let _infallible = writeln!(out, "{name:<NAME$}{text}");
+    };
+    row("local memory", local_memory(params, figures));
+    if let Some(budget) = budget(figures) {
+        row("budget", budget);
+    }
+    row("link", link(params));
+    if is_swap(params) {
+        row("engine", swap(params));
+        row("faults", swap_faults(figures));
+        row("traffic", traffic(figures));
+        row("reclaim", reclaim(figures));
+    } else {
+        row("trap", trap(params, results));
+        row("faults", faults(figures));
+        row("traffic", traffic(figures));
+        row("stalls", stalls(figures));
+    }
+    row("coverage", validity::covered(&results.coverage));
+    for loss in &results.coverage.lost {
+        row("lost", format!("{}: {}", loss.what, count(loss.count)));
+    }
+    for text in unmanaged_images(results) {
+        row("not managed", text);
+    }
+    if let Some((path, recorded)) = extra.recorded {
+        row("record", format!("{} faults in {path}", count(recorded.row_count)));
+    }
+    for warning in &results.warnings {
+        row("warning", warning.clone());
+    }
+    out.push_str(&latency(&figures.fault_latency));
+    out
+}
+
+/// What comes first where not everything is well: why nothing is concluded from the run, or that
+/// something stayed local and the user allowed it.
+fn verdict(results: &RunResults) -> String {
+    let (label, reasons): (_, Vec<String>) = match (&results.invalid[..], &results.allowed[..]) {
+        ([], []) => return String::new(),
+        ([], allowed) => {
+            (validity::ALLOWED, allowed.iter().map(|one| one.reason.clone()).collect())
+        }
+        (invalid, _) => {
+            let label = if results.tells_nothing() { validity::NOTHING } else { "INVALID" };
+            (label, invalid.iter().map(Invalid::to_string).collect())
+        }
+    };
+    // As far in as the name of the program that says it.
+    format!("afar: {label}: {}\n", reasons.join("\n      "))
+}
+
+fn end(results: &RunResults, program: &str) -> String {
+    let elapsed = Duration::from_ns(results.seen().elapsed_ns);
+    match (results.exit_status, results.signal) {
+        (_, Some(signal)) => format!("{program} was ended by signal {signal} after {elapsed}"),
+        (Some(status), None) => format!("{program} ended with status {status} after {elapsed}"),
+        (None, None) => format!("{program} ran for {elapsed}"),
+    }
+}
+
+fn local_memory(params: &Params, figures: &Figures) -> String {
+    let managed = Bytes::new(figures.managed_peak_bytes);
+    match params.local_bytes {
+        Some(bytes) => format!("{} of {managed} in use at most", Bytes::new(bytes)),
+        None => format!("{} of {managed} in use at most", params.local),
+    }
+}
+
+/// Nothing when no limit was in force.
+fn budget(figures: &Figures) -> Option<String> {
+    let budget = &figures.budget;
+    let held = if budget.held { "held" } else { "NOT HELD" };
+    (budget.budget_bytes > 0).then(|| {
+        format!(
+            "{held}: {} resident at peak, {} allowed and {} in flight",
+            Bytes::new(budget.peak_resident_bytes),
+            Bytes::new(budget.budget_bytes),
+            Bytes::new(budget.batch_bytes),
+        )
+    })
+}
+
+fn link(params: &Params) -> String {
+    let mut text = match &params.profile {
+        Some(profile) => format!("times from {profile}"),
+        None if params.rtt_ns == 0 && params.bandwidth_bps.is_none() => "no delay".to_owned(),
+        None => format!("rtt {}", Duration::from_ns(params.rtt_ns)),
+    };
+    if let Some(rate) = params.bandwidth_bps.filter(|&rate| rate > 0) {
+        let _infallible = write!(text, ", {}, {}", BitsPerSec::new(rate), params.link);
+    }
+    for tier in &params.tiers {
+        let _infallible = write!(text, "; {}: rtt {}", tier.name, Duration::from_ns(tier.rtt_ns));
+        if let Some(rate) = tier.bandwidth_bps.filter(|&rate| rate > 0) {
+            let _infallible = write!(text, ", {}", BitsPerSec::new(rate));
+        }
+    }
+    text
+}
+
+fn trap(params: &Params, results: &RunResults) -> String {
+    let mut text = params.trap.clone();
+    if let Some(calibration) = &results.calibration {
+        let _infallible = write!(
+            text,
+            "; shortest delay {}, median error {:+} ns",
+            Duration::from_ns(calibration.floor_ns),
+            calibration.median_error_ns,
+        );
+    }
+    text
+}
+
+fn is_swap(params: &Params) -> bool {
+    params.engine == Mechanism::Swap.engine()
+}
+
+fn swap(params: &Params) -> String {
+    let ahead = params.page_cluster.map_or(1, |exponent| 1_u64 << exponent.min(63));
+    format!(
+        "swap; the delay comes on top of the kernel's own; it reads up to {ahead} pages at once \
+         where it reads ahead at all"
+    )
+}
+
+fn swap_faults(figures: &Figures) -> String {
+    let faults = &figures.faults;
+    let mut text = format!("fetched {}", count(faults.fetch_count));
+    if faults.prefetch_count > 0 {
+        let _infallible = write!(text, ", and ahead {}", count(faults.prefetch_count));
+    }
+    if faults.silent_count > 0 {
+        let silent = count(faults.silent_count);
+        let _infallible = write!(text, ", without a transfer {silent} (pages of zeros, files)");
+    }
+    text
+}
+
+fn reclaim(figures: &Figures) -> String {
+    let times = count(figures.stall.stall_count);
+    format!("{times} times at the limit, where the thread that needs memory makes room itself")
+}
+
+fn faults(figures: &Figures) -> String {
+    let faults = &figures.faults;
+    let mut text = format!(
+        "fetched {}, first touch {}, soft {}",
+        count(faults.fetch_count),
+        count(faults.first_touch_count),
+        count(faults.soft_count),
+    );
+    let rest = [
+        ("prefetched", faults.prefetch_count),
+        ("used of these", faults.prefetch_used_count),
+        ("joined a fetch under way", faults.duplicate_count),
+        ("not seen", faults.silent_count),
+    ];
+    for (what, number) in rest.into_iter().filter(|&(_, number)| number > 0) {
+        let _infallible = write!(text, ", {what} {}", count(number));
+    }
+    text
+}
+
+fn traffic(figures: &Figures) -> String {
+    let (fetched, written) = (figures.fetched_bytes, figures.written_back_bytes);
+    let mut text = format!("{} in, {} out", Bytes::new(fetched), Bytes::new(written));
+    if let Some(share) = figures.dirty_share {
+        let _infallible = write!(text, " ({:.1} % of evicted pages were dirty)", share * 100.0);
+    }
+    text
+}
+
+fn stalls(figures: &Figures) -> String {
+    let stall = &figures.stall;
+    if stall.stall_count == 0 {
+        return "0".to_owned();
+    }
+    format!(
+        "{} (faults that found no free frame), {} of waiting in all, {} at most",
+        count(stall.stall_count),
+        Duration::from_ns(stall.stall_ns_total),
+        Duration::from_ns(stall.stall_ns_max),
+    )
+}
+
+/// A line for each process image that was not managed.
+fn unmanaged_images(results: &RunResults) -> Vec<String> {
+    let unmanaged = results.images.iter().filter(|image| !image.managed);
+    let mut lines: Vec<String> = Vec::new();
+    for image in unmanaged {
+        let why = image.why_unmanaged.as_deref().unwrap_or("for reasons unknown");
+        let line = format!("{} (pid {}): {why}", image.name, image.pid);
+        lines.push(line);
+    }
+    const SHOWN: usize = 4;
+    if lines.len() > SHOWN {
+        let rest = lines.len() - SHOWN;
+        lines.truncate(SHOWN);
+        lines.push(format!("and {rest} more, see --json"));
+    }
+    lines
+}
+
+/// The table of quantiles, in microseconds.
+fn latency(latency: &FaultLatency) -> String {
+    if latency.total.count == 0 {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n{:<NAME$}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
+        "fetch, µs", "p50", "p95", "p99", "p99.9", "max"
+    );
+    let rows = [
+        ("requested", &latency.requested),
+        ("achieved", &latency.achieved),
+        ("  wait", &latency.wait),
+        ("  transfer", &latency.transfer),
+        ("  overhead", &latency.overhead),
+    ];
+    for (name, summary) in rows {
+        let _infallible = writeln!(out, "{name:<NAME$}{}", quantiles(summary));
+    }
+    out
+}
+
+fn quantiles(latency: &LatencySummary) -> String {
+    let quantiles =
+        [latency.p50_ns, latency.p95_ns, latency.p99_ns, latency.p999_ns, latency.max_ns];
+    quantiles.map(|ns| format!("{:>10}", micros(ns))).concat()
+}
+
+/// Microseconds with one decimal, rounded half up.
+fn micros(ns: u64) -> String {
+    let tenths = (ns + 50) / 100;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn micros_round_half_up() {
+        for (ns, text) in [(0, "0.0"), (49, "0.0"), (50, "0.1"), (5_849, "5.8"), (5_850, "5.9")] {
+            assert_eq!(micros(ns), text);
+        }
+    }
+
+    fn run() -> Run {
+        let golden = include_str!("../../../crates/measure/tests/golden/run.json");
+        Run::from_json(golden).unwrap()
+    }
+
+    #[test]
+    fn text_of_a_whole_run() {
+        let extra = Extra { program: "redis-server", recorded: None };
+        let text = text(&run(), &extra);
+        let wanted = "
+afar: INVALID: redis-server (pid 77) was not managed, its 20.0 KiB stayed local: statically \
+linked; use --engine swap
+      the page-state table was full: 4 touches in 10 went unmanaged, and 1 in 100 may; --engine \
+swap manages every process, --allow-unmanaged accepts the run as it is
+afar: redis-server ended with status 0 after 1.5 s
+
+local memory  512.0 MiB of 2.0 GiB in use at most
+budget        held: 512.0 MiB resident at peak, 512.0 MiB allowed and 256.0 KiB in flight
+link          rtt 5.0 µs, 40 Gb/s, shared; far: rtt 9.0 µs
+trap          bpf; shortest delay 900.0 ns, median error -12 ns
+faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
+joined a fetch under way 7, not seen 6
+traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
+stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
+coverage      0.0 % managed: 0 B; local: 12.0 KiB anonymous, 8.0 KiB shared, and 4.0 KiB of files
+lost          the page-state table was full: 4
+not managed   redis-server (pid 77): statically linked
+warning       one processor was busy
+
+fetch, µs            p50       p95       p99     p99.9       max
+requested            0.5       0.5       0.5       0.5       0.5
+achieved             0.6       0.6       0.6       0.6       0.6
+  wait               0.2       0.2       0.2       0.2       0.2
+  transfer           0.3       0.3       0.3       0.3       0.3
+  overhead           0.4       0.4       0.4       0.4       0.4
+";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn text_of_an_allowed_run_says_so_first_and_of_another_nothing() {
+        let extra = Extra { program: "redis-server", recorded: None };
+        let mut run = run();
+        run.results = run.results.allowing_unmanaged();
+        let allowed = text(&run, &extra);
+        let first = "\nafar: part of the program ran with local memory only (allowed): \
+                     redis-server \
+                     (pid 77) was not managed, ";
+        assert!(allowed.starts_with(first), "{allowed}");
+        assert!(!allowed.contains("INVALID"), "{allowed}");
+        run.results.allowed.clear();
+        let valid = text(&run, &extra);
+        assert!(valid.starts_with("\nafar: redis-server ended with status 0"), "{valid}");
+    }
+
+    #[test]
+    fn text_of_the_swap_engine_says_what_the_kernel_did() {
+        let mut run = run();
+        (run.params.engine, run.params.page_cluster) = ("swap".to_owned(), Some(3));
+        let extra = Extra { program: "true", recorded: None };
+        let text = text(&run, &extra);
+        assert!(text.contains("\nengine        swap; the delay comes on top"), "{text}");
+        assert!(text.contains("reads up to 8 pages at once"), "{text}");
+        let faults = "\nfaults        fetched 2, and ahead 4, without a transfer 6 (pages of zeros";
+        assert!(text.contains(faults), "{text}");
+        assert!(text.contains("\nreclaim       1 times at the limit"), "{text}");
+        assert!(!text.contains("\ntrap") && !text.contains("\nstalls"), "{text}");
+    }
+
+    #[test]
+    fn text_without_far_memory_leaves_out_what_is_not_known() {
+        let mut run = run();
+        run.results = RunResults::default();
+        run.results.signal = Some(9);
+        (run.params.rtt_ns, run.params.bandwidth_bps) = (0, None);
+        run.params.tiers.clear();
+        let extra = Extra { program: "true", recorded: None };
+        let text = text(&run, &extra);
+        assert!(text.contains("afar: true was ended by signal 9 after "), "{text}");
+        assert!(text.contains("\nlink          no delay\n"), "{text}");
+        assert!(!text.contains("budget") && !text.contains("p99"), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+//! Which trap a run uses, and why.
+
+use console::{Class, Classed};
+use farmem::runtime::swap::Obstacle;
+use farmem::runtime::{TrapKind, swap};
+
+use crate::demand::{budget, longest_delay};
+use crate::experiment::Experiment;
+use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
+use crate::mechanism::Mechanism;
+use crate::mechanism::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
+use crate::run::flags::Trap;
+use farmem::EngineKind;
+
+/// A trap and the reason for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) mechanism: Mechanism,
+    /// Why not the faster one, where the choice was ours.
+    pub(crate) reason: Option<String>,
+}
+
+/// No trap that was asked for can be used here.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TrapError {
+    #[error("use the bpf trap: {0}")]
+    Bpf(#[source] Lack),
+    #[error("use the userfaultfd trap: {0}")]
+    Userfaultfd(#[source] Lack),
+    #[error("use the userfaultfd trap, in place of bpf ({bpf}): {userfaultfd}")]
+    Neither {
+        /// Why not the bpf trap.
+        bpf: String,
+        #[source]
+        userfaultfd: Lack,
+    },
+    #[error("use the swap engine: {0}")]
+    Swap(#[from] Obstacle),
+}
+
+impl Classed for TrapError {
+    fn class(&self) -> Class {
+        Class::Environment
+    }
+}
+
+/// Decides on a trap for `experiment` by what it asks for and what this machine can do.
+///
+/// # Errors
+/// When this machine cannot do what was asked for.
+pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
+    let plain = |kind| Choice { mechanism: Mechanism::Arena(kind), reason: None };
+    if experiment.engine == EngineKind::Swap {
+        swap::probe()?;
+        return Ok(Choice { mechanism: Mechanism::Swap, reason: None });
+    }
+    match experiment.trap {
+        Trap::Bpf => {
+            bpf_trap().map_err(TrapError::Bpf)?;
+            return Ok(plain(TrapKind::Bpf));
+        }
+        Trap::Userfaultfd => {
+            userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
+            return Ok(plain(TrapKind::Userfault));
+        }
+        Trap::Auto => {}
+    }
+    let reason = match obstacle(experiment) {
+        Some(obstacle) => obstacle,
+        None => match bpf_trap() {
+            Ok(()) => return Ok(plain(TrapKind::Bpf)),
+            Err(lack) => lack.found,
+        },
+    };
+    match userfaultfd_trap() {
+        Ok(()) => {
+            let mechanism = Mechanism::Arena(TrapKind::Userfault);
+            Ok(Choice { mechanism, reason: Some(reason) })
+        }
+        Err(userfaultfd) => Err(TrapError::Neither { bpf: reason, userfaultfd }),
+    }
+}
+
+/// The fastest trap of the arena that this machine has.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn any() -> Result<TrapKind, TrapError> {
+    match bpf_trap() {
+        Ok(()) => Ok(TrapKind::Bpf),
+        Err(bpf) => match userfaultfd_trap() {
+            Ok(()) => Ok(TrapKind::Userfault),
+            Err(userfaultfd) => Err(TrapError::Neither { bpf: bpf.found, userfaultfd }),
+        },
+    }
+}
+
+/// What about the experiment the bpf trap cannot do.
+fn obstacle(experiment: &Experiment) -> Option<String> {
+    experiment.tiers.iter().find_map(|tier| {
+        let local = budget(tier, experiment.of).filter(|&local| local < BPF_LOCAL_MIN);
+        if let Some(local) = local {
+            return Some(format!(
+                "{local} of local memory: bpf can hold no less than {BPF_LOCAL_MIN}"
+            ));
+        }
+        let delay = longest_delay(&tier.link);
+        (delay > BPF_DELAY_MAX)
+            .then(|| format!("a delay of {delay}: bpf can wait no longer than {BPF_DELAY_MAX}"))
+    })
+}

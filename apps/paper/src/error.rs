@@ -1,0 +1,61 @@
+//! Why a figure could not be measured.
+
+use std::io;
+
+use console::{Class, Classed};
+use flash::backend::OpenError;
+use flash::host::HostError;
+use flash::load::LoadError;
+use launch::LaunchError;
+use measure::Duration;
+
+use experiment::journal::JournalError;
+use fabric::LoopError;
+use fabric::SimError;
+
+/// Why a figure was not measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReproduceError {
+    #[error("start {program}: {source}; check that afar may start processes")]
+    Start { program: String, source: io::Error },
+    #[error(transparent)]
+    Target(#[from] LaunchError),
+    #[error("the target did not say what it had traced; try again")]
+    Untraced,
+    #[error("connect to the target: {0}; try again, or look at the firewall of the loopback")]
+    Connect(#[source] HostError),
+    #[error("make the emulated drive: {0}; free 256 MiB of memory")]
+    Open(#[from] OpenError),
+    #[error("load the drive: {0}")]
+    Load(#[source] LoadError),
+    #[error("{what}: {count} requests failed: {first}; try again with a smaller --scale")]
+    Failed { what: String, count: u64, first: String },
+    #[error("make networks: only root may; run it with sudo")]
+    NotRoot,
+    #[error("{program} is not on PATH; install Debian's package {package}")]
+    Missing { program: &'static str, package: &'static str },
+    #[error("make networks: {words}: {said}; it needs root in a machine that allows it, and veth")]
+    Network { words: String, said: String },
+    #[error("nothing ran with far memory: {0}; afar doctor says what this machine lacks")]
+    NothingRan(String),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("--busy-poll {0}: at most 1ms; longer is better slept")]
+    BusyPoll(Duration),
+    #[error(transparent)]
+    Sim(#[from] SimError),
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+impl Classed for ReproduceError {
+    fn class(&self) -> Class {
+        match self {
+            Self::BusyPoll(_) | Self::Journal(_) => Class::Usage,
+            Self::Loop(error) if error.class() == Class::Invalid => Class::Invalid,
+            _ => Class::Failed,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Flags of `afar report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Say what records come to, in words and pictures
+///
+/// Takes what other commands have written: the directory of a sweep, what it prints with --json or
+/// --find, afar run --json and --record, afar load, bench, sim, loop, plan and reproduce. Each
+/// becomes a section: first the answer in words, then pictures with the table behind each. The page
+/// is one file that works without a network. Without a file to write, the answers are printed.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct ReportFlags {
+    /// Records, or directories of afar sweep and of afar sim --output
+    #[arg(value_name = "RECORD", required = true)]
+    pub(crate) records: Vec<PathBuf>,
+
+    /// Write a page (HTML); - is standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Write each picture as SVG into a directory; created if missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Write each picture as PNG into a directory; created if missing
+    #[arg(long, value_name = "DIR")]
+    pub(crate) png: Option<PathBuf>,
+
+    /// Write answers, figures and tables as JSON; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Compare two records of the same kind, figure by figure
+    #[arg(long)]
+    pub(crate) compare: bool,
+
+    /// The slowdown that is good enough; what --find has found has its own
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    pub(crate) bound: String,
+
+    /// Title of the page
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+}
+
+const NOTES: &str = "\
+Examples:
+  afar sweep examples/redis.toml && afar report examples/redis.sweep -o redis.html
+  afar sweep examples/redis.toml --find 5% --json > need.json && afar report need.json
+  afar report run.json faults.parquet -o run.html
+  afar report --compare before.json after.json -o both.html --png pictures
+
+Exit status: 0 written; 1 a picture could not be drawn; 2 bad usage, or no record.";

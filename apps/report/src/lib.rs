@@ -1,0 +1,202 @@
+//! `afar report`: what records say, as a page that works offline, pictures, JSON or text.
+//!
+//! ```text
+//! record ─► source (its schema) ─► one module for each kind ─► Section: answer, pictures, tables
+//!                                      compare ◄── two ──┘        └─► page │ SVG │ PNG │ JSON
+//! ```
+//!
+//! A section is computed from the record alone. Nothing here runs anything, and the page asks
+//! nothing of any host.
+
+mod allowed;
+mod compare;
+mod contents;
+mod context;
+mod error;
+mod flags;
+mod json;
+mod network;
+mod page;
+mod raster;
+mod section;
+mod setting;
+mod source;
+mod words;
+
+mod disk;
+mod faults;
+mod flows;
+mod kv;
+mod loops;
+mod need;
+mod plan;
+mod predicted;
+mod reproduced;
+mod requirement;
+mod run;
+mod sim;
+mod sweep;
+mod torture;
+mod workload;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub use flags::ReportFlags;
+pub use source::OfSweep;
+
+use console::{Failure, Output, OutputError, layout, terminal};
+use raster::Font;
+use section::Picture;
+
+use contents::Report;
+
+pub(crate) use error::ReportError;
+
+/// Runs `afar report`; `of_sweep` reads the directories of sweeps.
+///
+/// # Errors
+/// When a record cannot be read, or a file cannot be written.
+pub fn report(flags: &ReportFlags, of_sweep: OfSweep<'_>) -> Result<ExitCode, Failure> {
+    let bound = bound(&flags.bound)?;
+    let report = read(flags, bound, of_sweep)?;
+    let font = flags.png.is_some().then(Font::find).transpose().map_err(ReportError::from)?;
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Output::open).transpose();
+    let (html, json) = (open(&flags.output)?, open(&flags.json)?);
+    if let Some(output) = html {
+        output.write(&page::html(&report))?;
+    }
+    if let Some(output) = json {
+        output.write(&json::text(&report))?;
+    }
+    if let Some(directory) = &flags.svg {
+        pictures(&report, directory, "svg", |svg| Ok(svg.as_bytes().to_vec()))?;
+    }
+    if let Some((directory, font)) = flags.png.as_ref().zip(font) {
+        pictures(&report, directory, "png", |svg| Ok(font.png(svg).map_err(ReportError::from)?))?;
+    }
+    let is_file =
+        [&flags.output, &flags.json, &flags.svg, &flags.png].iter().any(|path| path.is_some());
+    if !is_file {
+        terminal::answer(&text(&report))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn bound(text: &str) -> Result<f64, ReportError> {
+    let share: Option<f64> = text.strip_suffix('%').and_then(|share| share.trim().parse().ok());
+    let share = share.filter(|share| share.is_finite() && *share > 0.0);
+    share.map(|share| 1.0 + share / 100.0).ok_or_else(|| ReportError::Bound(text.to_owned()))
+}
+
+fn read(flags: &ReportFlags, bound: f64, of_sweep: OfSweep<'_>) -> Result<Report, ReportError> {
+    if flags.compare && flags.records.len() != 2 {
+        return Err(ReportError::Count(flags.records.len()));
+    }
+    let mut sections = Vec::new();
+    for path in &flags.records {
+        let section = source::read(path, bound, of_sweep)?.silenced();
+        sections.push((path.display().to_string(), section));
+    }
+    if flags.compare {
+        let [(one, first), (other, second)] = [&sections[0], &sections[1]];
+        if first.kind != second.kind {
+            let paths = [flags.records[0].clone(), flags.records[1].clone()];
+            return Err(ReportError::Kinds { paths, one: first.kind, other: second.kind });
+        }
+        let compared = compare::section([one, other], [first, second]);
+        sections.insert(0, (format!("{one} and {other}"), compared));
+    }
+    sections.extend(predicted::against(&sections));
+    for (_, section) in &mut sections {
+        tell_apart(&mut section.pictures);
+    }
+    let title = match (&flags.title, sections.as_slice()) {
+        (Some(title), _) => title.clone(),
+        (None, [(_, only)]) => only.title.clone(),
+        (None, [(_, first), ..]) if flags.compare => first.title.clone(),
+        (None, _) => format!("Report on {} records", sections.len()),
+    };
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    Ok(Report { title, command, sections })
+}
+
+/// No two pictures of a section have one name, and names are good for files.
+fn tell_apart(pictures: &mut [Picture]) {
+    let mut taken: Vec<String> = Vec::new();
+    for picture in pictures {
+        let is_good = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        let name: String =
+            picture.name.chars().map(|letter| if is_good(letter) { letter } else { '-' }).collect();
+        let mut unique = name.clone();
+        let mut number = 2;
+        while taken.contains(&unique) {
+            unique = format!("{name}-{number}");
+            number += 1;
+        }
+        taken.push(unique.clone());
+        picture.name = unique;
+    }
+}
+
+/// A file for each picture; those of several records have the record's number first.
+fn pictures(
+    report: &Report,
+    directory: &Path,
+    ending: &str,
+    encode: impl Fn(&str) -> Result<Vec<u8>, Failure>,
+) -> Result<(), Failure> {
+    fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
+    for (index, (_, section)) in (1..).zip(&report.sections) {
+        for picture in &section.pictures {
+            let name = match report.sections.len() {
+                1 => format!("{}.{ending}", picture.name),
+                _ => format!("{index}-{}.{ending}", picture.name),
+            };
+            let bytes = encode(&picture.chart.draw().svg)?;
+            Output::open(&directory.join(name))?.write_bytes(&bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// The answers alone.
+fn text(report: &Report) -> String {
+    let mut out = String::new();
+    for (name, section) in &report.sections {
+        out += &format!("{} ({name})\n\n", section.title);
+        for sentence in &section.answer {
+            out += &format!("{sentence}\n");
+        }
+        for warning in &section.warnings {
+            out += &format!("note: {warning}\n");
+        }
+        let enough = section.enough.as_ref();
+        for table in enough.map(|enough| &enough.0).into_iter().chain(&section.verdicts) {
+            let mut rows = vec![table.columns.clone()];
+            rows.extend(table.rows.iter().cloned());
+            out += &format!("\n{}", layout::table(&rows));
+            if let Some((_, note)) =
+                enough.filter(|enough| std::ptr::eq(&raw const enough.0, table))
+            {
+                out += &format!("{note}\n");
+            }
+        }
+        out.push('\n');
+    }
+    out + "afar report RECORD -o report.html has pictures of this\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_shares() {
+        assert_eq!(bound("5%").ok(), Some(1.05));
+        for wrong in ["5", "0%", "-1%", "x%", "%", "inf%"] {
+            assert!(bound(wrong).is_err(), "{wrong}");
+        }
+    }
+}

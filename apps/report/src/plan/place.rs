@@ -1,0 +1,187 @@
+//! Who is on which server, and how full each is.
+
+use std::collections::BTreeMap;
+
+use chart::{Cell, Heat, in_bytes};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::section::{Chart, Figure, Picture, Section, Table};
+use crate::words::{bits_per_s, exact, percent};
+
+/// `afar.plan.place/1`.
+#[derive(Deserialize)]
+struct Record {
+    server_count: u64,
+    server_count_min: u64,
+    is_best: bool,
+    /// What each server has; records of before have none.
+    #[serde(default)]
+    server_limits: BTreeMap<String, f64>,
+    servers: Vec<Server>,
+    tenants: Vec<Tenant>,
+    migration: Option<Migration>,
+}
+
+#[derive(Deserialize)]
+struct Server {
+    server: u64,
+    #[serde(default)]
+    rack: u64,
+    tenant_count: u64,
+    used: BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct Tenant {
+    name: String,
+    servers: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Migration {
+    moves: Vec<Value>,
+    bytes: f64,
+    rate_bps: f64,
+    server_count_before: u64,
+    #[serde(default)]
+    servers_before: Vec<Server>,
+}
+
+/// Servers that are drawn one by one; beyond, neighbours share a column.
+const COLUMNS_MAX: usize = 60;
+
+/// Reads `afar.plan.place/1`.
+pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
+    let record: Record = serde_json::from_value(value)?;
+    let (servers, least) = (record.server_count, record.server_count_min);
+    let best = match record.is_best {
+        true => "no placement needs fewer".to_owned(),
+        false => format!("no placement can need fewer than {least}"),
+    };
+    let mut answer =
+        vec![format!("{} tenants fit on {servers} servers; {best}.", record.tenants.len())];
+    if let Some(migration) = &record.migration {
+        let seconds = migration.bytes * 8.0 / migration.rate_bps.max(1.0);
+        answer.push(format!(
+            "To get there from {} servers, {} tenants' data move, {} in all: {} s at {}.",
+            migration.server_count_before,
+            migration.moves.len(),
+            in_bytes(migration.bytes),
+            exact(seconds.round()),
+            bits_per_s(migration.rate_bps)
+        ));
+    }
+    let dimensions: Vec<&String> = record.server_limits.keys().collect();
+    for name in &dimensions {
+        let share = fill(&record.servers, record.server_limits[*name], name);
+        answer.push(format!("On average {name} is {} full.", percent(share)));
+    }
+    let mut pictures = Vec::new();
+    let before = record.migration.as_ref().map_or(&[][..], |migration| &migration.servers_before);
+    pictures.extend(map("map-before", "How full each server is, before", (&record, before)));
+    pictures.extend(map("map", "How full each server is", (&record, &record.servers)));
+    pictures.extend(tenants(&record));
+    Ok(Section {
+        title: "Tenants on servers".to_owned(),
+        kind: "plan place",
+        answer,
+        figures: vec![Figure::new("servers", "", servers as f64)],
+        pictures,
+        ..Section::default()
+    })
+}
+
+fn fill(servers: &[Server], limit: f64, name: &str) -> f64 {
+    let used: f64 = servers.iter().filter_map(|server| server.used.get(name)).sum();
+    used / (limit * servers.len().max(1) as f64)
+}
+
+fn map(name: &str, title: &str, (record, servers): (&Record, &[Server])) -> Option<Picture> {
+    let dimensions: Vec<&String> = record.server_limits.keys().collect();
+    let mut table = Table::new(["server", "rack", "tenants"]);
+    table.columns.extend(dimensions.iter().map(|one| (*one).clone()));
+    table.columns.extend(dimensions.iter().map(|one| format!("{one} %")));
+    let used = |server: &Server, name: &str| server.used.get(name).copied().unwrap_or(0.0);
+    for server in servers {
+        let mut row =
+            [server.server, server.rack, server.tenant_count].map(|one| one.to_string()).to_vec();
+        row.extend(dimensions.iter().map(|one| exact(used(server, one))));
+        row.extend(
+            dimensions
+                .iter()
+                .map(|one| exact(used(server, one) / record.server_limits[*one] * 100.0)),
+        );
+        table.rows.push(row);
+    }
+    let shared = servers.len().div_ceil(COLUMNS_MAX).max(1);
+    let groups: Vec<&[Server]> = servers.chunks(shared).collect();
+    let row = |dimension: &&String| {
+        let cells = groups.iter().map(|group| {
+            let share = fill(group, record.server_limits[*dimension], dimension);
+            Some(Cell {
+                depth: share.min(1.0),
+                text: format!("{:.0} %", share * 100.0),
+                is_within: true,
+            })
+        });
+        ((*dimension).clone(), cells.collect())
+    };
+    let caption = match shared {
+        1 => "Deeper is fuller.".to_owned(),
+        shared => format!("Deeper is fuller; {shared} servers share a column, at their mean."),
+    };
+    (!servers.is_empty() && !dimensions.is_empty()).then(|| Picture {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        caption,
+        chart: Chart::Heat(Heat {
+            title: title.to_owned(),
+            axes: ("server".to_owned(), String::new()),
+            columns: groups.iter().map(|group| group[0].server.to_string()).collect(),
+            rows: dimensions.iter().map(row).collect(),
+            edge: None,
+            key: vec![
+                (0.0, "empty".to_owned()),
+                (0.5, "half".to_owned()),
+                (1.0, "full".to_owned()),
+            ],
+        }),
+        table,
+    })
+}
+
+/// Which tenant is where; only where there are few.
+fn tenants(record: &Record) -> Option<Picture> {
+    let servers: Vec<u64> = record.servers.iter().map(|server| server.server).collect();
+    let mut table = Table::new(["tenant", "replica", "server"]);
+    for tenant in &record.tenants {
+        for (replica, server) in tenant.servers.iter().enumerate() {
+            table.push([tenant.name.clone(), replica.to_string(), server.to_string()]);
+        }
+    }
+    let row = |tenant: &Tenant| {
+        let cells = servers.iter().map(|server| {
+            let is_there = tenant.servers.contains(server);
+            let text = if is_there { "here" } else { "not here" };
+            is_there.then(|| Cell { depth: 1.0, text: text.to_owned(), is_within: true })
+        });
+        (tenant.name.clone(), cells.collect())
+    };
+    let is_small = record.tenants.len() <= 40 && servers.len() <= COLUMNS_MAX;
+    (is_small && !servers.is_empty()).then(|| Picture {
+        name: "tenants".to_owned(),
+        title: "Where each tenant is".to_owned(),
+        caption: "A mark for each replica.".to_owned(),
+        chart: Chart::Heat(Heat {
+            title: "Where each tenant is".to_owned(),
+            axes: ("server".to_owned(), "tenant".to_owned()),
+            columns: servers.iter().map(u64::to_string).collect(),
+            rows: record.tenants.iter().map(row).collect(),
+            edge: None,
+            key: vec![(1.0, "a replica".to_owned())],
+        }),
+        table,
+    })
+}

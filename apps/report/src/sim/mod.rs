@@ -1,0 +1,144 @@
+//! One simulation: slowdown by flow size, and what the network did.
+
+pub(super) mod many;
+mod over_time;
+
+use chart::{Axis, Kind, Look, Plot, Series};
+use measure::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::context::Context;
+use super::section::{Chart, Figure, Picture, Section, Table};
+use super::words::{bits_per_s, exact, percent, time_ns};
+use console::layout::count;
+use results::{BinFigures, Figures, Spread};
+
+/// `afar.sim/1`.
+#[derive(Deserialize)]
+struct Record {
+    settings: Map<String, Value>,
+    figures: Figures,
+    /// If intervals were asked for.
+    #[serde(default)]
+    ports: Option<over_time::Ports>,
+    #[serde(default)]
+    shares: Vec<over_time::Shares>,
+}
+
+/// Reads `afar.sim/1`.
+pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
+    let Record { settings, figures, ports, shares } = serde_json::from_value(value)?;
+    let text = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+    let transport = text("transport");
+    Ok(Section {
+        title: format!("{transport} on {}: simulated flows", text("topology")),
+        kind: "sim",
+        answer: answer(&transport, &figures),
+        facts: settings.iter().map(|(key, _)| (key.replace('_', " "), text(key))).collect(),
+        pictures: [by_size(&figures)]
+            .into_iter()
+            .chain(over_time::completion(&shares))
+            .chain(ports.as_ref().and_then(over_time::queues))
+            .chain(ports.as_ref().and_then(over_time::drops))
+            .collect(),
+        figures: compared(&figures),
+        ..Section::default()
+    })
+}
+
+fn answer(transport: &str, figures: &Figures) -> Vec<String> {
+    let Spread { mean, p99, count: flows, .. } = figures.slowdown;
+    let mut answer = vec![format!(
+        "With {transport}, a flow takes {} times as long as it would alone in the network, in the \
+         mean of {}; one in a hundred takes more than {} times as long.",
+        exact(mean),
+        count(flows as u64),
+        exact(p99)
+    )];
+    let bins = || figures.bins.iter();
+    let worst = bins().max_by(|one, other| one.slowdown.p99.total_cmp(&other.slowdown.p99));
+    if let Some(worst) = worst.filter(|_| figures.bins.len() > 1) {
+        let (name, p99) = (worst.name(), exact(worst.slowdown.p99));
+        answer.push(format!("Flows of {name} suffer most: p99 {p99}."));
+    }
+    answer.push(format!(
+        "The network carried {}; hosts' links were busy {} of the time, the busiest link ({}) {}; \
+         the deepest queue had {} ({}), and {} packets were dropped.",
+        bits_per_s(figures.goodput_bits_per_sec),
+        percent(figures.utilisation),
+        figures.busiest.link,
+        percent(figures.busiest.utilisation),
+        Bytes::new(figures.deepest.bytes),
+        figures.deepest.link,
+        count(figures.dropped_at_hosts + figures.dropped_at_switches)
+    ));
+    answer.push(format!("All flows were done after {}.", time_ns(figures.end_ps as f64 / 1e3)));
+    answer
+}
+
+/// What two runs can be compared by.
+fn compared(figures: &Figures) -> Vec<Figure> {
+    let Spread { mean, p50, p99, p999, .. } = figures.slowdown;
+    let named = [("mean", mean), ("p50", p50), ("p99", p99), ("p99.9", p999)];
+    let mut all: Vec<Figure> =
+        named.map(|(name, value)| Figure::new(format!("slowdown, {name}"), "x", value)).into();
+    all.push(Figure::new("goodput", "bit/s", figures.goodput_bits_per_sec).higher());
+    let drops = figures.dropped_at_hosts + figures.dropped_at_switches;
+    all.push(Figure::new("packets dropped", "", drops as f64));
+    all.push(Figure::new("deepest queue", "bytes", figures.deepest.bytes as f64));
+    for bin in &figures.bins {
+        let name = format!("slowdown of flows of {}, p99", bin.name());
+        all.push(Figure::new(name, "x", bin.slowdown.p99));
+    }
+    all
+}
+
+/// Sizes as they stand on an axis.
+pub(super) fn size(bin: &BinFigures) -> String {
+    bin.name().replace("up to ", "≤ ").replace("over ", "> ").replace(".0 ", " ")
+}
+
+/// A row for each size and one for all.
+pub(super) fn rows(table: &mut Table, before: &[String], figures: &Figures) {
+    let bins = figures.bins.iter().map(|bin| (bin.name(), bin.slowdown));
+    for (name, spread) in bins.chain([("all".to_owned(), figures.slowdown)]) {
+        let Spread { count, mean, p50, p99, p999 } = spread;
+        let mut row = before.to_vec();
+        row.extend([name, count.to_string()]);
+        row.extend([mean, p50, p99, p999].map(exact));
+        table.rows.push(row);
+    }
+}
+
+fn by_size(figures: &Figures) -> Picture {
+    let mut table = Table::new(["flow size", "flows", "mean", "p50", "p99", "p99.9"]);
+    rows(&mut table, &[], figures);
+    type Of = fn(&Spread) -> f64;
+    let of: [(&str, Of); 4] = [
+        ("mean", |one| one.mean),
+        ("p50", |one| one.p50),
+        ("p99", |one| one.p99),
+        ("p99.9", |one| one.p999),
+    ];
+    let series = of.into_iter().map(|(name, of)| {
+        let points = figures.bins.iter().enumerate();
+        let points = points.map(|(at, bin)| (at as f64, of(&bin.slowdown)));
+        Series::new(name, Look::Line, points.collect())
+    });
+    let chart = Plot {
+        title: "Slowdown by flow size".to_owned(),
+        x: Axis::new("flow size", Kind::Named(figures.bins.iter().map(size).collect())),
+        y: Axis::new("slowdown", Kind::Either).showing(&[1.0]),
+        series: series.collect(),
+        bounds: Vec::new(),
+        marks: Vec::new(),
+    };
+    Picture {
+        name: "slowdown-by-size".to_owned(),
+        title: "Slowdown by flow size".to_owned(),
+        caption: "Completion time by that of the flow alone in the network.".to_owned(),
+        chart: Chart::Plot(chart),
+        table,
+    }
+}

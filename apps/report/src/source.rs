@@ -1,0 +1,235 @@
+//! Records from files and directories: which kind each is, and who reads it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use records::RecordError;
+use results::{ClosedLoop, Findings, Record as _, Requirements};
+use serde_json::Value;
+
+use super::context::Context;
+use super::section::Section;
+use super::{
+    disk, faults, flows, kv, loops, plan, predicted, reproduced, requirement, run, sim, sweep,
+    torture, workload,
+};
+
+/// Longest record that is read; those of afar are a few megabytes at most.
+const BYTES_MAX: u64 = 256 << 20;
+/// What stands for the schema of `afar bench` in what is told.
+const FIO: &str = "fio's JSON of afar bench";
+/// How a Parquet file begins.
+const PARQUET: &[u8] = b"PAR1";
+
+/// Why there is no report of a record.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SourceError {
+    #[error("{}: {source}; give a record that afar has written", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error(
+        "{} has {bytes} bytes, and a record at most {BYTES_MAX}; give a single record of afar",
+        path.display()
+    )]
+    TooLong { path: PathBuf, bytes: u64 },
+    #[error(
+        "{}: a directory without sweep.json or result.json; give that of an afar sweep or of afar \
+         sim --output",
+        path.display()
+    )]
+    Directory { path: PathBuf },
+    #[error(
+        "{}: the directory of a sweep of afar sim; give what its --json has written",
+        path.display()
+    )]
+    Simulated { path: PathBuf },
+    #[error(
+        "{}: neither JSON nor Parquet ({source}); give what --json or --record has written",
+        path.display()
+    )]
+    NotJson { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{} has no \"schema\" field, so it was not written by afar; a report is made of {}",
+        path.display(), known()
+    )]
+    NoSchema { path: PathBuf },
+    #[error(
+        "{} has schema \"{found}\", and a report is made of {}; read it with the version of afar \
+         that wrote it",
+        path.display(), known()
+    )]
+    UnknownSchema { path: PathBuf, found: String },
+    #[error(
+        "{} cannot be read as \"{schema}\": {source}; it may be cut short",
+        path.display()
+    )]
+    Malformed { path: PathBuf, schema: String, source: serde_json::Error },
+    #[error("{}: {source}", path.display())]
+    Parquet { path: PathBuf, source: RecordError },
+    #[error("{}: {what}", path.display())]
+    Sweep { path: PathBuf, what: String },
+}
+
+/// What the directory of a sweep says, or why it cannot be read.
+pub type OfSweep<'a> = &'a dyn Fn(&Path) -> Result<Findings, String>;
+
+type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
+
+/// Kinds of records by their schema.
+const READERS: [(&str, Reader); 19] = [
+    ("afar.run/2", run::section),
+    (Findings::SCHEMA, sweep::section),
+    (Requirements::SCHEMA, requirement::section),
+    ("afar.load/1", kv::section),
+    ("afar.workload/1", workload::section),
+    ("afar.torture/1", torture::section),
+    ("afar.sim/1", sim::section),
+    ("afar.sim.findings/1", sim::many::section),
+    (ClosedLoop::SCHEMA, loops::section),
+    ("afar.prediction/1", predicted::section),
+    ("afar.reproduce/2", reproduced::section),
+    ("afar.plan.cost/1", plan::cost::section),
+    ("afar.plan.cost.map/1", plan::cost::map),
+    ("afar.plan.latency/1", plan::latency::section),
+    ("afar.plan.place/1", plan::place::section),
+    ("afar.plan.pool/1", plan::pool::section),
+    ("afar.plan.admit/1", plan::admit::section),
+    ("afar.plan.fleet/1", plan::fleet::section),
+    // As fio's records, afar's have no schema: `fio version` says what they are.
+    (FIO, disk::section),
+];
+
+fn known() -> String {
+    let names: Vec<&str> = READERS.iter().map(|(schema, _)| *schema).collect();
+    names.join(", ")
+}
+
+/// Reads a record, or the directory that holds it.
+///
+/// # Errors
+/// When it cannot be read, or is nothing that a report is made of.
+pub(super) fn read(path: &Path, bound: f64, of_sweep: OfSweep<'_>) -> Result<Section, SourceError> {
+    let name =
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let context = Context { bound, name };
+    if path.is_dir() {
+        return of_directory(path, &context, of_sweep);
+    }
+    let bytes = bytes(path)?;
+    if bytes.starts_with(PARQUET) {
+        return of_parquet(path);
+    }
+    of_json(path, &bytes, &context)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, SourceError> {
+    let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut start = Vec::new();
+    let length = PARQUET.len() as u64;
+    file.by_ref().take(length).read_to_end(&mut start).map_err(unreadable)?;
+    // Those may be larger: they are read piece by piece.
+    if start == PARQUET {
+        return Ok(start);
+    }
+    file.take(BYTES_MAX).read_to_end(&mut start).map_err(unreadable)?;
+    match start.len() as u64 {
+        bytes @ BYTES_MAX.. => Err(SourceError::TooLong { path: path.to_owned(), bytes }),
+        _ => Ok(start),
+    }
+}
+
+fn of_directory(
+    path: &Path,
+    context: &Context,
+    of_sweep: OfSweep<'_>,
+) -> Result<Section, SourceError> {
+    let head = path.join("sweep.json");
+    if head.exists() {
+        let value: Value = serde_json::from_slice(&bytes(&head)?)
+            .map_err(|source| SourceError::NotJson { path: head.clone(), source })?;
+        match value["schema"].as_str() {
+            Some(results::SWEEP_SCHEMA) => {}
+            Some("afar.sim.sweep/1") => {
+                return Err(SourceError::Simulated { path: path.to_owned() });
+            }
+            Some(found) => {
+                return Err(SourceError::UnknownSchema { path: head, found: found.to_owned() });
+            }
+            None => return Err(SourceError::NoSchema { path: head }),
+        }
+        let findings =
+            of_sweep(path).map_err(|what| SourceError::Sweep { path: path.to_owned(), what })?;
+        return Ok(sweep::of(findings, context).silenced());
+    }
+    let result = path.join("result.json");
+    if !result.exists() {
+        return Err(SourceError::Directory { path: path.to_owned() });
+    }
+    let mut section = of_json(&result, &bytes(&result)?, context)?;
+    let flows = path.join("flows.parquet");
+    if flows.exists() {
+        section.pictures.append(&mut of_parquet(&flows)?.pictures);
+    }
+    Ok(section)
+}
+
+fn of_parquet(path: &Path) -> Result<Section, SourceError> {
+    let failed = |source| SourceError::Parquet { path: path.to_owned(), source };
+    let open = || {
+        File::open(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
+    };
+    let reader = match records::FaultReader::new(open()?) {
+        Ok(reader) => reader,
+        Err(RecordError::Invalid(why)) => return Ok(faults::invalid(why)),
+        Err(source) => return Err(failed(source)),
+    };
+    match reader.note("schema") {
+        Some("afar.faults/1") => faults::section(reader).map_err(failed),
+        _ => flows::section(open()?).map_err(failed),
+    }
+}
+
+fn of_json(path: &Path, bytes: &[u8], context: &Context) -> Result<Section, SourceError> {
+    let path = path.to_owned();
+    let value: Value = match serde_json::from_slice(bytes) {
+        Ok(value) => value,
+        Err(source) => return Err(SourceError::NotJson { path, source }),
+    };
+    let schema = match &value["schema"] {
+        Value::String(schema) => schema.clone(),
+        _ if value["fio version"].is_string() => FIO.to_owned(),
+        _ => return Err(SourceError::NoSchema { path }),
+    };
+    let Some((_, reader)) = READERS.iter().find(|(known, _)| *known == schema) else {
+        return Err(SourceError::UnknownSchema { path, found: schema });
+    };
+    reader(value, context).map_err(|source| SourceError::Malformed { path, schema, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let context = Context { bound: 1.05, name: String::new() };
+        let read = of_json(Path::new("x.json"), text.as_bytes(), &context);
+        read.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_no_record_is_told_apart() {
+        assert!(refused("{").starts_with("x.json: neither JSON nor Parquet (EOF"));
+        assert!(refused("[]").contains("has no \"schema\" field"));
+        assert!(refused("{\"schema\": 1}").contains("has no \"schema\" field"));
+        let unknown = refused("{\"schema\": \"afar.run/9\"}");
+        assert!(unknown.contains("has schema \"afar.run/9\", and a report is made of afar.run/2"));
+        for (schema, _) in READERS.iter().filter(|(schema, _)| *schema != FIO) {
+            let told = refused(&format!("{{\"schema\": \"{schema}\"}}"));
+            assert!(
+                told.contains(&format!("cannot be read as \"{schema}\": missing field")),
+                "{told}"
+            );
+        }
+    }
+}

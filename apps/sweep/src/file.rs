@@ -1,0 +1,409 @@
+//! An experiment file: TOML into a checked experiment.
+
+use std::path::{Path, PathBuf};
+
+use experiment::noise::Tolerance;
+use farmem::PolicyKind;
+use measure::{Duration, Fraction, LinkMode, LocalSize};
+use serde::Deserialize;
+
+use document::toml_text;
+use document::{Bandwidth, delay};
+use farmem::EngineKind;
+
+/// The axes, in the order in which tables show them.
+pub(crate) const AXES: [&str; 8] =
+    ["engine", "local", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
+
+/// Why a file is no experiment.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("{}: {source}; give an experiment file", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{}: line {line}: {message}", path.display())]
+    Syntax { path: PathBuf, line: usize, message: String },
+    #[error("{}: {what}", path.display())]
+    Value { path: PathBuf, what: String },
+}
+
+/// What to run, how to read it, and under what.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// Of the order within blocks.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Blocks, in each of which everything runs once.
+    #[serde(default = "five")]
+    pub repetitions: u32,
+    #[serde(default = "ten_minutes")]
+    timeout: String,
+    /// A run that lost more of its processor time to other guests of the machine is disturbed.
+    #[serde(default = "five_percent")]
+    stolen_max: String,
+    /// A run beside which other programs kept more of the processors busy is disturbed.
+    #[serde(default = "five_percent")]
+    others_max: String,
+    /// Runs of a cell in one block at most, until one is undisturbed.
+    #[serde(default = "three")]
+    pub attempts: u32,
+    /// Whether to run cells whose delay is shorter than a fault on this machine.
+    #[serde(default)]
+    pub allow_below_floor: bool,
+    /// What runs.
+    pub workload: Workload,
+    /// What is read of it.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Under what it runs.
+    #[serde(default)]
+    pub matrix: Matrix,
+    /// Where the requirement finder moves.
+    #[serde(default)]
+    pub find: Find,
+}
+
+/// The program, and what loads it if it is a server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// What runs with part of its memory far away.
+    pub command: Vec<String>,
+    /// If the command is a server: what is run against it, without far memory.
+    pub load: Option<Vec<String>>,
+    /// Text that the server prints when it is ready.
+    pub ready_text: Option<String>,
+    /// File that is there when it is.
+    pub ready_path: Option<String>,
+    /// HOST:PORT that accepts connections then.
+    pub ready_tcp: Option<String>,
+}
+
+/// How performance is read. Without a pattern or pointer it is the wall time.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Regular expression whose first group is the figure.
+    pub pattern: Option<String>,
+    /// Pointer (RFC 6901) to the figure in JSON on standard output.
+    pub json: Option<String>,
+    /// Pointers to what is kept beside the figure.
+    #[serde(default)]
+    pub further: Vec<String>,
+    #[serde(default)]
+    pub better: Better,
+}
+
+/// Which direction of a figure is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Times.
+    #[default]
+    Lower,
+    /// Rates.
+    Higher,
+}
+
+/// Values of each axis; everything is combined with everything.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    #[serde(default)]
+    engine: Vec<String>,
+    #[serde(default)]
+    local: Vec<String>,
+    #[serde(default)]
+    rtt: Vec<String>,
+    #[serde(default)]
+    bandwidth: Vec<String>,
+    #[serde(default)]
+    policy: Vec<String>,
+    #[serde(default)]
+    prefetch: Vec<String>,
+    #[serde(default)]
+    link: Vec<String>,
+    #[serde(default)]
+    profile: Vec<String>,
+}
+
+/// Where the requirement finder stands while it moves along one axis, and the steps it may take.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Find {
+    pub(crate) engine: String,
+    pub(crate) local: String,
+    pub(crate) rtt: String,
+    pub(crate) bandwidth: String,
+    /// From the most to the least generous.
+    pub(crate) local_steps: Vec<String>,
+    pub(crate) rtt_steps: Vec<String>,
+    pub(crate) bandwidth_steps: Vec<String>,
+}
+
+impl Default for Find {
+    fn default() -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        Self {
+            engine: "arena".to_owned(),
+            local: "25%".to_owned(),
+            rtt: "5us".to_owned(),
+            bandwidth: "40Gbps".to_owned(),
+            local_steps: texts(&["100%", "90%", "75%", "60%", "50%", "40%", "25%", "10%"]),
+            rtt_steps: texts(&["2us", "3us", "5us", "10us", "20us", "40us", "100us"]),
+            bandwidth_steps: texts(&[
+                "100Gbps", "60Gbps", "40Gbps", "20Gbps", "10Gbps", "5Gbps", "2Gbps", "1Gbps",
+            ]),
+        }
+    }
+}
+
+const fn one() -> u64 {
+    1
+}
+
+const fn three() -> u32 {
+    3
+}
+
+const fn five() -> u32 {
+    5
+}
+
+fn ten_minutes() -> String {
+    "600s".to_owned()
+}
+
+fn five_percent() -> String {
+    "5%".to_owned()
+}
+
+impl Matrix {
+    /// Values of an axis.
+    pub(crate) fn axis(&self, name: &str) -> &[String] {
+        match name {
+            "engine" => &self.engine,
+            "local" => &self.local,
+            "rtt" => &self.rtt,
+            "bandwidth" => &self.bandwidth,
+            "policy" => &self.policy,
+            "prefetch" => &self.prefetch,
+            "link" => &self.link,
+            _ => &self.profile,
+        }
+    }
+}
+
+impl Sweep {
+    /// Reads and checks an experiment file; answers its text too.
+    ///
+    /// # Errors
+    /// The first thing in it that cannot be, with its line where it has one.
+    pub(crate) fn read(path: &Path) -> Result<(Self, String), FileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+        Ok((Self::of(&text, path)?, text))
+    }
+
+    /// The same with the text at hand; errors name the file that it is from.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub(crate) fn of(text: &str, path: &Path) -> Result<Self, FileError> {
+        Self::parse(text).map_err(|error| match error {
+            Wrong::Syntax { line, message } => {
+                FileError::Syntax { path: path.to_owned(), line, message }
+            }
+            Wrong::Value(what) => FileError::Value { path: path.to_owned(), what },
+        })
+    }
+
+    /// An experiment of this program's own.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub fn own(text: &str) -> Self {
+        match Self::parse(text) {
+            Ok(sweep) => sweep,
+            Err(Wrong::Syntax { message: why, .. } | Wrong::Value(why)) => {
+                unreachable!("{why}: {text}")
+            }
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Wrong> {
+        let sweep: Self = toml_text::parse(text)
+            .map_err(|toml_text::Wrong { line, message }| Wrong::Syntax { line, message })?;
+        sweep.check().map_err(Wrong::Value)?;
+        Ok(sweep)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let workload = &self.workload;
+        if workload.command.is_empty() {
+            return Err("workload.command is empty; give a program and its arguments".to_owned());
+        }
+        let ready = [&workload.ready_text, &workload.ready_path, &workload.ready_tcp];
+        let ready = ready.iter().filter(|ready| ready.is_some()).count();
+        match (&workload.load, ready) {
+            (Some(load), _) if load.is_empty() => {
+                return Err("workload.load is empty; give a program and its arguments".to_owned());
+            }
+            (Some(_), 1) | (None, 0) => {}
+            (Some(_), _) => {
+                return Err("workload.load needs one of ready_text, ready_path and ready_tcp, to \
+                            know when to begin"
+                    .to_owned());
+            }
+            (None, _) => return Err("workload.ready_… is for servers; give a load too".to_owned()),
+        }
+        if self.repetitions == 0 {
+            return Err("repetitions = 0: at least 1".to_owned());
+        }
+        if self.attempts == 0 {
+            return Err("attempts = 0: at least 1".to_owned());
+        }
+        if self.metric.pattern.is_some() && self.metric.json.is_some() {
+            return Err("metric.pattern and metric.json: give one of them".to_owned());
+        }
+        if let Some(pattern) = &self.metric.pattern {
+            let regex = regex::Regex::new(pattern)
+                .map_err(|error| format!("metric.pattern: {}", squeeze(&error.to_string())))?;
+            if regex.captures_len() != 2 {
+                return Err(
+                    "metric.pattern: put the figure, and nothing else, in parentheses".to_owned()
+                );
+            }
+        }
+        let timeout = self.timeout.parse::<Duration>();
+        timeout.map_err(|error| format!("timeout: {error}"))?;
+        for (name, share) in [("stolen_max", &self.stolen_max), ("others_max", &self.others_max)] {
+            share.parse::<Fraction>().map_err(|error| format!("{name}: {error}"))?;
+        }
+        self.check_values()
+    }
+
+    fn check_values(&self) -> Result<(), String> {
+        for name in AXES {
+            let values = self.matrix.axis(name);
+            for (index, value) in values.iter().enumerate() {
+                check_value(name, value).map_err(|error| format!("matrix.{name}: {error}"))?;
+                if values[..index].contains(value) {
+                    return Err(format!("matrix.{name}: {value} is there twice"));
+                }
+            }
+        }
+        let find = &self.find;
+        check_value("engine", &find.engine).map_err(|error| format!("find.engine: {error}"))?;
+        let axes = [
+            ("local", &find.local, &find.local_steps),
+            ("rtt", &find.rtt, &find.rtt_steps),
+            ("bandwidth", &find.bandwidth, &find.bandwidth_steps),
+        ];
+        for (name, base, steps) in axes {
+            for value in std::iter::once(base).chain(steps) {
+                check_value(name, value).map_err(|error| format!("find.{name}: {error}"))?;
+            }
+            if steps.is_empty() {
+                return Err(format!("find.{name}_steps is empty; leave it out for the default"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A run that takes longer has failed.
+    pub(crate) fn timeout(&self) -> std::time::Duration {
+        let timeout: Duration = self.timeout.parse().unwrap_or(Duration::from_ms(600_000));
+        std::time::Duration::from_nanos(timeout.as_ns())
+    }
+
+    /// What a run may be measured beside.
+    pub(crate) fn tolerance(&self) -> Tolerance {
+        let share =
+            |text: &str| text.parse::<Fraction>().map_or(1.0, |share| f64::from(share.ppm()) / 1e6);
+        Tolerance { stolen_max: share(&self.stolen_max), others_max: share(&self.others_max) }
+    }
+}
+
+enum Wrong {
+    Syntax { line: usize, message: String },
+    Value(String),
+}
+
+// As `afar run` will read it.
+fn check_value(axis: &str, value: &str) -> Result<(), String> {
+    match axis {
+        "engine" => value.parse::<EngineKind>().map(|_| ()).map_err(|error| error.to_string()),
+        "local" => value.parse::<LocalSize>().map(|_| ()).map_err(|error| error.to_string()),
+        "rtt" => delay(value).map(|_| ()).map_err(|error| error.to_string()),
+        "bandwidth" => value.parse::<Bandwidth>().map(|_| ()).map_err(|error| error.to_string()),
+        "policy" => value.parse::<PolicyKind>().map(|_| ()).map_err(|error| error.to_string()),
+        "link" => value.parse::<LinkMode>().map(|_| ()).map_err(|error| error.to_string()),
+        "prefetch" => {
+            value.parse::<farmem::Prefetch>().map(|_| ()).map_err(|error| error.to_string())
+        }
+        _ if Path::new(value).is_file() => Ok(()),
+        _ => Err(format!("there is no file {value}")),
+    }
+}
+
+fn squeeze(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: &str = "[workload]\ncommand = [\"true\"]\n";
+
+    fn refused(text: &str) -> String {
+        match Sweep::parse(text) {
+            Err(Wrong::Syntax { line, message }) => format!("{line}: {message}"),
+            Err(Wrong::Value(what)) => what,
+            Ok(_) => panic!("accepted: {text}"),
+        }
+    }
+
+    #[test]
+    fn least_is_a_command() {
+        let sweep = Sweep::parse(LEAST).ok().expect("it is enough");
+        assert_eq!((sweep.seed, sweep.repetitions, sweep.timeout().as_secs()), (1, 5, 600));
+        assert_eq!(sweep.metric.better, Better::Lower);
+        let tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+        assert_eq!((sweep.tolerance(), sweep.attempts), (tolerance, 3));
+    }
+
+    #[test]
+    fn examples_are_experiments() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let files = std::fs::read_dir(examples).expect("they are there").flatten();
+        let files = files.filter(|file| file.path().is_file());
+        let read = files.map(|file| Sweep::read(&file.path()).expect("it is one"));
+        assert_eq!(read.count(), 8);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let engine = refused("[workload]\ncommand = [\"true\"]\n[matrix]\nengine = [\"disk\"]");
+        assert_eq!(engine, "matrix.engine: there is no engine \"disk\"; use arena or swap");
+        let with = |rest: &str| refused(&format!("{LEAST}{rest}"));
+        assert!(refused("seed = 1\nrepetitons = 3\n").starts_with("2: unknown field `repetitons`"));
+        let unit = with("[matrix]\nrtt = [\"5 parsecs\"]");
+        assert!(unit.starts_with("matrix.rtt: \"5 parsecs\": unknown unit \"parsecs\""), "{unit}");
+        assert_eq!(with("[matrix]\nlocal = [\"5%\", \"5%\"]"), "matrix.local: 5% is there twice");
+        assert!(with("load = [\"x\"]").starts_with("workload.load needs one of ready_text"));
+        assert!(with("ready_tcp = \"x:1\"").contains("is for servers"));
+        assert!(
+            with("[metric]\npattern = \"a(\"").starts_with("metric.pattern: regex parse error")
+        );
+        assert!(with("[metric]\npattern = \"a\"").contains("in parentheses"));
+        assert!(with("[metric]\npattern = \"(a)\"\njson = \"/a\"").contains("give one of them"));
+        assert!(
+            refused("repetitions = 0\n[workload]\ncommand = [\"true\"]").contains("at least 1")
+        );
+        assert!(refused(&format!("attempts = 0\n{LEAST}")).starts_with("attempts = 0: "));
+        assert!(refused(&format!("stolen_max = \"5\"\n{LEAST}")).starts_with("stolen_max: "));
+        assert!(refused("[workload]\ncommand = []").contains("workload.command is empty"));
+    }
+}

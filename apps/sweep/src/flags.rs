@@ -1,0 +1,88 @@
+//! Flags of `afar sweep`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Run a program under many kinds of far memory and say what each costs
+///
+/// The experiment file names a workload, how its performance is read, and values of local memory,
+/// round trip, bandwidth and so on. Every combination runs once in each block, in shuffled order,
+/// beside the program without afar and under afar with all memory local. Each run is written down
+/// when it has ended; the same command goes on after an interruption.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct SweepFlags {
+    /// The experiment, as TOML
+    #[arg(value_name = "FILE")]
+    pub(crate) experiment: PathBuf,
+
+    /// Directory of the results [default: FILE with the ending .sweep]
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Find the largest round trip, the smallest bandwidth and the smallest local memory that slow
+    /// the program down by at most this share
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) find: Option<String>,
+
+    /// Have runs count of which much memory stayed local; they are told apart
+    #[arg(long)]
+    pub(crate) allow_unmanaged: bool,
+
+    /// Print CSV in place of tables
+    #[arg(long, conflicts_with_all = ["find", "table"])]
+    pub(crate) csv: bool,
+
+    /// Print JSON in place of tables, or in place of the requirements that were found
+    #[arg(long, conflicts_with_all = ["csv", "table"])]
+    pub(crate) json: bool,
+
+    /// Print slowdown against each axis with its interval: the default
+    #[arg(long, conflicts_with = "find")]
+    pub(crate) table: bool,
+
+    /// Print what would be run and how long that may take
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// No live line, and no word of runs that fail before the end
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const NOTES: &str = r#"Example of a file:
+  repetitions = 5
+  [workload]
+  command = ["redis-server", "--port", "{port}", "--save", ""]
+  ready_tcp = "127.0.0.1:{port}"
+  load = ["afar", "load", "kv", "redis://127.0.0.1:{port}", "--fill", "-n", "100000", "--json", "-"]
+  [metric]
+  json = "/results/requests_per_s"
+  better = "higher"
+  [matrix]
+  local = ["25%", "50%"]
+  rtt = ["2us", "5us", "10us"]
+
+{port} is a free port, {dir} a directory of the run's own and {afar} the path of this afar. Without
+load the command is the whole workload. Without metric it is the wall time, afar's own start left
+out; metric.pattern is a regular expression with one group; metric.further keeps numbers beside it,
+by pointers into JSON. allow_below_floor = true runs delays shorter than a fault here, too. [matrix]
+may have engine, local, rtt, bandwidth, policy, prefetch, link and profile. [find] sets engine,
+local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
+from the most to the least generous.
+A run is disturbed if other programs of this machine kept more than others_max (default "5%") of its
+processors busy, or if other guests took more than stolen_max ("5%") of the processor time that it
+wanted. It is
+repeated until it has had attempts (default 3) runs, and the least disturbed is kept. A cell with
+fewer than five undisturbed runs is "disturbed": no verdict follows from it. A process that a
+program leaves behind counts as another program.
+
+Intervals hold the true median in at least 93 % of experiments and need five repetitions. A cell is
+"slower" if its whole interval is above 1, "undecided" if it holds 1, and "implausible" if all of it
+is below 1, because far memory makes no program faster.
+
+A run that is invalid (see afar run) has no figure: tables and JSON have the reason in its place.
+
+Exit status: 0 every run has a figure; 1 some failed; 4 some are invalid; 2 bad usage; 130
+interrupted."#;

@@ -1,0 +1,196 @@
+//! Which runs an experiment consists of, and in which order.
+
+use std::collections::BTreeMap;
+
+use results::CellKind as Kind;
+
+use super::file::{AXES, Sweep};
+
+/// Something that is run once in every block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// Native, under an engine without far memory, or with far memory.
+    pub kind: Kind,
+    /// Axis and value, in the order of [`AXES`].
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// The engine of a cell that names none.
+const ENGINE: &str = "arena";
+
+impl Cell {
+    /// What slowdowns are measured against.
+    pub const NATIVE: Self = Self { kind: Kind::Native, settings: Vec::new() };
+
+    /// What an engine costs by itself; the default one if it has no name.
+    pub fn zero(engine: Option<&str>) -> Self {
+        let settings = engine.map(|engine| ("engine", engine.to_owned())).into_iter();
+        Self::of(Kind::Zero, settings.collect())
+    }
+
+    /// A run with far memory.
+    pub fn far(settings: Vec<(&'static str, String)>) -> Self {
+        Self::of(Kind::Far, settings)
+    }
+
+    // The same run is the same cell, whether the default engine was named or not.
+    fn of(kind: Kind, mut settings: Vec<(&'static str, String)>) -> Self {
+        settings.retain(|(axis, value)| (*axis, value.as_str()) != ("engine", ENGINE));
+        Self { kind, settings }
+    }
+
+    /// The cell with all memory local under the same engine.
+    pub fn zero_of(&self) -> Self {
+        Self::zero(Some(self.engine()))
+    }
+
+    /// Its engine.
+    pub fn engine(&self) -> &str {
+        let named = self.settings.iter().find(|(axis, _)| *axis == "engine");
+        named.map_or(ENGINE, |(_, engine)| engine)
+    }
+
+    /// Every setting of the run, the engine of one with far memory included.
+    pub fn all_settings(&self) -> BTreeMap<String, String> {
+        let named = self.settings.iter().map(|(axis, value)| ((*axis).to_owned(), value.clone()));
+        let engine = ("engine".to_owned(), self.engine().to_owned());
+        named.chain((self.kind != Kind::Native).then_some(engine)).collect()
+    }
+
+    /// The name it has in files: `native`, `zero` and its engine, or its settings.
+    pub fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Native => "native",
+            Kind::Zero => "zero",
+            Kind::Far => "",
+        };
+        let settings = self.settings.iter().map(|(axis, value)| format!("{axis}={value}"));
+        let words = Some(kind.to_owned()).filter(|kind| !kind.is_empty()).into_iter();
+        words.chain(settings).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The cell of a name; nothing if it is none.
+    pub fn named(name: &str) -> Option<Self> {
+        let (kind, settings) = match name.split_once(' ').unwrap_or((name, "")) {
+            ("native", rest) => (Kind::Native, rest),
+            ("zero", rest) => (Kind::Zero, rest),
+            _ => (Kind::Far, name),
+        };
+        let words = settings.split(' ').filter(|word| !word.is_empty());
+        let settings = words.map(|word| {
+            let (key, value) = word.split_once('=')?;
+            let axis = AXES.into_iter().find(|axis| *axis == key)?;
+            Some((axis, value.to_owned()))
+        });
+        Some(Self::of(kind, settings.collect::<Option<_>>()?))
+    }
+
+    /// Flags of `afar run`.
+    pub fn flags(&self) -> Vec<String> {
+        self.settings
+            .iter()
+            .flat_map(|(axis, value)| [format!("--{axis}"), value.clone()])
+            .collect()
+    }
+}
+
+/// What the kernel decides where it swaps.
+const ARENA_ONLY: [&str; 2] = ["policy", "prefetch"];
+
+// A combination without what its engine does not have.
+fn possible(settings: Vec<(&'static str, String)>) -> Vec<(&'static str, String)> {
+    let swaps = settings.iter().any(|(axis, value)| (*axis, value.as_str()) == ("engine", "swap"));
+    let has = |axis: &str| !(swaps && ARENA_ONLY.contains(&axis));
+    settings.into_iter().filter(|(axis, _)| has(axis)).collect()
+}
+
+/// The baselines, one for each engine beside the native one, and every combination of values.
+pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
+    let mut combinations = vec![Vec::new()];
+    for axis in AXES {
+        let values = sweep.matrix.axis(axis);
+        if !values.is_empty() {
+            combinations = combinations
+                .into_iter()
+                .flat_map(|before: Vec<(&'static str, String)>| {
+                    values.iter().map(move |value| {
+                        let mut settings = before.clone();
+                        settings.push((axis, value.clone()));
+                        settings
+                    })
+                })
+                .collect();
+        }
+    }
+    let engines = sweep.matrix.axis("engine");
+    let zeros = engines.iter().map(|engine| Cell::zero(Some(engine)));
+    let zero = engines.is_empty().then(|| Cell::zero(None));
+    let mut cells: Vec<Cell> = [Cell::NATIVE].into_iter().chain(zero).chain(zeros).collect();
+    for settings in combinations.into_iter().filter(|settings| !settings.is_empty()) {
+        let cell = Cell::far(possible(settings));
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_combined_with_everything() {
+        let text = "[workload]\ncommand = [\"true\"]\n[matrix]\nrtt = [\"1us\", \"5us\"]\n\
+                    local = [\"25%\", \"50%\"]\n";
+        let sweep: Sweep = toml::from_str(text).expect("it is an experiment");
+        let names: Vec<String> = cells(&sweep).iter().map(Cell::name).collect();
+        assert_eq!(
+            names,
+            [
+                "native",
+                "zero",
+                "local=25% rtt=1us",
+                "local=25% rtt=5us",
+                "local=50% rtt=1us",
+                "local=50% rtt=5us"
+            ]
+        );
+        assert_eq!(cells(&sweep)[3].flags(), ["--local", "25%", "--rtt", "5us"]);
+    }
+
+    #[test]
+    fn an_engine_is_combined_with_what_it_has() {
+        let text = "[workload]\ncommand = [\"true\"]\n[matrix]\nengine = [\"arena\", \"swap\"]\n\
+                    local = [\"25%\"]\npolicy = [\"lru\", \"fifo\"]\n";
+        let sweep: Sweep = toml::from_str(text).expect("it is an experiment");
+        let cells = cells(&sweep);
+        let names: Vec<String> = cells.iter().map(Cell::name).collect();
+        assert_eq!(
+            names,
+            [
+                "native",
+                "zero",
+                "zero engine=swap",
+                "local=25% policy=lru",
+                "local=25% policy=fifo",
+                "engine=swap local=25%",
+            ]
+        );
+        assert_eq!(cells[2].flags(), ["--engine", "swap"]);
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        let settings = vec![("local", "25%".to_owned()), ("rtt", "1us".to_owned())];
+        let far = Cell::far(settings);
+        for cell in [Cell::NATIVE, Cell::zero(None), Cell::zero(Some("swap")), far] {
+            assert_eq!(Cell::named(&cell.name()), Some(cell));
+        }
+        assert_eq!(Cell::named("local=25% colour=red"), None);
+        let named = Cell::named("engine=arena local=25%").expect("a cell");
+        assert_eq!(named.name(), "local=25%", "one run has one name");
+        assert_eq!((named.engine(), named.all_settings()["engine"].as_str()), ("arena", "arena"));
+        assert_eq!(Cell::named("zero engine=arena"), Some(Cell::zero(None)));
+    }
+}

@@ -1,0 +1,419 @@
+//! Slowdowns against each axis, for people and as CSV.
+
+use std::fmt::Write as _;
+
+use experiment::stats::{self, outliers};
+use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
+
+use super::file::{AXES, Better, Metric};
+use super::matrix::Cell;
+use super::row::Row;
+use results::validity::ALLOWED;
+
+/// Undisturbed runs without which nothing is concluded beside disturbed ones.
+const UNDISTURBED_MIN: usize = 5;
+
+/// How many times slower `value` is than `native`.
+pub fn slowdown(value: f64, native: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower => value / native,
+        Better::Higher => native / value,
+    }
+}
+
+/// What all runs of the cells say.
+pub(crate) fn findings(cells: &[Cell], rows: &[Row], better: Better) -> Vec<Finding> {
+    cells.iter().map(|cell| finding(cell, rows, better, stats::estimate)).collect()
+}
+
+/// The program's own figure.
+pub(crate) fn native(rows: &[Row], metric: &Metric) -> Option<Native> {
+    let name = Cell::NATIVE.name();
+    let valid = |row: &&Row| row.cell == name && row.disturbed.is_none();
+    let values: Vec<f64> = rows.iter().filter(valid).filter_map(|row| row.value).collect();
+    let read = metric.pattern.as_ref().or(metric.json.as_ref());
+    Some(Native {
+        figure: stats::estimate(&values)?,
+        metric: read.map_or_else(|| "seconds".to_owned(), Clone::clone),
+        higher_is_better: metric.better == Better::Higher,
+    })
+}
+
+/// What the runs of one cell say, with their interval by `estimate`.
+pub(crate) fn finding(
+    cell: &Cell,
+    rows: &[Row],
+    better: Better,
+    estimate: impl Fn(&[f64]) -> Option<Estimate>,
+) -> Finding {
+    let name = cell.name();
+    let mine: Vec<&Row> = rows.iter().filter(|row| row.cell == name).collect();
+    let beside_native = Ratios::of(&mine, rows, &Cell::NATIVE.name(), better);
+    let (values, is_disturbed) = beside_native.counting();
+    let slowdown = estimate(&values);
+    let beside_zero = Ratios::of(&mine, rows, &cell.zero_of().name(), better);
+    let slowdown_beside_zero = stats::estimate(&beside_zero.counting().0);
+    let mut fetches: Vec<f64> =
+        mine.iter().filter_map(|row| row.fetch_count.map(|count| count as f64)).collect();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "of counts")]
+    let fetch_count = stats::median(&mut fetches).map(|count| count as u64);
+    let count = |is: fn(&Row) -> bool| mine.iter().filter(|row| is(row)).count() as u64;
+    let first_invalid = mine.iter().find_map(|row| row.invalid.clone());
+    let verdict = match slowdown {
+        None if first_invalid.is_some() => Verdict::Invalid,
+        None => Verdict::Undecided,
+        Some(_) if is_disturbed => Verdict::Disturbed,
+        Some(slowdown) => slowdown.verdict(1.0),
+    };
+    Finding {
+        slowdown,
+        slowdown_beside_zero: slowdown_beside_zero.filter(|_| cell.kind == Kind::Far),
+        verdict,
+        outliers: beside_native.outliers(),
+        failed_count: count(|row| row.failure.is_some()),
+        first_failure: mine.iter().find_map(|row| row.failure.clone()),
+        invalid_count: count(|row| row.invalid.is_some()),
+        first_invalid,
+        disturbed_count: beside_native.disturbed.len() as u64,
+        first_disturbance: beside_native.disturbed.first().map(|(_, _, why)| why.clone()),
+        allowed_count: count(|row| row.allowed),
+        fetch_count,
+        budget_exceeded_count: count(|row| row.budget_held == Some(false)),
+        ..Finding::new(cell.kind, cell.all_settings())
+    }
+}
+
+/// Ratios of a cell's figures to those of another cell in the same block.
+struct Ratios {
+    quiet: Vec<(u32, f64)>,
+    /// One of the two runs was disturbed, and by what.
+    disturbed: Vec<(u32, f64, String)>,
+}
+
+impl Ratios {
+    fn of(mine: &[&Row], rows: &[Row], beside: &str, better: Better) -> Self {
+        let mut ratios = Self { quiet: Vec::new(), disturbed: Vec::new() };
+        for row in mine {
+            let is_beside = |other: &&Row| other.block == row.block && other.cell == beside;
+            let Some(other) = rows.iter().find(is_beside) else { continue };
+            let Some((value, base)) = row.value.zip(other.value) else { continue };
+            let ratio = slowdown(value, base, better);
+            match row.disturbed.as_ref().or(other.disturbed.as_ref()) {
+                Some(why) => ratios.disturbed.push((row.block, ratio, why.clone())),
+                None => ratios.quiet.push((row.block, ratio)),
+            }
+        }
+        ratios
+    }
+
+    // Those that count, and whether disturbed ones are among them: with enough others they are
+    // not.
+    fn counting(&self) -> (Vec<f64>, bool) {
+        let mut values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
+        let is_disturbed = !self.disturbed.is_empty() && values.len() < UNDISTURBED_MIN;
+        if is_disturbed {
+            values.extend(self.disturbed.iter().map(|(_, ratio, _)| *ratio));
+        }
+        (values, is_disturbed)
+    }
+
+    fn outliers(&self) -> Vec<Outlier> {
+        let values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
+        let of = |index: usize| {
+            let (block, slowdown) = self.quiet[index];
+            Outlier { block, slowdown }
+        };
+        outliers(&values).into_iter().map(of).collect()
+    }
+}
+
+/// The native figure, then one table for each axis that has several values, and for each
+/// combination of the others.
+pub(crate) fn text(native: Option<&Native>, findings: &[Finding]) -> String {
+    let mut out = native.map_or_else(|| "native: no figure\n".to_owned(), native_line);
+    for finding in findings.iter().filter(|finding| finding.kind == Kind::Zero) {
+        let engine = finding.value("engine");
+        let row = row(finding);
+        let _infallible = writeln!(out, "all local, no delay, engine {engine}: {row}");
+    }
+    let far: Vec<&Finding> = findings.iter().filter(|finding| finding.kind == Kind::Far).collect();
+    let mut shown = false;
+    for axis in AXES {
+        let mut values: Vec<&str> = far.iter().map(|finding| finding.value(axis)).collect();
+        values.dedup();
+        values.sort_unstable();
+        values.dedup();
+        if values.len() < 2 {
+            continue;
+        }
+        shown = true;
+        let mut others: Vec<String> = Vec::new();
+        for finding in &far {
+            let rest = rest(finding, &[axis]);
+            if !others.contains(&rest) {
+                others.push(rest);
+            }
+        }
+        for other in others {
+            let given = if other.is_empty() { String::new() } else { format!(" ({other})") };
+            let _infallible = writeln!(out, "\nslowdown against {axis}{given}");
+            for finding in far.iter().filter(|finding| rest(finding, &[axis]) == other) {
+                let value = finding.value(axis);
+                let _infallible = writeln!(out, "  {value:>10}  {}", row(finding));
+            }
+        }
+    }
+    if !shown {
+        for finding in &far {
+            let _infallible = writeln!(out, "{}: {}", rest(finding, &[]), row(finding));
+        }
+    }
+    out.push_str(NOTE);
+    out
+}
+
+const NOTE: &str = "
+slowdown: median over blocks of the ratio to the native run of the same block; in brackets an
+interval that holds the true median in at least 93 % of experiments (order statistics, from 5 runs
+on). slower: the whole interval is above 1. undecided: it holds 1. beside zero: the ratio to the run
+of the same block with all memory local and no delay.
+";
+
+fn native_line(native: &Native) -> String {
+    let Native { figure, metric, higher_is_better } = native;
+    let better = if *higher_is_better { ", more is better" } else { "" };
+    format!("native: {} {metric}  n={}{better}\n", figure.text(4), figure.count)
+}
+
+fn rest(finding: &Finding, without: &[&str]) -> String {
+    let axes = AXES.into_iter().filter(|axis| !without.contains(axis));
+    let settings = axes.filter_map(|axis| Some((axis, finding.settings.get(axis)?)));
+    // The default engine needs no mention.
+    let settings = settings.filter(|(axis, value)| (*axis, value.as_str()) != ("engine", "arena"));
+    settings.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Beyond => "slower",
+        Verdict::Within => "as fast",
+        other => other.words(),
+    }
+}
+
+fn row(finding: &Finding) -> String {
+    let mut out = match finding.slowdown {
+        Some(slowdown) => {
+            let (text, count) = (slowdown.text(3), slowdown.count);
+            format!("{text:>22}  {}  n={count}", word(finding.verdict))
+        }
+        None => "no figure".to_owned(),
+    };
+    if let Some(Estimate { median, .. }) = finding.slowdown_beside_zero {
+        let _infallible = write!(out, "  {median:.3} beside zero");
+    }
+    if let Some(count) = finding.fetch_count {
+        let _infallible = write!(out, "  {count} fetches");
+    }
+    if finding.budget_exceeded_count > 0 {
+        let _infallible = write!(out, "  budget exceeded in {}", finding.budget_exceeded_count);
+    }
+    for Outlier { block, slowdown } in &finding.outliers {
+        let _infallible = write!(out, "  outlier {slowdown:.3} in block {}", block + 1);
+    }
+    if let Some(why) = &finding.first_failure {
+        let _infallible = write!(out, "  {} failed: {why}", finding.failed_count);
+    }
+    if let Some(why) = &finding.first_invalid {
+        let _infallible = write!(out, "  {} {why}", finding.invalid_count);
+    }
+    if let Some(why) = &finding.first_disturbance {
+        let _infallible = write!(out, "  {} disturbed: {why}", finding.disturbed_count);
+    }
+    if finding.allowed_count > 0 {
+        let _infallible = write!(out, "  {} of them: {ALLOWED}", finding.allowed_count);
+    }
+    out
+}
+
+/// One line for each cell, with everything in it.
+pub(crate) fn csv(findings: &[Finding]) -> String {
+    let mut out = String::from("cell");
+    for axis in AXES {
+        let _infallible = write!(out, ",{axis}");
+    }
+    out.push_str(
+        ",slowdown,low,high,level,count,verdict,beside_zero,failed,invalid,disturbed,allowed,\
+         outliers,fetches,budget_exceeded\n",
+    );
+    for finding in findings {
+        let mut fields = vec![match finding.kind {
+            Kind::Native => "native".to_owned(),
+            Kind::Zero => "zero".to_owned(),
+            Kind::Far => "far".to_owned(),
+        }];
+        fields.extend(AXES.map(|axis| finding.value(axis).to_owned()));
+        let number = |value: Option<f64>| value.map_or_else(String::new, |one| format!("{one:.6}"));
+        let interval = finding.slowdown.and_then(|slowdown| slowdown.interval);
+        fields.push(number(finding.slowdown.map(|slowdown| slowdown.median)));
+        fields.push(number(interval.map(|interval| interval.low)));
+        fields.push(number(interval.map(|interval| interval.high)));
+        fields.push(number(interval.map(|interval| interval.level)));
+        fields.push(finding.slowdown.map_or(0, |slowdown| slowdown.count).to_string());
+        fields.push(word(finding.verdict).to_owned());
+        fields.push(number(finding.slowdown_beside_zero.map(|slowdown| slowdown.median)));
+        fields.push(finding.failed_count.to_string());
+        fields.push(finding.invalid_count.to_string());
+        fields.push(finding.disturbed_count.to_string());
+        fields.push(finding.allowed_count.to_string());
+        fields.push(finding.outliers.len().to_string());
+        fields.push(finding.fetch_count.map_or_else(String::new, |count| count.to_string()));
+        fields.push(finding.budget_exceeded_count.to_string());
+        let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
+        out.push_str(&quoted.join(","));
+        out.push('\n');
+    }
+    out
+}
+
+// RFC 4180.
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use experiment::noise::{Noise, Tolerance};
+    use results::Interval;
+    use workload::Draw;
+
+    use super::*;
+
+    fn far(local: &str) -> Cell {
+        Cell::far(vec![("local", local.to_owned())])
+    }
+
+    fn ran(block: u32, cell: &Cell, value: Option<f64>) -> Row {
+        let failure = value.is_none().then(|| "it hung".to_owned());
+        Row { block, cell: cell.name(), value, failure, ..Row::default() }
+    }
+
+    fn exactly(median: f64, count: u64) -> Estimate {
+        let level = 1.0 - 2.0 * 0.5_f64.powi(6);
+        let interval = (count == 6).then_some(Interval { low: median, high: median, level });
+        Estimate { median, interval, count }
+    }
+
+    #[test]
+    fn slowdown_is_taken_block_by_block() {
+        let (slow, broken) = (far("25%"), far("50%"));
+        let cells = [Cell::NATIVE, Cell::zero(None), slow.clone(), broken.clone()];
+        let mut rows = Vec::new();
+        // The machine is twice as slow in every other block; ratios do not show it.
+        for block in 0..6 {
+            let pace = f64::from(block % 2 + 1);
+            rows.push(ran(block, &Cell::NATIVE, Some(pace)));
+            rows.push(ran(block, &Cell::zero(None), Some(1.5 * pace)));
+            rows.push(ran(block, &slow, Some(3.0 * pace)));
+            rows.push(ran(block, &broken, None));
+        }
+        let findings = findings(&cells, &rows, Better::Lower);
+        assert_eq!(findings[2].slowdown, Some(exactly(3.0, 6)));
+        assert_eq!(findings[2].slowdown_beside_zero, Some(exactly(2.0, 6)));
+        assert_eq!(findings[2].verdict, Verdict::Beyond);
+        assert_eq!((findings[3].slowdown, findings[3].failed_count), (None, 6));
+        let native = native(&rows, &Metric::default()).expect("it ran");
+        let text = text(Some(&native), &findings);
+        assert!(text.starts_with("native: 1.5000 [1.0000, 2.0000] seconds  n=6\n"), "{text}");
+        assert!(
+            text.contains("25%    3.000 [3.000, 3.000]  slower  n=6  2.000 beside zero\n"),
+            "{text}"
+        );
+        assert!(text.contains("50%  no figure  6 failed: it hung"), "{text}");
+        let csv = csv(&findings);
+        assert_eq!(csv.lines().count(), 5);
+        let line = "far,arena,25%,,,,,,,3.000000,3.000000,3.000000,0.968750,6,slower,2.000000,0,0,\
+                    0,0,0,,0\n";
+        assert!(csv.contains(line), "{csv}");
+    }
+
+    #[test]
+    fn an_invalid_run_is_told_and_counts_for_nothing() {
+        let cell = far("25%");
+        let mut rows = Vec::new();
+        for block in 0..3 {
+            rows.push(ran(block, &Cell::NATIVE, Some(1.0)));
+            rows.push(ran(block, &cell, Some(2.0)));
+        }
+        rows[1] = rows[1].clone().invalidated("invalid: it ran natively".to_owned());
+        let findings = findings(std::slice::from_ref(&cell), &rows, Better::Lower);
+        assert_eq!(findings[0].slowdown, Some(exactly(2.0, 2)));
+        assert_eq!((findings[0].invalid_count, findings[0].failed_count), (1, 0));
+        assert_eq!(findings[0].verdict, Verdict::Undecided, "two runs decide nothing");
+        let text = text(None, &findings);
+        assert!(text.contains("[n too small: 2]  undecided  n=2  1 invalid: it ran natively"));
+    }
+
+    #[test]
+    fn disturbed_runs_count_only_where_there_are_too_few_others() {
+        let cell = far("25%");
+        let mut rows = Vec::new();
+        for block in 0..6 {
+            rows.push(ran(block, &Cell::NATIVE, Some(1.0)));
+            rows.push(ran(block, &cell, Some(2.0)));
+        }
+        // A native run that was disturbed spoils its block.
+        rows[0] = Row { disturbed: Some("a load".to_owned()), value: Some(8.0), ..rows[0].clone() };
+        let of = |rows: &[Row]| {
+            let findings = findings(std::slice::from_ref(&cell), rows, Better::Lower);
+            findings.into_iter().next().expect("one cell")
+        };
+        let found = of(&rows);
+        assert_eq!((found.verdict, found.disturbed_count), (Verdict::Beyond, 1));
+        assert_eq!(found.slowdown.map(|one| (one.median, one.count)), Some((2.0, 5)));
+        rows[3] = Row { disturbed: Some("a load".to_owned()), ..rows[3].clone() };
+        let found = of(&rows);
+        assert_eq!((found.verdict, found.disturbed_count), (Verdict::Disturbed, 2));
+        assert_eq!(found.slowdown.map(|one| one.count), Some(6));
+        assert!(text(None, &[found]).contains("disturbed  n=6  2 disturbed: a load"));
+    }
+
+    // Times of a program that takes 10 % longer in a cell, on a machine whose runs scatter by 3 %.
+    // A load takes 40 % of a processor of two from some runs and little from others.
+    #[test]
+    fn a_tenth_is_found_on_a_quiet_machine_and_nothing_beside_a_load() {
+        let cell = far("25%");
+        let tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
+        let mut draw = Draw::new(5);
+        let mut sweep = |load: f64| {
+            let mut rows = Vec::new();
+            for block in 0..5 {
+                for (cell, takes) in [(&Cell::NATIVE, 1.0), (&cell, 1.1)] {
+                    // Twelve uniform draws come close to a normal one.
+                    let normal = (0..12).map(|_| draw.unit()).sum::<f64>() - 6.0;
+                    let others = load * (0.3 + 0.7 * draw.unit()) / 2.0;
+                    let noise = Noise { others, ..Noise::default() };
+                    let value = takes * (0.03 * normal).exp() * (1.0 + others);
+                    let disturbed = noise.disturbance(tolerance);
+                    rows.push(Row { noise, disturbed, ..ran(block, cell, Some(value)) });
+                }
+            }
+            findings(std::slice::from_ref(&cell), &rows, Better::Lower)[0].verdict
+        };
+        let quiet = (0..50).filter(|_| sweep(0.0) == Verdict::Beyond).count();
+        assert!(quiet >= 45, "found in {quiet} of 50");
+        let silent = [Verdict::Undecided, Verdict::Disturbed];
+        let loaded = (0..50).filter(|_| silent.contains(&sweep(0.4))).count();
+        assert!(loaded >= 48, "nothing said in {loaded} of 50");
+    }
+
+    #[test]
+    fn more_is_better_turns_the_ratio_round() {
+        assert_eq!(slowdown(50.0, 100.0, Better::Higher), 2.0);
+        assert_eq!(slowdown(50.0, 100.0, Better::Lower), 0.5);
+    }
+}

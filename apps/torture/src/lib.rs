@@ -1,0 +1,108 @@
+//! `afar torture`: hostile peers for any target, beside a host that behaves well.
+//!
+//! ```text
+//! flags ─► Site ─► rows ─┬► Case on a Wire ─► what was seen ─┬─► verdict ─► lines, JSON
+//!                        └► Neighbour, memory ───────────────┘
+//! ```
+//!
+//! What is hostile is written byte by byte here and not by `proto`, so that no mistake is on both
+//! ends. Cases are rows of tables, a file for each group.
+
+mod case;
+mod flags;
+mod iscsi;
+mod memory;
+mod neighbour;
+mod nvme;
+mod plan;
+mod rows;
+mod run;
+mod site;
+mod table;
+mod wire;
+
+use std::process::ExitCode;
+
+use console::{Class, Failure, Output, terminal};
+
+use client::Session;
+pub use flags::TortureFlags;
+
+pub(crate) use plan::TortureError;
+
+use plan::Plan;
+use run::{Outcome, Verdict};
+
+use rows::rows;
+
+/// Runs `afar torture`.
+///
+/// # Errors
+/// When the flags contradict one another, or the target cannot be reached at all.
+pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
+    if flags.list {
+        let text = if flags.markdown { table::markdown() } else { table::list() };
+        terminal::answer(&text)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_json_stdout = flags.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let mut session = Session::new(flags.quiet).map_err(TortureError::from)?;
+    let plan = Plan::resolve(flags)?;
+    let started_unix_ns = sys::clock::unix_ns();
+    let say = |text: String| {
+        if is_json_stdout { Ok(()) } else { terminal::answer(&text) }
+    };
+    if !flags.quiet {
+        say(table::head(&plan))?;
+    }
+    let calm = run::calm(&plan, &mut session)?;
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut is_gone = false;
+    for row in &plan.rows {
+        let line = table::progress(&outcomes, plan.rows.len(), row.name);
+        let Some(outcome) = run::run(&plan, row, &mut session, &line)? else { break };
+        session.end_drawn();
+        let is_wrong = outcome.verdict == Verdict::Not;
+        if !flags.quiet || is_wrong {
+            say(table::lines(&outcome, &calm))?;
+        }
+        outcomes.push(outcome);
+        // What does not answer any more is not tried for the rest of the day.
+        is_gone = is_wrong && !plan.site.takes_connections();
+        if is_gone {
+            break;
+        }
+    }
+    session.end_line();
+    let interrupted = session.is_interrupted();
+    if let Some(output) = json {
+        let record =
+            table::record(&plan, &calm, &outcomes, started_unix_ns, [interrupted, is_gone]);
+        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
+        output.write(&(text + "\n"))?;
+    }
+    say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
+    let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);
+    Ok(match (is_wrong, interrupted) {
+        (_, true) => Class::Interrupted.into(),
+        (true, false) => Class::Failed.into(),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn cases_have_names_of_their_own() {
+        let names: BTreeSet<&str> = rows().map(|row| row.name).collect();
+        assert_eq!(names.len(), rows().count());
+        assert!(nvme::rows().all(|row| row.name.starts_with('N')));
+        assert!(iscsi::rows().all(|row| row.name.starts_with('I')));
+        assert!(rows().all(|row| !row.expected.is_empty() && !row.what.contains('|')));
+    }
+}

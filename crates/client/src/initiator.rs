@@ -1,0 +1,150 @@
+//! Flags and the environment into an iSCSI initiator.
+
+use std::path::{Path, PathBuf};
+
+use flash::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
+use proto::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
+
+use crate::{AlgorithmFlag, InitiatorFlags};
+
+/// What is no initiator.
+#[derive(Debug, thiserror::Error)]
+pub enum InitiatorError {
+    /// A URI that is none of iSCSI.
+    #[error(transparent)]
+    Uri(#[from] IscsiUriError),
+    /// A name that no initiator can have (RFC 7143 4.2.7).
+    #[error("--initiator {0}: a name begins with iqn., eui. or naa. and has 223 bytes at most")]
+    Name(String),
+    /// A file of a secret that cannot be read.
+    #[error("--{flag} {}: {source}; check the path and its permissions", path.display())]
+    Unread {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the kernel says.
+        source: std::io::Error,
+    },
+    /// A file of a secret whose first line is empty.
+    #[error("--{flag} {}: there is no secret in it; write it into the first line", path.display())]
+    Empty {
+        /// The flag that names it.
+        flag: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A user without a secret.
+    #[error("{uri}: no secret of {user} is given; use --{flag} FILE or {variable}")]
+    Missing {
+        /// The URI that names the user.
+        uri: String,
+        /// The user.
+        user: String,
+        /// The flag that gives a secret.
+        flag: &'static str,
+        /// The variable of the environment that gives it.
+        variable: &'static str,
+    },
+}
+
+/// What URIs of iSCSI begin with.
+pub const SCHEME: &str = "iscsi:";
+
+/// What a login ends with where there is no such target (RFC 7143 11.13.5).
+pub const NO_TARGET: u16 = 0x0203;
+
+const OWN: [&str; 2] = ["chap-secret", "LIBISCSI_CHAP_PASSWORD"];
+const TARGETS: [&str; 2] = ["chap-target-secret", "LIBISCSI_CHAP_TARGET_PASSWORD"];
+
+/// The initiator that logs in to what a URI names, with these digests.
+///
+/// # Errors
+/// The first thing that cannot be.
+pub fn initiator(
+    flags: &InitiatorFlags,
+    uri: &IscsiUri,
+    digests: Digests,
+) -> Result<InitiatorConfig, InitiatorError> {
+    let name = &flags.initiator;
+    let is_name = ["iqn.", "eui.", "naa."].iter().any(|of| name.starts_with(of))
+        && name.len() <= NAME_BYTES_MAX
+        && !name.contains(|c: char| c.is_whitespace() || c.is_control());
+    if !is_name {
+        return Err(InitiatorError::Name(name.clone()));
+    }
+    let own = secret(OWN, flags.chap_secret.as_deref(), uri.user.as_ref(), uri)?;
+    let targets = flags.chap_target_secret.as_deref();
+    let target_secret = secret(TARGETS, targets, uri.target_user.as_ref(), uri)?;
+    let algorithms = flags.chap_algs.iter().map(|one| match one {
+        AlgorithmFlag::Sha3_256 => Algorithm::Sha3_256,
+        AlgorithmFlag::Sha256 => Algorithm::Sha256,
+        AlgorithmFlag::Sha1 => Algorithm::Sha1,
+        AlgorithmFlag::Md5 => Algorithm::Md5,
+    });
+    Ok(InitiatorConfig {
+        secret: own,
+        target_secret,
+        algorithms: algorithms.collect(),
+        digests,
+        ..InitiatorConfig::named(name)
+    })
+}
+
+// Of a user who is named, from a file or the environment.
+fn secret(
+    [flag, variable]: [&'static str; 2],
+    file: Option<&Path>,
+    user: Option<&String>,
+    uri: &IscsiUri,
+) -> Result<Option<Secret>, InitiatorError> {
+    let Some(user) = user else { return Ok(None) };
+    let bytes = match file {
+        Some(path) => {
+            let path = path.to_owned();
+            let read = std::fs::read(&path);
+            let bytes =
+                read.map_err(|source| InitiatorError::Unread { flag, path: path.clone(), source })?;
+            let line = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).next();
+            let line = line.filter(|line| !line.is_empty());
+            line.ok_or(InitiatorError::Empty { flag, path })?.to_vec()
+        }
+        None => {
+            let held = std::env::var(variable).ok().filter(|held| !held.is_empty());
+            let (uri, user) = (uri.to_string(), user.clone());
+            let missing = InitiatorError::Missing { uri, user, flag, variable };
+            held.ok_or(missing)?.into_bytes()
+        }
+    };
+    Ok(Some(Secret::new(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(chap_secret: Option<&str>) -> InitiatorFlags {
+        InitiatorFlags {
+            initiator: "iqn.2026-11.example:host".to_owned(),
+            chap_secret: chap_secret.map(PathBuf::from),
+            chap_target_secret: None,
+            chap_algs: vec![AlgorithmFlag::Md5],
+        }
+    }
+
+    #[test]
+    fn only_users_have_secrets() {
+        let digests = Digests::default();
+        let nobody: IscsiUri = "iscsi://a/iqn.b/0".parse().expect("it is one");
+        let config = initiator(&flags(Some("/nowhere")), &nobody, digests).expect("it is one");
+        assert_eq!((config.secret, config.target_secret), (None, None));
+        let user: IscsiUri = "iscsi://me@a/iqn.b/0".parse().expect("it is one");
+        let error = initiator(&flags(Some("/nowhere")), &user, digests).expect_err("no file");
+        assert!(error.to_string().starts_with("--chap-secret /nowhere: No such file"), "{error}");
+        let error = initiator(&flags(Some("/dev/null")), &user, digests).expect_err("empty");
+        assert!(error.to_string().contains("there is no secret in it"), "{error}");
+        let named = InitiatorFlags { initiator: "me".to_owned(), ..flags(None) };
+        let error = initiator(&named, &nobody, digests).expect_err("no name");
+        assert!(error.to_string().starts_with("--initiator me: a name begins"), "{error}");
+    }
+}

@@ -1,0 +1,14 @@
+//! What commands that reach a target share: who an initiator is, and loads with a live line.
+//!
+//! ```text
+//! flags, files, environment ─► InitiatorConfig
+//! loads ─► Session (live line, Ctrl-C) ─► tallies
+//! ```
+
+mod flags;
+mod initiator;
+mod session;
+
+pub use flags::{AlgorithmFlag, InitiatorFlags};
+pub use initiator::{InitiatorError, NO_TARGET, SCHEME, initiator};
+pub use session::{Session, Watch};

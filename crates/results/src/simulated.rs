@@ -1,0 +1,93 @@
+//! What a simulated run comes to, in numbers that do not depend on who ran it.
+
+use measure::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What a simulated run comes to; nothing in it depends on the machine that simulated it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    /// Of all flows.
+    pub slowdown: Spread,
+    /// By size; sizes that no flow has are left out.
+    pub bins: Vec<BinFigures>,
+    /// Bits of flows that were delivered, each once, in a second.
+    pub goodput_bits_per_sec: f64,
+    /// Share of the time that hosts' links were sending, on average.
+    pub utilisation: f64,
+    /// The same of the busiest link.
+    pub busiest: Busiest,
+    /// Packets dropped where they were to leave a host.
+    pub dropped_at_hosts: u64,
+    /// Packets dropped at switches.
+    pub dropped_at_switches: u64,
+    /// The longest queue.
+    pub deepest: Deepest,
+    /// Data packets sent for each that was needed.
+    pub inflation: f64,
+    /// Packets that arrived, of data and of control.
+    pub delivered_packets: u64,
+    /// Events that the simulator handled.
+    pub event_count: u64,
+    /// From the start of the first flow to the end of the last, in picoseconds.
+    pub end_ps: u64,
+}
+
+/// How long flows took by how long they take alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// Flows.
+    pub count: usize,
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The 99.9th percentile.
+    pub p999: f64,
+}
+
+/// Flows of more bytes than one number up to another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BinFigures {
+    /// Flows are larger than this.
+    pub over_bytes: u64,
+    /// Flows are no larger than this; `u64::MAX` is no limit.
+    pub to_bytes: u64,
+    /// Of these flows.
+    pub slowdown: Spread,
+}
+
+/// The link that was sending for most of the time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Busiest {
+    /// From where to where.
+    pub link: String,
+    /// Share of the time that it was sending.
+    pub utilisation: f64,
+}
+
+/// The link before which most bytes have waited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deepest {
+    /// From where to where.
+    pub link: String,
+    /// Bytes that waited at once.
+    pub bytes: u64,
+}
+
+impl BinFigures {
+    /// As a row of a table is called.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.to_bytes {
+            u64::MAX => format!("over {}", Bytes::new(self.over_bytes)),
+            bytes => format!("up to {}", Bytes::new(bytes)),
+        }
+    }
+}
