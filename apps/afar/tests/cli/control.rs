@@ -96,7 +96,7 @@ fn what_a_run_refuses_changes_nothing() {
         (&["set", "rtt=20us", "speed=9"], "there is no setting \"speed\""),
         (&["set", "tier=slow", "rtt=5us"], "there is no tier \"slow\" in this run; use far"),
         (&["set"], "there is nothing to set"),
-        (&["get"], "is not understood; write list, PID show, PID set SETTING... or identify"),
+        (&["get"], "is not understood; write list, PID show or PID set SETTING..."),
     ];
     for (words, wanted) in cases {
         let output = run.ctl(words);

@@ -102,6 +102,7 @@ fn man_pages_for_every_command() {
             "afar-ctl.1",
             "afar-discover.1",
             "afar-doctor.1",
+            "afar-identify.1",
             "afar-load-kv.1",
             "afar-load.1",
             "afar-loop.1",

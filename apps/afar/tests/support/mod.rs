@@ -46,7 +46,7 @@ impl Launch {
             words: words.into_iter().map(|w| w.as_ref().to_owned()).collect(),
             environment: Vec::new(),
             stdin: None,
-            limit: Duration::from_secs(60),
+            limit: Duration::from_secs(180),
             mark: format!("{}.{number}", std::process::id()),
             record: None,
             exception: None,
