@@ -10,7 +10,7 @@ use super::ReproduceError;
 use super::session::{Load, Session};
 use super::target::ServeChild;
 use super::way::{PerWay, Way, in_turn};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 
 /// See the module's description.
 pub(super) struct Bed {
@@ -119,7 +119,7 @@ impl Bed {
     /// When the drive cannot be loaded, here or through a target.
     pub(super) fn new(
         session: Session,
-        flags: &ReproduceFlags,
+        flags: &Options,
         drive: Drive,
     ) -> Result<Option<Self>, ReproduceError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

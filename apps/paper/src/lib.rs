@@ -11,8 +11,10 @@
 //! latter with points of their own.
 
 mod bed;
+mod command;
 mod dime;
 mod error;
+mod figure;
 mod flags;
 mod gao;
 mod guz;
@@ -35,12 +37,8 @@ use measure::Duration;
 use serde_json::{Value, json};
 
 use console::machine;
-use flags::FigureName;
-pub use flags::ReproduceFlags;
 
-use bed::Bed;
-use session::Session;
-
+pub use command::ReproduceFlags;
 use measured::Measured;
 
 pub(crate) use error::ReproduceError;
@@ -52,42 +50,25 @@ const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// # Errors
 /// When the drive, the target or the files cannot be made, or a request fails.
 pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
-    if flags.busy_poll > BUSY_POLL_MOST {
-        return Err(ReproduceError::BusyPoll(flags.busy_poll).into());
+    let ReproduceFlags { figure, options } = flags;
+    if options.busy_poll > BUSY_POLL_MOST {
+        return Err(ReproduceError::BusyPoll(options.busy_poll).into());
     }
-    let directory = &flags.output;
+    let directory = &options.output;
     fs::create_dir_all(directory).map_err(|source| OutputError::open(directory, source))?;
-    let name = flags.figure.name();
+    let name = figure.name;
     let paths = ["svg", "json"].map(|ending| directory.join(format!("{name}.{ending}")));
     let [picture, record] = paths.each_ref().map(|path| Output::open(path));
     let (picture, record) = (picture?, record?);
-    let json = flags.json.as_deref().map(Output::open).transpose()?;
-    // Before any thread is started, so that none of them is interrupted.
-    let session = || Session::new(name.clone(), flags.quiet);
-    let measured = match flags.figure {
-        FigureName::GaoFig7 => gao::fig7::run(flags),
-        FigureName::GaoFig8 => gao::fig8::run(flags),
-        FigureName::KlimovicFig3 => klimovic::fig3::run(session()?, flags),
-        FigureName::DimeFig3 => dime::fig3::run(flags),
-        FigureName::DimeTable1 => dime::table1::run(flags),
-        FigureName::DimeFig4 => dime::fig4::run(flags),
-        FigureName::DimeFig5 => dime::fig5::run(flags),
-        FigureName::GaoFig2 => gao::degradation::run(flags, gao::Section::Fig2),
-        FigureName::GaoFig3 => gao::degradation::run(flags, gao::Section::Fig3),
-        FigureName::GaoFig4 => gao::degradation::run(flags, gao::Section::Fig4),
-        FigureName::GaoFig5 => gao::degradation::run(flags, gao::Section::Fig5),
-        FigureName::GaoFig6 => gao::fig6::run(flags),
-        FigureName::GaoTable3 => gao::table3::run(flags),
-        FigureName::GaoTable5SwapCost => gao::swap_cost::run(flags),
-        _ => on_bed(session()?, flags),
-    }?;
-    let Some(measured) = measured else { return Ok(nothing(&name)) };
+    let json = options.json.as_deref().map(Output::open).transpose()?;
+    let measured = figure.measure(options)?;
+    let Some(measured) = measured else { return Ok(nothing(name)) };
     let report = &measured.report;
-    let text = serde_json::to_string_pretty(&whole(&name, &measured));
+    let text = serde_json::to_string_pretty(&whole(name, &measured));
     let text = text.expect("plain data has a JSON form") + "\n";
     picture.write(&report.picture)?;
     record.write(&text)?;
-    let has_table = flags.json.as_deref() != Some(Path::new("-")) && !flags.quiet;
+    let has_table = options.json.as_deref() != Some(Path::new("-")) && !options.quiet;
     if let Some(json) = json {
         json.write(&text)?;
     }
@@ -99,32 +80,6 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
         return Ok(Class::Interrupted.into());
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn on_bed(session: Session, flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
-    let drive = match flags.figure {
-        FigureName::KlimovicSharing => klimovic::sharing::DRIVE,
-        _ => bed::PM1725,
-    };
-    let Some(mut bed) = Bed::new(session, flags, drive)? else { return Ok(None) };
-    let report = match flags.figure {
-        FigureName::GuzFig2 => guz::fig2::run(&mut bed),
-        FigureName::GuzFig3 => guz::fig3::run(&mut bed),
-        FigureName::GuzFig5 => guz::fig5::run(&mut bed),
-        FigureName::GuzFig6 => guz::fig6::run(&mut bed),
-        FigureName::GuzFig7 => guz::fig7::run(&mut bed),
-        FigureName::GuzFig8 => guz::fig8::run(&mut bed),
-        FigureName::KlimovicSharing => klimovic::sharing::run(&mut bed),
-        // The others have no drive.
-        _ => Ok(None),
-    }?;
-    bed.session.end_line();
-    Ok(report.map(|report| Measured {
-        report,
-        described: bed.describe(),
-        bed: bed.record(),
-        is_interrupted: bed.session.is_interrupted(),
-    }))
 }
 
 fn nothing(name: &str) -> ExitCode {

@@ -20,7 +20,7 @@ use sys::event::Signals;
 
 use super::ReproduceError;
 use super::report::median;
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use console::machine;
 use results::SWEEP_SCHEMA;
 use results::validity::ALLOWED;
@@ -76,7 +76,7 @@ pub(super) fn far(settings: &[(&'static str, &str)]) -> Cell {
 /// # Errors
 /// When results cannot be kept, or no program ran with far memory.
 pub(super) fn run(
-    flags: &ReproduceFlags,
+    flags: &Options,
     (set, [quick_blocks, blocks]): (&str, [u32; 2]),
     programs: &[Program],
 ) -> Result<Outcome, ReproduceError> {

@@ -8,7 +8,7 @@ use console::layout::{row, table};
 use serde_json::{Value, json};
 
 use super::paper;
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{BLOCKS, Program, far};
@@ -46,7 +46,7 @@ fn cell(asked_us: f64) -> Cell {
 ///
 /// # Errors
 /// When nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let count = if flags.quick { 2 } else { 8 } * PAGES;
     let program = Program {
         name: "touches",

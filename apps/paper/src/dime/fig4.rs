@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{Amount, PROGRAMS, Server};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{BLOCKS, Outcome, Program, Runs, far};
@@ -121,7 +121,7 @@ impl Grown {
 ///
 /// # Errors
 /// When a server is not there, or nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     programs::check(&PROGRAMS)?;
     let grid = if flags.quick { QUICK } else { FULL };
     let amount = match flags.quick {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::paper;
 use super::servers::{PROGRAMS, Server, experiment};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{BLOCKS, Outcome, Program, Runs, far};
@@ -50,7 +50,7 @@ impl Point {
 ///
 /// # Errors
 /// When a server is not there, or nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     programs::check(&PROGRAMS)?;
     programs::check(&[("taskset", "util-linux")])?;
     let (keys, seconds, locals) = if flags.quick { (30_000, 1, QUICK) } else { (100_000, 4, FULL) };

@@ -4,9 +4,38 @@
 //! Their latency is that of one way; a fault takes twice that, and its page's transfer. Each fault
 //! waits by itself (`--link per-fault`).
 
-pub(super) mod fig3;
-pub(super) mod fig4;
-pub(super) mod fig5;
+mod fig3;
+mod fig4;
+mod fig5;
 mod paper;
 mod servers;
-pub(super) mod table1;
+mod table1;
+
+use crate::figure::{Figure, Run};
+
+/// The figures of the paper, in order.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "dime-fig3",
+        about: "DiME (Buragohain et al. 2017), Fig. 3: delays that were asked for and delays \
+                that were seen",
+        run: Run::Alone(fig3::run),
+    },
+    Figure {
+        name: "dime-table1",
+        about: "DiME, Table 1: what a fault takes with and without afar",
+        run: Run::Alone(table1::run),
+    },
+    Figure {
+        name: "dime-fig4",
+        about: "DiME, Fig. 4: Redis and memcached over latency, bandwidth and local memory, \
+                and whether faults explain it",
+        run: Run::Alone(fig4::run),
+    },
+    Figure {
+        name: "dime-fig5",
+        about: "DiME, Fig. 5: Redis beside memcached, with memory of its own and with memory \
+                that both share; the latter needs root",
+        run: Run::Alone(fig5::run),
+    },
+];

@@ -5,7 +5,7 @@ use console::layout::{NONE, row, table};
 use serde_json::json;
 
 use super::paper;
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{Program, far};
@@ -32,7 +32,7 @@ struct Faults {
 ///
 /// # Errors
 /// When nothing ran, or the kernel refuses userfaultfd.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let rounds = if flags.quick { 4 } else { 16 };
     let again = far(&[("local", LOCAL), ("policy", "fifo")]);
     let programs = [

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use crate::ReproduceError;
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::programs;
 use crate::programs::{BLOCKS, Outcome, Program, Runs};
 use sweep::Cell;
@@ -163,7 +163,7 @@ pub(super) struct Matrix {
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.
-pub(super) fn measure(flags: &ReproduceFlags, section: Section) -> Result<Matrix, ReproduceError> {
+pub(super) fn measure(flags: &Options, section: Section) -> Result<Matrix, ReproduceError> {
     let set = ("gao", [1, BLOCKS]);
     let python = flags.python.to_string_lossy();
     let (apps, mut lacks) = present(&python);

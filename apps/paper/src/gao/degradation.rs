@@ -9,7 +9,7 @@ use serde_json::json;
 use super::apps::{APPS, Class, Matrix, Seen, measure};
 use super::place::{Place, Section};
 use super::{claims, published};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
@@ -21,10 +21,7 @@ pub(super) const LEAST: f64 = 0.1;
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.
-pub(crate) fn run(
-    flags: &ReproduceFlags,
-    section: Section,
-) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options, section: Section) -> Result<Option<Measured>, ReproduceError> {
     let matrix = measure(flags, section)?;
     if matrix.is_empty() {
         return Ok(None);

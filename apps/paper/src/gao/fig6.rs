@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::apps::{Seen, measure};
 use super::place::{BASE, Section};
 use super::{claims, degradation, published};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
@@ -33,7 +33,7 @@ struct Point {
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let matrix = measure(flags, Section::Fig6)?;
     let points: Vec<Point> = matrix.seen.iter().filter_map(point).collect();
     if points.is_empty() {

@@ -12,7 +12,7 @@ use console::{
 };
 use serde_json::{Value, json};
 
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 use fabric::SimError;
@@ -69,7 +69,7 @@ impl Traffic {
 }
 
 /// Simulates the figure; `None` if it was interrupted before anything was known.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let counts = if flags.quick { [2_000, 10_000] } else { [20_000, 100_000] };
     let cases = cases();
     let batches = flags.output.join("gao-fig7-sizes.txt");

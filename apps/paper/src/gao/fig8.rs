@@ -14,7 +14,7 @@ use console::{
 };
 use serde_json::{Value, json};
 
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
@@ -66,7 +66,7 @@ struct Point {
 }
 
 /// Measures the figure; `None` if it was interrupted before anything was known.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let (size, repetitions, rounds, flow_count) =
         if flags.quick { (0, 2, 2, "20000") } else { (1, 5, 6, "100000") };
     let signals = console::interrupts()?;

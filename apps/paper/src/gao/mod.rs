@@ -2,13 +2,66 @@
 
 mod apps;
 mod claims;
-pub(super) mod degradation;
-pub(super) mod fig6;
-pub(super) mod fig7;
-pub(super) mod fig8;
+mod degradation;
+mod fig6;
+mod fig7;
+mod fig8;
 mod place;
 mod published;
-pub(super) mod swap_cost;
-pub(super) mod table3;
+mod swap_cost;
+mod table3;
 
-pub(super) use place::Section;
+use crate::figure::{Figure, Run};
+use place::Section;
+
+/// The figures of the paper, in order.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "gao-fig2",
+        about: "Gao et al. 2016, Fig. 2: degradation of seven workloads by network, a quarter \
+                of the memory local",
+        run: Run::Alone(|options| degradation::run(options, Section::Fig2)),
+    },
+    Figure {
+        name: "gao-fig3",
+        about: "Gao et al. 2016, Fig. 3: degradation by bandwidth",
+        run: Run::Alone(|options| degradation::run(options, Section::Fig3)),
+    },
+    Figure {
+        name: "gao-fig4",
+        about: "Gao et al. 2016, Fig. 4: degradation by latency",
+        run: Run::Alone(|options| degradation::run(options, Section::Fig4)),
+    },
+    Figure {
+        name: "gao-fig5",
+        about: "Gao et al. 2016, Fig. 5: degradation by local memory",
+        run: Run::Alone(|options| degradation::run(options, Section::Fig5)),
+    },
+    Figure {
+        name: "gao-fig6",
+        about: "Gao et al. 2016, Fig. 6(a): degradation against swap bandwidth",
+        run: Run::Alone(fig6::run),
+    },
+    Figure {
+        name: "gao-table3",
+        about: "Gao et al. 2016, Table 3: local memory with which degradation is under 5 %",
+        run: Run::Alone(table3::run),
+    },
+    Figure {
+        name: "gao-table5-swap-cost",
+        about: "Gao et al. 2016, §5.1 and Table 5: what swapping a page in costs before any \
+                network",
+        run: Run::Alone(swap_cost::run),
+    },
+    Figure {
+        name: "gao-fig7",
+        about: "Gao et al. 2016, Fig. 7: slowdown of flows between blades by transport",
+        run: Run::Alone(fig7::run),
+    },
+    Figure {
+        name: "gao-fig8",
+        about: "Gao et al. 2016, Fig. 8: programs under the completion times of their own \
+                traffic, with and without queueing",
+        run: Run::Alone(fig8::run),
+    },
+];

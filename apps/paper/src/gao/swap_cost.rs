@@ -7,7 +7,7 @@ use console::layout::{NONE, row, table};
 use serde_json::json;
 
 use super::published;
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{BLOCKS, Program, far};
@@ -27,7 +27,7 @@ const NOT_MEASURED: &str = "Not measured: requests to a block device over RDMA (
 ///
 /// # Errors
 /// When nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let count = if flags.quick { 2 } else { 8 } * PAGES;
     let program = Program {
         name: "touches",

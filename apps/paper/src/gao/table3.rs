@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::apps::{Class, Matrix, Seen, measure};
 use super::place::{Place, Section};
 use super::{claims, degradation, published};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
@@ -23,7 +23,7 @@ const CLASSES: [(Class, &str); 2] = [(Class::A, "A"), (Class::B, "B")];
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.
-pub(crate) fn run(flags: &ReproduceFlags) -> Result<Option<Measured>, ReproduceError> {
+pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let matrix = measure(flags, Section::Table3)?;
     if matrix.is_empty() {
         return Ok(None);

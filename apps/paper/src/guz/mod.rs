@@ -5,13 +5,52 @@
 //! ours is TCP over the loopback of one machine, on which host and target share the processors.
 
 mod bars;
-pub(super) mod fig2;
-pub(super) mod fig3;
-pub(super) mod fig5;
-pub(super) mod fig6;
-pub(super) mod fig7;
+mod fig2;
+mod fig3;
+mod fig5;
+mod fig6;
+mod fig7;
 mod fig7_picture;
-pub(super) mod fig8;
+mod fig8;
 mod ordering;
 mod paper;
 mod stages;
+
+use crate::bed::PM1725;
+use crate::figure::{Figure, Run};
+
+/// The figures of the paper, in order.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "guz-fig2",
+        about: "Guz et al. 2017, Fig. 2: most throughput at every mix of reads and writes",
+        run: Run::OnBed(PM1725, fig2::run),
+    },
+    Figure {
+        name: "guz-fig3",
+        about: "Guz et al. 2017, Fig. 3: processors of the host in use at every mix of reads \
+                and writes",
+        run: Run::OnBed(PM1725, fig3::run),
+    },
+    Figure {
+        name: "guz-fig5",
+        about: "Guz et al. 2017, Fig. 5: throughput and processor time with fewer processors \
+                at the target",
+        run: Run::OnBed(PM1725, fig5::run),
+    },
+    Figure {
+        name: "guz-fig6",
+        about: "Guz et al. 2017, Fig. 6: latency against load",
+        run: Run::OnBed(PM1725, fig6::run),
+    },
+    Figure {
+        name: "guz-fig7",
+        about: "Guz et al. 2017, Fig. 7: distributions of latency under three loads",
+        run: Run::OnBed(PM1725, fig7::run),
+    },
+    Figure {
+        name: "guz-fig8",
+        about: "Guz et al. 2017, Fig. 8: what an unloaded read consists of",
+        run: Run::OnBed(PM1725, fig8::run),
+    },
+];

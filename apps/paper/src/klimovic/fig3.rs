@@ -13,7 +13,7 @@ use super::cable::{self, Cable};
 use super::paper;
 use super::rungs::{RUNGS, Rung, TENANTS, so_many};
 use super::tenants::{DEPTH, Target};
-use crate::flags::ReproduceFlags;
+use crate::flags::Options;
 
 /// So many tenants on a rung, one value for each repetition.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,7 +33,7 @@ struct Point {
 /// When there can be no networks, or no target in them.
 pub(in super::super) fn run(
     mut session: Session,
-    flags: &ReproduceFlags,
+    flags: &Options,
 ) -> Result<Option<Measured>, ReproduceError> {
     cable::check()?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

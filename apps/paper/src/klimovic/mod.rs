@@ -4,8 +4,27 @@
 //! here target and tenants share one machine, and a pair of virtual interfaces is the wire.
 
 mod cable;
-pub(super) mod fig3;
+mod fig3;
 mod paper;
 mod rungs;
-pub(super) mod sharing;
+mod sharing;
 mod tenants;
+
+use crate::figure::{Figure, Run};
+
+/// The figures of the paper, in order.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        name: "klimovic-fig3",
+        about: "Klimovic et al. 2016, Fig. 3: throughput over iSCSI as the target is tuned, \
+                for 1, 3 and 6 tenants; in two networks of its own, so it needs root, iproute2 \
+                and ethtool",
+        run: Run::Watched(fig3::run),
+    },
+    Figure {
+        name: "klimovic-sharing",
+        about: "Klimovic et al. 2016, what is behind Fig. 7: 1, 2 and 3 tenants of one drive \
+                whose writes come in bursts, and tenants that only read",
+        run: Run::OnBed(sharing::DRIVE, sharing::run),
+    },
+];

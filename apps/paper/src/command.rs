@@ -1,0 +1,65 @@
+//! The flags of `afar reproduce`, and the table of figures.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::figure::Figure;
+use crate::flags::Options;
+use crate::{dime, gao, guz, klimovic};
+
+/// Figures by paper, each listed in the folder of its paper.
+const FIGURES: [&[Figure]; 4] = [dime::FIGURES, gao::FIGURES, guz::FIGURES, klimovic::FIGURES];
+
+/// Measure a figure of a paper on this machine, beside the paper's numbers
+///
+/// Figures of DiME, and those of Gao et al. before the seventh, are runs of programs with far
+/// memory, as afar sweep makes them; they are kept in the directory of the pictures, and figures
+/// that are made of the same runs share them. Later figures of Gao et al. are simulated, as afar
+/// sim does; for Fig. 8 programs run under what comes of that. For those of Guz et al. the drive
+/// of the paper is emulated, with as large a share of its throughput as this machine can serve. It
+/// is loaded in this process (local), and through a target on loopback ports that the command
+/// starts and ends itself: over NVMe/TCP and over iSCSI.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct ReproduceFlags {
+    /// The figure
+    #[arg(value_name = "FIGURE", value_parser = figure())]
+    pub(crate) figure: &'static Figure,
+
+    #[command(flatten)]
+    pub(crate) options: Options,
+}
+
+const NOTES: &str = "\
+Ctrl-C ends it with what was measured until then. Runs of programs with far memory are kept: the
+same command goes on from there, and runs nothing a second time.
+
+Exit status: 0 it was measured, whether or not it agrees with the paper; 1 it failed; 2 bad usage;
+130 interrupted.
+
+Example: afar reproduce guz-fig7 --quick";
+
+fn figure() -> impl TypedValueParser<Value = &'static Figure> {
+    let all = || FIGURES.into_iter().flatten();
+    let named = all().map(|figure| PossibleValue::new(figure.name).help(figure.about));
+    PossibleValuesParser::new(named).try_map(move |name| {
+        let found = all().find(|figure| figure.name == name);
+        found.ok_or("there is no such figure")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_of_figures_begin_with_their_paper() {
+        for (paper, figures) in ["dime-", "gao-", "guz-", "klimovic-"].iter().zip(FIGURES) {
+            assert!(figures.iter().all(|figure| figure.name.starts_with(paper)), "{paper}");
+        }
+        let all = || FIGURES.into_iter().flatten().map(|figure| figure.name);
+        assert_eq!(all().collect::<BTreeSet<_>>().len(), all().count());
+    }
+}

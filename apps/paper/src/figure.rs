@@ -1,0 +1,55 @@
+//! A figure: what it is called, and how it is measured.
+
+use crate::bed::{Bed, Drive};
+use crate::error::ReproduceError;
+use crate::flags::Options;
+use crate::measured::Measured;
+use crate::report::Report;
+use crate::session::Session;
+
+/// A figure of a paper. Each paper's folder lists its own, and the command line shows them all.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    /// As it is written on the command line, and in the names of files.
+    pub(crate) name: &'static str,
+    /// The paper, the figure's number, what it shows.
+    pub(crate) about: &'static str,
+    pub(crate) run: Run,
+}
+
+/// Measures a figure; `None` if it was interrupted before anything was known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Run {
+    /// By running programs, or by simulating.
+    Alone(fn(&Options) -> Result<Option<Measured>, ReproduceError>),
+    /// The same with a live line about loads.
+    Watched(fn(Session, &Options) -> Result<Option<Measured>, ReproduceError>),
+    /// By loading an emulated drive over each way to it.
+    OnBed(Drive, fn(&mut Bed) -> Result<Option<Report>, ReproduceError>),
+}
+
+impl Figure {
+    /// Measures it.
+    ///
+    /// # Errors
+    /// When the drive, the target or the files cannot be made, or a request fails.
+    pub(crate) fn measure(&self, options: &Options) -> Result<Option<Measured>, ReproduceError> {
+        // Before any thread is started, so that none of them is interrupted.
+        let session = || Session::new(self.name.to_owned(), options.quiet);
+        match self.run {
+            Run::Alone(run) => run(options),
+            Run::Watched(run) => run(session()?, options),
+            Run::OnBed(drive, run) => {
+                let Some(mut bed) = Bed::new(session()?, options, drive)? else { return Ok(None) };
+                let report = run(&mut bed)?;
+                bed.session.end_line();
+                Ok(report.map(|report| Measured {
+                    report,
+                    described: bed.describe(),
+                    bed: bed.record(),
+                    is_interrupted: bed.session.is_interrupted(),
+                }))
+            }
+        }
+    }
+}
