@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use console::{Class, Classed, Failure, terminal};
-use flash::host::{HostConfig, HostError, discover as ask};
-use flash::initiator::{IscsiUri, discover as ask_targets};
-use proto::iscsi::{Digests, TargetRecord};
-use proto::nvme::Nqn;
-use proto::nvme::log::DiscoveryPage;
+use host::initiator::{IscsiUri, discover as ask_targets};
+use host::{HostConfig, HostError, discover as ask};
+use nvme::Nqn;
+use nvme::log::DiscoveryPage;
+use scsi::iscsi::{Digests, TargetRecord};
 use serde_json::json;
 
 use crate::discover::flags::DiscoverFlags;
@@ -164,7 +164,7 @@ fn to_table(page: &DiscoveryPage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proto::nvme::log::FoundEntry;
+    use nvme::log::FoundEntry;
 
     use super::*;
 

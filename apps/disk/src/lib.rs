@@ -1,7 +1,7 @@
 //! Remote flash: `afar serve`, `bench`, `attach`, `discover`, `identify` and `top`.
 //!
 //! ```text
-//! serve ─► flash::target ◄─ NVMe/TCP, iSCSI ─► flash::host, flash::initiator ◄─ bench, attach
+//! serve ─► target ◄─ NVMe/TCP, iSCSI ─► host, host::initiator ◄─ bench, attach
 //!            └─► metrics ─► top
 //! ```
 

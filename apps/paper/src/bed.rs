@@ -1,8 +1,8 @@
 //! What figures are measured on: an emulated drive, how much of it, and the ways to it.
 
+use backend::{BackendUri, Claim};
 use console::layout::kilo;
-use flash::backend::{BackendUri, Claim};
-use flash::load::{Device, Tally};
+use diskload::{Device, Tally};
 use measure::{Duration, Fraction};
 use serde_json::{Value, json};
 

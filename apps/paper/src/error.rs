@@ -2,10 +2,10 @@
 
 use std::io;
 
+use backend::OpenError;
 use console::{Class, Classed};
-use flash::backend::OpenError;
-use flash::host::HostError;
-use flash::load::LoadError;
+use diskload::LoadError;
+use host::HostError;
 use launch::LaunchError;
 use measure::Duration;
 

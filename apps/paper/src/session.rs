@@ -2,7 +2,7 @@
 
 use std::time::Duration as StdDuration;
 
-use flash::load::{Device, LoadConfig, Pace, Tally};
+use diskload::{Device, LoadConfig, Pace, Tally};
 use measure::Duration;
 use workload::Spacing;
 

@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ChildStdout;
 use std::sync::Arc;
 
-use flash::host::{Controller, HostConfig, HostError};
-use flash::initiator::{InitiatorConfig, LogicalUnit};
-use flash::load::Device;
+use diskload::Device;
+use host::initiator::{InitiatorConfig, LogicalUnit};
+use host::{Controller, HostConfig, HostError};
 use launch::{Child, ServeSpec, Served};
 use measure::Duration;
-use proto::nvme::{Digests, Nqn};
+use nvme::{Digests, Nqn};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Deserialize;
 

@@ -5,8 +5,8 @@
 //!                        └► Neighbour, memory ───────────────┘
 //! ```
 //!
-//! What is hostile is written byte by byte here and not by `proto`, so that no mistake is on both
-//! ends. Cases are rows of tables, a file for each group.
+//! What is hostile is written byte by byte here and not by `nvme` or `scsi`, so that no mistake is
+//! on both ends. Cases are rows of tables, a file for each group.
 
 mod case;
 mod flags;

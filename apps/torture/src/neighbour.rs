@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use flash::load::{Device, LoadConfig, LoadError, Progress, Tally};
+use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use measure::Duration;
 
 /// Time to find a lost connection again; that it was lost is an error all the same.
@@ -31,7 +31,7 @@ impl Neighbour {
         let bytes = device.geometry().bytes();
         let config = LoadConfig { reconnect: RECONNECT, ..LoadConfig::reads(bytes) };
         let (told, device) = (Arc::clone(&progress), device.clone());
-        let thread = std::thread::spawn(move || flash::load::run(&config, &device, &told));
+        let thread = std::thread::spawn(move || diskload::run(&config, &device, &told));
         Self { progress, thread }
     }
 

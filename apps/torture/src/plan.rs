@@ -4,12 +4,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use console::{Class, Classed};
-use flash::host::{Controller, HostConfig, HostError, NvmeUri, NvmeUriError};
-use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
-use flash::load::Device;
+use diskload::Device;
+use host::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
+use host::{Controller, HostConfig, HostError, NvmeUri, NvmeUriError};
 use measure::Duration;
-use proto::iscsi::Digests;
-use proto::nvme::Nqn;
+use nvme::Nqn;
+use scsi::iscsi::Digests;
 
 use crate::flags::TortureFlags;
 use client::{InitiatorError, SCHEME, initiator};
@@ -161,7 +161,7 @@ impl Disk {
                 let place = IscsiPlace {
                     initiator: config.name.clone(),
                     target: uri.target.clone(),
-                    lun: uri.lun.map_or([0; 8], proto::scsi::Lun::write),
+                    lun: uri.lun.map_or([0; 8], scsi::Lun::write),
                     user: uri.user.clone().zip(config.secret.clone()),
                     is_mutual: uri.target_user.is_some(),
                 };

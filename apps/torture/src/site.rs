@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use proto::iscsi::Secret;
+use scsi::iscsi::Secret;
 
 /// See the module's description.
 pub(super) struct Site {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use flash::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
-use proto::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
+use host::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
+use scsi::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
 
 use crate::{AlgorithmFlag, InitiatorFlags};
 

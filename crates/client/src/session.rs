@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use console::Line;
-use flash::load::{Device, LoadConfig, LoadError, Progress, Tally};
+use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, Signals};
 
@@ -100,7 +100,7 @@ impl Session {
             let workers: Vec<_> = loads
                 .iter()
                 .map(|(config, device)| {
-                    scope.spawn(move || flash::load::run(config, device, progress))
+                    scope.spawn(move || diskload::run(config, device, progress))
                 })
                 .collect();
             let watched = self.watch(counted_ns, progress, watch, || {

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use backend::Failure as DiskFailure;
 use console::{Class, Classed};
-use flash::backend::Failure as DiskFailure;
-use flash::host::{Disk, HostError, NvmeUriError};
+use host::{Disk, HostError, NvmeUriError};
 use measure::Duration;
 
 use client::InitiatorError;

@@ -9,13 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use flash::backend::{Failure, Operation, Request as DiskRequest};
-use flash::host::Disk;
+use backend::{Failure, Operation, Request as DiskRequest};
 use fuser::{
     BsdFileFlags, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
     INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
     ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
+use host::Disk;
 
 /// Name and number of the file.
 pub(super) const NAME: &str = "disk";

@@ -20,12 +20,12 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use backend::{Failure as DiskFailure, Operation, Request};
 use console::{Failure, terminal};
-use flash::backend::{Failure as DiskFailure, Operation, Request};
-use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use fuser::{Config, Notifier, Session, SessionACL};
+use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use measure::{Bytes, Duration};
-use proto::nvme::Status;
+use nvme::Status;
 use sys::event::{Poll, Signals, Waker};
 
 use crate::attach::flags::AttachFlags;

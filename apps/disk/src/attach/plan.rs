@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flash::host::{Disk, DiskConfig, DiskPath, HostConfig};
-use flash::initiator::InitiatorConfig;
+use host::initiator::InitiatorConfig;
+use host::{Disk, DiskConfig, DiskPath, HostConfig};
 use measure::Duration;
-use proto::nvme::{Digests, Nqn};
+use nvme::{Digests, Nqn};
 
 use crate::attach::flags::AttachFlags;
 use client::{InitiatorError, SCHEME, initiator};
@@ -61,7 +61,7 @@ fn path(text: &str, flags: &AttachFlags) -> Result<DiskPath, AttachError> {
     let (header, data) = (flags.header_digest, flags.data_digest);
     if text.starts_with(SCHEME) {
         let uri = text.parse().map_err(InitiatorError::from)?;
-        let digests = proto::iscsi::Digests { header, data };
+        let digests = scsi::iscsi::Digests { header, data };
         let config = initiator(&flags.initiator, &uri, digests)?;
         let time = flags.keep_alive_tmo;
         return Ok(DiskPath::Iscsi(

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use backend::{OpenError, UriError};
 use console::{Class, Classed};
-use flash::backend::{OpenError, UriError};
-use flash::host::{HostError, NvmeUriError};
-use flash::load::LoadError;
+use diskload::LoadError;
+use host::{HostError, NvmeUriError};
 use measure::{Bytes, Duration};
 
 use client::InitiatorError;

@@ -1,7 +1,7 @@
 //! What was measured, laid out as fio 3's JSON, so that what reads that reads this; what fio does
 //! not have is under `afar`.
 
-use flash::load::{Depths, OperationTally, Tally};
+use diskload::{Depths, OperationTally, Tally};
 use measure::Histogram;
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! `--layout`: all that a load can read is written first, so that its reads ask the medium.
 
-use flash::load::{LoadConfig, Order, Pace};
+use diskload::{LoadConfig, Order, Pace};
 use measure::Duration;
 
 use super::error::BenchError;

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::sleep;
 
-use flash::backend::{BackendUri, Claim, Geometry};
-use flash::host::{Controller, HostConfig, HostError, NvmeUri, patiently};
-use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
-use flash::load::{Device, LoadConfig, Order, Pace, Think};
+use backend::{BackendUri, Claim, Geometry};
+use diskload::{Device, LoadConfig, Order, Pace, Think};
+use host::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
+use host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use measure::{Bytes, Duration};
-use proto::nvme::{Digests, Nqn, Status};
+use nvme::{Digests, Nqn, Status};
 
 use super::error::BenchError;
 use super::job::{Extent, Job, Place};
@@ -201,8 +201,7 @@ fn target(job: &Job, flags: &BenchFlags) -> Result<String, BenchError> {
 fn source(target: &str, flags: &BenchFlags) -> Result<Source, BenchError> {
     if target.starts_with(SCHEME) {
         let uri = target.parse().map_err(InitiatorError::from)?;
-        let digests =
-            proto::iscsi::Digests { header: flags.header_digest, data: flags.data_digest };
+        let digests = scsi::iscsi::Digests { header: flags.header_digest, data: flags.data_digest };
         let config = initiator(&flags.initiator, &uri, digests)?;
         return Ok(Source::Iscsi(uri, config));
     }

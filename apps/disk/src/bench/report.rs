@@ -1,6 +1,6 @@
 //! What is said of jobs: of each, or of those of a group together.
 
-use flash::load::Tally;
+use diskload::Tally;
 
 use super::run::{Outcome, Phase};
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use flash::load::{Device, LoadConfig, Tally};
+use diskload::{Device, LoadConfig, Tally};
 
 use super::error::BenchError;
 use super::job::Job;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use flash::load::Tally;
+use diskload::Tally;
 use measure::{Bytes, Duration, Histogram};
 
 use super::job::Job;

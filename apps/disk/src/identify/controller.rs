@@ -3,11 +3,9 @@
 
 use std::fmt::Write;
 
-use flash::host::{
-    HostConfig, HostError, Identified, IdentifiedNamespace, NvmeUri, identify as ask,
-};
+use host::{HostConfig, HostError, Identified, IdentifiedNamespace, NvmeUri, identify as ask};
 use measure::Bytes;
-use proto::nvme::{FoundController, Nqn, Status};
+use nvme::{FoundController, Nqn, Status};
 use serde_json::{Value, json};
 
 use super::error::IdentifyError;

@@ -2,7 +2,7 @@
 
 use client::InitiatorError;
 use console::{Class, Classed};
-use flash::host::{HostError, NvmeUriError};
+use host::{HostError, NvmeUriError};
 
 /// Why nothing could be asked.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use flash::host::HostError;
-use flash::initiator::{IdentifiedUnit, IscsiUri, identify as ask};
+use host::HostError;
+use host::initiator::{IdentifiedUnit, IscsiUri, identify as ask};
 use measure::Bytes;
-use proto::iscsi::Digests;
+use scsi::iscsi::Digests;
 use serde_json::{Value, json};
 
 use super::controller::hex;

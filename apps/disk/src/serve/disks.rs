@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flash::backend::Claim;
-use flash::target::{Identity, Namespace, Reserved, Subsystem, Target};
+use backend::Claim;
 use measure::Bytes;
-use proto::nvme::Nqn;
+use nvme::Nqn;
+use target::{Identity, Namespace, Reserved, Subsystem, Target};
 
 use super::ServeError;
 use super::file::STATES;

@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use backend::{OpenError, UriError};
 use console::{Class, Classed};
-use flash::backend::{OpenError, UriError};
-use flash::target::{IdentityError, ReservedError};
+use target::{IdentityError, ReservedError};
 
 /// What cannot be served.
 #[derive(Debug, thiserror::Error)]

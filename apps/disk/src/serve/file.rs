@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use flash::target::IscsiAccess;
 use measure::{Bytes, Duration};
-use proto::iscsi::{Chap, Credentials, Secret};
-use proto::nvme::Nqn;
-use proto::nvme::log::AnaState;
+use nvme::Nqn;
+use nvme::log::AnaState;
+use scsi::iscsi::{Chap, Credentials, Secret};
 use serde::Deserialize;
+use target::IscsiAccess;
 
 use crate::serve::socket_address;
 use document::toml_text;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use flash::target::Limits;
 use measure::{Bytes, Duration};
 use serde::Deserialize;
+use target::Limits;
 
 /// A value in a file: a number, or a text with its unit.
 #[derive(Debug, Deserialize)]

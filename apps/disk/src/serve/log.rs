@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::ValueEnum;
-use flash::target::{Event, Happening};
+use target::{Event, Happening};
 
 /// Lines of a kind in a period.
 const LINES_MAX: u64 = 10;
@@ -176,7 +176,7 @@ fn style() -> Style {
 
 #[cfg(test)]
 mod tests {
-    use flash::target::Why;
+    use target::Why;
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flash::target::Counters;
 use measure::Bytes;
 use sys::clock::monotonic_ns;
+use target::Counters;
 
 /// What had been done at some time.
 pub(crate) struct Look {

@@ -4,8 +4,8 @@ use std::fmt::{Display, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flash::target::{Counters, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage};
 use sys::clock::monotonic_ns;
+use target::{Counters, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage};
 
 /// Ends of the buckets that are told, in nanoseconds: 1 µs and less are one, and so are 17 s and
 /// more.
@@ -271,8 +271,8 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flash::backend::NullBackend;
-    use flash::target::Identity;
+    use backend::NullBackend;
+    use target::Identity;
 
     #[test]
     fn a_histogram_is_cumulative_and_ends_with_all() {

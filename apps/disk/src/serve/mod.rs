@@ -28,13 +28,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use backend::Geometry;
 use console::{Failure, Line, terminal};
-use flash::backend::Geometry;
-use flash::target::{Limits, Subsystem, Target, TargetConfig};
 use launch::Ready;
 use measure::Bytes;
 use sys::clock::monotonic_ns;
 use sys::event::{Poll, SIGHUP, Signals};
+use target::{Limits, Subsystem, Target, TargetConfig};
 
 use crate::serve::flags::ServeFlags;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use flash::backend::BackendUri;
-use flash::target::{CONTROLLER_ID_MAX, IscsiAccess, Limits, NAMESPACES_MAX, SHARDS_MAX};
+use backend::BackendUri;
 use measure::{Bytes, Duration};
-use proto::iscsi::{Chap, NAME_BYTES_MAX};
-use proto::nvme::Nqn;
-use proto::nvme::log::AnaState;
+use nvme::Nqn;
+use nvme::log::AnaState;
+use scsi::iscsi::{Chap, NAME_BYTES_MAX};
+use target::{CONTROLLER_ID_MAX, IscsiAccess, Limits, NAMESPACES_MAX, SHARDS_MAX};
 
 use crate::serve::flags::ServeFlags;
 

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use flash::target::listen;
+use target::listen;
 
 use super::ServeError;
 use super::plan::Fixed;

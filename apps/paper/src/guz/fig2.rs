@@ -45,7 +45,7 @@ pub(in super::super) fn run(bed: &mut Bed) -> Result<Option<Report>, ReproduceEr
             let opened = if point.whole_drive { &whole } else { &opened };
             let what = point.name();
             let Some(tallies) = bed.each_way(repetition, &what, opened, &load)? else { break };
-            point.iops.push(tallies.map(flash::load::Tally::per_second));
+            point.iops.push(tallies.map(diskload::Tally::per_second));
         }
     }
     points.retain(|point| !point.iops.local.is_empty());

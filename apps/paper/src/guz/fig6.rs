@@ -2,7 +2,7 @@
 
 use chart::Tick;
 use console::layout::{NONE, kilo, row, table};
-use flash::load::Tally;
+use diskload::Tally;
 use serde::Serialize;
 use serde_json::json;
 

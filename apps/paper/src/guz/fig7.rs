@@ -1,7 +1,7 @@
 //! Fig. 7: distributions of read latency under three loads.
 
 use console::layout::{NONE, row, table};
-use flash::load::Tally;
+use diskload::Tally;
 use measure::Histogram;
 use serde_json::{Value, json};
 

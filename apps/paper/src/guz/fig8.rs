@@ -1,7 +1,7 @@
 //! Fig. 8: what an unloaded read consists of.
 
 use chart::{Anchor, GREEN, GREY, Panel, Scale, Svg, Tick, axis};
-use flash::load::Tally;
+use diskload::Tally;
 use measure::Duration;
 use serde_json::json;
 

@@ -6,7 +6,7 @@
 
 use chart::{BLUE, GREEN, ORANGE, PURPLE, SKY, Tick};
 use console::layout::{NONE, kilo, row, table};
-use flash::load::{Device, LoadConfig, Order, Tally, Think};
+use diskload::{Device, LoadConfig, Order, Tally, Think};
 use measure::{Duration, Histogram};
 use serde::Serialize;
 use serde_json::json;

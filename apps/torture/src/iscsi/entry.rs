@@ -1,6 +1,6 @@
 //! Logins as they should be, and their pieces (RFC 7143 6.3, 11.12, 12.1).
 
-use proto::iscsi::{Algorithm, Secret};
+use scsi::iscsi::{Algorithm, Secret};
 
 use super::super::case::{Case, Seen, Trouble};
 use super::bhs::{Bhs, IMMEDIATE, LOGIN, LOGIN_RESPONSE, NO_TAG, text};

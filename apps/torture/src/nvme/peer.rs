@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use proto::nvme::data_digest;
+use nvme::data_digest;
 
 use super::super::case::{Case, Seen, Trouble};
 use super::super::wire::{Filled, Wire};

@@ -4,7 +4,7 @@ use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use proto::nvme::{
+use nvme::{
     Command, ConnectData, Data, Digests, Direction, Fabrics, Fused, Header, IcReq, Io, Layout, Nqn,
     Property, Range, Status, Submission,
 };

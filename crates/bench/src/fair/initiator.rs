@@ -4,8 +4,8 @@ use std::io::{Error, Read, Result, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use proto::iscsi::{Entered, Entry, EntryConfig, Initiator, Nonce, Request, Transfer, Wishes};
-use proto::scsi::{Extent, ask};
+use scsi::iscsi::{Entered, Entry, EntryConfig, Initiator, Nonce, Request, Transfer, Wishes};
+use scsi::{Extent, ask};
 
 /// For an answer.
 const PATIENCE: Duration = Duration::from_secs(30);

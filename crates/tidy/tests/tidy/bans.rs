@@ -11,7 +11,8 @@ const PROGRAMS: [&str; 2] = ["bench", "tidy"];
 const PRINTERS: [&str; 3] = ["console", "bench", "tidy"];
 
 /// Crates whose results depend on their inputs and nothing else.
-const PURE: [&str; 6] = ["measure", "workload", "jobs", "proto", "netsim", "planner"];
+const PURE: [&str; 8] =
+    ["measure", "workload", "jobs", "wire", "nvme", "scsi", "netsim", "planner"];
 
 /// Crates whose results are computed by walking collections.
 const ORDERED: [&str; 2] = ["netsim", "planner"];
@@ -113,7 +114,7 @@ mod tests {
         ("Instant::now()", "crates/netsim/tests/a.rs", "crates/sys/src/a.rs"),
         ("SystemTime::now()", "crates/workload/src/a.rs", "crates/sys/src/a.rs"),
         ("HashMap::new()", "crates/netsim/src/a.rs", "crates/netsim/tests/a.rs"),
-        ("HashSet::new()", "crates/planner/src/a.rs", "crates/proto/src/a.rs"),
+        ("HashSet::new()", "crates/planner/src/a.rs", "crates/nvme/src/a.rs"),
         ("x.unwrap()", "apps/afar/src/a.rs", "apps/afar/tests/a.rs"),
     ];
 

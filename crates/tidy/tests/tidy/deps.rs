@@ -23,6 +23,13 @@ enum MayUse {
 
 use MayUse::{AllBelow, Only};
 
+/// What crates about disks may use, and these.
+macro_rules! disk {
+    ($($name:literal),*) => {
+        &[$($name,)* "nvme", "scsi", "workload", "sys", "measure"]
+    };
+}
+
 /// What every application may use, and these.
 macro_rules! app {
     ($($name:literal),*) => {
@@ -34,36 +41,45 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 33] = [
-    row("tidy", 8, Only(&[]), "reads text; checks a tree that does not build"),
-    row("bench", 7, AllBelow, "measures what the product ships"),
-    row("afar", 6, AllBelow, "the applications meet here and nowhere else"),
-    row("paper", 5, AllBelow, "a figure of a paper is made of what other applications do"),
-    row("memory", 4, Only(app!["farmem", "afar-place", "planner", "records"]), "far memory"),
-    row("disk", 4, Only(app!["client", "flash", "proto", "workload"]), "remote flash"),
-    row("torture", 4, Only(app!["client", "flash", "proto", "workload"]), "hostile peers"),
-    row("fabric", 4, Only(app!["netsim", "records", "workload"]), "the network in between"),
-    row("plan", 4, Only(app!["planner", "records"]), "from demand to a bill"),
-    row("kv", 4, Only(app!["load", "jobs", "workload"]), "key-value stores and batch programs"),
-    row("sweep", 4, Only(app!["farmem", "workload"]), "repeats runs: asks them by flags"),
-    row("report", 4, Only(app!["raster", "records"]), "shows records: knows no domain"),
-    row("client", 3, Only(&["console", "flash", "proto", "sys", "measure"]), "reaches targets"),
+const ROWS: [Row; 38] = [
+    row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
+    row("bench", 9, AllBelow, "measures what the product ships"),
+    row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
+    row("paper", 7, AllBelow, "a figure of a paper is made of what other applications do"),
+    row("memory", 6, Only(app!["farmem", "afar-place", "planner", "records"]), "far memory"),
+    row("disk", 6, Only(app![
+        "client", "target", "host", "diskload", "backend", "nvme", "scsi", "workload"
+    ]), "remote flash"),
+    row("torture", 6, Only(app![
+        "client", "host", "diskload", "nvme", "scsi", "workload"
+    ]), "hostile peers"),
+    row("fabric", 6, Only(app!["netsim", "records", "workload"]), "the network in between"),
+    row("plan", 6, Only(app!["planner", "records"]), "from demand to a bill"),
+    row("kv", 6, Only(app!["load", "jobs", "workload"]), "key-value stores and batch programs"),
+    row("sweep", 6, Only(app!["farmem", "workload"]), "repeats runs: asks them by flags"),
+    row("report", 6, Only(app!["raster", "records"]), "shows records: knows no domain"),
+    row("target", 5, Only(disk!["backend"]), "serves disks: knows no host"),
+    row("client", 5, Only(disk!["console", "host", "diskload"]), "what reaches targets shares"),
+    row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
+    row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
+    row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
     row("farmem", 2, Only(&["sys", "measure"]), "an engine that meets the others through data"),
-    row("flash", 2, Only(&["proto", "sys", "workload", "measure"]), "as `farmem`: through data"),
+    row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),
     row("jobs", 2, Only(&["workload", "measure"]), "computes in memory: no clock, no kernel"),
     row("netsim", 2, Only(&["workload", "measure"]), "simulates: no clock, no kernel"),
     row("planner", 2, Only(&["workload", "measure"]), "computes: runs nothing"),
-    row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
     row("console", 2, Only(&["sys", "measure"]), "says results, ends commands: names no command"),
     row("launch", 2, Only(&["sys", "measure"]), "starts afar as a child: asks it by flags"),
     row("experiment", 2, Only(&["results", "workload", "sys", "measure"]), "repeats any runs"),
     row("results", 1, Only(&["measure"]), "records: written and read, and nothing else"),
     row("workload", 1, Only(&["measure"]), "says who asks for what: no clock, no kernel"),
     row("sys", 1, Only(&["measure"]), "the kernel, with no policy of any kind"),
-    row("proto", 1, Only(&["measure"]), "bytes to commands and back: no sockets, no clock"),
+    row("nvme", 1, Only(&["wire"]), "bytes to commands and back: no sockets, no clock"),
+    row("scsi", 1, Only(&["wire"]), "as `nvme`: no sockets, no clock"),
     row("records", 1, Only(&["measure"]), "bulk files; alone because its dependencies are costly"),
     row("measure", 0, Only(&[]), "quantities: no files, no clock, no threads"),
+    row("wire", 0, Only(&[]), "fields at fixed places: allocates nothing"),
     row("raster", 1, Only(&[]), "drawings to pixels; alone for its dependencies"),
     row("chart", 0, Only(&[]), "draws: values to text, no files"),
     row("farmem-preload", 0, Only(&[]), "loaded into the measured program: must stay tiny"),
@@ -189,11 +205,11 @@ mod tests {
     #[test]
     fn edges_outside_the_table_are_found() {
         assert_eq!(lines("measure", "[dependencies]\nsys.workspace = true\n"), [2]);
-        assert_eq!(lines("farmem", "[dependencies]\nx = { package = \"proto\" }\n"), [2]);
+        assert_eq!(lines("farmem", "[dependencies]\nx = { package = \"nvme\" }\n"), [2]);
         assert_eq!(lines("farmem", "[dependencies.netsim]\nworkspace = true\n"), [1]);
-        assert_eq!(lines("proto", "[build-dependencies]\nsys.workspace = true\n"), [2]);
+        assert_eq!(lines("nvme", "[build-dependencies]\nsys.workspace = true\n"), [2]);
         assert_eq!(lines("afar", "[dependencies]\nbench.workspace = true\n"), [2]);
-        let target = "[target.'cfg(unix)'.dependencies]\n\"flash\" = \"1\"\n";
+        let target = "[target.'cfg(unix)'.dependencies]\n\"backend\" = \"1\"\n";
         assert_eq!(lines("netsim", target), [2]);
         let table = "[dependencies.x]\npackage = \"afar\"\n";
         assert_eq!(lines("plan", "[dependencies]\nfabric.workspace = true\n"), [2]);
@@ -203,8 +219,8 @@ mod tests {
 
     #[test]
     fn edges_of_tests_may_reach_any_lower_layer() {
-        assert_eq!(lines("netsim", "[dev-dependencies]\nproto.workspace = true\n"), []);
-        assert_eq!(lines("netsim", "[dev-dependencies]\nflash.workspace = true\n"), [2]);
+        assert_eq!(lines("netsim", "[dev-dependencies]\nnvme.workspace = true\n"), []);
+        assert_eq!(lines("netsim", "[dev-dependencies]\nbackend.workspace = true\n"), [2]);
         assert_eq!(lines("measure", "[dev-dependencies]\nworkload.workspace = true\n"), [2]);
     }
 

@@ -13,10 +13,10 @@ const VISIBLE_FIELDS: usize = 12;
 const KNOWN: [(&str, &str, usize); 7] = [
     ("farmem", "Arena", 27),
     ("farmem", "Supervisor", 40),
-    ("flash", "IscsiSession", 22),
-    ("flash", "Pending", 15),
-    ("flash", "Site", 18),
-    ("flash", "Tally", 16),
+    ("target", "IscsiSession", 22),
+    ("target", "Pending", 15),
+    ("target", "Site", 18),
+    ("diskload", "Tally", 16),
     ("netsim", "Net", 31),
 ];
 

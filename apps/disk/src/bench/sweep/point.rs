@@ -1,6 +1,6 @@
 //! A point of a curve: what arrived, what was done, and how long that took.
 
-use flash::load::Tally;
+use diskload::Tally;
 use measure::Histogram;
 use serde_json::{Value, json};
 

@@ -1,0 +1,402 @@
+//! Any backend, with failures and delays by rules.
+
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use measure::{Duration, Fraction};
+use workload::Draw;
+
+use crate::{Backend, Failure, Geometry, Operation, Request, Start};
+
+/// What goes wrong, and when.
+///
+/// ```text
+/// RULES   RULE[,RULE]...[,seed=NUMBER]
+/// RULE    OPERATION=EFFECT[@WHEN]
+/// ```
+///
+/// - Operations are `read`, `write`, `flush`, `zero`, `discard` and `any`.
+/// - Effects are failures, `eio` (of the medium), `enospc` (no room) or `erofs` (not to be
+///   written), and delays, a time such as `5ms`.
+/// - When is a share of the requests by chance, `0.01` or `1%`; each so-manieth, `every=1000`; the
+///   first alone, `once`; all of them if it is not said.
+///
+/// `read=eio@0.01,write=enospc@every=1000,any=5ms@0.1%,flush=eio@once` is an example. There is no
+/// colon in them.
+///
+/// Every rule counts the requests that it is about, and draws, by itself. Of the rules that apply
+/// to a request, the first failure holds and delays are added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FaultRules {
+    rules: Vec<Rule>,
+    seed: u64,
+}
+
+/// Text that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("rule {text:?}: {reason}")]
+pub struct FaultRulesError {
+    text: String,
+    reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Rule {
+    about: About,
+    effect: Effect,
+    when: When,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Any,
+    Read,
+    Write,
+    Flush,
+    Zero,
+    Discard,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Fail(Failure),
+    DelayNs(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    Always,
+    Once,
+    Every(u64),
+    Share(Fraction),
+}
+
+/// See [`FaultRules`].
+///
+/// A request that is to fail is not passed on: what it would have written is not there, and the
+/// device inside learns neither of its start nor of its end. Which requests are affected follows
+/// from the seed and from the order in which requests come.
+pub struct FaultBackend {
+    inner: Arc<dyn Backend>,
+    rules: Vec<Rule>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// One for each rule: requests it has been asked about, and its draws.
+    asked: Vec<(u64, Draw)>,
+    /// Requests that were made to fail and have not ended.
+    failing: Vec<(Request, Failure)>,
+}
+
+impl FromStr for FaultRules {
+    type Err = FaultRulesError;
+
+    fn from_str(text: &str) -> Result<Self, FaultRulesError> {
+        let (mut rules, mut seed) = (Vec::new(), 0);
+        for part in text.split(',') {
+            let fail = |reason| FaultRulesError { text: part.to_owned(), reason };
+            match part.strip_prefix("seed=") {
+                Some(number) => {
+                    let number = number.parse();
+                    seed = number.map_err(|_| fail("a seed is a whole number".to_owned()))?;
+                }
+                None => rules.push(rule(part).map_err(fail)?),
+            }
+        }
+        match rules.is_empty() {
+            true => Err(FaultRulesError { text: text.to_owned(), reason: NO_RULE.to_owned() }),
+            false => Ok(Self { rules, seed }),
+        }
+    }
+}
+
+const NO_RULE: &str = "nothing goes wrong by it; write e.g. read=eio@0.01";
+
+fn rule(text: &str) -> Result<Rule, String> {
+    let (about, rest) = text.split_once('=').ok_or("no effect; write e.g. read=eio@0.01")?;
+    let about = match about {
+        "any" => About::Any,
+        "read" => About::Read,
+        "write" => About::Write,
+        "flush" => About::Flush,
+        "zero" => About::Zero,
+        "discard" => About::Discard,
+        _ => {
+            return Err(format!(
+                "no operation is called {about:?}; take read, write, flush, zero, discard or any"
+            ));
+        }
+    };
+    let (effect, when) =
+        rest.split_once('@').map_or((rest, None), |(effect, when)| (effect, Some(when)));
+    Ok(Rule { about, effect: self::effect(effect)?, when: self::when(when)? })
+}
+
+fn effect(text: &str) -> Result<Effect, String> {
+    Ok(match text {
+        "eio" => Effect::Fail(Failure::Medium),
+        "enospc" => Effect::Fail(Failure::NoSpace),
+        "erofs" => Effect::Fail(Failure::WriteProtected),
+        text if text.starts_with(|first: char| first.is_ascii_digit() || first == '.') => {
+            let delay: Duration = text.parse().map_err(|error| format!("{error}"))?;
+            Effect::DelayNs(delay.as_ns())
+        }
+        _ => {
+            return Err(format!(
+                "no effect is called {text:?}; take eio, enospc, erofs or a delay such as 5ms"
+            ));
+        }
+    })
+}
+
+fn when(text: Option<&str>) -> Result<When, String> {
+    Ok(match text {
+        None => When::Always,
+        Some("once") => When::Once,
+        Some(text) => match text.strip_prefix("every=") {
+            Some(count) => {
+                let count = count.parse().ok().filter(|count| *count > 0);
+                When::Every(count.ok_or("a count is a whole number from 1 on, e.g. every=1000")?)
+            }
+            None => {
+                let share = text.parse::<Fraction>();
+                When::Share(share.map_err(|error| format!("{error}; or once, or every=1000"))?)
+            }
+        },
+    })
+}
+
+impl Rule {
+    const fn is_about(self, operation: Operation) -> bool {
+        matches!(
+            (self.about, operation),
+            (About::Any, _)
+                | (About::Read, Operation::Read)
+                | (About::Write, Operation::Write { .. })
+                | (About::Flush, Operation::Flush)
+                | (About::Zero, Operation::Zero { .. })
+                | (About::Discard, Operation::Discard)
+        )
+    }
+
+    fn applies(self, (count, draw): &mut (u64, Draw)) -> bool {
+        *count += 1;
+        match self.when {
+            When::Always => true,
+            When::Once => *count == 1,
+            When::Every(interval) => count.is_multiple_of(interval),
+            When::Share(share) => draw.below(1_000_000) < u64::from(share.ppm()),
+        }
+    }
+}
+
+impl FaultBackend {
+    /// A backend to which this happens.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Backend>, rules: &FaultRules) -> Self {
+        let FaultRules { rules, seed } = rules.clone();
+        // Rules of one seed draw different numbers.
+        let draw = |index: usize| Draw::new(seed ^ (index as u64) << 32);
+        let asked = (0..rules.len()).map(|index| (0, draw(index))).collect();
+        let state = Mutex::new(State { asked, failing: Vec::new() });
+        Self { inner, rules, state }
+    }
+
+    // What happens to a request: a failure, and a delay in nanoseconds.
+    fn judge(&self, request: &Request) -> (Option<Failure>, u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut failure, mut delay_ns) = (None, 0_u64);
+        for (rule, asked) in self.rules.iter().zip(&mut state.asked) {
+            if rule.is_about(request.operation) && rule.applies(asked) {
+                match rule.effect {
+                    Effect::Fail(reason) => failure = failure.or(Some(reason)),
+                    Effect::DelayNs(ns) => delay_ns = delay_ns.saturating_add(ns),
+                }
+            }
+        }
+        if let Some(reason) = failure {
+            state.failing.push((*request, reason));
+        }
+        (failure, delay_ns)
+    }
+
+    // Whether a request that has ended so was made to. Of two that are alike in all of this, it
+    // does not matter which it was.
+    fn was_failing(&self, request: &Request, failure: Failure) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = state.failing.iter().position(|failing| *failing == (*request, failure));
+        place.map(|place| state.failing.swap_remove(place)).is_some()
+    }
+}
+
+impl Backend for FaultBackend {
+    fn geometry(&self) -> Geometry {
+        self.inner.geometry()
+    }
+
+    fn is_immediate(&self) -> bool {
+        let delays = self.rules.iter().any(|rule| matches!(rule.effect, Effect::DelayNs(_)));
+        self.inner.is_immediate() && !delays
+    }
+
+    fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start {
+        let (failure, delay_ns) = self.judge(request);
+        let start = match failure {
+            Some(failure) => Start::done(Err(failure)),
+            None => self.inner.start(request, data, now_ns),
+        };
+        let delayed_ns = if delay_ns == 0 { 0 } else { now_ns.saturating_add(delay_ns) };
+        Start { not_before_ns: start.not_before_ns.max(delayed_ns), ..start }
+    }
+
+    fn end(
+        &self,
+        request: &Request,
+        result: Result<(), Failure>,
+        now_ns: u64,
+    ) -> Result<(), Failure> {
+        match result {
+            Err(failure) if self.was_failing(request, failure) => result,
+            _ => self.inner.end(request, result, now_ns),
+        }
+    }
+
+    fn refresh(&self) {
+        self.inner.refresh();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::{NullBackend, Work};
+
+    const WRITE: Operation = Operation::Write { forced: false };
+
+    /// Counts what gets through to it.
+    struct Counter {
+        inner: NullBackend,
+        started: AtomicU64,
+        ended: AtomicU64,
+    }
+
+    impl Backend for Counter {
+        fn geometry(&self) -> Geometry {
+            self.inner.geometry()
+        }
+
+        fn is_immediate(&self) -> bool {
+            true
+        }
+
+        fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start {
+            self.started.fetch_add(1, Ordering::Relaxed);
+            self.inner.start(request, data, now_ns)
+        }
+
+        fn end(
+            &self,
+            _request: &Request,
+            result: Result<(), Failure>,
+            _now_ns: u64,
+        ) -> Result<(), Failure> {
+            self.ended.fetch_add(1, Ordering::Relaxed);
+            result
+        }
+    }
+
+    fn faulty(rules: &str) -> (FaultBackend, Arc<Counter>) {
+        let [started, ended] = [0, 0].map(AtomicU64::new);
+        let counter = Arc::new(Counter { inner: NullBackend::new(1 << 20, 12), started, ended });
+        let inner: Arc<dyn Backend> = Arc::clone(&counter) as _;
+        (FaultBackend::new(inner, &rules.parse().expect(rules)), counter)
+    }
+
+    fn ask(backend: &FaultBackend, operation: Operation) -> (Result<(), Failure>, u64) {
+        let request = Request { operation, offset: 0, length: 4096 };
+        let start = backend.start(&request, &mut [0; 4096], 100);
+        let Work::Done(result) = start.work else { panic!("nothing is left to do") };
+        (backend.end(&request, result, start.not_before_ns), start.not_before_ns)
+    }
+
+    fn failures(rules: &str, operation: Operation, count: u64) -> Vec<u64> {
+        let (backend, _) = faulty(rules);
+        (1..=count).filter(|_| ask(&backend, operation).0.is_err()).collect()
+    }
+
+    #[test]
+    fn failures_are_those_of_the_rules_and_go_no_further() {
+        let rules = "read=eio@every=3,write=enospc@once,flush=erofs";
+        let (backend, counter) = faulty(rules);
+        let results = |operation, count: u64| -> Vec<_> {
+            (0..count).map(|_| ask(&backend, operation).0).collect()
+        };
+        let [eio, enospc] = [Failure::Medium, Failure::NoSpace].map(Err);
+        assert_eq!(results(Operation::Read, 6), [Ok(()), Ok(()), eio, Ok(()), Ok(()), eio]);
+        assert_eq!(results(WRITE, 3), [enospc, Ok(()), Ok(())]);
+        assert_eq!(results(Operation::Flush, 2), [Err(Failure::WriteProtected); 2]);
+        assert_eq!(results(Operation::Discard, 1), [Ok(())]);
+        let through = [&counter.started, &counter.ended].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(through, [7, 7]);
+        assert!(backend.is_immediate());
+    }
+
+    #[test]
+    fn chance_follows_from_the_seed_and_has_its_share() {
+        let some = failures("read=eio@0.01", Operation::Read, 100_000);
+        // Five standard deviations.
+        assert!((some.len() as i64 - 1_000).abs() < 160, "{}", some.len());
+        assert_eq!(some, failures("read=eio@1%,seed=0", Operation::Read, 100_000));
+        assert_ne!(some, failures("read=eio@0.01,seed=1", Operation::Read, 100_000));
+        assert_eq!(failures("read=eio@1", Operation::Read, 9).len(), 9);
+    }
+
+    #[test]
+    fn a_rule_draws_and_counts_by_itself() {
+        let alone = failures("read=eio@0.1", Operation::Read, 1_000);
+        let (backend, _) = faulty("read=eio@0.1,write=eio@0.1,any=1us@0.5");
+        let among: Vec<_> = (1..=1_000_u64)
+            .filter(|_| {
+                let _written = ask(&backend, WRITE);
+                ask(&backend, Operation::Read).0.is_err()
+            })
+            .collect();
+        assert_eq!(alone, among);
+    }
+
+    #[test]
+    fn delays_add_up_and_hold_for_failures_too() {
+        let (backend, counter) =
+            faulty("any=5ms@every=2,read=1us,read=eio@every=4,any=erofs@every=4");
+        let mut outcomes = (0..4).map(|_| ask(&backend, Operation::Read));
+        assert_eq!(outcomes.next(), Some((Ok(()), 1_100)));
+        assert_eq!(outcomes.next(), Some((Ok(()), 5_001_100)));
+        assert_eq!(outcomes.next(), Some((Ok(()), 1_100)));
+        assert_eq!(outcomes.next(), Some((Err(Failure::Medium), 5_001_100)), "the first holds");
+        assert_eq!(counter.ended.load(Ordering::Relaxed), 3);
+        assert!(!backend.is_immediate());
+        assert_eq!(ask(&faulty("write=5ms").0, Operation::Read), (Ok(()), 0));
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        let cases = [
+            ("", "rule \"\": no effect; write e.g. read=eio@0.01"),
+            ("seed=3", "rule \"seed=3\": nothing goes wrong by it"),
+            ("read", "rule \"read\": no effect"),
+            ("reed=eio", "rule \"reed=eio\": no operation is called \"reed\"; take read,"),
+            ("read=eio,write=bad", "rule \"write=bad\": no effect is called \"bad\"; take eio,"),
+            ("read=5", "a time needs a unit"),
+            ("read=eio@2", "a fraction can be at most 100%; write e.g. 25%; or once, or every"),
+            ("read=eio@every=0", "a count is a whole number from 1 on, e.g. every=1000"),
+            ("read=eio,seed=x", "rule \"seed=x\": a seed is a whole number"),
+        ];
+        for (text, reason) in cases {
+            let error = text.parse::<FaultRules>().expect_err(text).to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

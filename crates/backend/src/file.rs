@@ -1,0 +1,168 @@
+//! A file or block device, with the durability it has: a flush or forced write ends when the kernel
+//! says that the medium has it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use sys::disk::{Disk, DiskError, Opening, Taken};
+use sys::ring::Stretch;
+
+use crate::{Action, Backend, Call, Failure, Geometry, Operation, Request, Start, Work};
+
+/// See the module's description.
+pub struct FileBackend {
+    file: Arc<OwnedFd>,
+    /// The same, where asking does not wait for a device: on tmpfs the ring is slower than a call.
+    in_memory: Option<File>,
+    block_shift: u8,
+    optimal_bytes: u32,
+    bytes: AtomicU64,
+    clears: bool,
+    is_read_only: bool,
+}
+
+/// Why a file cannot be a device.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The operating system does not let it.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+    /// Another process has it, or this one under another name.
+    #[error("{0}; end that first, or let both say that they share it (afar serve --shared)")]
+    Taken(#[from] Taken),
+    /// Its size or blocks do not do.
+    #[error("{0}")]
+    Shape(String),
+    /// The file for its trace cannot be made.
+    #[error("its trace {path:?} cannot be written: {source}; name another file after trace:")]
+    Trace {
+        /// Of the trace.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+}
+
+impl OpenError {
+    /// What to do about it, after a semicolon, where that does not say itself.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::System(_) => "; check the path and its permissions",
+            Self::Taken(_) | Self::Shape(_) | Self::Trace { .. } => "",
+        }
+    }
+}
+
+impl FileBackend {
+    /// Opens a file or block device whose blocks have two to the power of `block_shift` bytes: the
+    /// smallest that the device takes if `None`. What is left at its end is not used.
+    ///
+    /// # Errors
+    /// When it cannot be opened, another process has it, it is shorter than a block, or does not
+    /// take such blocks.
+    pub fn open(path: &Path, block_shift: Option<u8>, opening: Opening) -> Result<Self, OpenError> {
+        let disk = Disk::open(path, opening).map_err(|error| match error {
+            DiskError::System(error) => OpenError::System(error),
+            DiskError::Taken(taken) => OpenError::Taken(taken),
+        })?;
+        let smallest = if disk.alignment <= 512 { 9 } else { 12 };
+        let block_shift = block_shift.unwrap_or(smallest);
+        if disk.alignment > 1 << block_shift {
+            let (alignment, bytes) = (disk.alignment, 1_u32 << block_shift);
+            return Err(OpenError::Shape(format!(
+                "its device takes multiples of {alignment} bytes, not blocks of {bytes}"
+            )));
+        }
+        if disk.bytes >> block_shift == 0 {
+            let bytes = disk.bytes;
+            return Err(OpenError::Shape(format!(
+                "it has {bytes} bytes, which is less than a block of {}",
+                1_u32 << block_shift
+            )));
+        }
+        let in_memory = if disk.is_in_memory {
+            let again = disk.file.try_clone();
+            Some(File::from(again.map_err(|e| sys::Error::new("open a disk again", e))?))
+        } else {
+            None
+        };
+        Ok(Self {
+            file: Arc::new(disk.file),
+            in_memory,
+            block_shift,
+            optimal_bytes: disk.alignment.max(4096),
+            bytes: AtomicU64::new(disk.bytes),
+            clears: disk.clears,
+            is_read_only: opening.is_read_only,
+        })
+    }
+
+    fn action(&self, operation: Operation) -> Action {
+        let clear = |stretch, forced| match self.clears {
+            true => Action::Clear { stretch, forced },
+            false => Action::WriteZeros { forced },
+        };
+        match operation {
+            Operation::Read => Action::Read,
+            Operation::Write { forced } => Action::Write { forced },
+            Operation::Flush => Action::Sync,
+            Operation::Zero { deallocates: false, forced } => clear(Stretch::Zero, forced),
+            Operation::Zero { deallocates: true, forced } => clear(Stretch::Punch, forced),
+            Operation::Discard => clear(Stretch::Punch, false),
+        }
+    }
+}
+
+// What is in memory is read and written by calls; the rest is rare and goes the common way.
+fn at_once(file: &File, request: &Request, data: &mut [u8]) -> Option<io::Result<()>> {
+    match request.operation {
+        Operation::Read => Some(file.read_exact_at(data, request.offset)),
+        Operation::Write { .. } => Some(file.write_all_at(data, request.offset)),
+        Operation::Flush => Some(Ok(())),
+        Operation::Zero { .. } | Operation::Discard => None,
+    }
+}
+
+impl Backend for FileBackend {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            block_shift: self.block_shift,
+            block_count: self.bytes.load(Ordering::Relaxed) >> self.block_shift,
+            optimal_bytes: self.optimal_bytes,
+            // Nothing more is promised by files.
+            atomic_bytes: 1 << self.block_shift,
+            is_read_only: self.is_read_only,
+        }
+    }
+
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
+    fn start(&self, request: &Request, data: &mut [u8], _now_ns: u64) -> Start {
+        if self.is_read_only && request.operation != Operation::Read {
+            // There is nothing to flush.
+            let is_flush = request.operation == Operation::Flush;
+            return Start::done(if is_flush { Ok(()) } else { Err(Failure::WriteProtected) });
+        }
+        if let Some(file) = &self.in_memory
+            && let Some(result) = at_once(file, request, data)
+        {
+            return Start::done(result.map_err(|error| Failure::of(&error)));
+        }
+        let call = Call { file: Arc::clone(&self.file), action: self.action(request.operation) };
+        Start { work: Work::Kernel(call), not_before_ns: 0 }
+    }
+
+    fn refresh(&self) {
+        if let Ok(bytes) = Disk::measure(&self.file.as_fd()) {
+            self.bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+}

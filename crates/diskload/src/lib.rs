@@ -1,0 +1,177 @@
+//! The load generator: reads and writes of any device, and how long each took.
+//!
+//! ```text
+//! Pattern ─► request ─► Way (this process, or over the network) ─► Ended ─► Tally
+//!    └────────── Stamps say what a block must hold ──────────────────┘
+//! ```
+//!
+//! A job is a thread with a ring, a queue and requests of its own.
+
+mod config;
+mod pacing;
+mod pattern;
+mod stamp;
+mod under_way;
+mod way;
+mod worker;
+
+mod depths;
+mod tally;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use sys::clock::monotonic_ns;
+
+use backend::{Backend, Geometry};
+use host::initiator::LogicalUnit;
+use host::{Backoff, Controller, HostError};
+
+pub use config::{LoadConfig, Order, Pace, Think};
+pub use depths::Depths;
+pub use tally::{OperationTally, Tally};
+
+use under_way::Made;
+use way::Way;
+use worker::{FIRST_PAUSE, LAST_PAUSE, Worker};
+
+/// What is loaded.
+#[derive(Clone)]
+pub enum Device {
+    /// A device of this process.
+    Local(Arc<dyn Backend>),
+    /// A namespace of a target.
+    Remote(Arc<Controller>),
+    /// A logical unit of a target.
+    Iscsi(Arc<LogicalUnit>),
+}
+
+/// Why there was no load, or no more of it.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The target cannot be reached.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The kernel refused something.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+}
+
+/// Shows how far a load is, and ends it, from another thread.
+#[derive(Debug, Default)]
+pub struct Progress {
+    ended: AtomicU64,
+    stop: AtomicBool,
+    waits: Mutex<()>,
+    stopped: Condvar,
+}
+
+impl Progress {
+    /// Requests that have ended.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// No further request is made.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stopped.notify_all();
+    }
+
+    // Waits so long, or until it has stopped.
+    fn pause(&self, time: std::time::Duration) {
+        let guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let _woken = self.stopped.wait_timeout_while(guard, time, |()| !self.has_stopped());
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl Device {
+    /// How large it is.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        match self {
+            Self::Local(backend) => backend.geometry(),
+            Self::Remote(controller) => controller.geometry(),
+            Self::Iscsi(unit) => unit.geometry(),
+        }
+    }
+
+    /// Bytes that a request may move.
+    #[must_use]
+    pub fn request_bytes_max(&self) -> u32 {
+        match self {
+            Self::Local(_) => 8 << 20,
+            Self::Remote(controller) => controller.transfer_bytes(),
+            Self::Iscsi(unit) => unit.transfer_bytes(),
+        }
+    }
+}
+
+/// Loads a device until its time is over, its requests are made, or it is told to stop.
+///
+/// # Errors
+/// When a job cannot begin; then the others, and whatever else shows its progress there, stop.
+pub fn run(config: &LoadConfig, device: &Device, progress: &Progress) -> Result<Tally, LoadError> {
+    let tallies: Vec<Result<Tally, LoadError>> = std::thread::scope(|scope| {
+        let jobs: Vec<_> = (0..config.jobs)
+            .map(|job| {
+                scope.spawn(move || {
+                    let tally = work(config, device, job, progress);
+                    if tally.is_err() {
+                        progress.stop();
+                    }
+                    tally
+                })
+            })
+            .collect();
+        let joined = jobs.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|ended| ended.unwrap_or_else(|p| std::panic::resume_unwind(p))).collect()
+    });
+    let mut all = Tally::new();
+    for tally in tallies {
+        all.merge(&tally?);
+    }
+    Ok(all)
+}
+
+fn work(
+    config: &LoadConfig,
+    device: &Device,
+    job: u16,
+    progress: &Progress,
+) -> Result<Tally, LoadError> {
+    let way = begin(config, device, job, progress)?;
+    Worker::new(config, device.geometry(), way, job, progress)?.run()
+}
+
+// A way for a job. A target that goes away before that is looked for like one that goes later.
+fn begin(
+    config: &LoadConfig,
+    device: &Device,
+    job: u16,
+    progress: &Progress,
+) -> Result<Way<Made>, LoadError> {
+    let until_ns = monotonic_ns().saturating_add(config.reconnect.as_ns());
+    let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, config.seed ^ u64::from(job));
+    loop {
+        let generation = match device {
+            Device::Remote(controller) => controller.generation(),
+            Device::Local(_) | Device::Iscsi(_) => 0,
+        };
+        let opened = Way::open(device, job, config.depth);
+        if opened.is_ok() || monotonic_ns() >= until_ns || progress.has_stopped() {
+            return opened;
+        }
+        progress.pause(backoff.pause());
+        if let Device::Remote(controller) = device {
+            // Unless another job has done so; what fails fails again above.
+            let _again = controller.renew(generation);
+        }
+    }
+}

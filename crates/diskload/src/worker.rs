@@ -1,0 +1,330 @@
+//! One job of a load: keeps requests under way and times them.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration as StdDuration;
+
+use measure::Duration;
+use sys::block::Block;
+use sys::clock::monotonic_ns;
+use sys::ring::Ring;
+use sys::usage::{self, Usage};
+
+use backend::Ended;
+use backend::Idle;
+use backend::{Failure, Geometry, Operation, Request};
+use host::Backoff;
+
+use super::config::LoadConfig;
+use super::depths::Depths;
+use super::pacing::Pacing;
+use super::pattern::Pattern;
+use super::stamp::Stamps;
+use super::tally::Tally;
+use super::under_way::{Made, UnderWay};
+use super::way::Way;
+use super::{LoadError, Progress};
+
+/// See the module's description.
+pub(super) struct Worker<'a> {
+    config: &'a LoadConfig,
+    job: u16,
+    ring: Ring,
+    way: Way<Made>,
+    pattern: Pattern,
+    stamps: Option<Stamps>,
+    pacing: Pacing,
+    /// Places that are read in the end, from when that has begun.
+    back: Option<Vec<u64>>,
+    spare: Vec<Block>,
+    progress: &'a Progress,
+    tally: Tally,
+    idle: Idle,
+    began_ns: u64,
+    counted_from_ns: u64,
+    until_ns: u64,
+    /// What this thread had used when counting began.
+    used: Usage,
+    under_way: UnderWay,
+}
+
+/// Requests that are made before answers are looked at.
+const RING_ENTRIES: u32 = 256;
+/// Places that are looked at before a request waits for another to end.
+const PLACE_TRIES: u32 = 64;
+/// Time between two attempts to connect again, at first and at last.
+pub(super) const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
+pub(super) const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
+/// Time between two looks at whether to stop.
+const LOOK: StdDuration = StdDuration::from_millis(100);
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        config: &'a LoadConfig,
+        geometry: Geometry,
+        mut way: Way<Made>,
+        job: u16,
+        progress: &'a Progress,
+    ) -> Result<Self, LoadError> {
+        let (bytes, seed) = (config.request_bytes as usize, config.seed);
+        let ring = Ring::new(RING_ENTRIES)?;
+        let spare = (0..config.depth).map(|_| filled(bytes, seed)).collect();
+        // Not before there is everything that requests need: an open loop's begin to arrive now.
+        let began_ns = monotonic_ns();
+        let from_ns = began_ns.saturating_add(config.delay.as_ns());
+        let counted_from_ns = from_ns.saturating_add(config.ramp.as_ns());
+        let runtime = config.runtime.map(Duration::as_ns);
+        let until_ns = runtime.map_or(u64::MAX, |ns| counted_from_ns.saturating_add(ns));
+        if config.traces {
+            way.trace();
+        }
+        let stamps = config.verifies.then(|| Stamps::new(geometry.block_bytes(), config.nonce));
+        Ok(Self {
+            ring,
+            way,
+            pattern: Pattern::new(config, job),
+            stamps,
+            pacing: Pacing::new(config, job, from_ns),
+            back: None,
+            spare,
+            progress,
+            tally: Tally::new(),
+            idle: Idle::new(config.busy_poll.as_ns()),
+            began_ns,
+            counted_from_ns,
+            until_ns,
+            used: usage::of_thread(),
+            under_way: UnderWay::new(config.depth),
+            job,
+            config,
+        })
+    }
+
+    /// Works until its time is over and every request has ended.
+    pub(super) fn run(mut self) -> Result<Tally, LoadError> {
+        let mut now_ns = self.began_ns;
+        let mut is_counting = self.counted_from_ns == self.began_ns;
+        loop {
+            let is_over = self.is_over(now_ns);
+            if is_over && self.back.is_none() && self.under_way.is_empty() {
+                self.close(now_ns);
+            }
+            if self.back.is_some() {
+                self.read_back(now_ns);
+            } else if !is_over {
+                self.make(now_ns);
+            }
+            if self.under_way.is_empty() && self.is_done() {
+                break;
+            }
+            if self.way.is_lost() && self.under_way.is_empty() && !self.find_again()? {
+                break;
+            }
+            self.way.flush(&mut self.ring);
+            self.under_way.hand_over(monotonic_ns);
+            if !self.way.has_ended() {
+                let timeout = self.timeout(now_ns);
+                self.idle.sleeps(&mut self.ring, Some(timeout))?;
+            }
+            now_ns = monotonic_ns();
+            if !is_counting && now_ns >= self.counted_from_ns {
+                is_counting = true;
+                self.used = usage::of_thread();
+                self.tally.depths = Depths::default();
+            }
+            self.hear(now_ns);
+        }
+        if self.back.is_none() {
+            self.close(now_ns);
+        }
+        self.tally.times = self.way.times();
+        Ok(self.tally)
+    }
+
+    // No more is counted; what was written is read, if it is to be.
+    fn close(&mut self, now_ns: u64) {
+        self.tally.unmade_count = self.pacing.unmade(self.until_ns.min(now_ns));
+        self.tally.elapsed = Duration::from_ns(now_ns.saturating_sub(self.counted_from_ns));
+        self.tally.usage = usage::of_thread().since(&self.used);
+        let reads_back = self.config.reads_back && !self.progress.has_stopped();
+        let places = self.stamps.as_ref().filter(|_| reads_back).map(Stamps::written_places);
+        self.back = Some(places.unwrap_or_default());
+    }
+
+    // Nothing is left to be asked.
+    fn is_done(&self) -> bool {
+        let has_read = self.back.as_ref().is_some_and(|places| places.is_empty());
+        has_read || self.is_lost_for_good()
+    }
+
+    // Takes what has ended.
+    fn hear(&mut self, now_ns: u64) {
+        while let Some(completed) = self.ring.take_ended() {
+            self.way.complete(&mut self.ring, completed, now_ns);
+        }
+        let mut count = 0;
+        while let Some(ended) = self.way.ended(now_ns) {
+            self.take(ended, now_ns);
+            count += 1;
+        }
+        if count > 0 {
+            self.tally.depths.add_completed(count);
+        }
+    }
+
+    fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.until_ns
+            || self.progress.has_stopped()
+            || self.pacing.is_done()
+            || self.is_lost_for_good()
+    }
+
+    fn is_lost_for_good(&self) -> bool {
+        self.way.is_lost() && self.config.reconnect.is_zero()
+    }
+
+    // Looks for the device again, ever more seldom; whether it was found in time.
+    fn find_again(&mut self) -> Result<bool, LoadError> {
+        while !self.way.is_idle() {
+            self.ring.wait(Some(LOOK))?;
+            while let Some(completed) = self.ring.take_ended() {
+                self.way.complete(&mut self.ring, completed, monotonic_ns());
+            }
+        }
+        let until_ns = monotonic_ns() + self.config.reconnect.as_ns();
+        let seed = self.config.seed ^ u64::from(self.job);
+        let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, seed);
+        loop {
+            let Err(error) = self.way.renew(self.job, self.config.depth) else {
+                self.tally.reconnect_count += 1;
+                return Ok(true);
+            };
+            let now_ns = monotonic_ns();
+            let is_over = self.back.is_none() && now_ns >= self.until_ns;
+            if now_ns >= until_ns || is_over || self.progress.has_stopped() {
+                self.tally.first_failure.get_or_insert_with(|| error.to_string());
+                self.tally.writes.failure_count += u64::from(now_ns >= until_ns);
+                return Ok(false);
+            }
+            // Nothing is on the ring: this only waits.
+            self.ring.wait(Some(backoff.pause()))?;
+        }
+    }
+
+    // Makes requests: as many as fit, or as many as have arrived.
+    fn make(&mut self, now_ns: u64) {
+        self.pacing.arrive(now_ns);
+        let mut count = 0;
+        while !self.spare.is_empty() && !self.way.is_lost() {
+            let Some(began_ns) = self.pacing.next(now_ns, self.under_way.len()) else { break };
+            let Some(request) = self.place() else {
+                self.pacing.put_back(began_ns);
+                break;
+            };
+            self.submit(request, began_ns, now_ns);
+            count += 1;
+        }
+        if count > 0 {
+            self.tally.depths.add_submitted(count);
+        }
+    }
+
+    // Reads as much as fits of what was written.
+    fn read_back(&mut self, now_ns: u64) {
+        if self.progress.has_stopped() {
+            self.back = Some(Vec::new());
+        }
+        while !self.spare.is_empty() && !self.way.is_lost() {
+            let Some(offset) = self.back.as_mut().and_then(Vec::pop) else { break };
+            let length = u64::from(self.config.request_bytes);
+            let request = Request { operation: Operation::Read, offset, length };
+            self.submit(request, now_ns, now_ns);
+        }
+    }
+
+    fn submit(&mut self, request: Request, began_ns: u64, now_ns: u64) {
+        let mut block = self.spare.pop().expect("it was looked for");
+        if let (Some(stamps), Operation::Write { .. }) = (&mut self.stamps, request.operation) {
+            stamps.write(request.offset, &mut block[..self.config.request_bytes as usize]);
+        }
+        let made = self.under_way.make(began_ns, now_ns).expect("it has as much room as blocks");
+        if self.back.is_none() {
+            self.tally.depths.add_level(self.under_way.len());
+        }
+        if self.way.submit(&mut self.ring, request, block, made, now_ns) {
+            self.under_way.ended_at_once();
+        }
+    }
+
+    // What is asked next. If it is checked, one at a time in each place: else nobody could say
+    // which write is the last.
+    fn place(&mut self) -> Option<Request> {
+        let Some(stamps) = &mut self.stamps else { return Some(self.pattern.next()) };
+        let mut tries = (0..PLACE_TRIES).map(|_| self.pattern.next());
+        tries.find(|request| stamps.take(request.offset))
+    }
+
+    fn take(&mut self, ended: Ended<Made>, now_ns: u64) {
+        let Ended { request, result, block, tag: made } = ended;
+        let times = self.under_way.end(made, now_ns);
+        self.progress.ended.fetch_add(1, Ordering::Relaxed);
+        self.check(&request, result, block.as_deref());
+        self.spare.extend(block);
+        let (of, what) = match request.operation {
+            Operation::Read => (&mut self.tally.reads, "read"),
+            Operation::Discard => (&mut self.tally.trims, "trim"),
+            _ => (&mut self.tally.writes, "write"),
+        };
+        match result {
+            Ok(()) if now_ns >= self.counted_from_ns && self.back.is_none() => {
+                of.add(&times, request.length, now_ns - self.counted_from_ns);
+            }
+            Ok(()) => {}
+            Err(Failure::Lost) if !self.config.reconnect.is_zero() => match &mut self.back {
+                Some(places) => places.push(request.offset),
+                None => self.tally.uncertain_count += 1,
+            },
+            Err(failure) => {
+                of.failure_count += 1;
+                let text = format!("{what} at byte {}: {failure}", request.offset);
+                self.tally.first_failure.get_or_insert(text);
+            }
+        }
+    }
+
+    // Compares what was read with what it had to be.
+    fn check(&mut self, request: &Request, result: Result<(), Failure>, block: Option<&[u8]>) {
+        let Some(stamps) = &mut self.stamps else { return };
+        if request.operation != Operation::Read {
+            stamps.written(request.offset, result.is_ok());
+            return;
+        }
+        let data = block.and_then(|block| block.get(..self.config.request_bytes as usize));
+        let data = data.filter(|_| result.is_ok());
+        self.tally.checked_count += u64::from(data.is_some());
+        if let Err(wrong) = stamps.read(request.offset, data) {
+            self.tally.add_wrong(wrong);
+            let text = format!("{wrong:?} block read at byte {}", request.offset);
+            self.tally.first_failure.get_or_insert(text);
+        }
+    }
+
+    fn timeout(&self, now_ns: u64) -> StdDuration {
+        // One that is late waits for an answer, not for its time.
+        let waits = self.back.is_none() && !self.spare.is_empty();
+        let arrival = self.pacing.deadline_ns(now_ns).filter(|_| waits);
+        let end = (self.until_ns > now_ns && self.until_ns < u64::MAX).then_some(self.until_ns);
+        let deadlines = [arrival, self.way.deadline_ns(), end].into_iter().flatten();
+        let first = deadlines.min().map(|at| StdDuration::from_nanos(at.saturating_sub(now_ns)));
+        first.unwrap_or(LOOK).min(LOOK)
+    }
+}
+
+// What does not compress.
+fn filled(bytes: usize, seed: u64) -> Block {
+    let mut block = Block::new(bytes);
+    let mut draw = workload::Draw::new(seed);
+    for word in block.chunks_exact_mut(8) {
+        word.copy_from_slice(&draw.bits().to_le_bytes());
+    }
+    block
+}

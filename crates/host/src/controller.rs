@@ -1,0 +1,134 @@
+//! A controller as its host has it: made, kept alive, made anew when it was lost, shut down.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use sys::event::Waker;
+
+use backend::Geometry;
+
+use super::admin::{AdminQueue, Heard};
+use super::association::{Association, HostConfig};
+use super::reach::Queue;
+use super::{HostError, NvmeUri};
+
+/// See the module's description.
+pub struct Controller {
+    uri: NvmeUri,
+    config: HostConfig,
+    asked_queues: u16,
+    first: Association,
+    live: Mutex<Live>,
+}
+
+/// What keeps it alive, and what ends that.
+type Keeper = (Waker, JoinHandle<()>);
+
+/// The controller as it now is; another when the connection was lost.
+struct Live {
+    association: Association,
+    /// Counts controllers, from 1.
+    generation: u64,
+    keeper: Option<Keeper>,
+}
+
+impl Controller {
+    /// Connects to a namespace's subsystem, with up to `io_queues` queues to come.
+    ///
+    /// # Errors
+    /// When there is no way to it, or it is not there.
+    pub fn connect(uri: &NvmeUri, config: &HostConfig, io_queues: u16) -> Result<Self, HostError> {
+        let (association, admin) = Association::begin(uri, config, io_queues)?;
+        association.has_blocks()?;
+        let (first, keeper) = (association.clone(), Some(keep_alive(admin)));
+        let live = Mutex::new(Live { association, generation: 1, keeper });
+        let (uri, config) = (uri.clone(), config.clone());
+        Ok(Self { uri, config, asked_queues: io_queues, first, live })
+    }
+
+    /// Connects again, unless somebody has since the queue of that generation was connected.
+    ///
+    /// # Errors
+    /// As [`Controller::connect`]; it may be tried again.
+    pub fn renew(&self, generation: u64) -> Result<(), HostError> {
+        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.generation != generation {
+            return Ok(());
+        }
+        // The old one has nobody to say good-bye to.
+        if let Some((stop, _)) = live.keeper.take() {
+            stop.wake();
+        }
+        let (association, admin) = Association::begin(&self.uri, &self.config, self.asked_queues)?;
+        let keeper = Some(keep_alive(admin));
+        *live = Live { association, generation: generation + 1, keeper };
+        Ok(())
+    }
+
+    /// How many controllers it has been, from 1.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).generation
+    }
+
+    /// How large the namespace is.
+    #[must_use]
+    pub const fn geometry(&self) -> Geometry {
+        self.first.namespace.geometry
+    }
+
+    /// Bytes that a command may move.
+    #[must_use]
+    pub const fn transfer_bytes(&self) -> u32 {
+        self.first.transfer_bytes
+    }
+
+    /// Queues that it may have.
+    #[must_use]
+    pub const fn io_queues(&self) -> u16 {
+        self.first.io_queues
+    }
+
+    /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time; also the generation
+    /// of the controller that it is a queue of.
+    ///
+    /// # Errors
+    /// When there is no way to it, or it refuses.
+    pub fn queue<T: Send>(
+        &self,
+        number: u16,
+        depth: u16,
+        token: u64,
+    ) -> Result<(impl Queue<T> + use<T>, u64), HostError> {
+        let (association, generation) = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            (live.association.clone(), live.generation)
+        };
+        Ok((association.queue(number, depth, token)?, generation))
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let live = self.live.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some((stop, keeper)) = live.keeper.take() {
+            stop.wake();
+            let _ended = keeper.join();
+        }
+    }
+}
+
+// Speaks often enough, and says good-bye.
+fn keep_alive(mut admin: AdminQueue) -> Keeper {
+    let stop = admin.waker().clone();
+    let keeper = std::thread::spawn(move || {
+        loop {
+            match admin.wait(None) {
+                Ok(Heard::Called) => return admin.shut_down(),
+                Ok(Heard::Event { .. } | Heard::Time) => {}
+                Err(_) => return,
+            }
+        }
+    });
+    (stop, keeper)
+}

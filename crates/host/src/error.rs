@@ -1,0 +1,55 @@
+//! Why a host cannot reach a disk.
+
+use nvme::Status;
+
+/// Why a host cannot reach a namespace.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The network does not let it.
+    #[error("{operation}: {source}")]
+    Network {
+        /// What was being done.
+        operation: &'static str,
+        /// What the operating system says.
+        source: std::io::Error,
+    },
+    /// The controller does not do what was asked.
+    #[error("{operation}: the controller answers {status:?}")]
+    Refused {
+        /// What was asked.
+        operation: &'static str,
+        /// Its answer.
+        status: Status,
+    },
+    /// The target does not let it in, or does not know what it is asked for (RFC 7143 11.13.5).
+    #[error("log in to the target: {}", login_text(*status))]
+    Login {
+        /// Class and detail.
+        status: u16,
+    },
+    /// What came is not of the protocol, or not what was asked for.
+    #[error("{operation}: {reason}")]
+    Protocol {
+        /// What was being done.
+        operation: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// How a login has ended, in words (RFC 7143 11.13.5).
+fn login_text(status: u16) -> String {
+    let what = match status {
+        0x0101 | 0x0102 => "it is at another address",
+        0x0201 => "who this is was not proved; check user and secret",
+        0x0202 => "this initiator may not",
+        0x0203 => "there is no such target",
+        0x0204 => "the target is there no longer",
+        0x0206 => "it lets a session have no more connections",
+        0x0301 => "the target cannot do that now",
+        0x0302 => "the target has no room",
+        0x0300 | 0x0303..=0x03ff => "something inside the target has failed",
+        _ => "it does not take what was said",
+    };
+    format!("{what} (status {status:#06x})")
+}

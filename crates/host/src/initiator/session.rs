@@ -1,0 +1,319 @@
+//! A session in which one thing is asked at a time, until it becomes a queue.
+
+use std::io::ErrorKind;
+use std::net::TcpStream;
+
+use measure::Duration;
+use scsi::ask::{Cdb, TEST_UNIT_READY};
+use scsi::iscsi::{
+    Answer, AsyncMessage, Ended, EntryConfig, Initiator, Request, TargetRecord, Transfer,
+};
+use scsi::{Lun, Residual, Sense, SenseKey, Status};
+
+use crate::HostError;
+
+use super::IscsiUri;
+use super::config::{InitiatorConfig, SessionNumber};
+use super::fate::is_of_path;
+use super::wire::{Deadline, Wire, protocol};
+
+/// See the module's description.
+pub(super) struct Session {
+    pub(super) initiator: Initiator,
+    /// By number in the session.
+    pub(super) wires: Vec<Wire>,
+    /// Identifier at the target.
+    tsih: u16,
+    timeout: Duration,
+    /// Something has happened to a logical unit that was asked (SAM-5 5.14).
+    has_news: bool,
+}
+
+/// Times that something is asked again because something else has happened meanwhile, or because it
+/// cannot be done now; and the pause before the latter.
+const TRIES: u8 = 10;
+const PAUSE: Duration = Duration::from_ms(100);
+/// Commands of a session that finds targets.
+const FEW: u16 = 1;
+
+impl Session {
+    /// Logs in with as many connections as the URI says, for `depth` commands at a time.
+    pub(super) fn begin(
+        uri: &IscsiUri,
+        config: &InitiatorConfig,
+        number: SessionNumber,
+        depth: u16,
+    ) -> Result<Self, HostError> {
+        let entry = config.entry(uri, number, false)?;
+        let mut session = Self::enter(uri, config, entry, depth)?;
+        for cid in 1..uri.connections {
+            session.join(uri, config, number, cid)?;
+        }
+        Ok(session)
+    }
+
+    /// Logs in to find targets.
+    pub(super) fn discover(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
+        let entry = config.entry(uri, SessionNumber(0), true)?;
+        Self::enter(uri, config, entry, FEW)
+    }
+
+    fn enter(
+        uri: &IscsiUri,
+        config: &InitiatorConfig,
+        entry: EntryConfig,
+        depth: u16,
+    ) -> Result<Self, HostError> {
+        let deadline = Deadline::after(config.login_timeout);
+        let mut wire = Wire::connect(&uri.address, deadline)?;
+        let entered = wire.enter(entry, deadline)?;
+        let granted = entered.link.parameters().max_connections;
+        if granted < uri.connections {
+            let wanted = uri.connections;
+            let reason = format!("it grants a session {granted} of {wanted} connections");
+            return Err(HostError::Protocol { operation: "log in to the target", reason });
+        }
+        let initiator = Initiator::new(depth, entered.link);
+        let (tsih, timeout) = (entered.tsih, config.login_timeout);
+        Ok(Self { initiator, wires: vec![wire], tsih, timeout, has_news: false })
+    }
+
+    // One connection more (RFC 7143 6.3.1).
+    fn join(
+        &mut self,
+        uri: &IscsiUri,
+        config: &InitiatorConfig,
+        number: SessionNumber,
+        cid: u16,
+    ) -> Result<(), HostError> {
+        let (tsih, cmd_sn) = (self.tsih, self.initiator.cmd_sn());
+        let entry = config.entry(uri, number, false)?;
+        let entry = EntryConfig { tsih, cid, cmd_sn, ..entry };
+        let deadline = Deadline::after(config.login_timeout);
+        let mut wire = Wire::connect(&uri.address, deadline)?;
+        let entered = wire.enter(entry, deadline)?;
+        // Targets that know of one connection only are known to take it for a session's first.
+        if entered.tsih != tsih {
+            let reason = "it has begun another session in place of one connection more".to_owned();
+            return Err(HostError::Protocol { operation: "log in to the target", reason });
+        }
+        self.initiator.join(entered.link);
+        self.wires.push(wire);
+        Ok(())
+    }
+
+    /// Waits so long for answers from now on.
+    pub(super) const fn be_patient(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
+    /// The first connection.
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.wires[0].stream
+    }
+
+    /// Whether something has happened since this was asked last.
+    pub(super) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.has_news, false)
+    }
+
+    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
+    /// `is_readable`.
+    pub(super) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
+        let operation = "listen to the target";
+        while self.next(operation, &mut |_| {})? {}
+        if is_readable {
+            self.wires[0].fill(operation, Deadline::after(self.timeout))?;
+            while self.next(operation, &mut |_| {})? {}
+        }
+        Ok(())
+    }
+
+    // Takes the next thing that the target has said on the first connection; whether there was one.
+    fn next(
+        &mut self,
+        operation: &'static str,
+        heard: &mut dyn FnMut(Answer<'_>),
+    ) -> Result<bool, HostError> {
+        let mut out = Vec::new();
+        let wire = &mut self.wires[0];
+        let mut rest = wire.unread();
+        let answer = self.initiator.receive(0, &mut rest, &mut out);
+        let answer = answer.map_err(|fatal| protocol(operation, fatal))?;
+        // 1 to 3: it wants the session to end, or ends a connection (RFC 7143 11.9.1).
+        let is_over = matches!(
+            answer,
+            Some(
+                Answer::LoggedOut { .. }
+                    | Answer::Rejected { .. }
+                    | Answer::Event(AsyncMessage { event: 1..=3, .. })
+            )
+        );
+        let was_heard = answer.is_some();
+        answer.into_iter().for_each(heard);
+        let left = rest.len();
+        wire.keep(left);
+        if !out.is_empty() {
+            wire.send(&out, operation)?;
+        }
+        if is_over {
+            let reason = "it has ended the session".to_owned();
+            return Err(HostError::Protocol { operation, reason });
+        }
+        Ok(was_heard)
+    }
+
+    // Takes the next thing that the target says there.
+    fn hear(
+        &mut self,
+        operation: &'static str,
+        deadline: Deadline,
+        heard: &mut dyn FnMut(Answer<'_>),
+    ) -> Result<(), HostError> {
+        if !self.next(operation, heard)? {
+            self.wires[0].fill(operation, deadline)?;
+        }
+        Ok(())
+    }
+
+    // Asks once.
+    fn ask_once(
+        &mut self,
+        operation: &'static str,
+        lun: Lun,
+        cdb: Cdb,
+        receives: u32,
+    ) -> Result<(Ended, Vec<u8>), HostError> {
+        let deadline = Deadline::after(self.timeout);
+        let transfer = if receives > 0 { Transfer::Receive(receives) } else { Transfer::None };
+        let mut out = Vec::new();
+        let tag = loop {
+            let request = Request { lun: lun.write(), cdb, transfer };
+            if let Some(tag) = self.initiator.submit(0, request, &mut out) {
+                break tag;
+            }
+            self.hear(operation, deadline, &mut |_| {})?;
+        };
+        self.wires[0].send(&out, operation)?;
+        let mut data = vec![0; receives as usize];
+        let mut over = None;
+        while over.is_none() {
+            self.hear(operation, deadline, &mut |answer| match answer {
+                Answer::Data(of, offset, bytes) if of == tag => {
+                    let from = offset as usize;
+                    // The protocol lets no more come than was asked for.
+                    data[from..from + bytes.len()].copy_from_slice(bytes);
+                }
+                Answer::Ended(ended) if ended.tag == tag => over = Some(ended),
+                _ => {}
+            })?;
+        }
+        let ended = over.expect("the loop ends with one");
+        let missing = match ended.residual {
+            Residual::Underflow(bytes) => bytes.min(receives),
+            Residual::None | Residual::Overflow(_) => 0,
+        };
+        data.truncate((receives - missing) as usize);
+        Ok((ended, data))
+    }
+
+    // Takes what the target says for a while.
+    fn pause(&mut self, operation: &'static str) -> Result<(), HostError> {
+        let deadline = Deadline::after(PAUSE);
+        loop {
+            match self.hear(operation, deadline, &mut |_| {}) {
+                Err(HostError::Network { source, .. }) if source.kind() == ErrorKind::TimedOut => {
+                    return Ok(());
+                }
+                other => other?,
+            }
+        }
+    }
+
+    /// Asks for something; its data, or what the logical unit has against it. Whatever else has
+    /// happened to that is of no interest.
+    pub(super) fn try_ask(
+        &mut self,
+        operation: &'static str,
+        lun: Lun,
+        cdb: Cdb,
+        receives: u32,
+    ) -> Result<Result<Vec<u8>, Option<Sense>>, HostError> {
+        for _ in 0..TRIES {
+            let (ended, data) = self.ask_once(operation, lun, cdb, receives)?;
+            let key = ended.sense.map(|sense| sense.key);
+            match (ended.status, key) {
+                _ if ended.is_good() => return Ok(Ok(data)),
+                (Some(Status::CheckCondition), Some(SenseKey::UnitAttention)) => {
+                    self.has_news = true;
+                }
+                (Some(Status::CheckCondition), Some(SenseKey::NotReady))
+                    if ended.sense.is_some_and(|sense| is_of_path(sense.code)) =>
+                {
+                    return Ok(Err(ended.sense));
+                }
+                (Some(Status::Busy | Status::TaskSetFull), _)
+                | (Some(Status::CheckCondition), Some(SenseKey::NotReady)) => {
+                    self.pause(operation)?;
+                }
+                _ => return Ok(Err(ended.sense)),
+            }
+        }
+        let reason = format!("it was not ready {TRIES} times");
+        Err(HostError::Protocol { operation, reason })
+    }
+
+    /// The same, where nothing can be had against it.
+    pub(super) fn ask(
+        &mut self,
+        operation: &'static str,
+        lun: Lun,
+        cdb: Cdb,
+        receives: u32,
+    ) -> Result<Vec<u8>, HostError> {
+        self.try_ask(operation, lun, cdb, receives)?.map_err(|sense| {
+            let reason = match sense {
+                Some(Sense { key, code, .. }) => {
+                    format!("the target answers {key:?}, {:#04x}/{:#04x}", code >> 8, code & 0xff)
+                }
+                None => "the target does not do it".to_owned(),
+            };
+            HostError::Protocol { operation, reason }
+        })
+    }
+
+    /// Takes note of everything that has happened before (SAM-5 5.14), so that no later request is
+    /// told of it in its place.
+    pub(super) fn settle(&mut self, lun: Lun) -> Result<(), HostError> {
+        self.ask("ask whether the logical unit is ready", lun, TEST_UNIT_READY, 0).map(|_| ())
+    }
+
+    /// The targets there are.
+    pub(super) fn targets(&mut self) -> Result<Vec<TargetRecord>, HostError> {
+        let operation = "ask for targets";
+        let deadline = Deadline::after(self.timeout);
+        let mut out = Vec::new();
+        self.initiator.send_targets(0, &mut out);
+        self.wires[0].send(&out, operation)?;
+        let mut found = None;
+        while found.is_none() {
+            self.hear(operation, deadline, &mut |answer| {
+                if let Answer::Targets(targets) = answer {
+                    found = Some(targets);
+                }
+            })?;
+        }
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Says good-bye, and waits until that was heard.
+    pub(super) fn log_out(mut self) {
+        let mut out = Vec::new();
+        self.initiator.logout(0, &mut out);
+        let deadline = Deadline::after(self.timeout);
+        if self.wires[0].send(&out, "log out").is_ok() {
+            // Until the end of the session, which is an error to those who wait for anything else.
+            while self.hear("log out", deadline, &mut |_| {}).is_ok() {}
+        }
+    }
+}

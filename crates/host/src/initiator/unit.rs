@@ -1,0 +1,65 @@
+//! A logical unit to be loaded: found once, and reached by as many sessions as there are threads.
+
+use crate::HostError;
+use crate::reach::Queue;
+use backend::Geometry;
+
+use super::IscsiUri;
+use super::config::{InitiatorConfig, SessionNumber};
+use super::look::{IdentifiedUnit, find, look};
+use super::queue::SessionQueue;
+use super::session::Session;
+
+/// See the module's description.
+pub struct LogicalUnit {
+    uri: IscsiUri,
+    config: InitiatorConfig,
+    found: IdentifiedUnit,
+}
+
+impl LogicalUnit {
+    /// Finds the logical unit that a URI names.
+    ///
+    /// # Errors
+    /// When there is no way to it, it is not there, or it is no disk.
+    pub fn connect(uri: &IscsiUri, config: &InitiatorConfig) -> Result<Self, HostError> {
+        let mut session = Session::begin(uri, config, SessionNumber(0), 1)?;
+        let lun = find(&mut session, uri)?;
+        let found = look(&mut session, lun)?;
+        session.log_out();
+        Ok(Self { uri: uri.clone(), config: config.clone(), found })
+    }
+
+    /// How large it is.
+    #[must_use]
+    pub fn geometry(&self) -> Geometry {
+        self.found.geometry()
+    }
+
+    /// Bytes that a command may move.
+    #[must_use]
+    pub fn transfer_bytes(&self) -> u32 {
+        self.found.transfer_bytes()
+    }
+
+    /// Logs in for `depth` commands at a time. A session that had the same number before is over
+    /// then, and so is everything that was asked in it (RFC 7143 6.3.5).
+    pub fn queue<T: Send>(
+        &self,
+        number: u16,
+        depth: u16,
+        token: u64,
+    ) -> Result<impl Queue<T> + use<T>, HostError> {
+        let session = Session::begin(&self.uri, &self.config, SessionNumber(number), depth)?;
+        self.open(session, token)
+    }
+
+    fn open<T: Send>(
+        &self,
+        mut session: Session,
+        token: u64,
+    ) -> Result<SessionQueue<T>, HostError> {
+        session.settle(self.found.lun)?;
+        SessionQueue::new(session, self.found.shape(), &self.config, token)
+    }
+}

@@ -1,0 +1,109 @@
+//! A way over NVMe/TCP: a controller's admin queue, which keeps it alive and says what happens.
+
+use std::net::TcpStream;
+
+use nvme::log::AnaState;
+use sys::event::Waker;
+
+use super::admin::{self, AdminQueue};
+use super::association::{Association, HostConfig};
+use super::piece::{Piece, Shape};
+use super::reach::{Found, Heard, Keeper, Queue};
+use super::{HostError, NvmeUri};
+
+/// See the module's description.
+pub(super) struct NvmeKeeper {
+    association: Association,
+    admin: AdminQueue,
+    found: Found,
+}
+
+/// What controllers may take beyond the times they name.
+const SLACK_MS: u64 = 1000;
+
+impl NvmeKeeper {
+    pub(super) fn connect(
+        uri: &NvmeUri,
+        config: &HostConfig,
+        queues: u16,
+    ) -> Result<Self, HostError> {
+        let (association, admin) = Association::begin(uri, config, queues)?;
+        // Until the access state has been asked for.
+        let found = found(&association, AnaState::Inaccessible);
+        Ok(Self { association, admin, found })
+    }
+}
+
+fn found(association: &Association, state: AnaState) -> Found {
+    let Association { uri, config, controller, namespace, transfer_bytes, io_queues, .. } =
+        association;
+    Found {
+        owner: uri.subsystem.as_str().to_owned(),
+        name: format!("namespace {}", namespace.id),
+        geometry: namespace.geometry,
+        ids: namespace.ids,
+        shape: Shape {
+            block_shift: namespace.geometry.block_shift,
+            transfer_bytes: *transfer_bytes,
+            has_write_zeroes: controller.has_write_zeroes(),
+            zeroes_deallocate: namespace.zeroes_deallocate,
+            has_dataset_management: controller.has_dataset_management(),
+            reads_zeros: namespace.reads_zeros,
+        },
+        queues: *io_queues,
+        // Base 3.9: a controller that hears nothing for KATO gives its host up, and takes CQT to
+        // end what it was asked before.
+        quiet_ms: u64::from(config.keep_alive_ms) + u64::from(controller.quiesce_ms) + SLACK_MS,
+        state,
+    }
+}
+
+impl Keeper for NvmeKeeper {
+    fn found(&self) -> &Found {
+        &self.found
+    }
+
+    fn begin(&mut self, waker: &Waker) -> Result<(), HostError> {
+        self.admin.be_called_by(waker);
+        self.admin.watch(&self.association.controller)?;
+        self.found.state =
+            self.admin.access_state(&self.association.controller, &self.association.namespace)?;
+        Ok(())
+    }
+
+    fn queue(
+        &self,
+        number: u16,
+        depth: u16,
+        token: u64,
+    ) -> Result<Box<dyn Queue<Piece>>, HostError> {
+        Ok(Box::new(self.association.queue(number, depth, token)?))
+    }
+
+    fn wait(&mut self, until_ns: Option<u64>) -> Result<Heard, HostError> {
+        Ok(match self.admin.wait(until_ns)? {
+            admin::Heard::Event { page } => {
+                self.admin.take_event(page)?;
+                Heard::News
+            }
+            admin::Heard::Called => Heard::Called,
+            admin::Heard::Time => Heard::Time,
+        })
+    }
+
+    fn look(&mut self) -> Result<(), HostError> {
+        let Self { association, admin, found: last } = self;
+        association.namespace = admin.namespace(association.namespace.id)?;
+        let state = admin.access_state(&association.controller, &association.namespace)?;
+        *last = found(association, state);
+        Ok(())
+    }
+
+    fn socket(&self) -> &TcpStream {
+        self.admin.socket()
+    }
+
+    fn shut_down(self: Box<Self>) {
+        self.admin.shut_down();
+    }
+}

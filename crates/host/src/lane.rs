@@ -1,0 +1,399 @@
+//! One thread of a disk: its ring, and its queue over each path.
+//!
+//! ```text
+//! mail ─► hazards ─► ready ─► the best path's queue ─► ended ─┬─► told
+//!            ▲                  ▲                             ├─► next step ──► ready
+//!            │                  └── another path, or later ◄──┘
+//!            └── blocks are free again
+//! ```
+//!
+//! Invariants:
+//! - Everything that changes a block is done here, one change of it at a time. So a change that was
+//!   lost on its way can be sent again: no later one has been done that it would undo.
+//! - Where a change was sent again, the first copy of it may still be done, until its controller
+//!   has given the host up. Until then no other change of its blocks is begun; the copy itself does
+//!   no harm, for it writes what is there already.
+//! - What was asked ends once, and well only if a controller said so.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use nvme::Status;
+use nvme::log::AnaState;
+use sys::block::Block;
+use sys::clock::monotonic_ns;
+use sys::event::Waker;
+use sys::ring::{Completed, Held, Ring};
+
+use backend::Ended;
+use backend::Failure;
+
+use super::Queue;
+use super::disk::Shared;
+use super::hazards::Hazards;
+use super::path::Call;
+use super::piece::{Piece, Step};
+
+/// Something for a lane to do or know.
+pub(super) enum Mail {
+    /// To be done.
+    Pieces(Vec<Piece>),
+    /// There is a queue over a path.
+    Up { path: usize, generation: u64, queue: Box<dyn Queue<Piece>>, state: AnaState },
+    /// The namespace can be reached so over a path.
+    State { path: usize, generation: u64, state: AnaState },
+    /// A path was lost.
+    Down { path: usize, generation: u64 },
+    /// The disk was lost.
+    Lost,
+    /// Nothing more is asked.
+    Stop,
+}
+
+/// A path as a lane has it.
+#[derive(Default)]
+struct Slot {
+    queue: Option<Box<dyn Queue<Piece>>>,
+    generation: u64,
+    /// `None` if what the controller says of it is not so, as a request has shown.
+    state: Option<AnaState>,
+    /// No request has shown since that it is so now.
+    is_doubted: bool,
+}
+
+/// See the module's description.
+pub(super) struct Lane {
+    shared: Arc<Shared>,
+    mail: Receiver<Mail>,
+    waker: Waker,
+    ring: Ring,
+    slots: Vec<Slot>,
+    /// Queues that are lost, of which the kernel still has something.
+    dying: Vec<Box<dyn Queue<Piece>>>,
+    ready: VecDeque<Piece>,
+    hazards: Hazards<Piece>,
+    /// What is tried again at a time.
+    later: Vec<(u64, Piece)>,
+    /// Since when there is no path.
+    without_ns: Option<u64>,
+    is_stopping: bool,
+    now_ns: u64,
+    /// When to look next at what takes long.
+    look_ns: u64,
+}
+
+const RING_ENTRIES: u32 = 256;
+const MAIL: u64 = 0;
+/// Time between two looks at what takes long, at most.
+const LOOK_NS: u64 = 1_000_000_000;
+/// How often something is asked again that a controller has not done for now, and after how long.
+const TRIES: u8 = 5;
+const TRY_NS: u64 = 100_000_000;
+
+impl Lane {
+    /// A lane for the calling thread.
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        mail: Receiver<Mail>,
+        waker: Waker,
+    ) -> sys::Result<Self> {
+        let now_ns = monotonic_ns();
+        let slots = shared.config.paths.iter().map(|_| Slot::default()).collect();
+        let mut lane = Self {
+            shared,
+            mail,
+            waker,
+            ring: Ring::new(RING_ENTRIES)?,
+            slots,
+            dying: Vec::new(),
+            ready: VecDeque::new(),
+            hazards: Hazards::new(),
+            later: Vec::new(),
+            without_ns: Some(now_ns),
+            is_stopping: false,
+            now_ns,
+            look_ns: now_ns,
+        };
+        lane.listen(Block::new(1));
+        Ok(lane)
+    }
+
+    fn listen(&mut self, block: Block) {
+        self.ring.read(self.waker.descriptor(), MAIL, block, 0..8, 0);
+    }
+
+    /// Works until it is told to stop.
+    pub(super) fn run(mut self) -> sys::Result<()> {
+        while !self.is_stopping {
+            self.pump();
+            for slot in &mut self.slots {
+                if let Some(queue) = &mut slot.queue {
+                    queue.flush(&mut self.ring);
+                }
+            }
+            self.ring.wait(self.timeout())?;
+            self.now_ns = monotonic_ns();
+            let mut ended = Vec::new();
+            while let Some(completed) = self.ring.take_ended() {
+                self.complete(completed, &mut ended);
+            }
+            for (path, one) in ended {
+                self.take(path, one);
+            }
+            self.look_at_times();
+            self.bury();
+        }
+        self.give_up();
+        Ok(())
+    }
+
+    fn complete(&mut self, completed: Completed, all: &mut Vec<(usize, Ended<Piece>)>) {
+        if completed.token == MAIL {
+            let Held::Block(block) = completed.held else { return };
+            self.listen(block);
+            while let Ok(mail) = self.mail.try_recv() {
+                self.read(mail);
+            }
+            return;
+        }
+        let token = completed.token;
+        let queues = self.slots.iter_mut().map(|slot| slot.queue.as_mut()).enumerate();
+        let mut queues = queues.filter_map(|(path, queue)| Some((path, queue?)));
+        let mut ended = Vec::new();
+        if let Some((path, queue)) = queues.find(|(_, queue)| queue.has(token)) {
+            queue.complete(completed, self.now_ns, &mut ended);
+            all.extend(ended.into_iter().map(|one| (path, one)));
+        } else if let Some(queue) = self.dying.iter_mut().find(|queue| queue.has(token)) {
+            // What it had has ended before.
+            queue.complete(completed, self.now_ns, &mut ended);
+        }
+    }
+
+    fn read(&mut self, mail: Mail) {
+        match mail {
+            Mail::Pieces(pieces) => pieces.into_iter().for_each(|piece| self.begin(piece)),
+            Mail::Up { path, generation, queue, state } => {
+                self.drop_queue(path);
+                let (queue, state) = (Some(queue), Some(state));
+                self.slots[path] = Slot { queue, generation, state, is_doubted: false };
+            }
+            Mail::State { path, generation, state } => {
+                let slot = &mut self.slots[path];
+                if slot.generation == generation {
+                    slot.state = Some(state);
+                }
+            }
+            Mail::Down { path, generation } => {
+                if self.slots[path].generation == generation {
+                    self.drop_queue(path);
+                }
+            }
+            Mail::Lost => self.give_up(),
+            Mail::Stop => self.is_stopping = true,
+        }
+    }
+
+    fn begin(&mut self, piece: Piece) {
+        if self.shared.is_lost.load(Ordering::Relaxed) {
+            piece.end(Err(Failure::Lost), &self.shared.memory);
+        } else if piece.is_change() {
+            let change = self.hazards.take(piece.blocks, piece, self.now_ns);
+            self.ready.extend(change);
+        } else {
+            self.ready.push_back(piece);
+        }
+    }
+
+    // The first path over which the namespace can be reached best.
+    fn best(&self) -> Option<usize> {
+        let in_state = |wanted: AnaState| {
+            self.slots.iter().position(|slot| {
+                let is_there = slot.queue.as_ref().is_some_and(|queue| !queue.is_lost());
+                is_there && slot.state == Some(wanted)
+            })
+        };
+        in_state(AnaState::Optimized).or_else(|| in_state(AnaState::NonOptimized))
+    }
+
+    // Asks for what is ready, as far as there is a way.
+    fn pump(&mut self) {
+        loop {
+            let Some(path) = self.best() else {
+                self.without_ns.get_or_insert(self.now_ns);
+                return;
+            };
+            let depth = usize::from(self.shared.config.depth);
+            let Slot { queue: Some(queue), is_doubted, .. } = &mut self.slots[path] else { return };
+            // A path that is there, and over which nothing is ever done, is none.
+            if *is_doubted && !(self.ready.is_empty() && queue.outstanding() == 0) {
+                self.without_ns.get_or_insert(self.now_ns);
+            } else {
+                self.without_ns = None;
+            }
+            if queue.outstanding() >= depth {
+                return;
+            }
+            let Some(mut piece) = self.ready.pop_front() else { return };
+            piece.sent_ns = self.now_ns;
+            let (request, block) = (piece.request(&self.shared.shape), piece.block.take());
+            if let Some(ended) = queue.submit(request, block, piece) {
+                self.take(path, ended);
+            }
+        }
+    }
+
+    // Something that was asked over a path has ended.
+    fn take(&mut self, path: usize, ended: Ended<Piece>) {
+        let Ended { result, block, tag: mut piece, .. } = ended;
+        piece.block = block;
+        let is_of_path = match result {
+            Err(Failure::Lost) => true,
+            Err(Failure::Refused(bits)) => Status::from_bits(bits).is_of_path(),
+            _ => false,
+        };
+        self.slots[path].is_doubted &= is_of_path;
+        match result {
+            Ok(()) if piece.advance() => self.ready.push_front(piece),
+            Err(Failure::Lost) => {
+                if piece.is_change() && piece.step != Step::Fetch {
+                    let until_ns = self.now_ns + self.shared.quiesce_ns.load(Ordering::Relaxed);
+                    piece.haunts_until_ns = piece.haunts_until_ns.max(Some(until_ns));
+                }
+                self.ready.push_front(piece);
+            }
+            Err(Failure::Refused(bits)) => self.refused(path, piece, Status::from_bits(bits)),
+            Ok(()) | Err(_) => self.end(piece, result),
+        }
+    }
+
+    // It was not done: because of the path, for now, or for good.
+    fn refused(&mut self, path: usize, mut piece: Piece, status: Status) {
+        if status.is_of_path() {
+            let slot = &mut self.slots[path];
+            (slot.state, slot.is_doubted) = (None, true);
+            self.shared.paths[path].tell(Call::Look { generation: slot.generation });
+            self.ready.push_front(piece);
+        } else if status.is_final() || piece.failure_count >= TRIES {
+            self.end(piece, Err(Failure::Refused(status.bits())));
+        } else {
+            piece.failure_count += 1;
+            self.later.push((self.now_ns + TRY_NS, piece));
+        }
+    }
+
+    fn end(&mut self, piece: Piece, result: Result<(), Failure>) {
+        if piece.is_change() {
+            let until_ns = piece.haunts_until_ns.filter(|&until| until > self.now_ns);
+            self.hazards.release(piece.blocks, until_ns);
+            while let Some(next) = self.hazards.next(self.now_ns) {
+                self.ready.push_back(next);
+            }
+        }
+        piece.end(result, &self.shared.memory);
+    }
+
+    // A path is gone: what was asked over it is asked again.
+    fn drop_queue(&mut self, path: usize) {
+        let Some(mut queue) = self.slots[path].queue.take() else { return };
+        let mut ended = Vec::new();
+        queue.lose(&mut ended);
+        self.dying.push(queue);
+        for one in ended.into_iter().rev() {
+            self.take(path, one);
+        }
+    }
+
+    // Queues that have been lost by themselves, and those that the kernel has let go.
+    fn bury(&mut self) {
+        for path in 0..self.slots.len() {
+            let slot = &self.slots[path];
+            if slot.queue.as_ref().is_some_and(|queue| queue.is_lost()) {
+                let generation = slot.generation;
+                self.shared.cut_off(path, generation, CLOSED);
+                self.drop_queue(path);
+            }
+        }
+        self.dying.retain(|queue| !queue.is_idle());
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let is_busy =
+            self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
+        let queues = self.slots.iter().flat_map(|slot| &slot.queue);
+        let times = [
+            queues.filter_map(|queue| queue.deadline_ns()).min(),
+            self.hazards.deadline_ns(),
+            self.later.iter().map(|(at, _)| *at).min(),
+            self.lost_at_ns(),
+            (is_busy || !self.dying.is_empty()).then_some(self.look_ns),
+        ];
+        let first = times.into_iter().flatten().min()?;
+        Some(Duration::from_nanos(first.saturating_sub(self.now_ns)))
+    }
+
+    // When the disk counts as lost, if no path is found before.
+    fn lost_at_ns(&self) -> Option<u64> {
+        let is_lost = self.shared.is_lost.load(Ordering::Relaxed);
+        let since_ns = self.without_ns.filter(|_| !is_lost)?;
+        Some(since_ns.saturating_add(self.shared.config.loss_timeout.as_ns()))
+    }
+
+    fn look_at_times(&mut self) {
+        let now_ns = self.now_ns;
+        for path in 0..self.slots.len() {
+            let mut ended = Vec::new();
+            if let Some(queue) = &mut self.slots[path].queue {
+                queue.look(now_ns, &mut ended);
+            }
+            for one in ended {
+                self.take(path, one);
+            }
+        }
+        while let Some(change) = self.hazards.next(now_ns) {
+            self.ready.push_back(change);
+        }
+        for (_, piece) in self.later.extract_if(.., |(at, _)| *at <= now_ns) {
+            self.ready.push_back(piece);
+        }
+        if now_ns >= self.look_ns {
+            self.look_ns = now_ns + LOOK_NS.min(self.shared.config.io_timeout.as_ns() / 4);
+            self.look_for_silence();
+        }
+        if self.lost_at_ns().is_some_and(|at| at <= now_ns) {
+            self.shared.lose();
+            self.give_up();
+        }
+    }
+
+    // A path over which something was asked too long ago is lost.
+    fn look_for_silence(&mut self) {
+        let most_ns = self.shared.config.io_timeout.as_ns();
+        for path in 0..self.slots.len() {
+            let slot = &self.slots[path];
+            let Some(queue) = &slot.queue else { continue };
+            if queue.any(&|piece| self.now_ns - piece.sent_ns >= most_ns) {
+                let generation = slot.generation;
+                self.shared.cut_off(path, generation, SILENT);
+                self.drop_queue(path);
+            }
+        }
+    }
+
+    // Nothing that is left will be done.
+    fn give_up(&mut self) {
+        for path in 0..self.slots.len() {
+            self.drop_queue(path);
+        }
+        let waiting = self.hazards.give_up();
+        let later = self.later.drain(..).map(|(_, piece)| piece);
+        for piece in self.ready.drain(..).chain(waiting).chain(later) {
+            piece.end(Err(Failure::Lost), &self.shared.memory);
+        }
+    }
+}
+
+const CLOSED: &str = "the connection was lost";
+const SILENT: &str = "a request was not answered in time";

@@ -1,0 +1,49 @@
+//! The host: reaches namespaces over NVMe/TCP from this process, without the kernel's initiator.
+//!
+//! ```text
+//! NvmeUri ─► Controller (admin queue, keep-alive) ─► Queue ─► Ended
+//! NvmeUri... ─► Disk (reconnects, several paths) ─► read, write, flush
+//! discover: what can be connected to at an address
+//! identify: what a controller and its namespaces say of themselves
+//! ```
+//!
+//! A [`Controller`]'s queues are for one thread each, which hears of every loss; a [`Disk`] is for
+//! any thread, and hides them.
+
+mod admin;
+mod association;
+mod backoff;
+mod controller;
+mod discovery;
+mod disk;
+mod error;
+mod hazards;
+mod identified;
+pub mod initiator;
+mod keeper;
+mod lane;
+mod path;
+mod piece;
+mod pipe;
+mod post;
+mod queue;
+mod reach;
+mod uri;
+mod wire;
+
+pub use association::HostConfig;
+pub use backoff::{Backoff, patiently};
+pub use controller::Controller;
+pub use discovery::discover;
+pub use disk::{Disk, DiskConfig, DiskEvent, Observer};
+pub use error::HostError;
+pub use identified::{Identified, IdentifiedNamespace, identify};
+pub use piece::Done;
+pub(crate) use piece::{Piece, Shape};
+pub(crate) use pipe::{Moved, Pipe};
+pub use reach::DiskPath;
+pub use reach::Queue;
+pub(crate) use reach::{Found, Heard, Keeper, Pending};
+pub(crate) use uri::address_of;
+pub use uri::{NvmeUri, NvmeUriError};
+pub(crate) use wire::dial;

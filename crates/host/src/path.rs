@@ -1,0 +1,283 @@
+//! One way to a namespace, kept open by a thread of its own.
+//!
+//! ```text
+//! join: controller ─► is it the namespace? ─► queue for each lane ─► access state ─► up
+//!   ▲                                                                                │
+//!   └── pause ◄── down ◄── lost ◄── keep alive, look when the controller says so ◄───┘
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use nvme::log::AnaState;
+use sys::clock::monotonic_ns;
+
+use super::HostError;
+use super::admin::are_one;
+use super::backoff::Backoff;
+use super::disk::{DiskEvent, Shared};
+use super::lane::Mail;
+use super::piece::Piece;
+use super::reach::{Found, Heard, Keeper, Queue};
+
+/// Something for a path to do.
+pub(super) enum Call {
+    /// Its controller of this generation was lost.
+    Lost {
+        /// Controllers of a path are counted.
+        generation: u64,
+        /// As a lane has seen it.
+        reason: &'static str,
+    },
+    /// The access state is not what it was said to be.
+    Look {
+        /// See above.
+        generation: u64,
+    },
+    /// To say good-bye.
+    Stop,
+}
+
+/// A way with everything that is needed of it.
+pub(super) struct Joined {
+    keeper: Box<dyn Keeper>,
+    queues: Vec<Box<dyn Queue<Piece>>>,
+}
+
+/// Why a controller is served no longer.
+enum Over {
+    Lost(String),
+    Stopped,
+}
+
+/// See the module's description.
+pub(super) struct Path {
+    number: usize,
+    shared: Arc<Shared>,
+    mail: Receiver<Call>,
+    generation: u64,
+    /// What was told of the last attempt.
+    last_reason: String,
+    /// When to look whether the access state is still what it was, and whether a lane doubts it.
+    look_ns: Option<u64>,
+    is_doubted: bool,
+}
+
+/// The first pause between two attempts.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// A path that was there for so long may be looked for at once when it is lost.
+const STEADY_NS: u64 = 10_000_000_000;
+/// Time between two looks at a state that does not let the path be used, or was not so.
+const LOOK_NS: u64 = 1_000_000_000;
+const LOOK_SOON_NS: u64 = 100_000_000;
+
+impl Path {
+    pub(super) const fn new(number: usize, shared: Arc<Shared>, mail: Receiver<Call>) -> Self {
+        Self {
+            number,
+            shared,
+            mail,
+            generation: 0,
+            last_reason: String::new(),
+            look_ns: None,
+            is_doubted: false,
+        }
+    }
+
+    /// Makes what has been connected a way for the lanes.
+    pub(super) fn join(
+        number: usize,
+        shared: &Shared,
+        mut keeper: Box<dyn Keeper>,
+    ) -> Result<Joined, HostError> {
+        shared.recognize(number, keeper.found())?;
+        shared.expect_quiet(keeper.found());
+        let token = shared.next_token();
+        let depth = shared.config.depth;
+        let queues = (1..).zip(&shared.lanes);
+        let queues = queues.map(|(number, _)| keeper.queue(number, depth, token));
+        let queues = queues.collect::<Result<_, _>>()?;
+        keeper.begin(shared.paths[number].waker())?;
+        Ok(Joined { keeper, queues })
+    }
+
+    fn find(&self) -> Result<Joined, HostError> {
+        let lanes = u16::try_from(self.shared.lanes.len()).unwrap_or(u16::MAX);
+        let keeper = self.shared.config.paths[self.number].connect(self.number, lanes)?;
+        Self::join(self.number, &self.shared, keeper)
+    }
+
+    /// Keeps the path open until it is told to stop, or the disk is lost.
+    pub(super) fn run(mut self, first: Result<Joined, String>) {
+        let seed = monotonic_ns().wrapping_add(self.number as u64);
+        let most = Duration::from_nanos(self.shared.config.reconnect_delay.as_ns());
+        let mut backoff = Backoff::new(FIRST_PAUSE, most, seed);
+        let mut found = first;
+        loop {
+            let began_ns = monotonic_ns();
+            let reason = match found {
+                Ok(joined) => match self.serve(joined) {
+                    Over::Stopped => return,
+                    Over::Lost(reason) => reason,
+                },
+                Err(reason) => reason,
+            };
+            if monotonic_ns() - began_ns >= STEADY_NS {
+                backoff.reset();
+            }
+            self.tell_why(reason);
+            if self.shared.is_lost.load(Ordering::Relaxed) || !self.rests(backoff.pause()) {
+                return;
+            }
+            found = self.find().map_err(|error| error.to_string());
+        }
+    }
+
+    // Once, as long as it is the same.
+    fn tell_why(&mut self, reason: String) {
+        if reason != self.last_reason {
+            self.shared.tell(DiskEvent::PathDown { path: self.number, reason: &reason });
+            self.last_reason = reason;
+        }
+    }
+
+    // Whether to go on after a pause.
+    fn rests(&self, pause: Duration) -> bool {
+        let until_ns = monotonic_ns().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(0));
+        loop {
+            let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
+            match self.mail.recv_timeout(left) {
+                Ok(Call::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+                // Of a controller that is lost already.
+                Ok(Call::Lost { .. } | Call::Look { .. }) => {}
+                Err(RecvTimeoutError::Timeout) => return true,
+            }
+        }
+    }
+
+    fn serve(&mut self, joined: Joined) -> Over {
+        let Joined { mut keeper, queues } = joined;
+        let mut state = keeper.found().state;
+        self.generation += 1;
+        let (path, generation) = (self.number, self.generation);
+        match keeper.socket().try_clone() {
+            Ok(socket) => self.shared.set_up(path, Some((generation, socket))),
+            Err(error) => return Over::Lost(format!("duplicate a descriptor: {error}")),
+        }
+        for (lane, queue) in self.shared.lanes.iter().zip(queues) {
+            lane.tell(Mail::Up { path, generation, queue, state });
+        }
+        self.last_reason.clear();
+        self.is_doubted = false;
+        self.look_again(state);
+        self.shared.resize(keeper.found().geometry.block_count);
+        self.shared.tell(DiskEvent::PathUp { path, state });
+        let over = loop {
+            match self.watch(&mut *keeper, &mut state) {
+                Ok(None) => {}
+                Ok(Some(over)) => break over,
+                Err(error) => break Over::Lost(error.to_string()),
+            }
+        };
+        match &over {
+            Over::Stopped => keeper.shut_down(),
+            Over::Lost(_) => {
+                // Nothing that was said is to arrive after this: not even that the host is alive.
+                sys::stream::forget_unsent(keeper.socket());
+                sys::stream::shut(keeper.socket());
+                self.shared.set_up(path, None);
+                drop(keeper);
+                for lane in &self.shared.lanes {
+                    lane.tell(Mail::Down { path, generation });
+                }
+            }
+        }
+        over
+    }
+
+    // Waits until something happens, and does what is to be done about it.
+    fn watch(
+        &mut self,
+        keeper: &mut dyn Keeper,
+        state: &mut AnaState,
+    ) -> Result<Option<Over>, HostError> {
+        match keeper.wait(self.look_ns)? {
+            Heard::Time | Heard::News => {}
+            Heard::Called => return Ok(self.hear_calls()),
+        }
+        keeper.look()?;
+        self.shared.recognize(self.number, keeper.found())?;
+        self.shared.resize(keeper.found().geometry.block_count);
+        let now = keeper.found().state;
+        let is_new = std::mem::replace(state, now) != now;
+        let (path, generation, state) = (self.number, self.generation, now);
+        if is_new {
+            self.shared.tell(DiskEvent::PathState { path, state });
+        }
+        if is_new || std::mem::take(&mut self.is_doubted) {
+            for lane in &self.shared.lanes {
+                lane.tell(Mail::State { path, generation, state });
+            }
+        }
+        self.look_again(state);
+        Ok(None)
+    }
+
+    // A state that does not let the path be used is looked at, should nobody say that it has
+    // changed.
+    fn look_again(&mut self, state: AnaState) {
+        let is_usable = matches!(state, AnaState::Optimized | AnaState::NonOptimized);
+        self.look_ns = (!is_usable).then(|| monotonic_ns() + LOOK_NS);
+    }
+
+    fn hear_calls(&mut self) -> Option<Over> {
+        while let Ok(call) = self.mail.try_recv() {
+            match call {
+                Call::Stop => return Some(Over::Stopped),
+                Call::Lost { generation, reason } if generation == self.generation => {
+                    return Some(Over::Lost(reason.to_owned()));
+                }
+                // A controller that contradicts itself is not asked without end.
+                Call::Look { generation } if generation == self.generation => {
+                    self.is_doubted = true;
+                    let soon_ns = monotonic_ns() + LOOK_SOON_NS;
+                    self.look_ns = Some(self.look_ns.map_or(soon_ns, |at| at.min(soon_ns)));
+                }
+                Call::Lost { .. } | Call::Look { .. } => {}
+            }
+        }
+        None
+    }
+}
+
+impl Shared {
+    /// Whether a way leads to the namespace that this disk is, and does what is asked of it.
+    ///
+    /// # Errors
+    /// What is another.
+    pub(super) fn recognize(&self, path: usize, found: &Found) -> Result<(), HostError> {
+        let paths = &self.config.paths;
+        let is_unknown = self.ids.is_unknown() && found.ids.is_unknown();
+        let is_one = are_one(&self.ids, &found.ids) || paths.len() == 1 && is_unknown;
+        let Found { owner, name, queues, shape, .. } = found;
+        let (moved, most) = (shape.transfer_bytes, self.shape.transfer_bytes);
+        let reason = match () {
+            () if paths[path].is_like(&self.first) && *owner != self.owner => {
+                format!("its subsystem is another than {}", self.owner)
+            }
+            () if !is_one => format!("{name} there is another than this disk"),
+            () if shape.block_shift != self.shape.block_shift => {
+                format!("{name} has other blocks there")
+            }
+            () if moved < most => format!("it moves {moved} bytes, not {most}"),
+            () if !shape.has_all_of(&self.shape) => format!("{name} can do less there"),
+            () if usize::from(*queues) < self.lanes.len() => {
+                format!("it takes {queues} queues, not {}", self.lanes.len())
+            }
+            () => return Ok(()),
+        };
+        Err(HostError::Protocol { operation: "look at a namespace", reason })
+    }
+}

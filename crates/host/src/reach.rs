@@ -1,0 +1,185 @@
+//! What loads and disks need of a device that they reach over the network, whatever protocol it
+//! speaks.
+
+use std::fmt;
+use std::net::TcpStream;
+
+use nvme::NamespaceIds;
+use nvme::log::AnaState;
+use sys::block::Block;
+use sys::event::Waker;
+use sys::ring::{Completed, Ring};
+
+use crate::initiator::{self, InitiatorConfig, IscsiUri};
+use backend::Ended;
+use backend::{Failure, Geometry, Request};
+
+use super::association::HostConfig;
+use super::keeper::NvmeKeeper;
+use super::piece::{Piece, Shape};
+use super::{HostError, NvmeUri};
+
+/// A way to a disk, and who takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskPath {
+    /// Over NVMe/TCP; the keep-alive time is above 0.
+    Nvme(NvmeUri, HostConfig),
+    /// Over iSCSI.
+    Iscsi(IscsiUri, InitiatorConfig),
+}
+
+/// What a way leads to.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The subsystem or target that has it.
+    pub(crate) owner: String,
+    /// What it is called there.
+    pub(crate) name: String,
+    pub(crate) geometry: Geometry,
+    pub(crate) ids: NamespaceIds,
+    pub(crate) shape: Shape,
+    /// Queues there may be.
+    pub(crate) queues: u16,
+    /// Milliseconds after which nothing is done any more of what was asked before the way was lost.
+    pub(crate) quiet_ms: u64,
+    pub(crate) state: AnaState,
+}
+
+/// What [`Keeper::wait`] has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// The device is another than it was.
+    News,
+    /// Somebody has used the waker.
+    Called,
+    /// The time has come.
+    Time,
+}
+
+/// A way to a disk that is there, as the thread has it that keeps it.
+pub(crate) trait Keeper: Send {
+    /// What it leads to, as it was last asked.
+    fn found(&self) -> &Found;
+
+    /// Whatever ends waits from now on; and the device says what happens, if it can.
+    fn begin(&mut self, waker: &Waker) -> Result<(), HostError>;
+
+    /// Queue `number`, from 1 on, for `depth` commands at a time.
+    fn queue(
+        &self,
+        number: u16,
+        depth: u16,
+        token: u64,
+    ) -> Result<Box<dyn Queue<Piece>>, HostError>;
+
+    /// Keeps the way until something happens, or until a time of the monotonic clock.
+    fn wait(&mut self, until_ns: Option<u64>) -> Result<Heard, HostError>;
+
+    /// Asks again what it leads to.
+    fn look(&mut self) -> Result<(), HostError>;
+
+    /// Its connection.
+    fn socket(&self) -> &TcpStream;
+
+    /// Says good-bye.
+    fn shut_down(self: Box<Self>);
+}
+
+impl DiskPath {
+    /// Connects, for up to `queues` queues; `number` tells it from other ways to the disk.
+    pub(super) fn connect(&self, number: usize, queues: u16) -> Result<Box<dyn Keeper>, HostError> {
+        Ok(match self {
+            Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(uri, config, queues)?),
+            Self::Iscsi(uri, config) => initiator::keep(uri, config, number, queues)?,
+        })
+    }
+
+    /// What it leads to is known by the same kind of name.
+    pub(super) const fn is_like(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Nvme(..), Self::Nvme(..)) | (Self::Iscsi(..), Self::Iscsi(..))
+        )
+    }
+}
+
+impl fmt::Display for DiskPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nvme(uri, _) => uri.fmt(f),
+            Self::Iscsi(uri, _) => uri.fmt(f),
+        }
+    }
+}
+
+/// Requests under way to a device, on one ring.
+///
+/// A request ends once. One whose connection was lost has ended as [`Failure::Lost`]: whether it
+/// was done is not known.
+pub trait Queue<T>: Send {
+    /// Asks for something, which [`Queue::flush`] sends; its end, if it cannot even be asked. A
+    /// request moves as many bytes as the device takes at most, and its block has them.
+    fn submit(&mut self, request: Request, block: Option<Block>, tag: T) -> Option<Ended<T>>;
+
+    /// Lets the kernel have what is to be sent and room for what may come.
+    fn flush(&mut self, ring: &mut Ring);
+
+    /// Whether a completion of the ring with this token is its.
+    fn has(&self, token: u64) -> bool;
+
+    /// Takes such a completion.
+    fn complete(&mut self, completed: Completed, now_ns: u64, ended: &mut Vec<Ended<T>>);
+
+    /// Requests that have not ended.
+    fn outstanding(&self) -> usize;
+
+    /// Whether one of them was asked by somebody like this.
+    fn any(&self, is_like: &dyn Fn(&T) -> bool) -> bool;
+
+    /// When to look at it next, if nothing happens before.
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// Looks whether its peer is still there, once it is time.
+    fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<T>>) {
+        let _ = (now_ns, ended);
+    }
+
+    /// Ends it. Nobody knows what became of requests that were not answered.
+    fn lose(&mut self, ended: &mut Vec<Ended<T>>);
+
+    /// Whether a connection is gone, and with it the queue.
+    fn is_lost(&self) -> bool;
+
+    /// Whether the kernel has nothing of it.
+    fn is_idle(&self) -> bool;
+}
+
+/// A request that has not ended.
+pub(crate) struct Pending<T> {
+    pub(crate) request: Request,
+    pub(crate) block: Option<Block>,
+    pub(crate) tag: T,
+}
+
+impl<T> Pending<T> {
+    pub(crate) fn end(self, result: Result<(), Failure>) -> Ended<T> {
+        let Self { request, block, tag } = self;
+        Ended { request, result, block, tag }
+    }
+
+    /// Takes bytes that were read, from an offset on.
+    pub(crate) fn fill(&mut self, offset: u32, bytes: &[u8]) {
+        let from = offset as usize;
+        let block = self.block.as_deref_mut();
+        if let Some(room) = block.and_then(|block| block.get_mut(from..from + bytes.len())) {
+            room.copy_from_slice(bytes);
+        }
+    }
+
+    /// Bytes that are to be written.
+    pub(crate) fn bytes(&self, offset: u32, length: u32) -> Option<&[u8]> {
+        self.block.as_deref()?.get(offset as usize..offset as usize + length as usize)
+    }
+}

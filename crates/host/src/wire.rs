@@ -1,0 +1,194 @@
+//! A connection on which one thing is asked at a time, and its answer waited for. Event requests
+//! may be outstanding beside it.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use nvme::{Answer, Completion, Digests, HostQueue, Submission, Transfer};
+
+use super::HostError;
+
+/// See the module's description.
+pub(crate) struct Wire {
+    pub(crate) stream: TcpStream,
+    pub(crate) queue: HostQueue,
+    input: Vec<u8>,
+    unread: [usize; 2],
+    /// The event request that is outstanding, and results of those that were answered.
+    request: Option<u16>,
+    events: VecDeque<u64>,
+}
+
+/// How long a connection may take to be made, and an answer to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+const INPUT_BYTES: usize = 16 << 10;
+
+fn network(operation: &'static str) -> impl Fn(std::io::Error) -> HostError {
+    move |source| HostError::Network { operation, source }
+}
+
+impl Wire {
+    /// Connects, and agrees on how to speak.
+    pub(crate) fn connect(address: &str, depth: u16, digests: Digests) -> Result<Self, HostError> {
+        let operation = "connect to the target";
+        let stream = dial(address, PATIENCE).map_err(network(operation))?;
+        let mut out = Vec::new();
+        let queue = HostQueue::begin(depth, digests, &mut out);
+        let mut wire = Self {
+            stream,
+            queue,
+            input: vec![0; INPUT_BYTES],
+            unread: [0, 0],
+            request: None,
+            events: VecDeque::new(),
+        };
+        wire.send(&out, operation)?;
+        let mut is_ready = false;
+        while !is_ready {
+            wire.hear(operation, |answer| is_ready |= matches!(answer, Answer::Ready { .. }))?;
+        }
+        Ok(wire)
+    }
+
+    /// Waits for answers this long from now on; for ever if `None`.
+    pub(crate) fn be_patient(&self, time: Option<Duration>) -> Result<(), HostError> {
+        self.stream.set_read_timeout(time).map_err(network("set up a connection"))
+    }
+
+    fn send(&mut self, bytes: &[u8], operation: &'static str) -> Result<(), HostError> {
+        self.stream.write_all(bytes).map_err(network(operation))
+    }
+
+    // Takes the next thing that the controller has said; whether there was one.
+    fn next(
+        &mut self,
+        operation: &'static str,
+        heard: impl FnOnce(Answer<'_>),
+    ) -> Result<bool, HostError> {
+        let [start, end] = self.unread;
+        let mut rest = &self.input[start..end];
+        let answer = self.queue.receive(&mut rest);
+        self.unread[0] = end - rest.len();
+        match answer {
+            Ok(Some(Answer::Ended(completion))) if Some(completion.cid) == self.request => {
+                self.request = None;
+                if completion.status.is_success() {
+                    self.events.push_back(completion.result);
+                }
+                Ok(true)
+            }
+            Ok(Some(answer)) => {
+                heard(answer);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(fatal) => {
+                let reason = format!("it speaks no NVMe/TCP: {:?}", fatal.status);
+                Err(HostError::Protocol { operation, reason })
+            }
+        }
+    }
+
+    // Waits for bytes, once everything has been taken that came before.
+    fn fill(&mut self, operation: &'static str) -> Result<(), HostError> {
+        let count = self.stream.read(&mut self.input).map_err(network(operation))?;
+        if count == 0 {
+            let reason = "it closed the connection";
+            let source = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, reason);
+            return Err(HostError::Network { operation, source });
+        }
+        self.unread = [0, count];
+        Ok(())
+    }
+
+    // Takes the next thing that the controller says.
+    fn hear(
+        &mut self,
+        operation: &'static str,
+        mut heard: impl FnMut(Answer<'_>),
+    ) -> Result<(), HostError> {
+        while !self.next(operation, &mut heard)? {
+            self.fill(operation)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come, without waiting, when nothing is asked; there is something to read if
+    /// `is_readable`.
+    pub(crate) fn listen(&mut self, is_readable: bool) -> Result<(), HostError> {
+        let operation = "listen to the controller";
+        while self.next(operation, |_| {})? {}
+        if is_readable {
+            self.fill(operation)?;
+            while self.next(operation, |_| {})? {}
+        }
+        Ok(())
+    }
+
+    /// The result of an event request that was answered (Base 5.1.2).
+    pub(crate) fn event(&mut self) -> Option<u64> {
+        self.events.pop_front()
+    }
+
+    /// Lets the controller say something unasked, once, unless it may already.
+    pub(crate) fn request_event(&mut self, submission: &Submission) -> Result<(), HostError> {
+        if self.request.is_none() {
+            let mut out = Vec::new();
+            self.request = self.queue.submit(submission.write(), &[], Transfer::None, &mut out);
+            self.send(&out, "ask for events")?;
+        }
+        Ok(())
+    }
+
+    /// Asks for something; its result, and its data if it brings any.
+    pub(crate) fn ask(
+        &mut self,
+        operation: &'static str,
+        submission: &Submission,
+        sent: &[u8],
+        transfer: Transfer,
+    ) -> Result<(u64, Vec<u8>), HostError> {
+        let mut out = Vec::new();
+        let cid = self.queue.submit(submission.write(), sent, transfer, &mut out);
+        if cid.is_none() {
+            let reason = "too much is under way".to_owned();
+            return Err(HostError::Protocol { operation, reason });
+        }
+        self.send(&out, operation)?;
+        let mut data = Vec::new();
+        let mut ended: Option<Completion> = None;
+        while ended.is_none() {
+            self.hear(operation, |answer| match answer {
+                Answer::Data(of, _, bytes) if Some(of) == cid => data.extend_from_slice(bytes),
+                Answer::Ended(completion) if Some(completion.cid) == cid => {
+                    ended = Some(completion);
+                }
+                _ => {}
+            })?;
+        }
+        match ended {
+            Some(Completion { status, result, .. }) if status.is_success() => Ok((result, data)),
+            Some(Completion { status, .. }) => Err(HostError::Refused { operation, status }),
+            None => unreachable!("the loop ends with one"),
+        }
+    }
+}
+
+/// Connects to a name or address, and waits as long for anything that is sent there.
+pub(crate) fn dial(address: &str, patience: Duration) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::other("no such host");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(patience))?;
+                stream.set_write_timeout(Some(patience))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,455 @@
+//! Submission queue entries read once into what they ask for (Base 4.1.1; NVM Command Set 3), and
+//! completion queue entries (Base 4.2.1).
+
+use wire::{put, u16_at, u32_at, u64_at};
+
+use super::status::Status;
+
+/// What a queue is for, which decides what its opcodes mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueKind {
+    /// Queue 0.
+    Admin,
+    /// Any other.
+    Io,
+}
+
+/// Where the data of a command is (Base 4.3.2; TCP 3.3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// There is none.
+    None,
+    /// In the capsule, behind the entry.
+    InCapsule {
+        /// Where it begins there; 0, since no controller here has an ICDOFF.
+        offset: u64,
+        /// How long it is; above 0.
+        length: u32,
+    },
+    /// To be moved by PDUs of its own.
+    Transport {
+        /// How long it is; above 0.
+        length: u32,
+    },
+}
+
+/// Which way the data of a command goes (Base 4.1.1: the two lowest bits of an opcode).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// There is none.
+    None,
+    /// From the host.
+    ToController,
+    /// To the host.
+    ToHost,
+}
+
+/// Whether a command is done together with its neighbour (Base 3.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fused {
+    /// By itself.
+    No,
+    /// The first of two.
+    First,
+    /// The second of two.
+    Second,
+}
+
+/// A submission queue entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submission {
+    /// Identifier, unique among those outstanding on its queue.
+    pub cid: u16,
+    /// Whether it is one of two.
+    pub fused: Fused,
+    /// Namespace; 0 where none is meant, FFFFFFFFh for all.
+    pub nsid: u32,
+    /// Where its data is.
+    pub data: Data,
+    /// Which way that goes.
+    pub direction: Direction,
+    /// What it asks for.
+    pub command: Command,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Of the connection (Base 6).
+    Fabrics(Fabrics),
+    /// Of the controller (Base 5).
+    Admin(Admin),
+    /// Of a namespace (NVM Command Set 3).
+    Io(Io),
+}
+
+/// A register of the controller (Base 3.1.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Property {
+    /// Where it is.
+    pub offset: u32,
+    /// It has eight bytes, or else four.
+    pub is_wide: bool,
+}
+
+/// Commands of the connection (Base 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fabrics {
+    /// 00h.
+    PropertySet {
+        /// Which.
+        property: Property,
+        /// To what.
+        value: u64,
+    },
+    /// 01h.
+    Connect {
+        /// Format of the record; 0.
+        format: u16,
+        /// The queue; 0 for a new controller.
+        queue: u16,
+        /// Entries of the queue, less one.
+        size: u16,
+        /// CATTR.
+        attributes: u8,
+        /// KATO: milliseconds; 0 for never.
+        keep_alive_ms: u32,
+    },
+    /// 04h.
+    PropertyGet(Property),
+    /// 05h and 06h.
+    Authentication {
+        /// Send, or else receive.
+        is_send: bool,
+        /// SECP.
+        protocol: u8,
+        /// SPSP, the first byte in the low bits.
+        specific: u16,
+        /// Bytes sent or asked for.
+        length: u32,
+    },
+    /// 08h.
+    Disconnect,
+}
+
+/// Commands of the controller (Base 5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admin {
+    /// 02h.
+    GetLogPage {
+        /// LID.
+        page: u8,
+        /// LSP.
+        specific: u8,
+        /// RAE: the event stays until the page is read without.
+        retains_event: bool,
+        /// Bytes asked for; a multiple of 4, above 0.
+        length: u64,
+        /// LPO: from where on.
+        offset: u64,
+        /// The offset counts entries, not bytes.
+        is_index: bool,
+    },
+    /// 06h.
+    Identify {
+        /// CNS: which structure.
+        structure: u8,
+        /// CNTID.
+        controller_id: u16,
+        /// CSI.
+        command_set: u8,
+    },
+    /// 08h.
+    Abort {
+        /// Queue of the command.
+        queue: u16,
+        /// The command.
+        cid: u16,
+    },
+    /// 09h.
+    SetFeatures {
+        /// FID.
+        feature: u8,
+        /// It is to outlast a reset.
+        saves: bool,
+        /// Dword 11.
+        value: u32,
+    },
+    /// 0Ah.
+    GetFeatures {
+        /// FID.
+        feature: u8,
+        /// SEL: the current, default, saved value, or what can be done with it.
+        select: u8,
+        /// Dword 11.
+        value: u32,
+    },
+    /// 0Ch.
+    AsyncEventRequest,
+    /// 18h.
+    KeepAlive,
+}
+
+/// Blocks of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first.
+    pub first: u64,
+    /// How many: 1 to 65,536.
+    pub count: u32,
+    /// FUA: what is written is on the medium when the command has ended.
+    pub forced: bool,
+}
+
+/// Commands of a namespace (NVM Command Set 3; reservations: Base 7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Io {
+    /// 00h.
+    Flush,
+    /// 01h.
+    Write(Range),
+    /// 02h.
+    Read(Range),
+    /// 05h.
+    Compare(Range),
+    /// 08h.
+    WriteZeroes {
+        /// Where.
+        range: Range,
+        /// DEAC: the blocks may be given back.
+        deallocates: bool,
+    },
+    /// 09h.
+    DatasetManagement {
+        /// Ranges in its data: 1 to 256.
+        range_count: u16,
+        /// AD: the blocks are not needed any more. The rest are hints.
+        deallocates: bool,
+    },
+    /// 0Ch.
+    Verify(Range),
+    /// 0Dh.
+    ReservationRegister {
+        /// RREGA.
+        action: u8,
+        /// IEKEY.
+        ignores_key: bool,
+        /// CPTPL.
+        persistence: u8,
+    },
+    /// 0Eh.
+    ReservationReport {
+        /// Bytes asked for; a multiple of 4, above 0.
+        length: u64,
+        /// EDS.
+        is_extended: bool,
+    },
+    /// 11h.
+    ReservationAcquire {
+        /// RACQA.
+        action: u8,
+        /// IEKEY.
+        ignores_key: bool,
+        /// RTYPE.
+        kind: u8,
+    },
+    /// 15h.
+    ReservationRelease {
+        /// RRELA.
+        action: u8,
+        /// IEKEY.
+        ignores_key: bool,
+        /// RTYPE.
+        kind: u8,
+    },
+}
+
+/// A completion queue entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Completion {
+    /// The command that has ended.
+    pub cid: u16,
+    /// How.
+    pub status: Status,
+    /// Dwords 0 and 1.
+    pub result: u64,
+    /// SQHD: how far the submission queue has been read.
+    pub head: u16,
+}
+
+// Data blocks in the capsule have type 0h and subtype 1h (offset), those moved by PDUs 5h and Ah.
+const IN_CAPSULE: u8 = 0x01;
+const TRANSPORT: u8 = 0x5a;
+
+const FABRICS: u8 = 0x7f;
+
+impl Submission {
+    /// The identifier in an entry, whatever else is in it.
+    #[must_use]
+    pub fn cid_of(entry: &[u8; 64]) -> u16 {
+        u16_at(entry, 2)
+    }
+
+    /// Reads an entry that came on a queue of `kind`.
+    ///
+    /// # Errors
+    /// The status with which the command ends. Nothing is checked that depends on a namespace or on
+    /// what the controller has agreed to.
+    pub fn read(kind: QueueKind, entry: &[u8; 64]) -> Result<Self, Status> {
+        let fused = match entry[1] & 3 {
+            0 => Fused::No,
+            1 => Fused::First,
+            2 => Fused::Second,
+            _ => return Err(Status::INVALID_FIELD.do_not_retry()),
+        };
+        // PSDT: no PRPs over fabrics (Base 4.1.1).
+        if !matches!(entry[1] >> 6, 1 | 2) {
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let command = match (entry[0], kind) {
+            (FABRICS, _) => Command::Fabrics(fabrics(entry)?),
+            (opcode, QueueKind::Admin) => Command::Admin(admin(opcode, entry)?),
+            (opcode, QueueKind::Io) => Command::Io(io(opcode, entry)?),
+        };
+        // In a Fabrics command the type is where the namespace is in others.
+        let nsid = if entry[0] == FABRICS { 0 } else { u32_at(entry, 4) };
+        let data = data(entry)?;
+        let coded = if entry[0] == FABRICS { entry[4] } else { entry[0] } & 3;
+        let direction = match coded {
+            _ if data == Data::None => Direction::None,
+            1 => Direction::ToController,
+            2 => Direction::ToHost,
+            // Data for a command that has none.
+            _ => return Err(Status::INVALID_FIELD.do_not_retry()),
+        };
+        Ok(Self { cid: Self::cid_of(entry), fused, nsid, data, direction, command })
+    }
+}
+
+fn data(entry: &[u8; 64]) -> Result<Data, Status> {
+    let (offset, length) = (u64_at(entry, 24), u32_at(entry, 32));
+    match entry[39] {
+        IN_CAPSULE | TRANSPORT if length == 0 => Ok(Data::None),
+        IN_CAPSULE => Ok(Data::InCapsule { offset, length }),
+        TRANSPORT => Ok(Data::Transport { length }),
+        _ => Err(Status::SGL_TYPE_INVALID.do_not_retry()),
+    }
+}
+
+fn dword(entry: &[u8; 64], number: usize) -> u32 {
+    u32_at(entry, number * 4)
+}
+
+// Base 6, by the type in byte 4.
+fn fabrics(entry: &[u8; 64]) -> Result<Fabrics, Status> {
+    let property = || match entry[40] & 7 {
+        size @ (0 | 1) => Ok(Property { offset: u32_at(entry, 44), is_wide: size == 1 }),
+        _ => Err(Status::INVALID_FIELD.do_not_retry()),
+    };
+    Ok(match entry[4] {
+        0x00 => Fabrics::PropertySet { property: property()?, value: u64_at(entry, 48) },
+        0x01 => Fabrics::Connect {
+            format: u16_at(entry, 40),
+            queue: u16_at(entry, 42),
+            size: u16_at(entry, 44),
+            attributes: entry[46],
+            keep_alive_ms: u32_at(entry, 48),
+        },
+        0x04 => Fabrics::PropertyGet(property()?),
+        send_or_receive @ (0x05 | 0x06) => Fabrics::Authentication {
+            is_send: send_or_receive == 0x05,
+            protocol: entry[43],
+            specific: u16_at(entry, 41),
+            length: u32_at(entry, 44),
+        },
+        0x08 => Fabrics::Disconnect,
+        _ => return Err(Status::INVALID_FIELD.do_not_retry()),
+    })
+}
+
+// Base 5, by opcode.
+fn admin(opcode: u8, entry: &[u8; 64]) -> Result<Admin, Status> {
+    let [ten, eleven] = [10, 11].map(|number| dword(entry, number));
+    let byte = |dword: u32, number: usize| dword.to_le_bytes()[number];
+    Ok(match opcode {
+        0x02 => Admin::GetLogPage {
+            page: byte(ten, 0),
+            specific: byte(ten, 1) & 0x7f,
+            retains_event: ten & 1 << 15 != 0,
+            // NUMD, less one, in dwords: its lower half in dword 10.
+            length: (u64::from(ten >> 16 | eleven << 16) + 1) * 4,
+            offset: u64_at(entry, 48),
+            is_index: dword(entry, 14) & 1 << 23 != 0,
+        },
+        0x06 => Admin::Identify {
+            structure: byte(ten, 0),
+            controller_id: u16_at(entry, 42),
+            command_set: byte(eleven, 3),
+        },
+        0x08 => Admin::Abort { queue: u16_at(entry, 40), cid: u16_at(entry, 42) },
+        0x09 => {
+            Admin::SetFeatures { feature: byte(ten, 0), saves: ten & 1 << 31 != 0, value: eleven }
+        }
+        0x0a => {
+            Admin::GetFeatures { feature: byte(ten, 0), select: byte(ten, 1) & 7, value: eleven }
+        }
+        0x0c => Admin::AsyncEventRequest,
+        0x18 => Admin::KeepAlive,
+        _ => return Err(Status::INVALID_OPCODE.do_not_retry()),
+    })
+}
+
+// NVM Command Set 3 and Base 7, by opcode.
+fn io(opcode: u8, entry: &[u8; 64]) -> Result<Io, Status> {
+    let [ten, eleven, twelve] = [10, 11, 12].map(|number| dword(entry, number));
+    let range = Range {
+        first: u64_at(entry, 40),
+        count: (twelve & 0xffff) + 1,
+        forced: twelve & 1 << 30 != 0,
+    };
+    let (action, ignores_key) = (entry[40] & 7, ten & 1 << 3 != 0);
+    Ok(match opcode {
+        0x00 => Io::Flush,
+        0x01 => Io::Write(range),
+        0x02 => Io::Read(range),
+        0x05 => Io::Compare(range),
+        0x08 => Io::WriteZeroes { range, deallocates: twelve & 1 << 25 != 0 },
+        0x09 => Io::DatasetManagement {
+            range_count: u16::from(entry[40]) + 1,
+            deallocates: eleven & 1 << 2 != 0,
+        },
+        0x0c => Io::Verify(range),
+        0x0d => Io::ReservationRegister { action, ignores_key, persistence: entry[43] >> 6 },
+        0x0e => {
+            Io::ReservationReport { length: (u64::from(ten) + 1) * 4, is_extended: eleven & 1 != 0 }
+        }
+        0x11 => Io::ReservationAcquire { action, ignores_key, kind: entry[41] },
+        0x15 => Io::ReservationRelease { action, ignores_key, kind: entry[41] },
+        _ => return Err(Status::INVALID_OPCODE.do_not_retry()),
+    })
+}
+
+impl Completion {
+    /// As it lies on the wire.
+    #[must_use]
+    pub fn write(&self) -> [u8; 16] {
+        let mut entry = [0; 16];
+        put(&mut entry, 0, &self.result.to_le_bytes());
+        put(&mut entry, 8, &self.head.to_le_bytes());
+        put(&mut entry, 12, &self.cid.to_le_bytes());
+        // No phase tag over fabrics (Base 4.2.1).
+        put(&mut entry, 14, &(self.status.bits() << 1).to_le_bytes());
+        entry
+    }
+
+    /// Reads it.
+    #[must_use]
+    pub fn read(entry: &[u8; 16]) -> Self {
+        Self {
+            cid: u16_at(entry, 12),
+            status: Status::from_bits(u16_at(entry, 14) >> 1),
+            result: u64_at(entry, 0),
+            head: u16_at(entry, 8),
+        }
+    }
+}

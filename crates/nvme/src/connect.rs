@@ -1,0 +1,125 @@
+//! What a host says of itself, and which subsystem it wants (Base 6.3).
+
+use wire::{array, put, u16_at};
+
+use super::status::Status;
+
+/// Bytes of the data of Connect.
+pub const CONNECT_DATA_BYTES: usize = 1024;
+/// Bytes of a qualified name at most, without the NUL (Base 4.7).
+pub const NQN_BYTES_MAX: usize = 223;
+
+const FIELD_BYTES: usize = 256;
+const HOST_ID_AT: usize = 0;
+const CONTROLLER_ID_AT: usize = 16;
+const SUBSYSTEM_AT: usize = 256;
+const HOST_AT: usize = 512;
+
+/// An NVMe qualified name: 1 to 223 bytes of UTF-8 without NUL (Base 4.7).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nqn(String);
+
+/// The data of Connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectData {
+    /// HOSTID: which host it is; two ways to it have the same.
+    pub host_id: [u8; 16],
+    /// CNTLID: FFFFh asks for any controller.
+    pub controller_id: u16,
+    /// SUBNQN.
+    pub subsystem: Nqn,
+    /// HOSTNQN.
+    pub host: Nqn,
+}
+
+impl Nqn {
+    /// The name of every discovery subsystem (Base 4.7).
+    pub const DISCOVERY: &'static str = "nqn.2014-08.org.nvmexpress.discovery";
+
+    /// A name, if it can be one.
+    #[must_use]
+    pub fn new(name: &str) -> Option<Self> {
+        let fits = (1..=NQN_BYTES_MAX).contains(&name.len()) && !name.contains('\0');
+        fits.then(|| Self(name.to_owned()))
+    }
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    // From a field that a NUL ends.
+    fn read(field: &[u8]) -> Option<Self> {
+        let length = field.iter().position(|&byte| byte == 0)?;
+        std::str::from_utf8(&field[..length]).ok().and_then(Self::new)
+    }
+}
+
+impl ConnectData {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The status and result with which Connect ends: the result says where in the data the first
+    /// field is that cannot be (Base 6.3: IPO and IATTR).
+    pub fn read(data: &[u8; CONNECT_DATA_BYTES]) -> Result<Self, (Status, u32)> {
+        let name = |at: usize| {
+            // Bit 16 says that the offset is one in the data.
+            let wrong = 1 << 16 | u32::try_from(at).unwrap_or(0);
+            Nqn::read(&data[at..at + FIELD_BYTES])
+                .ok_or((Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), wrong))
+        };
+        Ok(Self {
+            host_id: array(data, HOST_ID_AT),
+            controller_id: u16_at(data, CONTROLLER_ID_AT),
+            subsystem: name(SUBSYSTEM_AT)?,
+            host: name(HOST_AT)?,
+        })
+    }
+
+    /// Writes it.
+    #[must_use]
+    pub fn write(&self) -> [u8; CONNECT_DATA_BYTES] {
+        let mut data = [0; CONNECT_DATA_BYTES];
+        put(&mut data, HOST_ID_AT, &self.host_id);
+        put(&mut data, CONTROLLER_ID_AT, &self.controller_id.to_le_bytes());
+        put(&mut data, SUBSYSTEM_AT, self.subsystem.0.as_bytes());
+        put(&mut data, HOST_AT, self.host.0.as_bytes());
+        data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> ConnectData {
+        ConnectData {
+            host_id: [7; 16],
+            controller_id: 0xffff,
+            subsystem: Nqn::new("nqn.2026-11.example:disk").expect("it can be one"),
+            host: Nqn::new(&"h".repeat(NQN_BYTES_MAX)).expect("it can be one"),
+        }
+    }
+
+    #[test]
+    fn data_comes_back() {
+        assert_eq!(ConnectData::read(&data().write()), Ok(data()));
+    }
+
+    #[test]
+    fn names_that_cannot_be_are_refused_with_their_place() {
+        let wrong = |at: usize, field: &[u8]| {
+            let mut bytes = data().write();
+            bytes[at..at + FIELD_BYTES].fill(0);
+            put(&mut bytes, at, field);
+            ConnectData::read(&bytes).expect_err("it cannot be")
+        };
+        let status = Status::CONNECT_INVALID_PARAMETERS.do_not_retry();
+        assert_eq!(wrong(SUBSYSTEM_AT, b""), (status, 0x1_0100), "empty");
+        assert_eq!(wrong(HOST_AT, &[b'x'; 256]), (status, 0x1_0200), "no NUL");
+        assert_eq!(wrong(HOST_AT, &[b'x'; 224]), (status, 0x1_0200), "too long");
+        assert_eq!(wrong(HOST_AT, &[0xff, 0xfe]), (status, 0x1_0200), "not UTF-8");
+        assert_eq!(Nqn::new("a\0b"), None);
+    }
+}

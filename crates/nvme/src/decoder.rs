@@ -1,0 +1,389 @@
+//! Bytes into headers and pieces of data (TCP 3.3 and 3.5).
+//!
+//! ```text
+//!          ┌──────────────── no data ────────────────┐
+//! header ──┤                                         ├─► header
+//!          └─► padding ─► data ─► data digest ─► end ┘
+//! ```
+//!
+//! Invariants:
+//! - A header is handed on when all of it has been checked, a piece of data when its PDU's length
+//!   has been; nothing is kept but one header.
+//! - After a fatal error there is nothing but that error.
+
+use wire::u32_at;
+
+use super::pdu::{
+    COMMON_BYTES, DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, Kind, Layout,
+    TermReq,
+};
+
+/// Which end of a connection reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// What controllers send.
+    Host,
+    /// What hosts send.
+    Controller,
+}
+
+/// What a peer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of data in a command capsule.
+    pub capsule_data_bytes: u32,
+    /// Bytes of data in an H2CData or C2HData PDU.
+    pub data_bytes: u32,
+}
+
+/// Something that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A header, whole and checked, and how many bytes of data follow it.
+    Header(Header, u32),
+    /// The next piece of that data; not empty.
+    Data(&'a [u8]),
+    /// All of the data has come. Data that is not what its digest says fails its command, not the
+    /// connection (TCP 3.3.1.2).
+    End {
+        /// The digest fits, or there is none.
+        is_intact: bool,
+    },
+}
+
+/// Why nothing more can be read from a connection (TCP 3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{status:?} at {information} of a PDU's header")]
+pub struct Fatal {
+    /// What kind of error.
+    pub status: FatalStatus,
+    /// The byte of the header that is wrong, or the digest that came.
+    pub information: u32,
+}
+
+impl Fatal {
+    /// The PDU that says so to a host, or to a controller, whose data is
+    /// [`Decoder::offending_header`].
+    #[must_use]
+    pub const fn term_req(self, by: End) -> Header {
+        let term = TermReq { status: self.status as u16, information: self.information };
+        match by {
+            End::Host => Header::H2cTermReq(term),
+            End::Controller => Header::C2hTermReq(term),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The header until it has so many bytes.
+    Header {
+        needed: usize,
+    },
+    /// Bytes to leave out, and how long the data after them is.
+    Padding {
+        left: usize,
+        data: u32,
+    },
+    /// Bytes of data to come.
+    Data {
+        left: u32,
+    },
+    /// The bytes of the data digest that have come.
+    Digest {
+        bytes: [u8; DIGEST_BYTES],
+        filled: usize,
+    },
+    Failed(Fatal),
+}
+
+/// Reads what one end of a connection gets.
+///
+/// ```
+/// use nvme::{Decoder, Digests, End, Event, Header, IcReq, Layout, Limits};
+/// let mut bytes = Vec::new();
+/// let request = Header::IcReq(IcReq { hpda: 0, digests: Digests::default(), maxr2t: 0 });
+/// request.encode(Layout::default(), 0, &mut bytes);
+/// let limits = Limits { capsule_data_bytes: 8192, data_bytes: 131_072 };
+/// let mut decoder = Decoder::new(End::Controller, limits);
+/// let mut input = &bytes[..];
+/// assert_eq!(decoder.next(&mut input), Ok(Some(Event::Header(request, 0))));
+/// assert_eq!(decoder.next(&mut input), Ok(None));
+/// ```
+#[derive(Debug)]
+pub struct Decoder {
+    end: End,
+    limits: Limits,
+    /// Known once ICReq and ICResp have been exchanged.
+    layout: Option<Layout>,
+    phase: Phase,
+    kind: Kind,
+    header: [u8; HEADER_BYTES_MAX],
+    filled: usize,
+    /// As `filled`, and still so when the header has been handed on.
+    latest: usize,
+    /// Of the data until now.
+    crc: u32,
+}
+
+impl Decoder {
+    /// Before anything has come.
+    #[must_use]
+    pub const fn new(end: End, limits: Limits) -> Self {
+        Self {
+            end,
+            limits,
+            layout: None,
+            phase: Phase::Header { needed: COMMON_BYTES },
+            kind: Kind::IcReq,
+            header: [0; HEADER_BYTES_MAX],
+            filled: 0,
+            latest: 0,
+            crc: 0,
+        }
+    }
+
+    /// Goes on with what ICReq and ICResp have agreed on: how what comes here is laid out.
+    pub const fn agree(&mut self, layout: Layout) {
+        self.layout = Some(layout);
+    }
+
+    /// Takes bytes off the front of `input` until they make an event; `None` when they do not.
+    ///
+    /// # Errors
+    /// When the connection cannot go on; from then on always the same.
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
+        let event = self.step(input);
+        if let Err(fatal) = event {
+            self.phase = Phase::Failed(fatal);
+        }
+        event
+    }
+
+    /// Whether a PDU has begun to come and not ended.
+    #[must_use]
+    pub fn is_within_pdu(&self) -> bool {
+        self.phase != Phase::Header { needed: COMMON_BYTES } || self.filled > 0
+    }
+
+    /// The bytes of the latest header, which a fatal error is about, as far as they came.
+    #[must_use]
+    pub fn offending_header(&self) -> &[u8] {
+        &self.header[..self.latest]
+    }
+
+    fn step<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Event<'a>>, Fatal> {
+        loop {
+            match self.phase {
+                Phase::Failed(fatal) => return Err(fatal),
+                Phase::Header { needed } => {
+                    let missing = needed - self.filled;
+                    let bytes = take(input, missing);
+                    self.header[self.filled..self.filled + bytes.len()].copy_from_slice(bytes);
+                    self.filled += bytes.len();
+                    self.latest = self.filled;
+                    if bytes.len() < missing {
+                        return Ok(None);
+                    }
+                    if needed == COMMON_BYTES {
+                        let needed = self.check_common()?;
+                        self.phase = Phase::Header { needed };
+                    } else {
+                        return self.header().map(Some);
+                    }
+                }
+                Phase::Padding { left, data } => {
+                    let left = left - take(input, left).len();
+                    self.phase = Phase::Padding { left, data };
+                    if left > 0 {
+                        return Ok(None);
+                    }
+                    self.phase = Phase::Data { left: data };
+                }
+                Phase::Data { left: 0 } => {
+                    let digest = self.layout().data_digest_bytes(self.kind);
+                    if digest == 0 {
+                        return Ok(Some(self.end_of_data(true)));
+                    }
+                    self.phase = Phase::Digest { bytes: [0; DIGEST_BYTES], filled: 0 };
+                }
+                Phase::Data { left } => return Ok(self.data(input, left)),
+                Phase::Digest { mut bytes, filled } => {
+                    let more = take(input, DIGEST_BYTES - filled);
+                    bytes[filled..filled + more.len()].copy_from_slice(more);
+                    let filled = filled + more.len();
+                    self.phase = Phase::Digest { bytes, filled };
+                    if filled < DIGEST_BYTES {
+                        return Ok(None);
+                    }
+                    return Ok(Some(self.end_of_data(u32::from_le_bytes(bytes) == self.crc)));
+                }
+            }
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        self.layout.unwrap_or_default()
+    }
+
+    fn data<'a>(&mut self, input: &mut &'a [u8], left: u32) -> Option<Event<'a>> {
+        let bytes = take(input, left as usize);
+        if bytes.is_empty() {
+            return None;
+        }
+        if self.layout().data_digest_bytes(self.kind) > 0 {
+            self.crc = crc32c::crc32c_append(self.crc, bytes);
+        }
+        // At most `left`, which fits.
+        let taken = u32::try_from(bytes.len()).unwrap_or(left);
+        self.phase = Phase::Data { left: left - taken };
+        Some(Event::Data(bytes))
+    }
+
+    fn end_of_data<'a>(&mut self, is_intact: bool) -> Event<'a> {
+        self.begin_header();
+        Event::End { is_intact }
+    }
+
+    const fn begin_header(&mut self) {
+        self.phase = Phase::Header { needed: COMMON_BYTES };
+        self.filled = 0;
+        self.crc = 0;
+    }
+
+    // Type, flags, HLEN, PDO, PLEN (TCP 3.6.1). Answers how long the header is.
+    fn check_common(&mut self) -> Result<usize, Fatal> {
+        let header = &self.header;
+        let kind = Kind::from_byte(header[0]).ok_or(invalid(0))?;
+        let is_ours = match self.end {
+            End::Controller => {
+                matches!(kind, Kind::IcReq | Kind::H2cTermReq | Kind::CapsuleCmd | Kind::H2cData)
+            }
+            End::Host => {
+                !matches!(kind, Kind::IcReq | Kind::H2cTermReq | Kind::CapsuleCmd | Kind::H2cData)
+            }
+        };
+        let is_first = matches!(kind, Kind::IcReq | Kind::IcResp);
+        let is_term = matches!(kind, Kind::H2cTermReq | Kind::C2hTermReq);
+        // Nothing else before them, and they come once (TCP 3.4.1).
+        if !is_ours || (is_first == self.layout.is_some() && !is_term) {
+            return Err(Fatal { status: FatalStatus::Sequence, information: 0 });
+        }
+        if header[2] != kind.header_bytes() {
+            return Err(invalid(2));
+        }
+        let layout = self.layout();
+        let said = Digests::from_flags(header[1]);
+        if said.header != (layout.digests.header && kind.has_header_digest()) {
+            return Err(invalid(1));
+        }
+        let (plen, end) = (u32_at(header, 4) as usize, layout.header_end(kind));
+        if plen < end || (plen > end && !kind.has_data()) {
+            return Err(invalid(4));
+        }
+        if plen > end {
+            self.check_data(kind, plen, end)?;
+        }
+        self.kind = kind;
+        Ok(end)
+    }
+
+    // A PDU with data: its digest, where the data begins, how much there is.
+    fn check_data(&self, kind: Kind, plen: usize, end: usize) -> Result<(), Fatal> {
+        let (layout, pdo) = (self.layout(), usize::from(self.header[3]));
+        if !kind.has_data_digest() {
+            // What a header was that ended a connection, 128 bytes at most (TCP 3.6.2.4).
+            return if plen <= end + HEADER_BYTES_MAX { Ok(()) } else { Err(invalid(4)) };
+        }
+        if Digests::from_flags(self.header[1]).data != layout.digests.data {
+            return Err(invalid(1));
+        }
+        if pdo < end || pdo > plen || !pdo.is_multiple_of(layout.unit()) {
+            return Err(invalid(3));
+        }
+        // At least a byte of data, or it should have said that there is none.
+        if plen <= pdo + layout.data_digest_bytes(kind) {
+            return Err(invalid(4));
+        }
+        let length = plen - pdo - layout.data_digest_bytes(kind);
+        // MAXH2CDATA is what data may exceed (TCP 3.6.2.4); a capsule is as long as IOCCSZ says.
+        match kind {
+            Kind::CapsuleCmd if length > self.limits.capsule_data_bytes as usize => {
+                return Err(invalid(4));
+            }
+            Kind::CapsuleCmd => {}
+            _ if length > self.limits.data_bytes as usize => {
+                let status = FatalStatus::DataLimitExceeded;
+                return Err(Fatal { status, information: 4 });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    // All bytes of the header are there.
+    fn header<'a>(&mut self) -> Result<Event<'a>, Fatal> {
+        let (kind, layout) = (self.kind, self.layout());
+        let hlen = usize::from(kind.header_bytes());
+        let end = layout.header_end(kind);
+        if end > hlen && crc32c::crc32c(&self.header[..hlen]) != u32_at(&self.header, hlen) {
+            let information = u32_at(&self.header, hlen);
+            return Err(Fatal { status: FatalStatus::HeaderDigest, information });
+        }
+        let plen = u32_at(&self.header, 4);
+        let begin = match (plen as usize > end, kind.has_data_digest()) {
+            (true, true) => usize::from(self.header[3]),
+            _ => end,
+        };
+        let after = if plen as usize > end { layout.data_digest_bytes(kind) } else { 0 };
+        // Both are far below 256.
+        let overhead = u32::try_from(begin + after).unwrap_or(u32::MAX);
+        let data = plen.saturating_sub(overhead);
+        let header = Header::decode(kind, &self.header);
+        check_fields(&header, &self.header, data)?;
+        if data == 0 {
+            self.begin_header();
+        } else {
+            self.phase = Phase::Padding { left: begin - end, data };
+        }
+        Ok(Event::Header(header, data))
+    }
+}
+
+fn check_fields(header: &Header, bytes: &[u8], data: u32) -> Result<(), Fatal> {
+    match *header {
+        // PFV is 0 (TCP 3.6.2.2), alignments have five bits.
+        Header::IcReq(_) | Header::IcResp(_) if bytes[8] != 0 || bytes[9] != 0 => Err(invalid(8)),
+        Header::IcReq(request) if request.hpda > 31 => Err(invalid(10)),
+        Header::IcResp(response) if response.cpda > 31 => Err(invalid(10)),
+        Header::IcResp(response)
+            if response.maxh2cdata < 4096 || !response.maxh2cdata.is_multiple_of(4) =>
+        {
+            Err(invalid(12))
+        }
+        Header::H2cData { offset, length, .. } | Header::C2hData { offset, length, .. } => {
+            let out_of_range =
+                |information| Fatal { status: FatalStatus::DataOutOfRange, information };
+            if length == 0 {
+                Err(out_of_range(16))
+            } else if length != data {
+                Err(invalid(16))
+            } else if offset.checked_add(length).is_none() {
+                Err(out_of_range(12))
+            } else {
+                Ok(())
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+const fn invalid(byte: u32) -> Fatal {
+    Fatal { status: FatalStatus::InvalidHeaderField, information: byte }
+}
+
+fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
+    let (taken, rest) = input.split_at(most.min(input.len()));
+    *input = rest;
+    taken
+}

@@ -1,0 +1,396 @@
+//! What a controller and its namespaces say of themselves, as a host reads it (Base 5.1.13, 5.1.12;
+//! NVM Command Set 4.1.5): anything may be in there.
+
+use wire::{array, u16_at, u32_at, u64_at};
+
+use super::identify::IDENTIFY_BYTES;
+use super::log::{AnaGroup, AnaState, text};
+
+/// A controller, read from CNS 01h (Base 5.1.13.2.1). What is no printable text has been replaced
+/// in its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundController {
+    /// CNTLID.
+    pub id: u16,
+    /// CNTRLTYPE: 1 for I/O, 2 for discovery, 3 for administration.
+    pub kind: u8,
+    /// VER: major, minor and tertiary version of the specification, from the third byte on.
+    pub version: u32,
+    /// SN.
+    pub serial: String,
+    /// MN.
+    pub model: String,
+    /// FR.
+    pub firmware: String,
+    /// SUBNQN.
+    pub subsystem: String,
+    /// CMIC.
+    pub sharing: u8,
+    /// MDTS: a command moves the smallest page shifted by this at most; 0 for no limit.
+    pub transfer_shift: u8,
+    /// OAES.
+    pub events: u32,
+    /// ONCS.
+    pub optional_commands: u16,
+    /// VWC.
+    pub volatile_cache: u8,
+    /// KAS: keep-alive times are in steps of so many times 100 ms; 0 for none.
+    pub keep_alive_steps: u16,
+    /// CQT: milliseconds that commands may take to come to rest when their host is gone; 0 if it
+    /// does not say.
+    pub quiesce_ms: u16,
+    /// MAXCMD.
+    pub commands_max: u16,
+    /// NN: the highest namespace identifier.
+    pub namespaces_max: u32,
+    /// What it says of access states, if it reports them.
+    pub ana: Option<FoundAna>,
+    /// Bytes of data in a command capsule of an I/O queue, as IOCCSZ says.
+    pub capsule_bytes: u32,
+}
+
+/// What a controller says of access states (Base 8.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundAna {
+    /// ANATT: seconds that a change may take.
+    pub transition_s: u8,
+    /// ANACAP.
+    pub capabilities: u8,
+    /// NANAGRPID: how many groups there are.
+    pub group_count: u32,
+}
+
+/// A namespace, read from CNS 00h (NVM Command Set 4.1.5.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundNamespace {
+    /// NSZE; 0 for a namespace that is not there.
+    pub block_count: u64,
+    /// NCAP.
+    pub capacity_blocks: u64,
+    /// NUSE.
+    pub used_blocks: u64,
+    /// LBADS of the format in use: a block has two to the power of this many bytes.
+    pub block_shift: u8,
+    /// MS of that format: bytes of metadata beside each block.
+    pub metadata_bytes: u16,
+    /// NMIC: controllers other than one may use it.
+    pub is_shared: bool,
+    /// RESCAP.
+    pub reservation_kinds: u8,
+    /// DLFEAT.
+    pub deallocation: u8,
+    /// NSATTR: it is not to be written now.
+    pub is_write_protected: bool,
+    /// ANAGRPID: the group whose access state it shares; 0 for none.
+    pub ana_group: u32,
+    /// NGUID and EUI64; zeros for none.
+    pub ids: NamespaceIds,
+}
+
+/// What tells a namespace from all others; zeros for what it does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NamespaceIds {
+    /// NGUID.
+    pub nguid: [u8; 16],
+    /// EUI64.
+    pub eui64: [u8; 8],
+    /// UUID.
+    pub uuid: [u8; 16],
+}
+
+/// The access state page as a host reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnaPage {
+    /// CHGC.
+    pub change_count: u64,
+    /// Those of its groups that came whole.
+    pub groups: Vec<AnaGroup>,
+}
+
+/// Bytes of the header of the access state page, and of a group in it without its namespaces.
+pub const ANA_HEADER_BYTES: usize = 16;
+/// See [`ANA_HEADER_BYTES`].
+pub const ANA_GROUP_BYTES: usize = 32;
+
+impl FoundController {
+    /// Reads CNS 01h.
+    #[must_use]
+    pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
+        // CMIC bit 3: it reports access states.
+        let ana = (data[76] & 1 << 3 != 0).then(|| FoundAna {
+            transition_s: data[342],
+            capabilities: data[343],
+            group_count: u32_at(data, 348),
+        });
+        Self {
+            id: u16_at(data, 78),
+            kind: data[111],
+            version: u32_at(data, 80),
+            serial: text(&data[4..24]),
+            model: text(&data[24..64]),
+            firmware: text(&data[64..72]),
+            subsystem: text(&data[768..1024]),
+            sharing: data[76],
+            transfer_shift: data[77],
+            events: u32_at(data, 92),
+            optional_commands: u16_at(data, 520),
+            volatile_cache: data[525],
+            keep_alive_steps: u16_at(data, 320),
+            quiesce_ms: u16_at(data, 386),
+            commands_max: u16_at(data, 514),
+            namespaces_max: u32_at(data, 516),
+            ana,
+            // In units of 16 bytes, of which the entry takes four.
+            capsule_bytes: u32_at(data, 1792).saturating_sub(4).saturating_mul(16),
+        }
+    }
+
+    /// ONCS: Dataset Management is done.
+    #[must_use]
+    pub const fn has_dataset_management(&self) -> bool {
+        self.optional_commands & 1 << 2 != 0
+    }
+
+    /// ONCS: Write Zeroes is done.
+    #[must_use]
+    pub const fn has_write_zeroes(&self) -> bool {
+        self.optional_commands & 1 << 3 != 0
+    }
+
+    /// VWC: what was written may be lost with the power until it is flushed.
+    #[must_use]
+    pub const fn has_volatile_cache(&self) -> bool {
+        self.volatile_cache & 1 != 0
+    }
+}
+
+impl FoundNamespace {
+    /// Reads CNS 00h.
+    #[must_use]
+    pub fn read(data: &[u8; IDENTIFY_BYTES]) -> Self {
+        // FLBAS: bits 6:5 stand above bits 3:0.
+        let format = usize::from(data[26] & 0xf | data[26] >> 1 & 0x30);
+        let format = 128 + 4 * format;
+        Self {
+            block_count: u64_at(data, 0),
+            capacity_blocks: u64_at(data, 8),
+            used_blocks: u64_at(data, 16),
+            block_shift: data[format + 2],
+            metadata_bytes: u16_at(data, format),
+            is_shared: data[30] & 1 != 0,
+            reservation_kinds: data[31],
+            deallocation: data[33],
+            is_write_protected: data[99] & 1 != 0,
+            ana_group: u32_at(data, 92),
+            ids: NamespaceIds { nguid: array(data, 104), eui64: array(data, 120), uuid: [0; 16] },
+        }
+    }
+
+    /// DLFEAT: blocks that were given back are read as zeros.
+    #[must_use]
+    pub const fn reads_zeros(&self) -> bool {
+        self.deallocation & 7 == 1
+    }
+
+    /// DLFEAT: Write Zeroes may give blocks back.
+    #[must_use]
+    pub const fn zeroes_deallocate(&self) -> bool {
+        self.deallocation & 1 << 3 != 0
+    }
+}
+
+impl NamespaceIds {
+    /// Adds what CNS 03h has (Base 5.1.13.2.3).
+    #[must_use]
+    pub fn with_descriptors(mut self, data: &[u8; IDENTIFY_BYTES]) -> Self {
+        let mut rest = &data[..];
+        while let [kind, length, _, _, after @ ..] = rest {
+            let Some((id, next)) = after.split_at_checked(usize::from(*length)) else { break };
+            match (kind, id) {
+                // NIDL of 0: there are no more.
+                (_, []) => break,
+                (1, id) if id.len() == 8 => self.eui64.copy_from_slice(id),
+                (2, id) if id.len() == 16 => self.nguid.copy_from_slice(id),
+                (3, id) if id.len() == 16 => self.uuid.copy_from_slice(id),
+                _ => {}
+            }
+            rest = next;
+        }
+        self
+    }
+
+    /// Whether there is anything that tells it from others.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Reads CNS 02h: identifiers of namespaces, up to the first 0 (Base 5.1.13.2.2).
+#[must_use]
+pub fn read_namespace_list(data: &[u8; IDENTIFY_BYTES]) -> Vec<u32> {
+    let all = data.chunks_exact(4).map(|entry| u32_at(entry, 0));
+    all.take_while(|&nsid| nsid != 0).collect()
+}
+
+/// Reads 0Ch, or the first part of it (Base 5.1.12.1.13); `None` if there is not even its header.
+#[must_use]
+pub fn read_ana(page: &[u8]) -> Option<AnaPage> {
+    let (header, mut rest) = page.split_at_checked(ANA_HEADER_BYTES)?;
+    let mut groups = Vec::new();
+    for _ in 0..u16_at(header, 8) {
+        let Some((group, after)) = rest.split_at_checked(ANA_GROUP_BYTES) else { break };
+        let count = usize::try_from(u32_at(group, 4)).unwrap_or(usize::MAX);
+        let bytes = count.saturating_mul(4);
+        let Some((namespaces, next)) = after.split_at_checked(bytes) else { break };
+        groups.push(AnaGroup {
+            id: u32_at(group, 0),
+            change_count: u64_at(group, 8),
+            state: AnaState::read(group[16]),
+            namespaces: namespaces.chunks_exact(4).map(|entry| u32_at(entry, 0)).collect(),
+        });
+        rest = next;
+    }
+    Some(AnaPage { change_count: u64_at(header, 0), groups })
+}
+
+impl AnaState {
+    // What is not known cannot be used now.
+    const fn read(byte: u8) -> Self {
+        match byte & 0xf {
+            1 => Self::Optimized,
+            2 => Self::NonOptimized,
+            4 => Self::PersistentLoss,
+            15 => Self::Change,
+            _ => Self::Inaccessible,
+        }
+    }
+
+    /// What the specification calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Optimized => "optimized",
+            Self::NonOptimized => "non-optimized",
+            Self::Inaccessible => "inaccessible",
+            Self::PersistentLoss => "persistent-loss",
+            Self::Change => "change",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::connect::Nqn;
+    use super::super::identify::{
+        ControllerData, ControllerKind, NamespaceData, write_namespace_list,
+    };
+    use super::super::log::write_ana;
+    use super::*;
+
+    #[test]
+    fn a_controller_is_read_as_it_was_written() {
+        let subsystem = Nqn::new("nqn.2026-11.example:disk").expect("it can be one");
+        let written = ControllerData {
+            kind: ControllerKind::Io,
+            id: 7,
+            subsystem: &subsystem,
+            serial: "S1",
+            model: "afar",
+            firmware: "0.1",
+            transfer_shift: 5,
+            commands_max: 128,
+            namespaces_max: 1024,
+            capsule_data_bytes: 8192,
+            has_volatile_cache: true,
+            has_reservations: false,
+            event_requests: 3,
+            ana_groups: 2,
+        };
+        let found = FoundController::read(&written.write());
+        assert_eq!((found.id, found.kind, found.transfer_shift), (7, 1, 5));
+        assert_eq!((&*found.serial, &*found.model, &*found.firmware), ("S1", "afar", "0.1"));
+        assert_eq!(found.subsystem, subsystem.as_str());
+        assert_eq!((found.commands_max, found.namespaces_max), (128, 1024));
+        assert_eq!((found.capsule_bytes, found.version >> 16), (8192, 2));
+        assert!(found.has_dataset_management() && found.has_write_zeroes());
+        assert!(found.has_volatile_cache());
+        assert_eq!(found.ana.map(|ana| ana.group_count), Some(2));
+        let found = FoundController::read(&ControllerData { ana_groups: 0, ..written }.write());
+        assert_eq!(found.ana, None);
+    }
+
+    const NAMESPACE: NamespaceData = NamespaceData {
+        block_count: 1 << 40,
+        block_shift: 12,
+        nguid: [3; 16],
+        uuid: [5; 16],
+        atomic_blocks: 0,
+        optimal_write_blocks: 0,
+        discards_to_zero: true,
+        reservation_kinds: 0,
+        ana_group: 9,
+        is_shared: true,
+        is_read_only: false,
+    };
+
+    #[test]
+    fn a_namespace_is_read_as_it_was_written() {
+        let found = FoundNamespace::read(&NAMESPACE.write());
+        assert_eq!((found.block_count, found.block_shift, found.ana_group), (1 << 40, 12, 9));
+        assert_eq!((found.used_blocks, found.metadata_bytes), (1 << 40, 0));
+        assert!(found.is_shared && found.reads_zeros() && found.zeroes_deallocate());
+        assert_eq!(found.ids, NamespaceIds { nguid: [3; 16], ..NamespaceIds::default() });
+        let ids = found.ids.with_descriptors(&NAMESPACE.write_descriptors());
+        assert_eq!(ids, NamespaceIds { nguid: [3; 16], uuid: [5; 16], eui64: [0; 8] });
+        assert!(!ids.is_unknown() && NamespaceIds::default().is_unknown());
+    }
+
+    #[test]
+    fn a_list_ends_with_its_first_zero() {
+        assert_eq!(read_namespace_list(&write_namespace_list([1, 7, 9], 1)), [7, 9]);
+        assert_eq!(read_namespace_list(&write_namespace_list(1..2000, 0)).len(), 1024);
+    }
+
+    #[test]
+    fn access_states_are_read_as_they_were_written() {
+        let group = |id, state, namespaces: &[u32]| AnaGroup {
+            id,
+            change_count: 5,
+            state,
+            namespaces: namespaces.to_vec(),
+        };
+        let groups = [
+            group(1, AnaState::Optimized, &[1, 7]),
+            group(2, AnaState::NonOptimized, &[]),
+            group(3, AnaState::Change, &[2]),
+            group(4, AnaState::PersistentLoss, &[3]),
+        ];
+        let bytes = write_ana(&groups, 9, false);
+        let page = read_ana(&bytes).expect("it has a header");
+        assert_eq!((page.change_count, &page.groups[..]), (9, &groups[..]));
+        // As much as has come.
+        assert_eq!(read_ana(&bytes[..bytes.len() - 1]).expect("a header").groups, groups[..3]);
+        assert_eq!(read_ana(&bytes[..15]), None);
+    }
+
+    // Any bytes: what they say is bounded by how many there are.
+    #[test]
+    fn any_bytes_are_something() {
+        let mut state = 7_u64;
+        let mut data = [0; IDENTIFY_BYTES];
+        for _ in 0..500 {
+            for byte in &mut data {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = state.to_le_bytes()[7];
+            }
+            let controller = FoundController::read(&data);
+            let texts = [controller.serial, controller.model, controller.firmware];
+            assert!(!texts.iter().any(|text| text.chars().any(char::is_control)), "{texts:?}");
+            let _any = FoundNamespace::read(&data).ids.with_descriptors(&data);
+            assert!(read_namespace_list(&data).len() <= 1024);
+            let page = read_ana(&data).expect("it has a header");
+            assert!(page.groups.len() <= data.len() / ANA_GROUP_BYTES);
+        }
+    }
+}

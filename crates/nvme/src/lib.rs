@@ -1,0 +1,66 @@
+//! NVMe over TCP, both ends, without I/O: no socket, no clock, no thread.
+//!
+//! Sections are those of the NVM Express TCP Transport Specification 1.1 ("TCP") and of the NVM
+//! Express Base Specification 2.1 ("Base").
+//!
+//! ```text
+//! pdu      what a PDU's header says                       TCP 3.6
+//! decoder  bytes into headers and pieces of data          TCP 3.3, 3.5
+//! command, entry  submission queue entries, both ways   Base 4.1, 6; NVM Command Set 3
+//! status   how a command ended                            Base 4.2.3
+//! controller  what its admin queue's host sees of one    Base 3.1, 5
+//! host     a host's end of a connection                  TCP 3.1, 3.4
+//! queue    a controller's end of a connection             TCP 3.1, 3.4
+//! property the registers of a controller                  Base 3.1.4, 6.4, 6.6
+//! identify what a controller says of itself              Base 5.1.13
+//! log      log pages                                     Base 5.1.12
+//! found    both, as a host reads them                    Base 5.1.12, 5.1.13
+//! connect  what a host says of itself                     Base 6.3
+//! reservation  which hosts may read and write            Base 8.1.22
+//! ```
+//!
+//! Invariants:
+//! - Nothing is allocated for what the wire says: data is handed on in the pieces it came in, and
+//!   every length is checked before the first of them.
+//! - The same code runs over a socket and over a simulated network.
+//! - What a peer sends can end its connection, never the process: no input panics.
+
+mod command;
+mod connect;
+mod controller;
+mod decoder;
+mod entry;
+mod found;
+mod host;
+mod identify;
+pub mod log;
+mod pdu;
+mod property;
+mod queue;
+mod reservation;
+mod slots;
+mod status;
+
+pub use command::{
+    Admin, Command, Completion, Data, Direction, Fabrics, Fused, Io, Property, QueueKind, Range,
+    Submission,
+};
+pub use connect::{CONNECT_DATA_BYTES, ConnectData, NQN_BYTES_MAX, Nqn};
+pub use controller::{Controller, ControllerConfig, Notice, Reply, View};
+pub use decoder::{Decoder, End, Event, Fatal, Limits};
+pub use found::{
+    ANA_GROUP_BYTES, ANA_HEADER_BYTES, AnaPage, FoundAna, FoundController, FoundNamespace,
+    NamespaceIds, read_ana, read_namespace_list,
+};
+pub use host::{Answer, HostQueue, Transfer};
+pub use identify::{
+    ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
+};
+pub use pdu::{
+    DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, IcReq, IcResp, Kind, Layout,
+    TermReq, data_digest,
+};
+pub use property::{Change, Properties};
+pub use queue::{Arrival, ConnectRequest, Queue, QueueLimits, Slot};
+pub use reservation::{Access, REGISTRANTS_MAX, Registrant, ReservationKind, Reservations, access};
+pub use status::Status;

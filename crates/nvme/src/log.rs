@@ -1,0 +1,387 @@
+//! Log pages (Base 5.1.12). A page is made whole and a part of it sent: pages are as long as what
+//! the controller has, never as long as a host asks for.
+
+use std::net::SocketAddr;
+
+use wire::{put, u16_at, u64_at};
+
+use super::connect::Nqn;
+
+/// Bytes of the header of the discovery log page, and of each of its entries.
+const DISCOVERY_BYTES: usize = 1024;
+
+/// What a controller has done, for the SMART / health page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Health {
+    /// Bytes that hosts have read.
+    pub bytes_read: u64,
+    /// Bytes that hosts have written.
+    pub bytes_written: u64,
+    /// Read commands.
+    pub reads: u64,
+    /// Write commands.
+    pub writes: u64,
+    /// Hours that it has been there.
+    pub hours: u64,
+    /// Nothing can be written any more.
+    pub is_read_only: bool,
+}
+
+/// How a group of namespaces can be reached over one controller (Base 8.1.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum AnaState {
+    /// As well as anywhere.
+    Optimized = 1,
+    /// Not as well as elsewhere.
+    NonOptimized = 2,
+    /// Not now.
+    Inaccessible = 3,
+    /// Never again.
+    PersistentLoss = 4,
+    /// One of these is becoming another.
+    Change = 15,
+}
+
+/// A group, for the access state page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnaGroup {
+    /// Its number, from 1.
+    pub id: u32,
+    /// How often its state has changed.
+    pub change_count: u64,
+    /// How it can be reached.
+    pub state: AnaState,
+    /// Its namespaces, in order.
+    pub namespaces: Vec<u32>,
+}
+
+/// Something that can be connected to, for the discovery page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscoveryEntry {
+    /// What is there.
+    pub subsystem: Nqn,
+    /// Where.
+    pub address: SocketAddr,
+    /// Number of the port, alike for all subsystems there.
+    pub port: u16,
+    /// It is this discovery subsystem itself.
+    pub is_this_discovery: bool,
+}
+
+/// The discovery page as a host reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscoveryPage {
+    /// GENCTR: another when something else can be found.
+    pub generation: u64,
+    /// NUMREC: how many records the whole page has, whatever of it was read.
+    pub record_count: u64,
+    /// Those that were.
+    pub entries: Vec<FoundEntry>,
+}
+
+/// Something that can be connected to, as a host reads it: over any transport, under any name. What
+/// is no printable text has been replaced in its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundEntry {
+    /// TRTYPE.
+    pub transport: u8,
+    /// SUBTYPE.
+    pub kind: u8,
+    /// PORTID.
+    pub port: u16,
+    /// SUBNQN.
+    pub subsystem: String,
+    /// TRADDR.
+    pub address: String,
+    /// TRSVCID; of TCP, the number of the port.
+    pub service: String,
+}
+
+/// 01h: no errors are kept.
+#[must_use]
+pub fn write_errors() -> Vec<u8> {
+    vec![0; 64]
+}
+
+/// 02h (Base 5.1.12.1.3).
+#[must_use]
+pub fn write_health(health: &Health) -> Vec<u8> {
+    let mut page = vec![0; 512];
+    page[0] = u8::from(health.is_read_only) << 3;
+    // Kelvin: what has no thermometer is at 27 °C. All spare blocks are there.
+    put(&mut page, 1, &300_u16.to_le_bytes());
+    (page[3], page[4]) = (100, 10);
+    // In units of 512,000 bytes, rounded up.
+    let units = |bytes: u64| u128::from(bytes.div_ceil(512_000)).to_le_bytes();
+    put(&mut page, 32, &units(health.bytes_read));
+    put(&mut page, 48, &units(health.bytes_written));
+    put(&mut page, 64, &u128::from(health.reads).to_le_bytes());
+    put(&mut page, 80, &u128::from(health.writes).to_le_bytes());
+    put(&mut page, 128, &u128::from(health.hours).to_le_bytes());
+    page
+}
+
+/// 03h (Base 5.1.12.1.4): one slot, active, which holds `firmware`, of 8 characters at most.
+#[must_use]
+pub fn write_firmware(firmware: &str) -> Vec<u8> {
+    let mut page = vec![0; 512];
+    page[0] = 1;
+    page[8..16].fill(b' ');
+    for (place, byte) in page[8..16].iter_mut().zip(firmware.bytes()) {
+        *place = byte;
+    }
+    page
+}
+
+/// 04h (Base 5.1.12.1.5): namespaces that have changed, in order; the whole of FFFFFFFFh if there
+/// are more than fit.
+#[must_use]
+pub fn write_changed_namespaces(changed: &[u32]) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    let all = [u32::MAX];
+    let list = if changed.len() > page.len() / 4 { &all } else { changed };
+    for (index, nsid) in list.iter().enumerate() {
+        put(&mut page, index * 4, &nsid.to_le_bytes());
+    }
+    page
+}
+
+/// 05h (Base 5.1.12.1.6): which opcodes there are, and which of them change blocks.
+#[must_use]
+pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
+    let mut page = vec![0; 4096];
+    for (base, opcodes) in [(0, admin), (1024, io)] {
+        for &opcode in opcodes {
+            let changes = base > 0 && changing.contains(&opcode);
+            // CSUPP, LBCC.
+            page[base + usize::from(opcode) * 4] = 1 | u8::from(changes) << 1;
+        }
+    }
+    page
+}
+
+/// 0Ch (Base 5.1.12.1.13); without namespaces where a host asks for groups only (RGO).
+#[must_use]
+pub fn write_ana(groups: &[AnaGroup], change_count: u64, groups_only: bool) -> Vec<u8> {
+    let mut page = vec![0; 16];
+    put(&mut page, 0, &change_count.to_le_bytes());
+    put(&mut page, 8, &u16::try_from(groups.len()).unwrap_or(u16::MAX).to_le_bytes());
+    for group in groups {
+        let namespaces = if groups_only { &[][..] } else { &group.namespaces };
+        let count = u32::try_from(namespaces.len()).unwrap_or(u32::MAX);
+        page.extend_from_slice(&group.id.to_le_bytes());
+        page.extend_from_slice(&count.to_le_bytes());
+        page.extend_from_slice(&group.change_count.to_le_bytes());
+        page.push(group.state as u8);
+        page.extend_from_slice(&[0; 15]);
+        page.extend(namespaces.iter().flat_map(|nsid| nsid.to_le_bytes()));
+    }
+    page
+}
+
+/// 70h (Base 5.1.12.3.1), of this generation.
+#[must_use]
+pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
+    let mut page = vec![0; DISCOVERY_BYTES * (entries.len() + 1)];
+    put(&mut page, 0, &generation.to_le_bytes());
+    put(&mut page, 8, &(entries.len() as u64).to_le_bytes());
+    for (entry, place) in entries.iter().zip(page.chunks_mut(DISCOVERY_BYTES).skip(1)) {
+        // TRTYPE TCP; ADRFAM; SUBTYPE: NVM subsystem, or the discovery subsystem that is asked.
+        place[0] = 3;
+        place[1] = if entry.address.is_ipv4() { 1 } else { 2 };
+        place[2] = if entry.is_this_discovery { 3 } else { 2 };
+        // TREQ: no secure channel is needed. CNTLID: any. ASQSZ: 32 entries.
+        place[3] = 2;
+        put(place, 4, &entry.port.to_le_bytes());
+        put(place, 6, &0xffff_u16.to_le_bytes());
+        put(place, 8, &32_u16.to_le_bytes());
+        place[32..64].fill(b' ');
+        put(place, 32, entry.address.port().to_string().as_bytes());
+        put(place, 256, entry.subsystem.as_str().as_bytes());
+        place[512..768].fill(b' ');
+        put(place, 512, entry.address.ip().to_string().as_bytes());
+    }
+    page
+}
+
+/// Reads 70h, or the first part of it: as many whole entries as are there and as it counts; `None`
+/// if there is not even its header.
+#[must_use]
+pub fn read_discovery(page: &[u8]) -> Option<DiscoveryPage> {
+    let header = page.get(..DISCOVERY_BYTES)?;
+    let (generation, record_count) = (u64_at(header, 0), u64_at(header, 8));
+    let counted = usize::try_from(record_count).unwrap_or(usize::MAX);
+    let places = page[DISCOVERY_BYTES..].chunks_exact(DISCOVERY_BYTES).take(counted);
+    let entries = places.map(|place| FoundEntry {
+        transport: place[0],
+        kind: place[2],
+        port: u16_at(place, 4),
+        subsystem: text(&place[256..512]),
+        address: text(&place[512..768]),
+        service: text(&place[32..64]),
+    });
+    Some(DiscoveryPage { generation, record_count, entries: entries.collect() })
+}
+
+/// Of a field that a NUL or spaces end.
+pub(super) fn text(field: &[u8]) -> String {
+    let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
+    let text = String::from_utf8_lossy(&field[..end]);
+    let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    text.trim_end_matches(' ').chars().map(printable).collect()
+}
+
+impl FoundEntry {
+    /// What TRTYPE means (Base 5.1.12.3.1).
+    #[must_use]
+    pub const fn transport_name(&self) -> &'static str {
+        match self.transport {
+            1 => "rdma",
+            2 => "fc",
+            3 => "tcp",
+            254 => "loop",
+            _ => "unknown",
+        }
+    }
+
+    /// What SUBTYPE means.
+    #[must_use]
+    pub const fn kind_name(&self) -> &'static str {
+        match self.kind {
+            1 => "another discovery subsystem",
+            2 => "nvm subsystem",
+            3 => "this discovery subsystem",
+            _ => "unknown",
+        }
+    }
+}
+
+/// The part of a page from `offset` on, `length` bytes, zeros behind its end; `None` if it begins
+/// behind the end. `length` is bounded by what a command may move.
+#[must_use]
+pub fn part(page: &[u8], offset: u64, length: usize) -> Option<Vec<u8>> {
+    let offset = usize::try_from(offset).ok()?;
+    let rest = page.get(offset..)?;
+    let mut part = rest[..length.min(rest.len())].to_vec();
+    part.resize(length, 0);
+    Some(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_counts_in_its_own_units() {
+        let health = Health { bytes_read: 512_001, reads: 9, hours: 2, ..Health::default() };
+        let page = write_health(&health);
+        assert_eq!((page[32], page[48], page[64], page[128]), (2, 0, 9, 2));
+        assert_eq!((page[0], page[3]), (0, 100));
+        assert_eq!(write_health(&Health { is_read_only: true, ..health })[0], 8);
+    }
+
+    #[test]
+    fn changes_that_do_not_fit_are_all() {
+        let page = write_changed_namespaces(&[1, 0x0203]);
+        assert_eq!(page[..12], [1, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0]);
+        let many: Vec<u32> = (1..=1025).collect();
+        assert_eq!(write_changed_namespaces(&many)[..8], [255, 255, 255, 255, 0, 0, 0, 0]);
+        assert_eq!(write_changed_namespaces(&many[1..])[4092..], 1025_u32.to_le_bytes());
+    }
+
+    #[test]
+    fn effects_are_by_opcode() {
+        let page = write_effects(&[0x06], &[0x01, 0x02], &[0x01]);
+        assert_eq!((page[0x06 * 4], page[1024 + 4], page[1024 + 8]), (1, 3, 1));
+        assert_eq!(page.iter().filter(|byte| **byte != 0).count(), 3);
+    }
+
+    #[test]
+    fn groups_follow_one_another() {
+        let group = |id, state, namespaces: &[u32]| AnaGroup {
+            id,
+            change_count: 5,
+            state,
+            namespaces: namespaces.to_vec(),
+        };
+        let groups =
+            [group(1, AnaState::Optimized, &[1, 7]), group(2, AnaState::Inaccessible, &[])];
+        let page = write_ana(&groups, 9, false);
+        assert_eq!((page.len(), page[0], page[8]), (16 + 32 + 8 + 32, 9, 2));
+        assert_eq!((page[16], page[20], page[24], page[32]), (1, 2, 5, 1));
+        assert_eq!((page[48], page[52], page[56], page[72]), (1, 7, 2, 3));
+        assert_eq!(write_ana(&groups, 9, true).len(), 16 + 32 + 32);
+    }
+
+    #[test]
+    fn discovery_says_where_things_are() {
+        let entry = |address: &str, is_this_discovery| DiscoveryEntry {
+            subsystem: Nqn::new("nqn.x").expect("it can be one"),
+            address: address.parse().expect("it is one"),
+            port: 1,
+            is_this_discovery,
+        };
+        let page = write_discovery(3, &[entry("10.0.2.2:4420", false), entry("[::1]:8009", true)]);
+        assert_eq!((page.len(), page[0], page[8]), (3 * 1024, 3, 2));
+        let [first, second] = [&page[1024..2048], &page[2048..]];
+        assert_eq!((&first[..3], &second[..3]), (&[3, 1, 2][..], &[3, 2, 3][..]));
+        assert_eq!((&first[6..8], &first[32..37]), (&[255, 255][..], &b"4420 "[..]));
+        assert_eq!((&first[256..262], &first[512..521]), (&b"nqn.x\0"[..], &b"10.0.2.2 "[..]));
+        assert_eq!((&second[32..37], &second[512..516]), (&b"8009 "[..], &b"::1 "[..]));
+    }
+
+    #[test]
+    fn discovery_is_read_as_it_was_written() {
+        let entries: Vec<DiscoveryEntry> = (0..5)
+            .map(|number| DiscoveryEntry {
+                subsystem: Nqn::new(&format!("nqn.2026-11.x:{number}")).expect("it can be one"),
+                address: SocketAddr::from(([10, 0, 0, number], 4420 + u16::from(number))),
+                port: u16::from(number),
+                is_this_discovery: number == 4,
+            })
+            .collect();
+        let bytes = write_discovery(9, &entries);
+        let page = read_discovery(&bytes).expect("it has a header");
+        assert_eq!((page.generation, page.record_count, page.entries.len()), (9, 5, 5));
+        for (written, found) in entries.iter().zip(&page.entries) {
+            assert_eq!(found.subsystem, written.subsystem.as_str());
+            assert_eq!(found.address, written.address.ip().to_string());
+            assert_eq!(found.service, written.address.port().to_string());
+            assert_eq!((found.port, found.transport_name()), (written.port, "tcp"));
+            assert_eq!(found.kind == 3, written.is_this_discovery);
+        }
+        // As much as has come.
+        let part = read_discovery(&bytes[..3 * 1024 - 1]).expect("it has a header");
+        assert_eq!((part.record_count, part.entries.len()), (5, 1));
+        assert_eq!(read_discovery(&bytes[..1023]), None);
+    }
+
+    #[test]
+    fn any_bytes_are_a_page_with_printable_text() {
+        let mut state = 7_u64;
+        let mut bytes = vec![0; 4 * 1024 + 500];
+        for round in 0..200 {
+            for byte in &mut bytes {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = state.to_le_bytes()[7];
+            }
+            let page = read_discovery(&bytes).expect("it has a header");
+            assert!(page.entries.len() <= 3, "{round}");
+            for entry in &page.entries {
+                let texts = [&entry.subsystem, &entry.address, &entry.service];
+                assert!(!texts.iter().any(|text| text.chars().any(char::is_control)), "{entry:?}");
+            }
+        }
+        bytes[8..16].fill(0);
+        assert!(read_discovery(&bytes).expect("it has a header").entries.is_empty());
+    }
+
+    #[test]
+    fn parts_end_with_zeros_and_begin_within() {
+        let page = [1, 2, 3];
+        assert_eq!(part(&page, 1, 4), Some(vec![2, 3, 0, 0]));
+        assert_eq!(part(&page, 3, 2), Some(vec![0, 0]));
+        assert_eq!((part(&page, 4, 1), part(&page, u64::MAX, 1)), (None, None));
+    }
+}

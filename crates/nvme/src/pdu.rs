@@ -1,0 +1,375 @@
+//! What a PDU's header says, and how it lies on the wire (TCP 3.6).
+
+use wire::{array, put, u16_at, u32_at};
+
+/// Bytes of a header digest and of a data digest (TCP 3.3.1).
+pub const DIGEST_BYTES: usize = 4;
+/// Bytes of a header and its digest at most.
+pub const HEADER_BYTES_MAX: usize = 128;
+/// Bytes that every header begins with: type, flags, HLEN, PDO, PLEN (TCP 3.6.1).
+pub(crate) const COMMON_BYTES: usize = 8;
+
+const HDGSTF: u8 = 1 << 0;
+const DDGSTF: u8 = 1 << 1;
+const LAST: u8 = 1 << 2;
+const SUCCESS: u8 = 1 << 3;
+
+/// The type of a PDU (TCP 3.6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Initialize connection request.
+    IcReq = 0x00,
+    /// Initialize connection response.
+    IcResp = 0x01,
+    /// The host ends the connection.
+    H2cTermReq = 0x02,
+    /// The controller does.
+    C2hTermReq = 0x03,
+    /// Command capsule.
+    CapsuleCmd = 0x04,
+    /// Response capsule.
+    CapsuleResp = 0x05,
+    /// Data to the controller.
+    H2cData = 0x06,
+    /// Data to the host.
+    C2hData = 0x07,
+    /// Ready to transfer.
+    R2t = 0x09,
+}
+
+/// Which digests a connection uses (TCP 3.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Digests {
+    /// Of headers.
+    pub header: bool,
+    /// Of data.
+    pub data: bool,
+}
+
+/// How one direction of a connection lays its PDUs out, agreed in ICReq and ICResp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// Digests of both directions.
+    pub digests: Digests,
+    /// Data begins at a multiple of 4 · (this + 1) bytes: CPDA to the controller, HPDA to the host
+    /// (TCP 3.3.2); 0 to 31.
+    pub alignment: u8,
+}
+
+/// Initialize connection request (TCP 3.6.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IcReq {
+    /// Alignment of the data that the host wants to receive; 0 to 31.
+    pub hpda: u8,
+    /// Digests that the host wants.
+    pub digests: Digests,
+    /// R2Ts that may be outstanding for a command, less one.
+    pub maxr2t: u32,
+}
+
+/// Initialize connection response (TCP 3.6.2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct IcResp {
+    /// Alignment of the data that the controller wants to receive; 0 to 31.
+    pub cpda: u8,
+    /// Digests that are used.
+    pub digests: Digests,
+    /// Bytes of data in an H2CData PDU at most; a multiple of 4, at least 4096.
+    pub maxh2cdata: u32,
+}
+
+/// Why a connection ends (TCP 3.6.2.4 and 3.6.2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TermReq {
+    /// Fatal error status; kept as it came, since there may be new ones.
+    pub status: u16,
+    /// More about it: a byte of the header, or a digest.
+    pub information: u32,
+}
+
+/// Fatal error status (TCP 3.6.2.4, 3.6.2.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum FatalStatus {
+    /// A field of a header has an impossible value.
+    InvalidHeaderField = 1,
+    /// A PDU that may not come now.
+    Sequence = 2,
+    /// A header is not what its digest says.
+    HeaderDigest = 3,
+    /// Data outside what was asked for.
+    DataOutOfRange = 4,
+    /// More data than agreed.
+    DataLimitExceeded = 5,
+    /// A parameter that is not supported.
+    UnsupportedParameter = 6,
+}
+
+/// The header of a PDU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// [`Kind::IcReq`].
+    IcReq(IcReq),
+    /// [`Kind::IcResp`].
+    IcResp(IcResp),
+    /// [`Kind::H2cTermReq`].
+    H2cTermReq(TermReq),
+    /// [`Kind::C2hTermReq`].
+    C2hTermReq(TermReq),
+    /// [`Kind::CapsuleCmd`]: a submission queue entry.
+    CapsuleCmd([u8; 64]),
+    /// [`Kind::CapsuleResp`]: a completion queue entry.
+    CapsuleResp([u8; 16]),
+    /// [`Kind::H2cData`].
+    H2cData {
+        /// Command that the data belongs to.
+        cid: u16,
+        /// Transfer tag of the R2T it answers.
+        ttag: u16,
+        /// Offset in the data of the command.
+        offset: u32,
+        /// Bytes in this PDU.
+        length: u32,
+        /// Nothing follows for the R2T.
+        last: bool,
+    },
+    /// [`Kind::C2hData`].
+    C2hData {
+        /// Command that the data belongs to.
+        cid: u16,
+        /// Offset in the data of the command.
+        offset: u32,
+        /// Bytes in this PDU.
+        length: u32,
+        /// Nothing follows for the command.
+        last: bool,
+        /// The command has ended well and there is no response capsule.
+        success: bool,
+    },
+    /// [`Kind::R2t`].
+    R2t {
+        /// Command whose data is asked for.
+        cid: u16,
+        /// Transfer tag that the data is to bear.
+        ttag: u16,
+        /// Offset in the data of the command.
+        offset: u32,
+        /// Bytes asked for.
+        length: u32,
+    },
+}
+
+impl Kind {
+    /// All of them, in order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::IcReq,
+        Self::IcResp,
+        Self::H2cTermReq,
+        Self::C2hTermReq,
+        Self::CapsuleCmd,
+        Self::CapsuleResp,
+        Self::H2cData,
+        Self::C2hData,
+        Self::R2t,
+    ];
+
+    /// The type with this number; `None` for a reserved one.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == byte)
+    }
+
+    /// HLEN: bytes of the header without digest.
+    #[must_use]
+    pub const fn header_bytes(self) -> u8 {
+        match self {
+            Self::IcReq | Self::IcResp => 128,
+            Self::CapsuleCmd => 72,
+            _ => 24,
+        }
+    }
+
+    /// Whether headers of this type bear a digest when headers do. Those that agree on digests, and
+    /// those that end a connection, do not (TCP 3.3.1.1).
+    #[must_use]
+    pub const fn has_header_digest(self) -> bool {
+        !matches!(self, Self::IcReq | Self::IcResp | Self::H2cTermReq | Self::C2hTermReq)
+    }
+
+    /// Whether data of this type bears a digest when data does.
+    #[must_use]
+    pub const fn has_data_digest(self) -> bool {
+        matches!(self, Self::CapsuleCmd | Self::H2cData | Self::C2hData)
+    }
+
+    /// Whether it may have data.
+    #[must_use]
+    pub const fn has_data(self) -> bool {
+        self.has_data_digest() || matches!(self, Self::H2cTermReq | Self::C2hTermReq)
+    }
+}
+
+impl Layout {
+    /// Bytes before the header's end, with its digest.
+    pub(crate) const fn header_end(self, kind: Kind) -> usize {
+        let digest = self.digests.header && kind.has_header_digest();
+        kind.header_bytes() as usize + if digest { DIGEST_BYTES } else { 0 }
+    }
+
+    /// PDO: where data begins.
+    pub(crate) const fn data_begin(self, kind: Kind) -> usize {
+        let end = self.header_end(kind);
+        if kind.has_data_digest() { end.next_multiple_of(self.unit()) } else { end }
+    }
+
+    /// Bytes of the digest after data.
+    pub(crate) const fn data_digest_bytes(self, kind: Kind) -> usize {
+        if self.digests.data && kind.has_data_digest() { DIGEST_BYTES } else { 0 }
+    }
+
+    /// What PDO is a multiple of.
+    pub(crate) const fn unit(self) -> usize {
+        4 * (self.alignment as usize + 1)
+    }
+}
+
+impl Header {
+    /// Its type.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::IcReq(_) => Kind::IcReq,
+            Self::IcResp(_) => Kind::IcResp,
+            Self::H2cTermReq(_) => Kind::H2cTermReq,
+            Self::C2hTermReq(_) => Kind::C2hTermReq,
+            Self::CapsuleCmd(_) => Kind::CapsuleCmd,
+            Self::CapsuleResp(_) => Kind::CapsuleResp,
+            Self::H2cData { .. } => Kind::H2cData,
+            Self::C2hData { .. } => Kind::C2hData,
+            Self::R2t { .. } => Kind::R2t,
+        }
+    }
+
+    /// Appends everything before the data of a PDU with `data_bytes` of data: header, header
+    /// digest, padding. The data and, where data has digests, [`data_digest`] of it follow.
+    ///
+    /// # Panics
+    /// When `data_bytes` and what precedes them are above 4 GiB, which no agreed limit allows.
+    pub fn encode(&self, layout: Layout, data_bytes: usize, out: &mut Vec<u8>) {
+        let kind = self.kind();
+        let (end, hlen) = (layout.header_end(kind), usize::from(kind.header_bytes()));
+        let begin = if data_bytes > 0 { layout.data_begin(kind) } else { end };
+        let after = if data_bytes > 0 { layout.data_digest_bytes(kind) } else { 0 };
+        let plen = u32::try_from(begin + data_bytes + after).expect("a PDU is below 4 GiB");
+        let mut bytes = [0; HEADER_BYTES_MAX];
+        bytes[0] = kind as u8;
+        bytes[1] = self.flags();
+        if layout.digests.header && kind.has_header_digest() {
+            bytes[1] |= HDGSTF;
+        }
+        if after > 0 {
+            bytes[1] |= DDGSTF;
+        }
+        bytes[2] = kind.header_bytes();
+        // At most 144: where 72 + 4 bytes end with units of 72.
+        bytes[3] = if data_bytes > 0 { u8::try_from(begin).unwrap_or(u8::MAX) } else { 0 };
+        put(&mut bytes, 4, &plen.to_le_bytes());
+        self.put_fields(&mut bytes);
+        if end > hlen {
+            let digest = crc32c::crc32c(&bytes[..hlen]);
+            put(&mut bytes, hlen, &digest.to_le_bytes());
+        }
+        out.extend_from_slice(&bytes[..end]);
+        out.resize(out.len() + begin - end, 0);
+    }
+
+    const fn flags(&self) -> u8 {
+        match self {
+            Self::H2cData { last: true, .. } | Self::C2hData { last: true, success: false, .. } => {
+                LAST
+            }
+            // SUCCESS is only there with LAST (TCP 3.6.2.9).
+            Self::C2hData { last: true, success: true, .. } => LAST | SUCCESS,
+            _ => 0,
+        }
+    }
+
+    fn put_fields(&self, bytes: &mut [u8]) {
+        match *self {
+            Self::IcReq(IcReq { hpda, digests, maxr2t }) => {
+                (bytes[10], bytes[11]) = (hpda, digests.bits());
+                put(bytes, 12, &maxr2t.to_le_bytes());
+            }
+            Self::IcResp(IcResp { cpda, digests, maxh2cdata }) => {
+                (bytes[10], bytes[11]) = (cpda, digests.bits());
+                put(bytes, 12, &maxh2cdata.to_le_bytes());
+            }
+            Self::H2cTermReq(TermReq { status, information })
+            | Self::C2hTermReq(TermReq { status, information }) => {
+                put(bytes, 8, &status.to_le_bytes());
+                put(bytes, 10, &information.to_le_bytes());
+            }
+            Self::CapsuleCmd(entry) => put(bytes, 8, &entry),
+            Self::CapsuleResp(entry) => put(bytes, 8, &entry),
+            Self::H2cData { cid, ttag, offset, length, .. }
+            | Self::R2t { cid, ttag, offset, length } => {
+                put_range(bytes, cid, ttag, offset, length);
+            }
+            Self::C2hData { cid, offset, length, .. } => put_range(bytes, cid, 0, offset, length),
+        }
+    }
+
+    /// Reads the header of a PDU of `kind`, whose bytes are all there.
+    pub(crate) fn decode(kind: Kind, bytes: &[u8; HEADER_BYTES_MAX]) -> Self {
+        let flags = bytes[1];
+        let (cid, ttag) = (u16_at(bytes, 8), u16_at(bytes, 10));
+        let (offset, length) = (u32_at(bytes, 12), u32_at(bytes, 16));
+        let last = flags & LAST != 0;
+        let term = TermReq { status: cid, information: u32_at(bytes, 10) };
+        let (alignment, digests) = (bytes[10], Digests::from_bits(bytes[11]));
+        match kind {
+            Kind::IcReq => Self::IcReq(IcReq { hpda: alignment, digests, maxr2t: offset }),
+            Kind::IcResp => Self::IcResp(IcResp { cpda: alignment, digests, maxh2cdata: offset }),
+            Kind::H2cTermReq => Self::H2cTermReq(term),
+            Kind::C2hTermReq => Self::C2hTermReq(term),
+            Kind::CapsuleCmd => Self::CapsuleCmd(array(bytes, 8)),
+            Kind::CapsuleResp => Self::CapsuleResp(array(bytes, 8)),
+            Kind::H2cData => Self::H2cData { cid, ttag, offset, length, last },
+            Kind::C2hData => {
+                let success = flags & SUCCESS != 0;
+                Self::C2hData { cid, offset, length, last, success }
+            }
+            Kind::R2t => Self::R2t { cid, ttag, offset, length },
+        }
+    }
+}
+
+impl Digests {
+    const fn bits(self) -> u8 {
+        self.header as u8 | (self.data as u8) << 1
+    }
+
+    // Reserved bits are ignored, as reserved fields are (Base 1.8).
+    const fn from_bits(bits: u8) -> Self {
+        Self { header: bits & 1 != 0, data: bits & 2 != 0 }
+    }
+
+    /// Those that the flags of a header speak of.
+    pub(crate) const fn from_flags(flags: u8) -> Self {
+        Self { header: flags & HDGSTF != 0, data: flags & DDGSTF != 0 }
+    }
+}
+
+fn put_range(bytes: &mut [u8], cid: u16, ttag: u16, offset: u32, length: u32) {
+    put(bytes, 8, &cid.to_le_bytes());
+    put(bytes, 10, &ttag.to_le_bytes());
+    put(bytes, 12, &offset.to_le_bytes());
+    put(bytes, 16, &length.to_le_bytes());
+}
+
+/// What follows data where data has digests (TCP 3.3.1.2).
+#[must_use]
+pub fn data_digest(data: &[u8]) -> [u8; DIGEST_BYTES] {
+    crc32c::crc32c(data).to_le_bytes()
+}

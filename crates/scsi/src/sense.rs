@@ -1,0 +1,327 @@
+//! How a command ended: its status (SAM-5 5.3) and what its sense data says (SPC-4 4.5).
+
+use wire::{be16_at, be32_at, be64_at, put};
+
+/// The status of a command (SAM-5 5.3.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum Status {
+    /// It was done.
+    #[default]
+    Good = 0x00,
+    /// Sense data says what happened.
+    CheckCondition = 0x02,
+    /// What was asked about is so.
+    ConditionMet = 0x04,
+    /// Not now.
+    Busy = 0x08,
+    /// Another initiator has reserved it.
+    ReservationConflict = 0x18,
+    /// There are as many commands as there may be.
+    TaskSetFull = 0x28,
+    /// Another initiator's error has to be cleared first.
+    AcaActive = 0x30,
+    /// Another initiator has ended it.
+    TaskAborted = 0x40,
+}
+
+/// What kind of thing happened (SPC-4 4.5.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SenseKey {
+    /// Nothing.
+    NoSense = 0x0,
+    /// It was done with some effort.
+    RecoveredError = 0x1,
+    /// The logical unit cannot be used now.
+    NotReady = 0x2,
+    /// The medium failed.
+    MediumError = 0x3,
+    /// Something else failed.
+    HardwareError = 0x4,
+    /// It cannot be asked so.
+    IllegalRequest = 0x5,
+    /// Something has changed since the last command.
+    UnitAttention = 0x6,
+    /// What is there must not be overwritten.
+    DataProtect = 0x7,
+    /// Nothing was ever written there.
+    BlankCheck = 0x8,
+    /// It was ended; another try may help.
+    AbortedCommand = 0xb,
+    /// Data is not what it was compared with.
+    Miscompare = 0xe,
+}
+
+/// The field that is wrong (SPC-4 4.5.2.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Of the command, or else of the parameters.
+    pub is_in_cdb: bool,
+    /// The byte where it begins.
+    pub byte: u16,
+    /// Its highest bit, if it is not whole bytes.
+    pub bit: Option<u8>,
+}
+
+/// What sense data says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Sense {
+    /// The kind.
+    pub key: SenseKey,
+    /// Additional sense code and its qualifier.
+    pub code: u16,
+    /// INFORMATION: for a miscompare, the offset of the byte; for a medium error, the block.
+    pub information: Option<u64>,
+    /// The field that is wrong.
+    pub field: Option<Field>,
+}
+
+macro_rules! senses {
+    ($($(#[$doc:meta])* $name:ident = $key:ident, $code:literal;)*) => {
+        impl Sense {
+            $($(#[$doc])* pub const $name: Self = Self::new(SenseKey::$key, $code);)*
+        }
+    };
+}
+
+senses! {
+    /// Nothing to say.
+    NONE = NoSense, 0x0000;
+    /// The data could not be written.
+    WRITE_ERROR = MediumError, 0x0c00;
+    /// Data came that was not asked for (RFC 7143 11.4.7.2).
+    UNEXPECTED_UNSOLICITED_DATA = AbortedCommand, 0x0c0c;
+    /// Not as much data as there should be (RFC 7143 11.4.7.2).
+    NOT_ENOUGH_UNSOLICITED_DATA = AbortedCommand, 0x0c0d;
+    /// Not as many bytes come as the command takes.
+    INVALID_FIELD_IN_INFORMATION_UNIT = IllegalRequest, 0x0e03;
+    /// The data could not be read.
+    UNRECOVERED_READ_ERROR = MediumError, 0x1100;
+    /// Parameters end too early, or are too long.
+    PARAMETER_LIST_LENGTH = IllegalRequest, 0x1a00;
+    /// The data is not what it was compared with.
+    MISCOMPARE = Miscompare, 0x1d00;
+    /// There is no such command.
+    INVALID_OPCODE = IllegalRequest, 0x2000;
+    /// Blocks beyond the end.
+    LBA_OUT_OF_RANGE = IllegalRequest, 0x2100;
+    /// A field of the command has an impossible value.
+    INVALID_FIELD_IN_CDB = IllegalRequest, 0x2400;
+    /// There is no such logical unit.
+    LOGICAL_UNIT_NOT_SUPPORTED = IllegalRequest, 0x2500;
+    /// A field of the parameters has an impossible value.
+    INVALID_FIELD_IN_PARAMETERS = IllegalRequest, 0x2600;
+    /// A reservation of another scope or type is held.
+    INVALID_RELEASE = IllegalRequest, 0x2604;
+    /// The medium is not to be written.
+    WRITE_PROTECTED = DataProtect, 0x2700;
+    /// An initiator has said that it is not to be written.
+    SOFTWARE_WRITE_PROTECTED = DataProtect, 0x2702;
+    /// No room left.
+    SPACE_ALLOCATION_FAILED = DataProtect, 0x2707;
+    /// Parameters are not kept.
+    SAVING_NOT_SUPPORTED = IllegalRequest, 0x3900;
+    /// Something inside failed.
+    INTERNAL_TARGET_FAILURE = HardwareError, 0x4400;
+    /// Data did not arrive as it was sent (RFC 7143 11.4.7.2).
+    PROTOCOL_SERVICE_CRC_ERROR = AbortedCommand, 0x4705;
+    /// As many registrants as there may be.
+    NO_ROOM_FOR_REGISTRATION = IllegalRequest, 0x5504;
+}
+
+/// Bytes of sense data in fixed format.
+const FIXED_BYTES: usize = 18;
+
+impl SenseKey {
+    const ALL: [Self; 11] = [
+        Self::NoSense,
+        Self::RecoveredError,
+        Self::NotReady,
+        Self::MediumError,
+        Self::HardwareError,
+        Self::IllegalRequest,
+        Self::UnitAttention,
+        Self::DataProtect,
+        Self::BlankCheck,
+        Self::AbortedCommand,
+        Self::Miscompare,
+    ];
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| *key as u8 == byte & 0xf)
+    }
+}
+
+impl Status {
+    const ALL: [Self; 8] = [
+        Self::Good,
+        Self::CheckCondition,
+        Self::ConditionMet,
+        Self::Busy,
+        Self::ReservationConflict,
+        Self::TaskSetFull,
+        Self::AcaActive,
+        Self::TaskAborted,
+    ];
+
+    /// The status with this code; `None` for a reserved one.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| *status as u8 == byte)
+    }
+}
+
+impl Sense {
+    /// A kind, a code and nothing more.
+    #[must_use]
+    pub const fn new(key: SenseKey, code: u16) -> Self {
+        Self { key, code, information: None, field: None }
+    }
+
+    /// A field of the command that cannot be so: its byte, and its highest bit unless it is whole
+    /// bytes.
+    #[must_use]
+    pub const fn in_cdb(byte: u16, bit: Option<u8>) -> Self {
+        let field = Some(Field { is_in_cdb: true, byte, bit });
+        Self { field, ..Self::INVALID_FIELD_IN_CDB }
+    }
+
+    /// As [`Sense::in_cdb`], of the parameters.
+    #[must_use]
+    pub const fn in_parameters(byte: u16, bit: Option<u8>) -> Self {
+        let field = Some(Field { is_in_cdb: false, byte, bit });
+        Self { field, ..Self::INVALID_FIELD_IN_PARAMETERS }
+    }
+
+    /// The same, with something to INFORMATION.
+    #[must_use]
+    pub const fn about(self, information: u64) -> Self {
+        Self { information: Some(information), ..self }
+    }
+
+    /// Its bytes, in descriptor format (SPC-4 4.5.2) or fixed format (SPC-4 4.5.3).
+    #[must_use]
+    pub fn write(&self, is_descriptor: bool) -> Vec<u8> {
+        if is_descriptor { self.write_descriptors() } else { self.write_fixed() }
+    }
+
+    fn write_fixed(&self) -> Vec<u8> {
+        let mut bytes = vec![0; FIXED_BYTES];
+        (bytes[0], bytes[2], bytes[7]) = (0x70, self.key as u8, 10);
+        // What does not fit is not valid (SPC-4 4.5.3).
+        if let Some(Ok(information)) = self.information.map(u32::try_from) {
+            bytes[0] |= 0x80;
+            put(&mut bytes, 3, &information.to_be_bytes());
+        }
+        put(&mut bytes, 12, &self.code.to_be_bytes());
+        put(&mut bytes, 15, &self.field.map_or([0; 3], Field::write));
+        bytes
+    }
+
+    fn write_descriptors(&self) -> Vec<u8> {
+        let [code, qualifier] = self.code.to_be_bytes();
+        let mut bytes = vec![0x72, self.key as u8, code, qualifier, 0, 0, 0, 0];
+        if let Some(information) = self.information {
+            bytes.extend_from_slice(&[0x00, 0x0a, 0x80, 0]);
+            bytes.extend_from_slice(&information.to_be_bytes());
+        }
+        if let Some(field) = self.field {
+            bytes.extend_from_slice(&[0x02, 0x06, 0, 0]);
+            bytes.extend_from_slice(&field.write());
+            bytes.push(0);
+        }
+        // 20 at most.
+        bytes[7] = u8::try_from(bytes.len() - 8).unwrap_or(u8::MAX);
+        bytes
+    }
+
+    /// Reads current sense data of either format; `None` if it is neither.
+    #[must_use]
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        match bytes.first()? & 0x7f {
+            0x70 if bytes.len() >= 14 => {
+                let key = SenseKey::from_byte(bytes[2])?;
+                let is_valid = bytes[0] & 0x80 != 0;
+                let information = is_valid.then(|| u64::from(be32_at(bytes, 3)));
+                let field = bytes.get(15..18).and_then(Field::read);
+                Some(Self { key, code: be16_at(bytes, 12), information, field })
+            }
+            0x72 if bytes.len() >= 8 => {
+                let key = SenseKey::from_byte(bytes[1])?;
+                let mut sense = Self::new(key, be16_at(bytes, 2));
+                let mut rest = &bytes[8..];
+                while let [kind, length, ..] = *rest {
+                    let Some(whole) = rest.get(..usize::from(length) + 2) else { break };
+                    match (kind, length) {
+                        (0x00, 0x0a) => sense.information = Some(be64_at(whole, 4)),
+                        (0x02, 0x06) => sense.field = Field::read(&whole[4..7]),
+                        _ => {}
+                    }
+                    rest = &rest[whole.len()..];
+                }
+                Some(sense)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Field {
+    // SKSV, C/D, BPV, bit pointer; field pointer.
+    fn write(self) -> [u8; 3] {
+        let [high, low] = self.byte.to_be_bytes();
+        let bit = self.bit.map_or(0, |bit| 0x08 | bit & 7);
+        [0x80 | u8::from(self.is_in_cdb) << 6 | bit, high, low]
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let flags = bytes[0];
+        let bit = (flags & 0x08 != 0).then_some(flags & 7);
+        let field = Self { is_in_cdb: flags & 0x40 != 0, byte: be16_at(bytes, 1), bit };
+        (flags & 0x80 != 0).then_some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_sense_data_is_where_spc_has_it() {
+        let bytes = Sense::in_cdb(1, Some(7)).write(false);
+        assert_eq!(bytes, [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0xcf, 0, 1]);
+        let bytes = Sense::MISCOMPARE.about(0x0102).write(false);
+        assert_eq!(bytes[..8], [0xf0, 0, 0xe, 0, 0, 1, 2, 10]);
+        // A block above 32 bits has no place in it.
+        assert_eq!(Sense::WRITE_ERROR.about(1 << 32).write(false)[..7], [0x70, 0, 3, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn descriptors_hold_everything() {
+        let bytes = Sense::in_parameters(0x0203, None).about(1 << 32).write(true);
+        assert_eq!(bytes[..8], [0x72, 5, 0x26, 0, 0, 0, 0, 20]);
+        assert_eq!(bytes[8..20], [0, 10, 0x80, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(bytes[20..], [2, 6, 0, 0, 0x80, 2, 3, 0]);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let all = [
+            Sense::NONE,
+            Sense::in_cdb(9, None),
+            Sense::in_parameters(300, Some(0)).about(77),
+            Sense::MISCOMPARE.about(511),
+        ];
+        for sense in all {
+            for is_descriptor in [false, true] {
+                assert_eq!(Sense::read(&sense.write(is_descriptor)), Some(sense));
+            }
+        }
+        let whole = Sense::in_cdb(1, Some(2)).about(3).write(true);
+        for length in 0..whole.len() {
+            assert_eq!(Sense::read(&whole[..length]).is_some(), length >= 8);
+        }
+        assert_eq!(Sense::read(&[0x7f; 32]), None);
+    }
+}

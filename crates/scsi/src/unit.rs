@@ -1,0 +1,482 @@
+//! One logical unit: what it makes of a command.
+//!
+//! ```text
+//! begin ─► reserved? ─► attention? ─► a command? ─► answer, parameters, or what a device does
+//! ```
+//!
+//! Invariants:
+//! - A command that is not carried out has changed nothing, but for the attention it has told.
+//! - An initiator is told of an attention once, and before any of its commands is carried out.
+
+use std::collections::BTreeMap;
+
+use crate::registrants::Access;
+
+use super::attention::{Attention, Attentions};
+use super::cdb::Command;
+use super::inquiry::{UnitData, UnitPort};
+use super::mode::{self, Asked, ModeState};
+use super::opcodes;
+use super::outcome::{Nexus, Outcome, Step};
+use super::plan::{self, unmap_ranges};
+use super::reservation::{self, Out, PARAMETER_BYTES, PersistentReservations, TransportId};
+use super::sense::{Sense, Status};
+
+/// How a logical unit was reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetKind {
+    /// As after power on.
+    PowerOn,
+    /// At an initiator's wish.
+    Wish,
+}
+
+/// What those have reserved of a logical unit who come by another protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Elsewhere {
+    /// Some of them are registered: nobody else registers or reserves.
+    pub has_registrants: bool,
+    /// Others do not read.
+    pub bars_reading: bool,
+    /// Others do not write.
+    pub bars_writing: bool,
+}
+
+/// An initiator that can be heard.
+#[derive(Debug)]
+struct Seen {
+    id: TransportId,
+    attentions: Attentions,
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct LogicalUnit {
+    data: UnitData,
+    mode: ModeState,
+    reservations: PersistentReservations,
+    /// Reservations have changed and are to be kept.
+    is_unsaved: bool,
+    /// Who has reserved it with RESERVE(6).
+    reserved: Option<Nexus>,
+    elsewhere: Elsewhere,
+    seen: BTreeMap<Nexus, Seen>,
+}
+
+impl LogicalUnit {
+    /// A logical unit with what was kept of its reservations.
+    #[must_use]
+    pub const fn new(data: UnitData, reservations: PersistentReservations) -> Self {
+        Self {
+            data,
+            mode: ModeState { has_descriptors: false, is_write_protected: false },
+            reservations,
+            is_unsaved: false,
+            reserved: None,
+            elsewhere: Elsewhere {
+                has_registrants: false,
+                bars_reading: false,
+                bars_writing: false,
+            },
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub const fn unit_data(&self) -> &UnitData {
+        &self.data
+    }
+
+    /// Whether sense data has descriptors: the format that [`Sense::write`] is to use.
+    #[must_use]
+    pub const fn has_descriptors(&self) -> bool {
+        self.mode.has_descriptors
+    }
+
+    /// Its reservations as text, if they have changed and are to be kept: the command that has
+    /// changed them is answered when they are.
+    pub fn unsaved(&mut self) -> Option<String> {
+        std::mem::take(&mut self.is_unsaved).then(|| self.reservations.write())
+    }
+
+    /// Its persistent reservations.
+    #[must_use]
+    pub const fn reservations(&self) -> &PersistentReservations {
+        &self.reservations
+    }
+
+    /// Puts reservations back that could not be kept; nobody is told of what was changed.
+    pub fn restore(&mut self, reservations: PersistentReservations) {
+        self.reservations = reservations;
+        self.is_unsaved = false;
+    }
+
+    /// What those have reserved who come by another protocol.
+    pub const fn set_elsewhere(&mut self, elsewhere: Elsewhere) {
+        self.elsewhere = elsewhere;
+    }
+
+    /// What initiators have reserved, for those who come by another protocol.
+    #[must_use]
+    pub fn held(&self) -> Elsewhere {
+        let held = self.reservations.held_for_strangers();
+        let is_reserved = self.reserved.is_some();
+        Elsewhere {
+            has_registrants: held.has_registrants || is_reserved,
+            bars_reading: held.bars_reading || is_reserved,
+            bars_writing: held.bars_writing || is_reserved,
+        }
+    }
+
+    /// Whether reading and writing commands of an initiator are carried out whatever has happened
+    /// before, until something of this is changed: [`super::read_write`] says what they take.
+    #[must_use]
+    pub fn is_clear(&self, nexus: Nexus) -> bool {
+        let has_none = |one: &Seen| one.attentions.is_empty();
+        let is_held = self.reserved.is_some()
+            || !self.reservations.is_free()
+            || self.elsewhere != Elsewhere::default();
+        let is_usual = self.is_writable().is_ok() && !self.mode.has_descriptors;
+        !is_held && is_usual && self.seen.get(&nexus).is_some_and(has_none)
+    }
+
+    /// Whether what others have reserved bars an initiator from writing now.
+    #[must_use]
+    pub fn bars_writing(&self, nexus: Nexus) -> bool {
+        let is_known = |seen: &Seen| self.reservations.admits(&seen.id, Access::Write);
+        self.elsewhere.bars_writing
+            || self.reserved.is_some_and(|by| by != nexus)
+            || !self.seen.get(&nexus).is_some_and(is_known)
+    }
+
+    /// An initiator can be heard from now on; it is told that the logical unit is new to it.
+    pub fn attach(&mut self, nexus: Nexus, id: TransportId) {
+        let mut attentions = Attentions::default();
+        attentions.raise(Attention::PowerOn);
+        self.seen.insert(nexus, Seen { id, attentions });
+    }
+
+    /// An initiator is gone: what it had reserved for as long as it is there is free (SPC-2 5.5.1).
+    pub fn detach(&mut self, nexus: Nexus) {
+        self.seen.remove(&nexus);
+        if self.reserved == Some(nexus) {
+            self.reserved = None;
+        }
+    }
+
+    /// As after power on, or reset by an initiator; persistent reservations stay (SAM-5 6.3.3).
+    pub fn reset(&mut self, kind: ResetKind) {
+        self.mode = ModeState::default();
+        self.reserved = None;
+        self.raise_all(match kind {
+            ResetKind::PowerOn => Attention::PowerOn,
+            ResetKind::Wish => Attention::Reset,
+        });
+    }
+
+    /// Has another size from now on.
+    pub fn resize(&mut self, block_count: u64) {
+        if self.data.block_count != block_count {
+            self.data.block_count = block_count;
+            self.raise_all(Attention::CapacityChanged);
+        }
+    }
+
+    /// All that others had asked for was ended by `nexus` (SAM-5 7.4: CLEAR TASK SET).
+    pub fn commands_cleared(&mut self, nexus: Nexus) {
+        self.raise_others(nexus, Attention::CommandsCleared);
+    }
+
+    /// There are other logical units than before.
+    pub fn luns_changed(&mut self) {
+        self.raise_all(Attention::LunsChanged);
+    }
+
+    fn raise_all(&mut self, attention: Attention) {
+        self.seen.values_mut().for_each(|one| one.attentions.raise(attention));
+    }
+
+    fn raise_others(&mut self, nexus: Nexus, attention: Attention) {
+        let others = self.seen.iter_mut().filter(|(other, _)| **other != nexus);
+        others.for_each(|(_, one)| one.attentions.raise(attention));
+    }
+
+    /// What is to be done for a command, with which `sent_bytes` come as its initiator says.
+    pub fn begin(
+        &mut self,
+        nexus: Nexus,
+        cdb: &[u8; 16],
+        sent_bytes: u32,
+        port: UnitPort<'_>,
+    ) -> Step {
+        let command = Command::read(cdb, &self.data);
+        if command.is_ok_and(|command| self.is_in_conflict(nexus, &command)) {
+            return Step::Answer(Outcome::conflict());
+        }
+        // SAM-5 5.14.1: these are carried out all the same.
+        let is_told = !matches!(cdb[0], 0x03 | 0x12 | 0xa0);
+        let attention = match self.seen.get_mut(&nexus) {
+            Some(seen) if is_told => seen.attentions.take(),
+            Some(_) => None,
+            None => return Step::Answer(Outcome::check(Sense::LOGICAL_UNIT_NOT_SUPPORTED)),
+        };
+        if let Some(attention) = attention {
+            return Step::Answer(Outcome::check(attention.sense()));
+        }
+        let step = command.and_then(|command| self.carry_out(nexus, command, cdb, port));
+        match step {
+            Ok(step) => self.of_sent(step, sent_bytes, cdb),
+            Err(sense) => Step::Answer(Outcome::check(sense)),
+        }
+    }
+
+    // What is done with as much data as comes.
+    fn of_sent(&self, step: Step, sent_bytes: u32, cdb: &[u8; 16]) -> Step {
+        let refused = |about_bytes| {
+            let outcome = Outcome::check(Sense::INVALID_FIELD_IN_INFORMATION_UNIT);
+            Step::Answer(Outcome { about_bytes, ..outcome })
+        };
+        match step {
+            Step::Parameters(_, wanted) if sent_bytes < wanted => refused(u64::from(wanted)),
+            Step::Device(plan) => match plan.of_sent(sent_bytes, &self.data) {
+                Ok(Some(plan)) => Step::Device(plan),
+                Ok(None) => Step::Answer(Outcome::good(plan.about_bytes)),
+                Err(_) => refused(plan.about_bytes),
+            },
+            // Data to compare no blocks with: their number has eight bits (SBC-3 5.2).
+            Step::Answer(Outcome { status: Status::Good, .. })
+                if cdb[0] == 0x89 && sent_bytes > 0 =>
+            {
+                Step::Answer(Outcome::check(Sense::in_cdb(13, None)))
+            }
+            other => other,
+        }
+    }
+
+    // SPC-4 5.13.1 and its table of commands, SBC-3 4.18; SPC-2 5.5.1 for RESERVE(6).
+    fn is_in_conflict(&self, nexus: Nexus, command: &Command) -> bool {
+        let is_always = matches!(
+            command,
+            Command::Inquiry { .. } | Command::ReportLuns { .. } | Command::RequestSense { .. }
+        );
+        let is_old = matches!(command, Command::Reserve | Command::Release);
+        if is_always {
+            return false;
+        }
+        // RESERVE(6) and registrants exclude one another (SPC-4 5.13.3: CRH is 0).
+        if is_old && self.reservations.has_registrants() {
+            return true;
+        }
+        if self.reserved.is_some_and(|by| by != nexus) {
+            return !matches!(command, Command::Release);
+        }
+        let is_barred = match access(command) {
+            Some(Access::Read) => self.elsewhere.bars_reading,
+            Some(Access::Write) => self.elsewhere.bars_writing,
+            None => matches!(command, Command::Reserve) && self.elsewhere.has_registrants,
+        };
+        if is_barred || self.reservations.is_free() {
+            return is_barred;
+        }
+        let Some(seen) = self.seen.get(&nexus) else { return false };
+        access(command).is_some_and(|access| !self.reservations.admits(&seen.id, access))
+    }
+
+    fn carry_out(
+        &mut self,
+        nexus: Nexus,
+        command: Command,
+        cdb: &[u8; 16],
+        port: UnitPort<'_>,
+    ) -> Result<Step, Sense> {
+        let data = match command {
+            Command::TestUnitReady
+            | Command::SendDiagnostic
+            | Command::StartStopUnit { starts: true } => Vec::new(),
+            // It cannot be stopped for one initiator alone.
+            Command::StartStopUnit { starts: false } => return Err(Sense::in_cdb(4, Some(0))),
+            Command::RequestSense { is_descriptor, allocation } => {
+                let attention = self.seen.get_mut(&nexus).and_then(|one| one.attentions.take());
+                let sense = attention.map_or(Sense::NONE, Attention::sense);
+                cut(sense.write(is_descriptor), allocation)
+            }
+            Command::Inquiry { page: None, allocation } => cut(self.data.inquiry(), allocation),
+            Command::Inquiry { page: Some(page), allocation } => {
+                cut(self.data.page(page, port)?, allocation)
+            }
+            Command::ModeSense { is_long, without_blocks, control, page, subpage, allocation } => {
+                let asked = Asked { is_long, without_blocks, control, page, subpage };
+                cut(mode::sense(self.mode, &self.data, asked)?, allocation)
+            }
+            Command::ReadCapacity => self.data.capacity().to_vec(),
+            Command::ReadCapacityLong { allocation } => {
+                cut(self.data.capacity_long().to_vec(), allocation)
+            }
+            Command::GetLbaStatus { first, allocation } => {
+                cut(self.data.lba_status(first)?.to_vec(), allocation)
+            }
+            Command::ReportOpcodes { asked, has_timeouts, allocation } => {
+                cut(opcodes::report(&self.data, asked, has_timeouts)?, allocation)
+            }
+            // Abort task, abort task set, clear task set, logical unit reset, target reset.
+            Command::ReportManagementFunctions { is_long, allocation } => {
+                let mut data = vec![0; if is_long { 16 } else { 4 }];
+                (data[0], data[3]) = (0xda, if is_long { 12 } else { 0 });
+                cut(data, allocation)
+            }
+            Command::ReservationIn { action, allocation } => {
+                cut(self.reservations.report(action, port.relative), allocation)
+            }
+            Command::Reserve => {
+                self.reserved = Some(nexus);
+                Vec::new()
+            }
+            Command::Release => {
+                self.reserved = self.reserved.filter(|by| *by != nexus);
+                Vec::new()
+            }
+            Command::ReportLuns { select, allocation } => {
+                if let Some(seen) = self.seen.get_mut(&nexus) {
+                    seen.attentions.clear(Attention::LunsChanged);
+                }
+                return Ok(Step::ReportLuns { select, allocation });
+            }
+            Command::ModeSelect { .. } | Command::ReservationOut { .. } | Command::Unmap { .. } => {
+                return self.wants_parameters(command);
+            }
+            _ => return self.block(command, cdb),
+        };
+        Ok(Step::Answer(Outcome::data(data)))
+    }
+
+    fn wants_parameters(&self, command: Command) -> Result<Step, Sense> {
+        let length = match command {
+            // Vendor's own pages, or pages that are kept (SPC-4 6.9).
+            Command::ModeSelect { has_pages: false, .. } => return Err(Sense::in_cdb(1, Some(4))),
+            Command::ModeSelect { saves: true, .. } => return Err(Sense::in_cdb(1, Some(0))),
+            Command::ModeSelect { length, .. } => length,
+            Command::ReservationOut { length, .. } if length != PARAMETER_BYTES => {
+                return Err(Sense::PARAMETER_LIST_LENGTH);
+            }
+            Command::ReservationOut { length, .. } => length,
+            Command::Unmap { length } => {
+                self.is_writable()?;
+                length
+            }
+            _ => 0,
+        };
+        Ok(Step::Parameters(command, length))
+    }
+
+    /// Goes on with what has come for a command.
+    pub fn parameters(&mut self, nexus: Nexus, command: &Command, data: &[u8]) -> Step {
+        let length = data.len() as u64;
+        match *command {
+            Command::ModeSelect { is_long, .. } => {
+                match mode::select(self.mode, &self.data, is_long, data) {
+                    Ok(state) => {
+                        if state != self.mode {
+                            self.mode = state;
+                            self.raise_others(nexus, Attention::ModeChanged);
+                        }
+                        Step::Answer(Outcome::good(length))
+                    }
+                    Err(sense) => Step::Answer(Outcome::check(sense)),
+                }
+            }
+            Command::Unmap { .. } => match unmap_ranges(data, &self.data) {
+                Ok(ranges) if ranges.is_empty() => Step::Answer(Outcome::good(length)),
+                Ok(ranges) => Step::Unmap(ranges),
+                Err(sense) => Step::Answer(Outcome::check(sense)),
+            },
+            Command::ReservationOut { action, scope, kind, .. } => {
+                self.reserve(nexus, Out { action, scope, kind }, data)
+            }
+            _ => Step::Answer(Outcome::good(length)),
+        }
+    }
+
+    fn reserve(&mut self, nexus: Nexus, out: Out, data: &[u8]) -> Step {
+        let Some(seen) = self.seen.get(&nexus) else { return Step::Answer(Outcome::conflict()) };
+        // It may have been reserved while its parameters came.
+        if self.reserved.is_some_and(|by| by != nexus) || self.elsewhere.has_registrants {
+            return Step::Answer(Outcome::conflict());
+        }
+        let id = seen.id.clone();
+        let was_kept = self.reservations.persists();
+        let changes = match self.reservations.change(&id, out, data) {
+            Ok(changes) => changes,
+            Err(outcome) => return Step::Answer(outcome),
+        };
+        self.is_unsaved |= was_kept || self.reservations.persists();
+        let mut aborted = Vec::new();
+        for (who, change) in changes {
+            let meant = self.seen.iter_mut().filter(|(_, one)| one.id == who);
+            for (other, one) in meant {
+                one.attentions.raise(reservation::attention(change));
+                if out.action == 0x05 && !self.reservations.knows(&who) {
+                    aborted.push(*other);
+                }
+            }
+        }
+        let outcome = Outcome::good(data.len() as u64);
+        if aborted.is_empty() { Step::Answer(outcome) } else { Step::Abort(aborted, outcome) }
+    }
+
+    // Lengths of 0 are no error and nothing is done (SBC-3 5).
+    fn block(&self, command: Command, cdb: &[u8; 16]) -> Result<Step, Sense> {
+        let plan = plan::plan(command, cdb, &self.data)?;
+        if plan.is_some_and(|plan| plan.operation.writes()) {
+            self.is_writable()?;
+        }
+        Ok(plan.map_or_else(|| Step::Answer(Outcome::good(0)), Step::Device))
+    }
+
+    fn is_writable(&self) -> Result<(), Sense> {
+        match (self.data.is_read_only, self.mode.is_write_protected) {
+            (true, _) => Err(Sense::WRITE_PROTECTED),
+            (false, true) => Err(Sense::SOFTWARE_WRITE_PROTECTED),
+            (false, false) => Ok(()),
+        }
+    }
+}
+
+fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {
+    data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+    data
+}
+
+// Whether others than the holder may do it (SPC-4 5.13.1, SBC-3 4.18); `None` if anybody may.
+const fn access(command: &Command) -> Option<Access> {
+    match command {
+        Command::TestUnitReady
+        | Command::RequestSense { .. }
+        | Command::Inquiry { .. }
+        | Command::ReportLuns { .. }
+        | Command::ReadCapacity
+        | Command::ReadCapacityLong { .. }
+        | Command::StartStopUnit { .. }
+        | Command::ReservationIn { .. }
+        | Command::ReservationOut { .. }
+        | Command::Reserve
+        | Command::Release => None,
+        Command::ModeSense { .. }
+        | Command::GetLbaStatus { .. }
+        | Command::Read(_)
+        | Command::Verify { .. }
+        | Command::PreFetch(_)
+        | Command::ReportOpcodes { .. }
+        | Command::ReportManagementFunctions { .. } => Some(Access::Read),
+        Command::ModeSelect { .. }
+        | Command::SendDiagnostic
+        | Command::Write(_)
+        | Command::WriteAndVerify { .. }
+        | Command::SynchronizeCache(_)
+        | Command::WriteSame { .. }
+        | Command::Unmap { .. }
+        | Command::CompareAndWrite(_)
+        | Command::OrWrite(_)
+        | Command::WriteAtomic(_) => Some(Access::Write),
+    }
+}

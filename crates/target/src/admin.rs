@@ -1,0 +1,126 @@
+//! The admin queue of a controller: what the controller does not do by itself.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
+
+use backend::Job;
+use backend::{Backend, Failure, Operation, Request};
+
+use super::site::{Order, Owner, Site, Tag};
+
+/// See the module's description.
+pub(crate) struct Admin {
+    /// Its number.
+    pub(crate) controller: u16,
+    /// Devices that are to be flushed before the host is told that all is over.
+    flushes: VecDeque<Arc<dyn Backend>>,
+    /// One of them has failed.
+    has_failed: bool,
+}
+
+impl Admin {
+    pub(crate) const fn new(controller: u16) -> Self {
+        Self { controller, flushes: VecDeque::new(), has_failed: false }
+    }
+
+    /// Does a command; how many jobs that has begun.
+    pub(crate) fn command(
+        &mut self,
+        slot: Slot,
+        submission: &Submission,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let now_ms = site.now_ns / 1_000_000;
+        let control = site.control.as_deref_mut();
+        let Some((controller, look)) = control.and_then(|all| all.with_view(self.controller))
+        else {
+            queue.complete(slot, Status::INTERNAL_ERROR, 0, out);
+            return 0;
+        };
+        match controller.handle(slot, submission, &look, now_ms) {
+            Reply::Done(status, result) => queue.complete(slot, status, result, out),
+            Reply::Data(data) => {
+                queue.send_data(slot, &data, out);
+                queue.complete(slot, Status::SUCCESS, 0, out);
+            }
+            Reply::Held => {}
+            // Too late: what has not been answered is with a device (Base 5.1.1: bit 0 says so).
+            Reply::Abort { .. } => queue.complete(slot, Status::SUCCESS, 1, out),
+            Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
+            Reply::Changed(change) => {
+                if change == Change::Reset {
+                    site.orders.push(Order::EndQueues(self.controller));
+                }
+                queue.complete(slot, Status::SUCCESS, 0, out);
+            }
+        }
+        0
+    }
+
+    // Base 3.6.1: what was written is on the medium when the shutdown is complete.
+    fn shut_down(
+        &mut self,
+        slot: Slot,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let control = site.control.as_deref_mut();
+        let association = control.and_then(|all| all.get(self.controller));
+        let namespaces = association.and_then(|one| one.subsystem.as_ref()).map(|s| s.namespaces());
+        let namespaces = namespaces.iter().flat_map(|all| all.iter());
+        self.flushes = namespaces.map(|namespace| Arc::clone(&namespace.backend)).collect();
+        self.flush_next(slot, queue, out, site)
+    }
+
+    fn flush_next(
+        &mut self,
+        slot: Slot,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        while let Some(backend) = self.flushes.pop_front() {
+            let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
+            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+            let job = Job { backend, request, block: None, tag };
+            match site.jobs.start(site.ring, job, site.now_ns) {
+                None => return 1,
+                Some(ended) => self.has_failed |= ended.result.is_err(),
+            }
+        }
+        if std::mem::take(&mut self.has_failed) {
+            let control = site.control.as_deref_mut();
+            if let Some(association) = control.and_then(|all| all.get(self.controller)) {
+                association.controller.fail_shutdown();
+            }
+            queue.complete(slot, Status::INTERNAL_ERROR.do_not_retry(), 0, out);
+        } else {
+            queue.complete(slot, Status::SUCCESS, 0, out);
+        }
+        0
+    }
+
+    /// A job has ended.
+    pub(crate) fn ended(
+        &mut self,
+        slot: Slot,
+        result: Result<(), Failure>,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        self.has_failed |= result.is_err();
+        self.flush_next(slot, queue, out, site)
+    }
+}
+
+/// Whether a command of an I/O queue is the one that ends it.
+pub(crate) fn is_disconnect(submission: &Submission) -> bool {
+    submission.command == Command::Fabrics(Fabrics::Disconnect)
+        && submission.direction == Direction::None
+}

@@ -1,0 +1,644 @@
+//! The controllers of a target, all on its control thread.
+//!
+//! Invariants:
+//! - A controller is there as long as the connection of its admin queue.
+//! - A queue of a controller is on one connection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nvme::log::{AnaGroup, DiscoveryEntry, Health};
+use nvme::{
+    ConnectRequest, Controller, ControllerConfig, ControllerKind, NamespaceData, Notice, Nqn, Slot,
+    Status, View,
+};
+
+use super::config::Limits;
+use super::meter::Kind;
+use super::portal::{Entrance, Portal};
+use super::subsystem::{NAMESPACES_MAX, Subsystem, find};
+
+/// A controller and whom it is for.
+pub(crate) struct Association {
+    pub(crate) controller: Controller,
+    /// `None` for a discovery controller.
+    pub(crate) subsystem: Option<Arc<Subsystem>>,
+    host: Nqn,
+    host_id: [u8; 16],
+    /// Its admin connection on the control thread.
+    pub(crate) connection: u32,
+    /// How that came in.
+    entrance: Entrance,
+    queues: BTreeSet<u16>,
+}
+
+/// What a connection has become.
+pub(crate) enum Connected {
+    /// The admin queue of this controller.
+    Admin(u16),
+    /// An I/O queue.
+    Io {
+        /// Of this controller.
+        controller: u16,
+        /// With these namespaces.
+        subsystem: Arc<Subsystem>,
+    },
+}
+
+/// See the module's description.
+pub(crate) struct Control {
+    limits: Limits,
+    subsystems: Vec<Arc<Subsystem>>,
+    /// More than one have access states.
+    portals: Arc<[Arc<Portal>]>,
+    associations: BTreeMap<u16, Association>,
+    /// Counts changes of what can be discovered, from 1.
+    generation: u64,
+    last_id: u16,
+    evicted: Vec<u32>,
+    /// Connections that wait for a queue to end.
+    entering: Vec<u32>,
+}
+
+/// A refusal, and the result that says which field is meant.
+type Refusal = (Status, u32);
+
+/// Milliseconds that a discovery controller is there without a keep-alive if its host has asked for
+/// no timer: as long as that of Linux is.
+const DISCOVERY_KEEP_ALIVE_MS: u32 = 120_000;
+/// Any controller, at this subsystem's choice.
+const ANY: u16 = 0xffff;
+
+// Where the fields are that can be wrong: in the data (bit 16), or in the entry.
+const IN_CONTROLLER_ID: u32 = 1 << 16 | 16;
+const IN_SUBSYSTEM: u32 = 1 << 16 | 256;
+const IN_HOST: u32 = 1 << 16 | 512;
+const IN_QUEUE: u32 = 42;
+
+/// A queue that another connection has.
+pub(crate) const QUEUE_TAKEN: Refusal = (Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE);
+
+const fn invalid(field: u32) -> Refusal {
+    (Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
+}
+
+impl Control {
+    pub(crate) const fn new(
+        limits: Limits,
+        subsystems: Vec<Arc<Subsystem>>,
+        portals: Arc<[Arc<Portal>]>,
+    ) -> Self {
+        let associations = BTreeMap::new();
+        let last_id = limits.controller_ids[1];
+        let evicted = Vec::new();
+        let entering = Vec::new();
+        Self {
+            limits,
+            subsystems,
+            portals,
+            associations,
+            generation: 1,
+            last_id,
+            evicted,
+            entering,
+        }
+    }
+
+    /// Serves these from now on; admin connections of controllers that lose theirs.
+    pub(crate) fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) -> Vec<u32> {
+        self.subsystems = subsystems;
+        self.generation += 1;
+        let served = |own: &Arc<Subsystem>| self.subsystems.iter().any(|all| Arc::ptr_eq(all, own));
+        let is_lost = |one: &&Association| one.subsystem.as_ref().is_some_and(|own| !served(own));
+        self.associations.values().filter(is_lost).map(|one| one.connection).collect()
+    }
+
+    /// Notes that something has happened to a subsystem, or to discovery; which admin connections
+    /// are to be told what.
+    pub(crate) fn notify(
+        &mut self,
+        subsystem: Option<&Arc<Subsystem>>,
+        notices: &[Notice],
+    ) -> Vec<(u32, (Slot, u64))> {
+        let mut events = Vec::new();
+        for one in self.associations.values_mut() {
+            if one.subsystem.as_ref().map(Arc::as_ptr) == subsystem.map(Arc::as_ptr) {
+                let told = notices.iter().filter_map(|notice| one.controller.notify(*notice));
+                events.extend(told.map(|event| (one.connection, event)));
+            }
+        }
+        events
+    }
+
+    /// Namespaces are reached otherwise from this portal: which admin connections are told.
+    pub(crate) fn reached(&mut self, portal: u16) -> Vec<(u32, (Slot, u64))> {
+        let here = self
+            .associations
+            .values_mut()
+            .filter(|one| one.entrance.portal.number == portal && one.subsystem.is_some());
+        let told = here.filter_map(|one| {
+            let event = one.controller.notify(Notice::AnaChange)?;
+            Some((one.connection, event))
+        });
+        told.collect()
+    }
+
+    /// Answers Connect (Base 6.3).
+    pub(crate) fn connect(
+        &mut self,
+        request: &ConnectRequest,
+        connection: u32,
+        entrance: &Entrance,
+        now_ms: u64,
+    ) -> Result<Connected, Refusal> {
+        if request.queue == 0 {
+            self.connect_admin(request, connection, entrance, now_ms).map(Connected::Admin)
+        } else {
+            self.connect_io(request)
+        }
+    }
+
+    fn connect_admin(
+        &mut self,
+        request: &ConnectRequest,
+        connection: u32,
+        entrance: &Entrance,
+        now_ms: u64,
+    ) -> Result<u16, Refusal> {
+        let data = &request.data;
+        let subsystem = if data.subsystem.as_str() == Nqn::DISCOVERY {
+            None
+        } else {
+            let known = self.subsystems.iter().find(|other| other.nqn == data.subsystem);
+            Some(Arc::clone(known.ok_or(invalid(IN_SUBSYSTEM))?))
+        };
+        if subsystem.as_ref().is_some_and(|subsystem| !subsystem.admits(&data.host)) {
+            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+        }
+        // Controllers are made for whoever asks: none can be asked for by its number.
+        if data.controller_id != ANY {
+            return Err(invalid(IN_CONTROLLER_ID));
+        }
+        self.make_room(&data.host)?;
+        // Who discovers and promises no sign of life is not waited for without end.
+        let keep_alive_ms = match (&subsystem, request.keep_alive_ms) {
+            (None, 0) => DISCOVERY_KEEP_ALIVE_MS,
+            (_, wanted) => wanted,
+        };
+        let id = self.next_id();
+        let config = self.config(id, subsystem.as_deref(), data.host_id);
+        let association = Association {
+            controller: Controller::new(config, keep_alive_ms, now_ms),
+            subsystem,
+            host: data.host.clone(),
+            host_id: data.host_id,
+            connection,
+            entrance: entrance.clone(),
+            queues: BTreeSet::new(),
+        };
+        self.associations.insert(id, association);
+        Ok(id)
+    }
+
+    // A host has a bounded number of controllers. When there are as many as may be, the discovery
+    // controller ends that would end first, or else one without keep-alive and I/O queues: hosts
+    // that do I/O are not kept out by others that do none.
+    fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
+        let busy = Err((Status::CONNECT_CONTROLLER_BUSY, 0));
+        let own = self.associations.values().filter(|one| one.host == *host).count();
+        if own >= usize::from(self.limits.host_controllers) {
+            return busy;
+        }
+        let [first, last] = self.limits.controller_ids;
+        let most = usize::from(self.limits.controllers).min(usize::from(last - first) + 1);
+        if self.associations.len() < most {
+            return Ok(());
+        }
+        let does_nothing = |one: &Association| {
+            one.subsystem.is_none()
+                || one.controller.expires_ms().is_none() && one.queues.is_empty()
+        };
+        let idle = self.associations.iter().filter(|(_, one)| does_nothing(one));
+        let first =
+            idle.min_by_key(|(_, one)| (one.subsystem.is_some(), one.controller.expires_ms()));
+        let Some(id) = first.map(|(id, _)| *id) else { return busy };
+        self.evicted.extend(self.associations.remove(&id).map(|one| one.connection));
+        Ok(())
+    }
+
+    /// Admin connections of controllers that have ended to make room for others, each once.
+    pub(crate) fn take_evicted(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.evicted)
+    }
+
+    fn connect_io(&mut self, request: &ConnectRequest) -> Result<Connected, Refusal> {
+        let data = &request.data;
+        let io_queues = self.limits.io_queues;
+        let association = self.associations.get_mut(&data.controller_id);
+        let association = association.ok_or(invalid(IN_CONTROLLER_ID))?;
+        let Some(subsystem) = association.subsystem.clone() else {
+            return Err(invalid(IN_SUBSYSTEM));
+        };
+        if subsystem.nqn != data.subsystem {
+            return Err(invalid(IN_SUBSYSTEM));
+        }
+        if association.host != data.host || association.host_id != data.host_id {
+            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+        }
+        if request.queue > io_queues {
+            return Err(invalid(IN_QUEUE));
+        }
+        if !association.controller.is_ready() {
+            return Err((Status::SEQUENCE_ERROR.do_not_retry(), 0));
+        }
+        if !association.queues.insert(request.queue) {
+            return Err(QUEUE_TAKEN);
+        }
+        Ok(Connected::Io { controller: data.controller_id, subsystem })
+    }
+
+    // The one after the last, so that an old one is not soon another's.
+    fn next_id(&mut self) -> u16 {
+        let [first, last] = self.limits.controller_ids;
+        loop {
+            self.last_id = if self.last_id >= last { first } else { self.last_id + 1 };
+            if !self.associations.contains_key(&self.last_id) {
+                return self.last_id;
+            }
+        }
+    }
+
+    fn config(
+        &self,
+        id: u16,
+        subsystem: Option<&Subsystem>,
+        host_id: [u8; 16],
+    ) -> ControllerConfig {
+        let kind = match subsystem {
+            Some(_) => ControllerKind::Io,
+            None => ControllerKind::Discovery,
+        };
+        let discovery = || Nqn::new(Nqn::DISCOVERY).expect("it is a name");
+        let nqn = subsystem.map_or_else(discovery, |subsystem| subsystem.nqn.clone());
+        ControllerConfig {
+            kind,
+            id,
+            host_id,
+            serial: serial(&nqn),
+            subsystem: nqn,
+            model: "afar".to_owned(),
+            firmware: env!("CARGO_PKG_VERSION").to_owned(),
+            transfer_shift: self.limits.transfer_shift,
+            queue_entries: self.limits.queue_entries,
+            io_queues: self.limits.io_queues,
+            namespaces_max: NAMESPACES_MAX,
+            capsule_data_bytes: self.limits.capsule_bytes,
+            has_reservations: kind == ControllerKind::Io,
+            ana_groups: if kind == ControllerKind::Io { self.ana_group() } else { 0 },
+        }
+    }
+
+    // The group of every namespace, if hosts are to know of states.
+    fn ana_group(&self) -> u32 {
+        u32::from(self.portals.len() > 1)
+    }
+
+    pub(crate) fn get(&mut self, id: u16) -> Option<&mut Association> {
+        self.associations.get_mut(&id)
+    }
+
+    /// A controller with what it may look at.
+    pub(crate) fn with_view(&mut self, id: u16) -> Option<(&mut Controller, Look<'_>)> {
+        let ana_group = self.ana_group();
+        let Association { controller, subsystem, host, entrance, .. } =
+            self.associations.get_mut(&id)?;
+        let look = Look {
+            subsystem: subsystem.as_deref(),
+            subsystems: &self.subsystems,
+            generation: self.generation,
+            host,
+            portals: &self.portals,
+            ana_group,
+            entrance,
+        };
+        Some((controller, look))
+    }
+
+    /// A controller is gone.
+    pub(crate) fn end(&mut self, id: u16) -> Option<Association> {
+        self.associations.remove(&id)
+    }
+
+    /// This connection is woken when a queue has ended.
+    pub(crate) fn wait_for_queue(&mut self, connection: u32) {
+        self.entering.push(connection);
+    }
+
+    /// A queue of a controller is gone; connections that have waited for one.
+    pub(crate) fn end_queue(&mut self, id: u16, queue: u16) -> Vec<u32> {
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.queues.remove(&queue);
+        }
+        std::mem::take(&mut self.entering)
+    }
+
+    /// Controllers whose hosts have been silent for too long (Base 3.9).
+    pub(crate) fn expired(&self, now_ms: u64) -> Vec<u16> {
+        let is_over =
+            |one: &Association| one.controller.expires_ms().is_some_and(|at| at <= now_ms);
+        self.associations.iter().filter(|(_, one)| is_over(one)).map(|(id, _)| *id).collect()
+    }
+
+    /// When the first of them will have been.
+    pub(crate) fn expires_ms(&self) -> Option<u64> {
+        self.associations.values().filter_map(|one| one.controller.expires_ms()).min()
+    }
+}
+
+// SN: alike for all controllers of a subsystem, as long as it has its name.
+fn serial(nqn: &Nqn) -> String {
+    format!("{:016X}", workload::fnv64_text(nqn.as_str()))
+}
+
+/// What a controller may look at.
+pub(crate) struct Look<'a> {
+    subsystem: Option<&'a Subsystem>,
+    subsystems: &'a [Arc<Subsystem>],
+    generation: u64,
+    host: &'a Nqn,
+    portals: &'a [Arc<Portal>],
+    /// Of every namespace; 0 without states.
+    ana_group: u32,
+    entrance: &'a Entrance,
+}
+
+impl View for Look<'_> {
+    fn namespaces(&self) -> Vec<u32> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        namespaces.iter().flat_map(|all| all.iter()).map(|namespace| namespace.id).collect()
+    }
+
+    fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
+        let namespaces = self.subsystem?.namespaces();
+        let data = find(&namespaces, nsid)?.data();
+        Some(NamespaceData { ana_group: self.ana_group, ..data })
+    }
+
+    fn health(&self) -> Health {
+        let mut health = Health::default();
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        for namespace in namespaces.iter().flat_map(|all| all.iter()) {
+            for (_, counters) in namespace.counters() {
+                let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
+                let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+                health.reads += value(&reads.commands);
+                health.writes += value(&writes.commands);
+                health.bytes_read += value(&reads.bytes);
+                health.bytes_written += value(&writes.bytes);
+            }
+        }
+        health
+    }
+
+    fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
+        let (state, change_count) = self.entrance.portal.state();
+        let (id, namespaces) = (self.ana_group, self.namespaces());
+        (vec![AnaGroup { id, change_count, state, namespaces }], change_count)
+    }
+
+    fn persists(&self, nsid: u32) -> Option<bool> {
+        let namespaces = self.subsystem?.namespaces();
+        find(&namespaces, nsid).map(|namespace| namespace.reserved.persists())
+    }
+
+    fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        let namespace = namespaces.as_ref().and_then(|namespaces| find(namespaces, nsid));
+        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        namespace.reserved.persist(persists)
+    }
+
+    // What this host may connect to, and at which addresses.
+    fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
+        let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
+        let entries = admitted.flat_map(|subsystem| {
+            let reached = |portal: &Arc<Portal>| {
+                Some(DiscoveryEntry {
+                    subsystem: subsystem.nqn.clone(),
+                    address: portal.reached(self.entrance.local)?,
+                    port: portal.number,
+                    is_this_discovery: false,
+                })
+            };
+            self.portals.iter().filter_map(reached)
+        });
+        (entries.collect(), self.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nvme::{
+        Admin, Arrival, Change, Command, ConnectData, Data, Digests, Direction, Fabrics, Fused,
+        HostQueue, Property, Queue, QueueLimits, Reply, Submission, Transfer,
+    };
+
+    use super::*;
+
+    fn subsystem(name: &str) -> Arc<Subsystem> {
+        Arc::new(Subsystem::new(Nqn::new(name).expect("it is one"), None, Vec::new()))
+    }
+
+    fn control(subsystems: &[&Arc<Subsystem>]) -> Control {
+        let subsystems = subsystems.iter().map(|one| Arc::clone(one)).collect();
+        let address = "10.0.0.1:4420".parse().expect("it is one");
+        Control::new(Limits::default(), subsystems, [Arc::new(Portal::new(1, address))].into())
+    }
+
+    // Slots are those of a queue: what comes when a host connects, and in which.
+    fn arrived(name: &str) -> (Slot, ConnectRequest) {
+        let mut queue = Queue::new(QueueLimits {
+            capsule_data_bytes: 8192,
+            maxh2cdata: 8192,
+            transfer_bytes: 8192,
+            entries: 32,
+        });
+        let [mut sent, mut answered] = [Vec::new(), Vec::new()];
+        let mut host = HostQueue::begin(32, Digests { header: false, data: false }, &mut sent);
+        assert!(queue.receive(&mut &sent[..], &mut answered).expect("it is right").is_none());
+        host.receive(&mut &answered[..]).expect("it is right");
+        let data = ConnectData {
+            host_id: [1; 16],
+            controller_id: ANY,
+            subsystem: Nqn::new(name).expect("it is one"),
+            host: Nqn::new("nqn.host").expect("it is one"),
+        };
+        let data = data.write();
+        let length = u32::try_from(data.len()).expect("it is short");
+        let connect =
+            Fabrics::Connect { format: 0, queue: 0, size: 31, attributes: 0, keep_alive_ms: 0 };
+        let submission = Submission {
+            cid: 0,
+            fused: Fused::No,
+            nsid: 0,
+            data: Data::InCapsule { offset: 0, length },
+            direction: Direction::ToController,
+            command: Command::Fabrics(connect),
+        };
+        sent.clear();
+        host.submit(submission.write(), &data, Transfer::None, &mut sent).expect("there is room");
+        match queue.receive(&mut &sent[..], &mut answered) {
+            Ok(Some(Arrival::Connect(slot, request))) => (slot, request),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    // A host that promises signs of life, unless it only looks around.
+    fn connect(control: &mut Control, name: &str, connection: u32) -> Option<u16> {
+        let keep_alive_ms = if name == Nqn::DISCOVERY { 0 } else { 300_000 };
+        connect_for(control, name, connection, keep_alive_ms)
+    }
+
+    fn connect_for(
+        control: &mut Control,
+        name: &str,
+        connection: u32,
+        keep_alive_ms: u32,
+    ) -> Option<u16> {
+        let request = ConnectRequest { keep_alive_ms, ..arrived(name).1 };
+        let local = "10.0.0.1:4420".parse().expect("it is one");
+        let entrance = Entrance { local, portal: Arc::clone(&control.portals[0]) };
+        match control.connect(&request, connection, &entrance, 0) {
+            Ok(Connected::Admin(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn ask(control: &mut Control, id: u16, command: Command, length: u32) -> Reply {
+        let (controller, look) = control.with_view(id).expect("it is there");
+        let (data, direction) = match length {
+            0 => (Data::None, Direction::None),
+            _ => (Data::Transport { length }, Direction::ToHost),
+        };
+        let submission = Submission { cid: 1, fused: Fused::No, nsid: 0, data, direction, command };
+        controller.handle(arrived("nqn.any").0, &submission, &look, 0)
+    }
+
+    // A discovery controller that wants to know, and what it finds.
+    fn watch(control: &mut Control, connection: u32) -> u16 {
+        let id = connect(control, Nqn::DISCOVERY, connection).expect("anybody may");
+        let property = Property { offset: 0x14, is_wide: false };
+        let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
+        let enabled = ask(control, id, Command::Fabrics(enable), 0);
+        assert_eq!(enabled, Reply::Changed(Change::Enabled));
+        let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: 1 << 31 };
+        ask(control, id, Command::Admin(want), 0);
+        assert_eq!(ask(control, id, Command::Admin(Admin::AsyncEventRequest), 0), Reply::Held);
+        id
+    }
+
+    fn found(control: &mut Control, id: u16) -> [u8; 2] {
+        let page = Admin::GetLogPage {
+            page: 0x70,
+            specific: 0,
+            retains_event: false,
+            length: 1024,
+            offset: 0,
+            is_index: false,
+        };
+        match ask(control, id, Command::Admin(page), 1024) {
+            Reply::Data(data) => [data[0], data[8]],
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn subsystems_come_and_go_while_hosts_are_there() {
+        let [one, two, three] = ["nqn.one", "nqn.two", "nqn.three"].map(subsystem);
+        let mut control = control(&[&one, &two]);
+        assert!(connect(&mut control, "nqn.one", 10).is_some());
+        assert!(connect(&mut control, "nqn.two", 20).is_some());
+        assert_eq!(connect(&mut control, "nqn.three", 30), None, "it is not there yet");
+        let watcher = watch(&mut control, 40);
+        assert_eq!(found(&mut control, watcher), [1, 2]);
+        let lost = control.serve(vec![Arc::clone(&one), Arc::clone(&three)]);
+        assert_eq!(lost, [20]);
+        let events = control.notify(None, &[Notice::Discovery]);
+        assert_eq!(events, [(40, (arrived("nqn.any").0, 0x70_f0_02))]);
+        assert_eq!(found(&mut control, watcher), [2, 2]);
+        assert_eq!(connect(&mut control, "nqn.two", 50), None, "it is gone");
+        assert!(connect(&mut control, "nqn.three", 60).is_some());
+        // One of the same name is another; nobody has said yet that the connection of 20 is gone.
+        assert_eq!(control.serve(vec![subsystem("nqn.one"), three]), [10, 20]);
+    }
+
+    #[test]
+    fn controllers_have_numbers_of_their_range() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        control.limits.controller_ids = [7, 8];
+        control.last_id = 8;
+        let connected = [10, 20, 30].map(|connection| connect(&mut control, "nqn.one", connection));
+        assert_eq!(connected, [Some(7), Some(8), None]);
+        control.end(7);
+        assert_eq!(connect(&mut control, "nqn.one", 40), Some(7));
+    }
+
+    #[test]
+    fn hosts_that_may_not_connect_do_not_find_it() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        let watcher = watch(&mut control, 40);
+        assert_eq!(found(&mut control, watcher), [1, 1]);
+        one.admit(Some(BTreeSet::new()));
+        let lost = control.serve(vec![Arc::clone(&one)]);
+        assert!(lost.is_empty(), "those that are there stay: {lost:?}");
+        assert_eq!(found(&mut control, watcher), [2, 0]);
+        assert_eq!(connect(&mut control, "nqn.one", 10), None);
+    }
+
+    #[test]
+    fn who_only_looks_around_keeps_nobody_out() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        (control.limits.controllers, control.limits.host_controllers) = (3, 4);
+        for connection in 1..=3 {
+            connect(&mut control, Nqn::DISCOVERY, connection).expect("there is room");
+        }
+        assert_eq!(control.expires_ms(), Some(u64::from(DISCOVERY_KEEP_ALIVE_MS)));
+        for (connection, evicted) in [(4, 1), (5, 2), (6, 3)] {
+            connect(&mut control, "nqn.one", connection).expect("there is room for it");
+            assert_eq!(control.take_evicted(), [evicted]);
+        }
+        assert_eq!(connect(&mut control, "nqn.one", 7), None, "none of them looks around");
+        control.end(7);
+        control.limits.host_controllers = 5;
+        let idle = control.associations.keys().next().copied().expect("there are some");
+        control.end(idle);
+        connect_for(&mut control, "nqn.one", 8, 0).expect("there is room");
+        connect(&mut control, "nqn.one", 9).expect("who promises nothing makes room");
+        assert_eq!(control.take_evicted(), [8]);
+        control.limits.controllers = 100;
+        control.limits.host_controllers = 4;
+        connect(&mut control, "nqn.one", 7).expect("there is room");
+        assert_eq!(connect(&mut control, "nqn.one", 8), None, "it has as many as a host may");
+    }
+
+    #[test]
+    fn only_hosts_of_a_subsystem_hear_of_its_namespaces() {
+        let [one, two] = ["nqn.one", "nqn.two"].map(subsystem);
+        let mut control = control(&[&one, &two]);
+        for (name, connection) in [("nqn.one", 10), ("nqn.two", 20)] {
+            let id = connect(&mut control, name, connection).expect("it is there");
+            let property = Property { offset: 0x14, is_wide: false };
+            let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
+            ask(&mut control, id, Command::Fabrics(enable), 0);
+            let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: 1 << 8 };
+            ask(&mut control, id, Command::Admin(want), 0);
+            ask(&mut control, id, Command::Admin(Admin::AsyncEventRequest), 0);
+        }
+        let events = control.notify(Some(&two), &[Notice::Namespace(7)]);
+        assert_eq!(events, [(20, (arrived("nqn.any").0, 0x04_00_02))]);
+    }
+}

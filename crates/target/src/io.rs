@@ -1,0 +1,436 @@
+//! The commands of an I/O queue, from their capsule to their answer.
+//!
+//! ```text
+//! command ─► plan ─┬─► (memory ─► R2T ─► data) ─► job ─► ended ─► (next step) ─► answer
+//!                  └─► done at once ────────────────────────────────────────────► answer
+//! ```
+
+mod reservations;
+mod waiting;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use nvme::{Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission};
+use sys::block::Block;
+
+use backend::Operation;
+use backend::pool::{Account, Pool};
+use backend::{Ended, Job};
+
+use super::admin::is_disconnect;
+use super::counters::add;
+use super::immediate::read_at_once;
+use super::ledger::Answered;
+use super::meter::Kind;
+use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
+use super::portal::Portal;
+use super::site::{Order, Owner, Site, Tag};
+use super::solicited::Solicited;
+use super::stripes::Range;
+use super::subsystem::{Namespace, Subsystem, find};
+
+/// Flush of every namespace (Base 7.2).
+const ALL_NAMESPACES: u32 = u32::MAX;
+
+/// A command that is under way.
+struct Pending {
+    namespace: Arc<Namespace>,
+    plan: Plan,
+    taken_ns: u64,
+    /// Its data: from the host, or for it.
+    block: Option<Block>,
+    /// Requests that are still to be made, the next last.
+    steps: Vec<Step>,
+    /// What is written, shared with others that only write.
+    range: Range,
+}
+
+impl Pending {
+    // Its host sends its data when it is asked to.
+    const fn is_asked_for(&self) -> bool {
+        matches!(self.plan.data, Data::Transport { .. }) && !self.plan.answers
+    }
+}
+
+/// What can be written to while a command is done.
+pub(crate) struct Wire<'a> {
+    pub(super) queue: &'a mut Queue,
+    pub(super) out: &'a mut Vec<u8>,
+}
+
+/// See the module's description.
+pub(crate) struct IoSession {
+    /// Whose queue it is, and which.
+    pub(crate) controller: u16,
+    pub(crate) queue: u16,
+    /// For which host.
+    host_id: [u8; 16],
+    subsystem: Arc<Subsystem>,
+    portal: Arc<Portal>,
+    namespaces: Arc<[Arc<Namespace>]>,
+    /// By slot, as far as there have been commands.
+    pending: Vec<Option<Pending>>,
+    /// Commands that wait for memory.
+    starving: VecDeque<Slot>,
+    /// Commands that wait for another to be done with what they write.
+    parked: Vec<Slot>,
+    /// Writes whose data is not asked for before other data has come.
+    unasked: VecDeque<Slot>,
+    solicited: Solicited,
+    has_left: bool,
+}
+
+impl IoSession {
+    /// Of a queue that has been connected so.
+    pub(crate) fn new(
+        controller: u16,
+        request: &ConnectRequest,
+        subsystem: Arc<Subsystem>,
+        portal: Arc<Portal>,
+    ) -> Self {
+        Self {
+            controller,
+            queue: request.queue,
+            host_id: request.data.host_id,
+            namespaces: subsystem.namespaces(),
+            subsystem,
+            portal,
+            pending: Vec::new(),
+            starving: VecDeque::new(),
+            parked: Vec::new(),
+            unasked: VecDeque::new(),
+            solicited: Solicited::default(),
+            has_left: false,
+        }
+    }
+
+    /// Its host has ended the queue.
+    pub(crate) const fn has_left(&self) -> bool {
+        self.has_left
+    }
+
+    /// Namespaces have been replaced.
+    pub(crate) fn refresh(&mut self) {
+        self.namespaces = self.subsystem.namespaces();
+    }
+
+    /// Takes a command; how many jobs that has begun.
+    pub(crate) fn command(
+        &mut self,
+        slot: Slot,
+        submission: &Submission,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        if is_disconnect(submission) {
+            self.has_left = true;
+            wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
+            return 0;
+        }
+        match self.prepare(submission) {
+            Err(status) => {
+                self.refuse(submission, site);
+                wire.queue.complete(slot, status, 0, wire.out);
+                0
+            }
+            Ok((namespace, plan)) => {
+                if kind_of(&plan) == Kind::Read && namespace.backend.is_immediate() {
+                    read_at_once(slot, namespace, &plan, &mut wire, site);
+                    return 0;
+                }
+                namespace.meter.shard(site.shard).begin();
+                let (taken_ns, steps) = (site.now_ns, Vec::new());
+                let range = Range::None;
+                let pending = Pending { namespace, plan, taken_ns, block: None, steps, range };
+                let place = usize::from(slot.number());
+                if place >= self.pending.len() {
+                    self.pending.resize_with(place + 1, || None);
+                }
+                let is_asked_for = pending.is_asked_for();
+                self.pending[place] = Some(pending);
+                if is_asked_for && !self.unasked.is_empty() {
+                    self.unasked.push_back(slot);
+                    return 0;
+                }
+                self.begin(slot, &mut wire, site)
+            }
+        }
+    }
+
+    // Counts a command that cannot be done, for its namespace if it has one.
+    fn refuse(&self, submission: &Submission, site: &mut Site<'_>) {
+        add(&site.counters.failures, 1);
+        let kind = match submission.command {
+            Command::Io(Io::Read(_)) => Kind::Read,
+            Command::Io(Io::Write(_)) => Kind::Write,
+            _ => Kind::Other,
+        };
+        if let Some(namespace) = find(&self.namespaces, submission.nsid) {
+            let namespace = Arc::clone(namespace);
+            let (bytes, has_failed) = (0, true);
+            let (taken_ns, was_begun) = (site.now_ns, false);
+            site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        }
+    }
+
+    // What it is about, and what that takes.
+    fn prepare(&self, submission: &Submission) -> Result<(Arc<Namespace>, Plan), Status> {
+        let Command::Io(io) = submission.command else {
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        };
+        if submission.fused != Fused::No {
+            return Err(Status::INVALID_FIELD.do_not_retry());
+        }
+        let all = io == Io::Flush && submission.nsid == ALL_NAMESPACES;
+        let namespace = match all {
+            true => self.namespaces.first(),
+            false => find(&self.namespaces, submission.nsid),
+        };
+        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        let plan = plan(io, submission.data, namespace.backend.geometry())?;
+        self.check(namespace, &plan)?;
+        Ok((Arc::clone(namespace), Plan { all, ..plan }))
+    }
+
+    // Whether it can be done from here, and reservations let this host do it, also with what is
+    // flushed beside it.
+    fn check(&self, namespace: &Namespace, plan: &Plan) -> Result<(), Status> {
+        self.portal.check()?;
+        let admits = |one: &Namespace| one.reserved.admits(&self.host_id, plan.access);
+        let others = if plan.all { &self.namespaces[..] } else { &[] };
+        if admits(namespace) && others.iter().all(|other| admits(other)) {
+            Ok(())
+        } else {
+            Err(Status::RESERVATION_CONFLICT.do_not_retry())
+        }
+    }
+
+    // Finds memory for a command, and asks for its data or begins its work.
+    fn begin(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+            return 0;
+        };
+        let bytes = pending.plan.memory_bytes as usize;
+        let is_asked_for = pending.is_asked_for();
+        if is_asked_for && !self.solicited.may_ask(bytes, site.pool.share(), site.now_ns) {
+            self.unasked.push_back(slot);
+            return 0;
+        }
+        if bytes > 0 && pending.block.is_none() {
+            pending.block = match pending.plan.data {
+                // It is coming already, and the queue bounds how much.
+                Data::InCapsule { .. } => Some(site.pool.lend_anyway(site.account, bytes)),
+                _ => site.pool.lend(site.account, bytes),
+            };
+            if pending.block.is_none() {
+                self.starving.push_back(slot);
+                return 0;
+            }
+        }
+        match pending.plan.data {
+            Data::InCapsule { .. } => {
+                self.solicited.ask(0);
+                0
+            }
+            Data::Transport { .. } if is_asked_for => {
+                self.solicited.ask(bytes);
+                wire.queue.request_data(slot, wire.out);
+                0
+            }
+            _ => self.start(slot, wire, site),
+        }
+    }
+
+    /// Data of a command has come.
+    pub(crate) fn data(&mut self, slot: Slot, offset: u32, bytes: &[u8]) {
+        self.solicited.moved(bytes.len());
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        if let Some(Some(Pending { block: Some(block), .. })) = place {
+            let from = offset as usize;
+            if let Some(room) = block.get_mut(from..from + bytes.len()) {
+                room.copy_from_slice(bytes);
+            }
+        }
+    }
+
+    /// All data of a command has come.
+    pub(crate) fn all_data(
+        &mut self,
+        slot: Slot,
+        is_intact: bool,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        let bytes = match self.pending.get(usize::from(slot.number())) {
+            Some(Some(pending)) if pending.is_asked_for() => pending.plan.memory_bytes as usize,
+            _ => 0,
+        };
+        self.solicited.end(bytes, site.now_ns);
+        let jobs = if is_intact {
+            self.start(slot, &mut wire, site)
+        } else {
+            self.answer(slot, Status::TRANSIENT_TRANSPORT_ERROR, &mut wire, site);
+            0
+        };
+        jobs + self.ask_on(&mut wire, site)
+    }
+
+    // Everything is there that the command needs.
+    fn start(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return 0 };
+        // Somebody else may have reserved it while data was on its way.
+        let Plan { reserves, fences, .. } = pending.plan;
+        let may = match reserves {
+            Some(io) if pending.namespace.reserved.keeps(io) => return self.keep(slot, site),
+            Some(_) => self.reserve(slot).map(|()| true),
+            // It has waited for what others were writing.
+            None if fences => Ok(true),
+            None => self.check(&pending.namespace, &pending.plan).map(|()| false),
+        };
+        match may {
+            Ok(is_done) if (!is_done || fences) && self.is_parked(slot) => 0,
+            Ok(false) => self.plan_steps(slot, wire, site),
+            Ok(true) => {
+                self.answer(slot, Status::SUCCESS, wire, site);
+                0
+            }
+            Err(status) => {
+                self.answer(slot, status, wire, site);
+                0
+            }
+        }
+    }
+
+    fn plan_steps(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let others = match self.pending.get(usize::from(slot.number())) {
+            Some(Some(pending)) if pending.plan.all => {
+                let namespaces = self.namespaces.iter().skip(1);
+                namespaces.map(|namespace| Arc::clone(&namespace.backend)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+            return 0;
+        };
+        match steps(&pending.plan, pending.block.as_deref(), others) {
+            Ok(steps) => pending.steps = steps,
+            Err(status) => {
+                self.answer(slot, status, wire, site);
+                return 0;
+            }
+        }
+        self.step(slot, wire, site)
+    }
+
+    // The next request of a command, and the next after one that ends at once.
+    fn step(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        loop {
+            let Some(Some(pending)) = self.pending.get_mut(usize::from(slot.number())) else {
+                return 0;
+            };
+            let Some(Step { request, other }) = pending.steps.pop() else {
+                self.answer(slot, Status::SUCCESS, wire, site);
+                return 0;
+            };
+            let backend = other.unwrap_or_else(|| Arc::clone(&pending.namespace.backend));
+            let block = match (pending.plan.compares, request.operation) {
+                // What is read is compared with what is held.
+                (true, _) => Some(site.pool.lend_anyway(site.account, pending.plan.bytes as usize)),
+                (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
+                (false, _) => None,
+            };
+            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+            let job = Job { backend, request, block, tag };
+            match site.jobs.start(site.ring, job, site.now_ns) {
+                None => return 1,
+                Some(ended) => {
+                    if let Err(status) = self.take(slot, ended, site) {
+                        self.answer(slot, status, wire, site);
+                        return 0;
+                    }
+                }
+            }
+        }
+    }
+
+    // What a request has brought; the status with which the command ends if it is over.
+    fn take(&mut self, slot: Slot, ended: Ended<Tag>, site: &mut Site<'_>) -> Result<(), Status> {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else {
+            ended.block.into_iter().for_each(|block| site.pool.give(site.account, block));
+            return Ok(());
+        };
+        let mut is_same = true;
+        if let Some(block) = ended.block {
+            if pending.plan.compares {
+                let length = pending.plan.bytes as usize;
+                let held = pending.block.as_deref().unwrap_or_default();
+                is_same = held.get(..length) == block.get(..length);
+                site.pool.give(site.account, block);
+            } else {
+                pending.block = Some(block);
+            }
+        }
+        ended.result.map_err(|failure| failed(failure, ended.request.operation))?;
+        if is_same { Ok(()) } else { Err(Status::COMPARE_FAILURE.do_not_retry()) }
+    }
+
+    /// A job has ended; how many it has been followed by.
+    pub(crate) fn ended(
+        &mut self,
+        slot: Slot,
+        ended: Ended<Tag>,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let mut wire = Wire { queue, out };
+        match self.take(slot, ended, site) {
+            Ok(()) => self.step(slot, &mut wire, site),
+            Err(status) => {
+                self.answer(slot, status, &mut wire, site);
+                0
+            }
+        }
+    }
+
+    // Ends a command.
+    fn answer(&mut self, slot: Slot, status: Status, wire: &mut Wire<'_>, site: &mut Site<'_>) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(pending) = place.and_then(Option::take) else { return };
+        let has_failed = !status.is_success();
+        if has_failed {
+            add(&site.counters.failures, 1);
+        } else if pending.plan.answers {
+            let length = pending.plan.bytes as usize;
+            let data = pending.block.as_deref().and_then(|block| block.get(..length));
+            wire.queue.send_data(slot, data.unwrap_or_default(), wire.out);
+        }
+        wire.queue.complete(slot, status, 0, wire.out);
+        let Pending { namespace, plan, taken_ns, block, mut range, .. } = pending;
+        if namespace.stripes.leave(&mut range) {
+            site.orders.push(Order::Released);
+        }
+        block.into_iter().for_each(|block| site.pool.give(site.account, block));
+        let (kind, bytes) = counted(&plan);
+        let was_begun = true;
+        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+    }
+
+    /// Gives back memory that commands hold to a shard, and no longer counts them.
+    pub(crate) fn release(&mut self, shard: u16, account: Account, pool: &mut Pool) {
+        for pending in self.pending.drain(..).flatten() {
+            pending.namespace.meter.shard(shard).end();
+            // Commands whose work has begun have ended before their connection goes.
+            let mut range = pending.range;
+            pending.namespace.stripes.leave(&mut range);
+            pending.block.into_iter().for_each(|block| pool.give(account, block));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Commands of an I/O queue about reservations: done at once, or kept by another thread first.
+
+use std::sync::Arc;
+
+use nvme::{Queue, Slot, Status};
+
+use super::{IoSession, Pending, Wire};
+use crate::keeper::Kept;
+use crate::site::{Order, Owner, Site, Tag};
+
+impl IoSession {
+    // Has another thread change reservations that are kept.
+    pub(super) fn keep(&mut self, slot: Slot, site: &mut Site<'_>) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return 0 };
+        let Some(io) = plan.reserves else { return 0 };
+        let data = block.as_deref().and_then(|block| block.get(..plan.bytes as usize));
+        let data = data.unwrap_or_default().to_vec();
+        let (namespace, host_id) = (Arc::clone(namespace), self.host_id);
+        let change = move || Kept::Nvme(namespace.reserved.handle(host_id, io, &data).map(|_| ()));
+        let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+        site.orders.push(Order::Keep(tag, Box::new(change)));
+        1
+    }
+
+    /// A change of a command is kept, or has failed.
+    pub(crate) fn kept(
+        &mut self,
+        slot: Slot,
+        result: Result<(), Status>,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return };
+        // Once is enough, should it have to wait then.
+        pending.plan.reserves = None;
+        let fences = pending.plan.fences && result.is_ok();
+        if fences && self.is_parked(slot) {
+            return;
+        }
+        let status = result.err().unwrap_or(Status::SUCCESS);
+        self.answer(slot, status, &mut Wire { queue, out }, site);
+    }
+
+    // Does a command about reservations; what a report says is then the command's data.
+    pub(super) fn reserve(&mut self, slot: Slot) -> Result<(), Status> {
+        let place = self.pending.get_mut(usize::from(slot.number()));
+        let Some(Some(Pending { namespace, plan, block, .. })) = place else { return Ok(()) };
+        let (Some(io), Some(block)) = (plan.reserves, block) else { return Ok(()) };
+        let data = block.get(..plan.bytes as usize).unwrap_or_default();
+        if let Some(report) = namespace.reserved.handle(self.host_id, io, data)? {
+            block.fill(0);
+            let length = report.len().min(plan.bytes as usize);
+            block[..length].copy_from_slice(&report[..length]);
+        }
+        // Once is enough, should it have to wait then.
+        plan.reserves = None;
+        Ok(())
+    }
+}

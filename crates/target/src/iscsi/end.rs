@@ -1,0 +1,481 @@
+//! One connection on which iSCSI is spoken: its login, and then its part of a session.
+//!
+//! ```text
+//! Login ─► (to the session's shard) ─► Entering ─► (what it replaces ends) ─► Member
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use scsi::Step;
+use scsi::iscsi::{
+    Arrival, Fatal, Identity, Login, LoginEvent, LoginStatus, Parameters, Placement, Task, Wishes,
+};
+
+use backend::Ended;
+use backend::pool::Holder;
+
+use super::super::connection::Next;
+use super::super::counters::add;
+use super::super::mail::Message;
+use super::super::site::{Order, Owner, Site, Tag};
+use super::super::subsystem::Subsystem;
+use super::super::witness::{Happening, Why, printable};
+use super::gate::Gate;
+use super::session::{Begun, IscsiSession};
+
+/// Data that may come unasked with a command: with as many commands as a session may have it fits
+/// into what the session has for itself, so that none is ever refused for want of memory.
+pub(super) const FIRST_BURST_BYTES: u32 = 8192;
+/// Connections of a session at most.
+const CONNECTIONS_MAX: u16 = 16;
+
+/// See the module's description.
+pub(crate) struct IscsiEnd {
+    /// How it has reached us.
+    local: SocketAddr,
+    pub(crate) state: Phase,
+    /// Something of it waits for memory, or for a range.
+    is_starving: bool,
+    /// How many bytes of data have come to its session, if any are owed.
+    owed: Option<u64>,
+    /// It was asked whether it is still there, and has said nothing since.
+    is_pinged: bool,
+    /// Its initiator, once it has said so.
+    initiator: Option<Arc<str>>,
+}
+
+/// How far it has come.
+pub(crate) enum Phase {
+    /// Who it is, and what for.
+    Login { login: Box<Login>, subsystem: Option<Arc<Subsystem>> },
+    /// To its session.
+    Entering(Box<Entering>),
+    /// A connection of this session, by its place on the shard.
+    Member { slot: u32, number: u16, cid: u16, tsih: u16 },
+    /// Nothing follows.
+    Over,
+}
+
+pub(crate) struct Entering {
+    login: Login,
+    identity: Identity,
+    subsystem: Option<Arc<Subsystem>>,
+    placement: Placement,
+    pub(crate) home: u16,
+}
+
+impl IscsiEnd {
+    /// A connection that has come in at this address.
+    pub(crate) fn new(local: SocketAddr) -> Self {
+        let wishes = Wishes {
+            max_connections: CONNECTIONS_MAX,
+            max_outstanding_r2t: 8,
+            first_burst_bytes: FIRST_BURST_BYTES,
+            ..Wishes::default()
+        };
+        let login = Box::new(Login::new(wishes, Gate::nonce()));
+        let state = Phase::Login { login, subsystem: None };
+        Self { local, state, is_starving: false, owed: None, is_pinged: false, initiator: None }
+    }
+
+    /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
+    /// what follows.
+    pub(crate) fn receive(
+        &mut self,
+        input: &mut &[u8],
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        self.is_pinged = false;
+        match self.state {
+            Phase::Login { .. } => (0, self.log_in(input, out, site)),
+            Phase::Member { slot, number, .. } => self.with(slot, site, |session, site| {
+                let (mut jobs, next) = arrived(session, number, input, out, site);
+                jobs += session.ask_on(number, out, site);
+                let settled = session.settle(number, out, site);
+                if let Some(ready) = session.session.ready().filter(|ready| *ready != number) {
+                    let link = session.links.get(usize::from(ready)).copied().flatten();
+                    site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                }
+                (jobs, settled.unwrap_or(next))
+            }),
+            Phase::Entering(_) | Phase::Over => (0, Next::Wait),
+        }
+    }
+
+    // Does something with its session.
+    fn with(
+        &mut self,
+        slot: u32,
+        site: &mut Site<'_>,
+        act: impl FnOnce(&mut IscsiSession, &mut Site<'_>) -> (u32, Next),
+    ) -> (u32, Next) {
+        let Some(mut session) = site.sessions.take(slot) else { return (0, Next::Close) };
+        let done = act(&mut session, site);
+        self.is_starving = session.is_starving();
+        self.owed = session.owed();
+        site.sessions.put(slot, session);
+        done
+    }
+
+    fn log_in(&mut self, input: &mut &[u8], out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
+        let Phase::Login { login, subsystem } = &mut self.state else { return Next::Wait };
+        let Some(gate) = site.gate.as_deref_mut() else { return Next::Close };
+        let mut event = login.receive(input, out);
+        loop {
+            match event {
+                Ok(None) => return Next::Wait,
+                Err(fatal) => return ended(fatal, site),
+                Ok(Some(LoginEvent::Identified(identity))) => {
+                    self.initiator = Some(printable(&identity.initiator));
+                    match gate.admit(&identity) {
+                        Ok((admission, named)) => {
+                            *subsystem = named;
+                            event = login.admit(admission, out);
+                        }
+                        Err(status) => {
+                            login.refuse(status, out);
+                            site.notes.push((Happening::Refused, Why::Login(status)));
+                            return Next::Drain;
+                        }
+                    }
+                }
+                Ok(Some(LoginEvent::Agreed(identity, parameters))) => {
+                    return self.place(identity, &parameters, out, site);
+                }
+            }
+        }
+    }
+
+    fn place(
+        &mut self,
+        identity: Identity,
+        parameters: &Parameters,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> Next {
+        let state = std::mem::replace(&mut self.state, Phase::Over);
+        let Phase::Login { mut login, subsystem } = state else { return Next::Close };
+        let has_room = site.loads.total() < site.most_connections;
+        let place = match site.gate.as_deref_mut() {
+            Some(gate) if has_room => {
+                let place = gate.place(&identity, parameters.max_connections, site.loads);
+                for tsih in gate.take_evicted() {
+                    evict(tsih, site);
+                }
+                place
+            }
+            Some(_) => Err(LoginStatus::OutOfResources),
+            None => Err(LoginStatus::TargetError),
+        };
+        match place {
+            Ok(place) => {
+                let (placement, home) = (place.placement, place.home);
+                let entering = Entering { login: *login, identity, subsystem, placement, home };
+                self.state = Phase::Entering(Box::new(entering));
+                Next::Place
+            }
+            Err(status) => {
+                login.refuse(status, out);
+                site.notes.push((Happening::Refused, Why::Login(status)));
+                Next::Drain
+            }
+        }
+    }
+
+    /// Who its initiator is, if it has said so.
+    pub(crate) const fn initiator(&self) -> Option<&Arc<str>> {
+        self.initiator.as_ref()
+    }
+
+    /// On which shard it lives.
+    pub(crate) const fn home(&self, here: u16) -> u16 {
+        match &self.state {
+            Phase::Entering(entering) => entering.home,
+            _ => here,
+        }
+    }
+
+    /// Whose memory it uses.
+    pub(crate) const fn holder(&self) -> Holder {
+        match self.state {
+            Phase::Member { tsih, .. } => Holder::Session(tsih),
+            _ => Holder::Nobody,
+        }
+    }
+
+    /// How many bytes of data have come to its session, if any are owed.
+    pub(crate) const fn owed(&self) -> Option<u64> {
+        self.owed
+    }
+
+    /// Looks again at what is owed to its session, which other connections may have brought.
+    pub(crate) fn look_at_owed(&mut self, site: &mut Site<'_>) {
+        let Phase::Member { slot, .. } = self.state else { return };
+        self.owed = site.sessions.get_mut(slot).and_then(|session| session.owed());
+    }
+
+    /// Whether it has still to say what it is for.
+    pub(crate) const fn is_new(&self) -> bool {
+        matches!(self.state, Phase::Login { .. })
+    }
+
+    /// Whether it is part of a session.
+    pub(crate) const fn is_member(&self) -> bool {
+        matches!(self.state, Phase::Member { .. })
+    }
+
+    /// Enters its session, on that session's shard, if nothing that it replaces is left; else it is
+    /// to be tried again when a session or connection has ended.
+    pub(crate) fn enter(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
+        let Phase::Entering(entering) = &self.state else { return Next::More };
+        if self.must_wait(&entering.identity, entering.placement, site) {
+            site.sessions.entering.push(site.connection);
+            return Next::More;
+        }
+        let state = std::mem::replace(&mut self.state, Phase::Over);
+        let Phase::Entering(entering) = state else { return Next::More };
+        let Entering { mut login, identity, subsystem, placement, .. } = *entering;
+        let (connection, local, cid) = (site.connection, self.local, identity.cid);
+        site.notes.push((Happening::LoggedIn, Why::Plain));
+        match placement {
+            Placement::New { tsih, .. } => {
+                let link = login.establish(tsih, None, out);
+                let begun = Begun { identity, tsih, subsystem, link, connection, local };
+                let serial = site.sessions.serial();
+                let session = IscsiSession::new(begun, serial, site.shard);
+                let slot = site.sessions.add(Box::new(session));
+                if let Some(session) = site.sessions.get_mut(slot) {
+                    session.slot = slot;
+                }
+                self.state = Phase::Member { slot, number: 0, cid, tsih };
+            }
+            Placement::Joins { tsih, .. } => {
+                let slot = site.sessions.find(tsih);
+                let session = slot.and_then(|slot| Some((slot, site.sessions.get_mut(slot)?)));
+                let Some((slot, session)) = session else {
+                    login.refuse(LoginStatus::SessionDoesNotExist, out);
+                    return Next::Drain;
+                };
+                let link = login.establish(tsih, Some(session.session.window()), out);
+                let number = session.join(link, connection, local);
+                self.state = Phase::Member { slot, number, cid, tsih };
+            }
+        }
+        Next::More
+    }
+
+    // Has what it replaces closed (RFC 7143 6.3.5, 6.3.6); whether there is any left.
+    fn must_wait(&self, identity: &Identity, placement: Placement, site: &mut Site<'_>) -> bool {
+        let (tsih, cid) = match placement {
+            Placement::New { replaces: Some(tsih), .. } => (tsih, None),
+            Placement::Joins { tsih, replaces: true } => (tsih, Some(identity.cid)),
+            _ => return false,
+        };
+        let Some(slot) = site.sessions.find(tsih) else { return false };
+        let Some(session) = site.sessions.get_mut(slot) else { return false };
+        let is_meant = |of: u16| cid.is_none_or(|cid| cid == of);
+        let open: Vec<_> = session.session.connections().filter(|one| is_meant(one.1)).collect();
+        for (number, _) in &open {
+            // A session outlives a connection that is replaced.
+            session.leaving.extend(cid.map(|_| *number));
+            session.replaced.extend(cid.map(|_| *number));
+            if let Some(Some((connection, _))) = session.links.get(usize::from(*number)) {
+                site.orders.push(Order::Close(*connection));
+            }
+        }
+        cid.is_none() || !open.is_empty()
+    }
+
+    /// A job has ended; how many it has been followed by, and what follows.
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended<Tag>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let (Phase::Member { slot, number, .. }, Owner::Task(task)) =
+            (&self.state, ended.tag.owner)
+        else {
+            return (0, Next::More);
+        };
+        let (slot, number) = (*slot, *number);
+        self.with(slot, site, |session, site| {
+            let mut jobs = session.ended(task, ended, out, site);
+            jobs += session.ask_on(number, out, site);
+            let next = session.settle(number, out, site);
+            (jobs, next.unwrap_or(Next::More))
+        })
+    }
+
+    /// A change of a command is kept, or has failed; how many jobs follow, and what follows.
+    pub(crate) fn kept(
+        &mut self,
+        task: Task,
+        step: Step,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let Phase::Member { slot, number, .. } = self.state else { return (0, Next::More) };
+        self.with(slot, site, |session, site| {
+            let jobs = session.go_on(task, step, out, site);
+            let next = session.settle(number, out, site);
+            (jobs, next.unwrap_or(Next::More))
+        })
+    }
+
+    /// Goes on with what has waited for others; how many jobs that has begun, and what follows.
+    pub(crate) fn wake(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
+        let Phase::Member { slot, number, .. } = self.state else { return (0, Next::More) };
+        self.with(slot, site, |session, site| {
+            let mut jobs = session.feed(number, out, site);
+            jobs += session.ask_on(number, out, site);
+            let next = session.settle(number, out, site);
+            (jobs, next.unwrap_or(Next::More))
+        })
+    }
+
+    /// Whether something waits for memory, or for what others have.
+    pub(crate) const fn is_starving(&self) -> bool {
+        self.is_starving
+    }
+
+    /// Nothing has come for long: asks whether anybody is there, once.
+    pub(crate) fn ask(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
+        let Phase::Member { slot, number, .. } = self.state else { return Next::Close };
+        if std::mem::replace(&mut self.is_pinged, true) {
+            return Next::Close;
+        }
+        if let Some(session) = site.sessions.get_mut(slot) {
+            session.session.ping(number, out);
+        }
+        Next::More
+    }
+
+    /// Tells an initiator that the target goes (RFC 7143 11.9.1), so that it tries again soon.
+    pub(crate) fn announce_end(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) {
+        let Phase::Member { slot, number, .. } = self.state else { return };
+        if let Some(session) = site.sessions.get_mut(slot) {
+            // All connections are dropped; it may come back at once, and nothing is kept.
+            session.session.announce(number, 3, [0; 3], out);
+        }
+    }
+
+    /// It is gone; what the control thread is to know, and connections that end with it.
+    pub(crate) fn leave(&mut self, site: &mut Site<'_>) -> (Option<Message>, Vec<u32>) {
+        let state = std::mem::replace(&mut self.state, Phase::Over);
+        let (slot, number, cid, tsih) = match state {
+            Phase::Member { slot, number, cid, tsih } => (slot, number, cid, tsih),
+            Phase::Entering(entering) => {
+                let (Placement::New { tsih, .. } | Placement::Joins { tsih, .. }) =
+                    entering.placement;
+                let cid = entering.identity.cid;
+                if remove_empty(tsih, site) {
+                    return (Some(Message::SessionEnded(tsih)), Vec::new());
+                }
+                return (Some(Message::ConnectionEnded { tsih, cid }), Vec::new());
+            }
+            _ => return (None, Vec::new()),
+        };
+        let Some(mut session) = site.sessions.take(slot) else { return (None, Vec::new()) };
+        session.cut(number, site);
+        let was_asked_to = session.leaving.remove(&number);
+        let rest: Vec<u32> =
+            session.links.iter().flatten().map(|(connection, _)| *connection).collect();
+        if session.replaced.remove(&number) {
+            // Its successor has its identifier already.
+            site.sessions.put(slot, session);
+            return (None, Vec::new());
+        }
+        if rest.is_empty() {
+            session.detach();
+            site.sessions.remove(slot);
+            return (Some(Message::SessionEnded(tsih)), Vec::new());
+        }
+        site.sessions.put(slot, session);
+        // With error recovery level 0 a session ends with any of its connections that was not
+        // logged out (7.1.4.4).
+        let closed = if was_asked_to { Vec::new() } else { rest };
+        (Some(Message::ConnectionEnded { tsih, cid }), closed)
+    }
+}
+
+// A session whose only connection was to be replaced, and whose new one does not come.
+fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
+    let Some(slot) = site.sessions.find(tsih) else { return false };
+    let is_empty = |session: &mut IscsiSession| session.links.iter().all(Option::is_none);
+    if !site.sessions.get_mut(slot).is_some_and(is_empty) {
+        return false;
+    }
+    if let Some(session) = site.sessions.take(slot) {
+        session.detach();
+        site.sessions.remove(slot);
+    }
+    true
+}
+
+// A login is over; what was answered goes out, and late if it is about a secret.
+fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
+    let is = |status: LoginStatus| fatal == Fatal::Login(status as u16);
+    if is(LoginStatus::AuthenticationFailure) {
+        site.notes.push((Happening::WrongSecret, Why::Plain));
+        return Next::Delay;
+    }
+    if let Fatal::Login(_) = fatal {
+        site.notes.push((Happening::Refused, Why::Iscsi(fatal)));
+    } else {
+        site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+        add(&site.counters.violations, 1);
+    }
+    Next::Drain
+}
+
+// A session of this thread makes room for another.
+fn evict(tsih: u16, site: &mut Site<'_>) {
+    let slot = site.sessions.find(tsih);
+    let Some(session) = slot.and_then(|slot| site.sessions.get_mut(slot)) else { return };
+    let links = session.links.iter().flatten();
+    site.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
+}
+
+// Does what has arrived for a session.
+fn arrived(
+    session: &mut IscsiSession,
+    number: u16,
+    input: &mut &[u8],
+    out: &mut Vec<u8>,
+    site: &mut Site<'_>,
+) -> (u32, Next) {
+    let arrival = match session.session.receive(number, input, out) {
+        Ok(Some(arrival)) => arrival,
+        Ok(None) => return (0, Next::Wait),
+        Err(fatal) => {
+            site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+            return (0, Next::Violated);
+        }
+    };
+    let jobs = match arrival {
+        Arrival::Command(task, command) => session.command(task, &command, out, site),
+        Arrival::Data(task, offset, bytes) => {
+            session.data(task, offset, bytes);
+            0
+        }
+        Arrival::AllData(task, result) => session.all_data(task, result, out, site),
+        Arrival::Manage(management, request) => {
+            session.manage(management, &request, site);
+            0
+        }
+        Arrival::SendTargets(asked) => {
+            let records = session.records(number, &asked, site);
+            session.session.answer_text(number, &records, out);
+            0
+        }
+        Arrival::Logout(logout) => {
+            session.begin_logout(number, logout, site);
+            0
+        }
+        Arrival::Pong => 0,
+    };
+    (jobs, Next::More)
+}

@@ -1,0 +1,169 @@
+//! Who may log in, and where a connection belongs: on the control thread, where all come in.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use scsi::iscsi::{
+    Admission, Chap, Identity, LoginStatus, Nonce, Placement, Registry, TargetRecord,
+};
+
+use super::super::loads::Loads;
+use super::super::portal::Portal;
+use super::super::subsystem::Subsystem;
+
+/// The one portal group: any connection may belong to any session (RFC 7143 4.4.2).
+pub(super) const GROUP: u16 = 1;
+
+/// See the module's description.
+pub(crate) struct Gate {
+    subsystems: Vec<Arc<Subsystem>>,
+    portals: Vec<Portal>,
+    /// What discovery sessions have to prove.
+    discovery: Option<Chap>,
+    registry: Registry,
+    /// The shard of each session.
+    homes: BTreeMap<u16, u16>,
+    /// The thread that it works for, where discovery sessions live.
+    own: u16,
+}
+
+/// Where a connection belongs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) home: u16,
+    pub(crate) placement: Placement,
+}
+
+impl Gate {
+    pub(crate) fn new(
+        subsystems: Vec<Arc<Subsystem>>,
+        addresses: &[SocketAddr],
+        discovery: Option<Chap>,
+        [sessions_max, host_sessions_max]: [usize; 2],
+        own: u16,
+    ) -> Self {
+        let portals = (1..).zip(addresses).map(|(number, address)| Portal::new(number, *address));
+        Self {
+            subsystems,
+            portals: portals.collect(),
+            discovery,
+            registry: Registry::new(sessions_max, host_sessions_max),
+            homes: BTreeMap::new(),
+            own,
+        }
+    }
+
+    /// Serves these from now on.
+    pub(crate) fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
+        self.subsystems = subsystems;
+    }
+
+    /// Bytes that nobody can foretell.
+    pub(crate) fn nonce() -> Nonce {
+        let mut bytes = [0; 33];
+        sys::random::fill(&mut bytes);
+        let mut challenge = [0; 32];
+        challenge.copy_from_slice(&bytes[..32]);
+        Nonce { id: bytes[32], challenge }
+    }
+
+    /// Whether an initiator may go on, with what, and to what subsystem if it has named one.
+    pub(crate) fn admit(
+        &self,
+        identity: &Identity,
+    ) -> Result<(Admission, Option<Arc<Subsystem>>), LoginStatus> {
+        let Some(target) = &identity.target else {
+            let chap = self.discovery.clone();
+            return Ok((Admission { chap, group: GROUP, alias: None }, None));
+        };
+        let named = self.subsystems.iter().find_map(|subsystem| {
+            let access = subsystem.iscsi();
+            access.filter(|access| access.name == *target).map(|access| (subsystem, access))
+        });
+        let (subsystem, access) = named.ok_or(LoginStatus::NotFound)?;
+        if !access.admits(&identity.initiator) {
+            return Err(LoginStatus::AuthorizationFailure);
+        }
+        let chap = access.chap_for(&identity.initiator);
+        let chap = chap.ok_or(LoginStatus::AuthorizationFailure)?;
+        let admission = Admission { chap, group: GROUP, alias: None };
+        Ok((admission, Some(Arc::clone(subsystem))))
+    }
+
+    /// Where a connection belongs that has agreed on so many connections at most.
+    pub(crate) fn place(
+        &mut self,
+        identity: &Identity,
+        connections_max: u16,
+        loads: &mut Loads,
+    ) -> Result<Place, LoginStatus> {
+        let placement = self.registry.place(identity, connections_max)?;
+        let home = match placement {
+            Placement::Joins { tsih, .. } => {
+                *self.homes.get(&tsih).ok_or(LoginStatus::SessionDoesNotExist)?
+            }
+            Placement::New { tsih, replaces } => {
+                let before = replaces.and_then(|replaced| self.left(replaced, loads));
+                // Discovery sessions ask what only this thread knows.
+                let home = match (&identity.target, before) {
+                    (None, _) => self.own,
+                    (Some(_), Some(home)) if home != self.own => {
+                        loads.enter(home);
+                        home
+                    }
+                    (Some(_), _) => loads.place(),
+                };
+                self.homes.insert(tsih, home);
+                home
+            }
+        };
+        Ok(Place { home, placement })
+    }
+
+    /// Discovery sessions that are over because others need their place, each once.
+    pub(crate) fn take_evicted(&mut self) -> Vec<u16> {
+        self.registry.take_evicted()
+    }
+
+    // A session is not there any more; where it was.
+    fn left(&mut self, tsih: u16, loads: &mut Loads) -> Option<u16> {
+        let home = self.homes.remove(&tsih)?;
+        if home != self.own {
+            loads.leave(home);
+        }
+        Some(home)
+    }
+
+    /// A connection is not there any more; with the last of them the session is over.
+    pub(crate) fn connection_ended(&mut self, tsih: u16, cid: u16) {
+        self.registry.left(tsih, cid);
+    }
+
+    /// A session is over.
+    pub(crate) fn session_ended(&mut self, tsih: u16, loads: &mut Loads) {
+        self.registry.ended(tsih);
+        self.left(tsih, loads);
+    }
+
+    /// What an initiator is told of targets that has reached us at `local`: of all that it may log
+    /// in to, or of one.
+    pub(crate) fn records(
+        &self,
+        asked: &str,
+        initiator: &str,
+        local: SocketAddr,
+    ) -> Vec<TargetRecord> {
+        let access = self.subsystems.iter().filter_map(|subsystem| subsystem.iscsi());
+        access
+            .filter(|access| asked == "All" || asked == access.name)
+            .filter(|access| access.admits(initiator))
+            .map(|access| TargetRecord { name: access.name, addresses: self.addresses(local) })
+            .collect()
+    }
+
+    fn addresses(&self, local: SocketAddr) -> Vec<String> {
+        let reached = self.portals.iter().filter_map(|portal| portal.reached(local));
+        reached.map(|address| format!("{address},{GROUP}")).collect()
+    }
+}

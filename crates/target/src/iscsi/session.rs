@@ -1,0 +1,273 @@
+//! One session: its connections, and what of it waits for memory or for others.
+//!
+//! ```text
+//! command ─► (memory) ─► (data) ─► (range) ─► step, job, step ... ─► answer
+//! ```
+//!
+//! Invariants:
+//! - A command has its range until its last request has ended, answered or not.
+//! - A command that waits for memory gets no data: what comes unasked has its memory at once, or
+//!   ends as one too many.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use scsi::iscsi::{Identity, Link, Management, Session, SessionLimits, TargetRecord, Task};
+use scsi::{Nexus, TransportId, UnitData};
+
+use super::super::site::{Order, Site};
+use super::super::solicited::Solicited;
+use super::super::subsystem::{Namespace, Subsystem};
+use super::gate::GROUP;
+use super::pending::Pending;
+use super::sessions::Then;
+use super::unit;
+
+/// Commands that a session may have outstanding, and those that do not wait for their turn.
+const LIMITS: SessionLimits = SessionLimits { commands: 128, immediate: 32 };
+
+/// See the module's description.
+pub(crate) struct IscsiSession {
+    pub(super) session: Session,
+    pub(crate) tsih: u16,
+    /// Its place on the shard, and a number that no other session there has.
+    pub(super) slot: u32,
+    pub(super) serial: u64,
+    pub(super) nexus: Nexus,
+    pub(super) initiator: String,
+    pub(super) isid: [u8; 6],
+    /// `None` in a discovery session.
+    pub(super) subsystem: Option<Arc<Subsystem>>,
+    pub(super) target: String,
+    pub(super) units: Arc<[Arc<Namespace>]>,
+    /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
+    pub(super) clear: Vec<Option<(u64, UnitData)>>,
+    pub(super) pending: Vec<Option<Pending>>,
+    pub(super) starving: VecDeque<Task>,
+    pub(super) parked: Vec<Task>,
+    /// Writes whose data is not asked for before other data has come.
+    pub(super) unasked: VecDeque<Task>,
+    pub(super) solicited: Solicited,
+    /// Connections of the shard, by number in the session, and how each has reached us.
+    pub(super) links: Vec<Option<(u32, SocketAddr)>>,
+    /// Numbers of connections that were logged out or replaced.
+    pub(super) leaving: BTreeSet<u16>,
+    /// Those in whose stead another comes: the session outlives them.
+    pub(super) replaced: BTreeSet<u16>,
+    /// Where a logout waits for commands to end.
+    pub(super) logout: Option<u16>,
+    /// Requests to manage tasks that can be answered, with how.
+    pub(super) managed: Vec<(Management, u8)>,
+    /// Commands that can be answered, since those of others have ended.
+    pub(super) completed: Vec<Task>,
+}
+
+/// A login that has come to its end.
+pub(super) struct Begun {
+    pub(super) identity: Identity,
+    pub(super) tsih: u16,
+    pub(super) subsystem: Option<Arc<Subsystem>>,
+    pub(super) link: Link,
+    pub(super) connection: u32,
+    pub(super) local: SocketAddr,
+}
+
+impl IscsiSession {
+    /// A session with its first connection.
+    pub(super) fn new(begun: Begun, serial: u64, shard: u16) -> Self {
+        let Begun { identity, tsih, subsystem, link, connection, local } = begun;
+        let mut session = Self {
+            session: Session::new(LIMITS, link),
+            tsih,
+            slot: 0,
+            serial,
+            // No other session of the target has it.
+            nexus: Nexus(serial << 16 | u64::from(shard)),
+            initiator: identity.initiator,
+            isid: identity.isid,
+            subsystem,
+            target: identity.target.unwrap_or_default(),
+            units: Vec::new().into(),
+            clear: Vec::new(),
+            pending: Vec::new(),
+            starving: VecDeque::new(),
+            parked: Vec::new(),
+            unasked: VecDeque::new(),
+            solicited: Solicited::default(),
+            links: vec![Some((connection, local))],
+            leaving: BTreeSet::new(),
+            replaced: BTreeSet::new(),
+            logout: None,
+            managed: Vec::new(),
+            completed: Vec::new(),
+        };
+        session.refresh();
+        session
+    }
+
+    /// A number that no other session of its shard has had.
+    pub(crate) const fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// One connection more; its number.
+    pub(super) fn join(&mut self, link: Link, connection: u32, local: SocketAddr) -> u16 {
+        let number = self.session.join(link);
+        let index = usize::from(number);
+        self.links.resize(self.links.len().max(index + 1), None);
+        self.links[index] = Some((connection, local));
+        number
+    }
+
+    /// Namespaces may be others than before.
+    pub(crate) fn refresh(&mut self) {
+        let Some(subsystem) = &self.subsystem else { return };
+        let units = subsystem.namespaces();
+        let is_in = |all: &[Arc<Namespace>], one: &Arc<Namespace>| {
+            all.iter().any(|other| Arc::ptr_eq(other, one))
+        };
+        for gone in self.units.iter().filter(|one| !is_in(&units, one)) {
+            gone.reserved.with_unit(|unit| unit.detach(self.nexus));
+        }
+        for new in units.iter().filter(|one| !is_in(&self.units, one)) {
+            let id = TransportId::iscsi(&self.initiator, self.isid);
+            new.reserved.attach(self.nexus, id, || unit::data(new));
+        }
+        self.clear = vec![None; units.len()];
+        self.units = units;
+    }
+
+    /// It is over: nobody hears it any more.
+    pub(super) fn detach(&self) {
+        for unit in &*self.units {
+            unit.reserved.with_unit(|unit| unit.detach(self.nexus));
+        }
+    }
+
+    pub(super) fn pending(&mut self, task: Task) -> Option<&mut Pending> {
+        self.pending.get_mut(usize::from(task.number()))?.as_mut()
+    }
+
+    /// What an initiator asks for or a command of it waits for has come to pass; the connection
+    /// that is to be woken.
+    pub(crate) fn follow(&mut self, then: Then) -> Option<u32> {
+        match then {
+            Then::Answer { management, .. } => {
+                self.managed.push((management, 0));
+                let number = self.session.connection_of_management(management)?;
+                self.links.get(usize::from(number))?.map(|(connection, _)| connection)
+            }
+            Then::Complete { task, .. } => {
+                let is_aborting = self.pending(task).is_some_and(|one| one.is_aborting());
+                self.completed.extend(is_aborting.then_some(task));
+                self.link_of(task)
+            }
+            Then::Tell { .. } => None,
+        }
+    }
+
+    /// What is said to SendTargets: in a discovery session what the control thread knows, and else
+    /// what this session is with (RFC 7143 appendix C).
+    pub(super) fn records(&self, number: u16, asked: &str, site: &Site<'_>) -> Vec<TargetRecord> {
+        let link = self.links.get(usize::from(number)).copied().flatten();
+        let Some((_, local)) = link else { return Vec::new() };
+        match (&self.subsystem, &site.gate) {
+            (None, Some(gate)) => gate.records(asked, &self.initiator, local),
+            (Some(_), _) if asked.is_empty() || asked == self.target => {
+                let addresses = vec![format!("{local},{GROUP}")];
+                vec![TargetRecord { name: self.target.clone(), addresses }]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn link_of(&self, task: Task) -> Option<u32> {
+        let number = self.session.connection_of(task)?;
+        self.links.get(usize::from(number))?.map(|(connection, _)| connection)
+    }
+
+    /// Tries again what waits for memory or for a range; how many jobs that has begun. Only what
+    /// belongs to this connection, whose `out` this is.
+    pub(super) fn feed(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let mut jobs = 0;
+        let is_here = |session: &Self, task: Task| {
+            session.session.connection_of(task).is_none_or(|of| of == number)
+        };
+        let (parked, others) =
+            std::mem::take(&mut self.parked).into_iter().partition(|task| is_here(self, *task));
+        self.parked = others;
+        for task in Vec::into_iter(parked) {
+            jobs += self.hold(task, out, site);
+        }
+        while let Some(task) = self.starving.front().copied() {
+            if !is_here(self, task) {
+                break;
+            }
+            if self.pending(task).is_some_and(|one| one.wanted > 0) && !self.may_ask(task, site) {
+                self.starving.pop_front();
+                self.unasked.push_back(task);
+                continue;
+            }
+            let Some(pending) = self.pending(task) else {
+                self.starving.pop_front();
+                continue;
+            };
+            if !pending.fill_block(site.pool) {
+                break;
+            }
+            self.starving.pop_front();
+            jobs += self.expect(task, out, site);
+        }
+        jobs
+    }
+
+    /// How many bytes of data have come, if any are owed.
+    pub(super) const fn owed(&self) -> Option<u64> {
+        self.solicited.owed()
+    }
+
+    /// Data of a command is owed no longer.
+    pub(super) fn settle_data(&mut self, task: Task, now_ns: u64) {
+        if let Some(bytes) = self.pending(task).and_then(|one| one.owes.take()) {
+            self.solicited.end(bytes, now_ns);
+        }
+    }
+
+    /// Whether the data of a command may be asked for now.
+    pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
+        let bytes = self.pending(task).map_or(0, |one| one.own_bytes);
+        self.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
+    }
+
+    /// Asks for more data if enough has come, for commands of one connection; how many jobs that
+    /// has begun.
+    pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let mut jobs = 0;
+        while let Some(task) = self.unasked.front().copied() {
+            if !self.may_ask(task, site) {
+                break;
+            }
+            let link = self.session.connection_of(task);
+            if link != Some(number) {
+                let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
+                site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                break;
+            }
+            self.unasked.pop_front();
+            jobs += self.lend(task, out, site);
+        }
+        jobs
+    }
+
+    pub(super) fn is_starving(&self) -> bool {
+        !self.starving.is_empty() || !self.parked.is_empty()
+    }
+
+    // A command that is over waits for nothing any more.
+    pub(super) fn forget(&mut self, task: Task) {
+        self.parked.retain(|one| *one != task);
+        self.starving.retain(|one| *one != task);
+        self.unasked.retain(|one| *one != task);
+    }
+}

@@ -1,0 +1,73 @@
+//! A namespace as initiators see it.
+
+use std::sync::Arc;
+
+use scsi::{BlockLimits, Lun, UnitData};
+
+use backend::Geometry;
+
+use super::super::subsystem::{Namespace, find};
+
+/// Ranges that one UNMAP gives back, and blocks: as many as initiators expect at most.
+const UNMAP_RANGES: u32 = 256;
+const UNMAP_BLOCKS: u32 = 1 << 20;
+/// What one WRITE SAME writes.
+const WRITE_SAME_BYTES: u64 = 16 << 20;
+
+/// What a command reads or writes: as much as memory is lent at once.
+const TRANSFER_BYTES: u32 = 8 << 20;
+
+/// Describes it.
+pub(super) fn data(namespace: &Namespace) -> UnitData {
+    let geometry = namespace.backend.geometry();
+    let blocks = |bytes: u64| u32::try_from(bytes >> geometry.block_shift).unwrap_or(u32::MAX);
+    let few = |bytes: u32| blocks(u64::from(bytes)).max(1);
+    UnitData {
+        block_shift: geometry.block_shift,
+        block_count: geometry.block_count,
+        physical_shift: geometry.block_shift,
+        id: namespace.nguid,
+        vendor: *b"afar    ",
+        product: *b"flash           ",
+        revision: revision(),
+        is_thin: true,
+        has_write_cache: true,
+        is_read_only: geometry.is_read_only,
+        limits: BlockLimits {
+            transfer_blocks: few(TRANSFER_BYTES),
+            optimal_blocks: few(geometry.optimal_bytes),
+            unmap_blocks: UNMAP_BLOCKS,
+            unmap_ranges: UNMAP_RANGES,
+            write_same_blocks: blocks(WRITE_SAME_BYTES),
+            compare_blocks: 255,
+        },
+        atomic_blocks: atomic_blocks(&geometry),
+    }
+}
+
+// As many as the device itself writes all or not at all, if that is more than any block is.
+fn atomic_blocks(geometry: &Geometry) -> u16 {
+    match geometry.atomic_bytes >> geometry.block_shift {
+        0 | 1 => 0,
+        blocks => u16::try_from(blocks).unwrap_or(u16::MAX),
+    }
+}
+
+// Major and minor version: there are four bytes.
+fn revision() -> [u8; 4] {
+    let mut revision = *b"    ";
+    let version = env!("CARGO_PKG_VERSION").bytes();
+    revision.iter_mut().zip(version).for_each(|(place, byte)| *place = byte);
+    revision
+}
+
+/// The namespace that a LUN field means.
+pub(super) fn namespace_of(units: &[Arc<Namespace>], field: [u8; 8]) -> Option<&Arc<Namespace>> {
+    let lun = Lun::read(field)?;
+    find(units, u32::from(lun.number()) + 1)
+}
+
+/// The number of a namespace's logical unit.
+pub(super) fn lun_of(namespace: &Namespace) -> Option<Lun> {
+    Lun::new(u16::try_from(namespace.id.checked_sub(1)?).ok()?)
+}

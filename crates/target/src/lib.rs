@@ -1,0 +1,393 @@
+//! The target: subsystems served over NVMe/TCP and iSCSI by one thread per core.
+//!
+//! ```text
+//! config       what a target is made with
+//! subsystem    what hosts connect to, and its namespaces
+//! portal       where hosts connect
+//! control      the controllers, on a thread of its own; loads: which shard has how much
+//! seed, shard  a thread: ring, connections, jobs; mail between them
+//! connection   one socket; dues: what its peer owes; solicited: how much it is asked for; room:
+//!              for what it receives; site: what it may use of its shard
+//! nvme         a queue on it; admin, io: its commands; plan: what one takes; immediate: reading
+//!              where the device answers at once
+//! iscsi        a part of a session on it
+//! reserved     which hosts and initiators may do what with a namespace; stripes: what is written;
+//!              keeper: a thread that waits until that is on a medium
+//! meter        what has been done with a namespace; ledger: what is still to be counted
+//! tenants      how much each host uses
+//! witness      what hosts do that an operator wants to know
+//! times, tide  when a shard looks at what does not happen by itself
+//! observer     what others may look at meanwhile
+//! ```
+
+mod admin;
+mod config;
+mod connection;
+mod control;
+mod counters;
+mod dues;
+mod identity;
+mod immediate;
+mod io;
+mod iscsi;
+mod keeper;
+mod ledger;
+mod loads;
+mod mail;
+mod meter;
+mod nvme_end;
+mod observer;
+mod plan;
+mod portal;
+mod reserved;
+mod room;
+mod seed;
+mod shard;
+mod site;
+mod slab;
+mod solicited;
+mod stripes;
+mod subsystem;
+mod tenants;
+mod tide;
+mod times;
+mod witness;
+
+use std::io::ErrorKind::AddrInUse;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nvme::Notice;
+use nvme::log::AnaState;
+use sys::clock::monotonic_ns;
+use sys::event::{Poll, Waker};
+
+pub use config::{CONTROLLER_ID_MAX, Limits, SHARDS_MAX, TargetConfig};
+pub use counters::Counters;
+pub use identity::{Identity, IdentityError, Known};
+pub use iscsi::IscsiAccess;
+pub use meter::{Kind, KindCounters, Latencies, NamespaceCounters};
+pub use observer::Observer;
+pub use reserved::{Reserved, ReservedError};
+pub use subsystem::{NAMESPACES_MAX, Namespace, Subsystem};
+pub use tenants::Usage;
+pub use witness::{Counts as EventCounts, Event, Happening, OTHERS, Why, Witness};
+
+use control::Control;
+use iscsi::Gate;
+use keeper::Keeper;
+use loads::Loads;
+use mail::{Message, Peer};
+use portal::Portal;
+use seed::Seed;
+use shard::Shard;
+
+/// A target at work.
+pub struct Target {
+    peers: Arc<[Peer]>,
+    threads: Vec<JoinHandle<sys::Result<()>>>,
+    /// The threads of the shards, by their numbers in the kernel.
+    shards: Vec<u32>,
+    keeper: Option<JoinHandle<()>>,
+    addresses: Vec<SocketAddr>,
+    iscsi_addresses: Vec<SocketAddr>,
+    portals: Arc<[Arc<Portal>]>,
+    observer: Observer,
+    /// Readable when a shard has ended.
+    ended: Waker,
+}
+
+/// Says that a shard has ended, however it did.
+struct Farewell(Waker);
+
+impl Drop for Farewell {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
+impl Target {
+    /// Listens and begins to serve.
+    ///
+    /// # Errors
+    /// When an address is in use or not ours, the kernel has no io_uring for this user, or the
+    /// number of shards is not 1 to [`SHARDS_MAX`].
+    pub fn start(config: &TargetConfig, subsystems: Vec<Subsystem>) -> sys::Result<Self> {
+        Self::start_on(config, subsystems, Vec::new())
+    }
+
+    /// As [`Target::start`], with sockets that listen already at some of the addresses: they are
+    /// used in place of others of the same address, and closed if there is none.
+    ///
+    /// # Errors
+    /// As [`Target::start`].
+    pub fn start_on(
+        config: &TargetConfig,
+        subsystems: Vec<Subsystem>,
+        listening: Vec<TcpListener>,
+    ) -> sys::Result<Self> {
+        if !(1..=SHARDS_MAX).contains(&usize::from(config.shards)) {
+            let reason = format!("{} shards: 1 to {SHARDS_MAX}", config.shards);
+            return Err(sys::Error::new("start a target", std::io::Error::other(reason)));
+        }
+        let subsystems: Vec<_> = subsystems.into_iter().map(Arc::new).collect();
+        let (listeners, mut addresses) = listen_at_all(config, listening)?;
+        let iscsi_addresses = addresses.split_off(config.nvme.len());
+        let (peers, mails) = mailboxes(config.shards)?;
+        let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
+        let portals: Arc<[_]> = (1..)
+            .zip(&addresses)
+            .map(|(number, address)| Arc::new(Portal::new(number, *address)))
+            .collect();
+        let witness = Witness::new()?;
+        let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
+        let mut target = Self {
+            threads: Vec::new(),
+            shards: Vec::new(),
+            keeper: None,
+            addresses,
+            iscsi_addresses,
+            portals,
+            observer: Observer::new(counters, subsystems, witness.clone(), Arc::clone(&peers)),
+            ended: Waker::new()?,
+            peers,
+        };
+        let gate = Gate::new(
+            target.subsystems().to_vec(),
+            &target.iscsi_addresses,
+            config.discovery_chap.clone(),
+            [config.limits.controllers, config.limits.host_controllers].map(usize::from),
+            config.shards,
+        );
+        let (keeper, thread) = Keeper::start()?;
+        target.keeper = Some(thread);
+        let mut only = Some((control, gate, listeners));
+        for (index, mail) in (0..=config.shards).zip(mails) {
+            let own = if index == config.shards { only.take() } else { None };
+            let (control, gate, listeners) = match own {
+                Some((control, gate, listeners)) => (Some(control), Some(gate), listeners),
+                None => (None, None, Vec::new()),
+            };
+            target.spawn(Seed {
+                index,
+                config: config.clone(),
+                mail,
+                peers: Arc::clone(&target.peers),
+                counters: Arc::clone(&target.counters()[usize::from(index)]),
+                control,
+                gate,
+                loads: Loads::new(config.shards),
+                listeners,
+                portals: Arc::clone(&target.portals),
+                keeper: keeper.clone(),
+                witness: witness.clone(),
+            })?;
+        }
+        Ok(target)
+    }
+
+    // The ring belongs to the thread that makes it: that says whether it could.
+    fn spawn(&mut self, seed: Seed) -> sys::Result<()> {
+        let (sender, began) = channel();
+        let name = match &seed.control {
+            Some(_) => "afar-control".to_owned(),
+            None => format!("afar-shard-{}", seed.index),
+        };
+        let is_shard = seed.control.is_none();
+        let farewell = Farewell(self.ended.clone());
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _farewell = farewell;
+            let shard = match Shard::new(seed) {
+                Ok(shard) => shard,
+                Err(error) => {
+                    let _gone = sender.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _gone = sender.send(Ok(sys::process::thread()));
+            shard.run()
+        });
+        let thread = thread.map_err(|error| sys::Error::new("start a shard", error))?;
+        self.threads.push(thread);
+        // A thread that says nothing has failed, which the end of the target tells.
+        if let Ok(number) = began.recv() {
+            self.shards.extend(Some(number?).filter(|_| is_shard));
+        }
+        Ok(())
+    }
+
+    /// Readable when a shard has ended, which none does before [`Target::stop`] unless it fails.
+    #[must_use]
+    pub const fn ended(&self) -> &Waker {
+        &self.ended
+    }
+
+    /// The threads of the shards, by their numbers in the kernel.
+    #[must_use]
+    pub fn shards(&self) -> &[u32] {
+        &self.shards
+    }
+
+    /// Where it listens for NVMe/TCP hosts.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where it listens for iSCSI initiators.
+    #[must_use]
+    pub fn iscsi_addresses(&self) -> &[SocketAddr] {
+        &self.iscsi_addresses
+    }
+
+    /// What each shard has done, and last the control thread, which has every connection until it
+    /// is known what that is for, and the admin queues.
+    #[must_use]
+    pub fn counters(&self) -> &[Arc<Counters>] {
+        self.observer.counters()
+    }
+
+    /// What it serves now.
+    #[must_use]
+    pub fn subsystems(&self) -> Arc<[Arc<Subsystem>]> {
+        self.observer.subsystems()
+    }
+
+    /// What others may look at while it works.
+    #[must_use]
+    pub const fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    fn control(&self) -> &Peer {
+        &self.peers[self.peers.len() - 1]
+    }
+
+    /// Serves these subsystems, whose names differ, in place of those it has served. Controllers of
+    /// those that are gone end; hosts that wait for it hear that there is something else to find.
+    pub fn serve(&self, subsystems: Vec<Arc<Subsystem>>) {
+        self.observer.serve(subsystems.clone());
+        self.control().tell(Message::Serve(subsystems));
+    }
+
+    /// Tells hosts and initiators of a subsystem that namespaces of it are others or of another
+    /// size.
+    pub fn changed(&self, subsystem: &Arc<Subsystem>, namespaces: &[u32]) {
+        subsystem.tell_initiators(namespaces);
+        let notices: Vec<_> = namespaces.iter().map(|id| Notice::Namespace(*id)).collect();
+        for peer in &*self.peers {
+            peer.tell(Message::Changed(Arc::clone(subsystem), notices.clone()));
+        }
+    }
+
+    /// From now on namespaces are reached so from the `index`-th address, and hosts that are there
+    /// hear of it; whether it was otherwise before. With one address hosts know of no states, and
+    /// what cannot be reached is only refused.
+    pub fn reach(&self, index: usize, state: AnaState) -> bool {
+        let portal = self.portals.get(index);
+        let is_other = portal.is_some_and(|portal| portal.set(state));
+        if let Some(portal) = portal.filter(|_| is_other) {
+            self.control().tell(Message::Reached(portal.number));
+        }
+        is_other
+    }
+
+    /// Answers what is under way, closes every connection and ends the shards.
+    ///
+    /// # Errors
+    /// When a shard had failed.
+    pub fn stop(mut self) -> sys::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> sys::Result<()> {
+        for peer in &*self.peers {
+            peer.tell(Message::Stop);
+        }
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(ended) => result = result.and(ended),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        // Nobody has anything for it any more.
+        if let Some(Err(panic)) = self.keeper.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
+        result
+    }
+}
+
+type Mails = Vec<Receiver<Message>>;
+
+// One for each shard, and the last for the control thread.
+fn mailboxes(shards: u16) -> sys::Result<(Arc<[Peer]>, Mails)> {
+    let mut peers = Vec::new();
+    let mut mails = Vec::new();
+    for _ in 0..=shards {
+        let (sender, mail) = channel();
+        peers.push(Peer { sender, waker: Waker::new()? });
+        mails.push(mail);
+    }
+    Ok((peers.into(), mails))
+}
+
+/// How long another's address may still be taken, and the time between two tries.
+const REBIND: [Duration; 2] = [Duration::from_secs(1), Duration::from_millis(10)];
+
+// Listens at the addresses for NVMe/TCP, and then at those for iSCSI.
+fn listen_at_all(
+    config: &TargetConfig,
+    mut listening: Vec<TcpListener>,
+) -> sys::Result<(Vec<Arc<OwnedFd>>, Vec<SocketAddr>)> {
+    let nvme = config.nvme.iter().map(|address| (address, "listen for NVMe/TCP hosts"));
+    let iscsi = config.iscsi.iter().map(|address| (address, "listen for iSCSI initiators"));
+    let mut listeners = Vec::new();
+    let mut addresses = Vec::new();
+    for (address, purpose) in nvme.chain(iscsi) {
+        let is_it = |one: &TcpListener| one.local_addr().is_ok_and(|own| own == *address);
+        let listener = match listening.iter().position(is_it) {
+            Some(place) => Ok((listening.swap_remove(place), *address)),
+            None => listen(*address),
+        };
+        let listener = listener.map_err(|error| sys::Error::new(purpose, error))?;
+        addresses.push(listener.1);
+        listeners.push(Arc::new(OwnedFd::from(listener.0)));
+    }
+    Ok((listeners, addresses))
+}
+
+/// Listens at an address, for [`Target::start_on`]; where that is. One that is taken is asked for
+/// again for a second: the kernel closes the sockets of a target that was killed a moment after its
+/// end, when it has taken its rings down.
+///
+/// # Errors
+/// When it stays taken, or is none of this machine's.
+pub fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let [patience, pause] = REBIND;
+    let until_ns = monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(0);
+    loop {
+        match TcpListener::bind(address) {
+            Err(error) if error.kind() == AddrInUse && monotonic_ns() < until_ns => {
+                let mut none = Poll::new().map_err(|error| error.source)?;
+                none.wait(Some(pause), &mut Vec::new()).map_err(|error| error.source)?;
+            }
+            bound => {
+                let listener = bound?;
+                let local = listener.local_addr()?;
+                return Ok((listener, local));
+            }
+        }
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _reported = self.end();
+    }
+}

@@ -1,0 +1,261 @@
+//! A connection on which NVMe/TCP is spoken: a queue of a controller.
+//!
+//! ```text
+//! bytes ─► Queue ─► Connect ─► admin, io ─► out
+//! ```
+
+use std::sync::Arc;
+
+use nvme::{Arrival, ConnectRequest, Queue, QueueLimits, Slot, Status};
+
+use backend::Ended;
+use backend::pool::Holder;
+
+use super::admin::Admin;
+use super::config::Limits;
+use super::connection::Next;
+use super::control::{Connected, QUEUE_TAKEN};
+use super::io::IoSession;
+use super::portal::Entrance;
+use super::site::{Order, Owner, Site, Tag};
+use super::witness::{Happening, Why, printable};
+
+/// See the module's description.
+pub(crate) struct NvmeEnd {
+    queue: Queue,
+    pub(crate) role: Role,
+    entrance: Entrance,
+    /// Where its queue is at home.
+    home: Option<u16>,
+    /// Its host, once it has said so.
+    host: Option<Arc<str>>,
+    /// A Connect of a queue that another connection has, which may be ending, and until when it
+    /// waits for that.
+    waiting: Option<(Slot, ConnectRequest, u64)>,
+}
+
+/// How long a queue may be another connection's before who connects it is refused.
+const QUEUE_PATIENCE_NS: u64 = 2_000_000_000;
+
+/// What a queue is for.
+pub(crate) enum Role {
+    /// Its host has not said.
+    New,
+    Admin(Admin),
+    Io(IoSession),
+}
+
+impl NvmeEnd {
+    /// Of a connection that has come in so.
+    pub(crate) fn new(entrance: Entrance, limits: &Limits) -> Self {
+        let queue = Queue::new(QueueLimits {
+            capsule_data_bytes: limits.capsule_bytes,
+            maxh2cdata: limits.h2c_bytes,
+            transfer_bytes: limits.transfer_bytes(),
+            entries: limits.queue_entries,
+        });
+        Self { queue, role: Role::New, entrance, home: None, host: None, waiting: None }
+    }
+
+    /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
+    /// what follows.
+    pub(crate) fn receive(
+        &mut self,
+        input: &mut &[u8],
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let (jobs, next) = match self.queue.receive(input, out) {
+            Ok(Some(arrival)) => self.arrived(arrival, out, site),
+            Ok(None) => (0, Next::Wait),
+            Err(fatal) => {
+                self.queue.terminate(fatal, out);
+                site.notes.push((Happening::Violation, Why::Nvme(fatal)));
+                (0, Next::Violated)
+            }
+        };
+        (jobs, if self.queue.has_ended() { Next::Close } else { next })
+    }
+
+    fn arrived(
+        &mut self,
+        arrival: Arrival<'_>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> (u32, Next) {
+        let Self { queue, role, .. } = self;
+        let jobs = match (arrival, role) {
+            (Arrival::Connect(slot, request), Role::New) => {
+                let until_ns = site.now_ns + QUEUE_PATIENCE_NS;
+                return (0, self.connect(slot, request, until_ns, out, site));
+            }
+            (Arrival::Command(slot, submission), Role::Admin(admin)) => {
+                admin.command(slot, &submission, queue, out, site)
+            }
+            (Arrival::Command(slot, submission), Role::Io(session)) => {
+                let jobs = session.command(slot, &submission, queue, out, site);
+                if session.has_left() {
+                    return (jobs, Next::Drain);
+                }
+                jobs
+            }
+            (Arrival::Data(slot, offset, bytes), Role::Io(session)) => {
+                session.data(slot, offset, bytes);
+                0
+            }
+            (Arrival::AllData(slot, is_intact), Role::Io(session)) => {
+                session.all_data(slot, is_intact, queue, out, site)
+            }
+            // Data of admin commands is not used by any that is done.
+            (Arrival::Data(..) | Arrival::AllData(..), _) => 0,
+            (Arrival::Command(slot, _) | Arrival::Connect(slot, _), _) => {
+                queue.complete(slot, Status::SEQUENCE_ERROR.do_not_retry(), 0, out);
+                0
+            }
+        };
+        (jobs, Next::More)
+    }
+
+    fn connect(
+        &mut self,
+        slot: Slot,
+        request: ConnectRequest,
+        until_ns: u64,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> Next {
+        let Some(control) = site.control.as_deref_mut() else {
+            self.queue.complete(slot, Status::INTERNAL_ERROR, 0, out);
+            return Next::More;
+        };
+        if self.host.is_none() {
+            self.host = Some(printable(request.data.host.as_str()));
+        }
+        let now_ms = site.now_ns / 1_000_000;
+        let has_room = request.queue == 0 || site.loads.total() < site.most_connections;
+        let connected = match has_room {
+            true => control.connect(&request, site.connection, &self.entrance, now_ms),
+            false => Err((Status::CONNECT_CONTROLLER_BUSY, 0)),
+        };
+        site.orders.extend(control.take_evicted().into_iter().map(Order::Evict));
+        match connected {
+            Ok(Connected::Admin(controller)) => {
+                site.notes.push((Happening::LoggedIn, Why::Plain));
+                self.role = Role::Admin(Admin::new(controller));
+                self.queue.accept(slot, &request, controller, out);
+                Next::More
+            }
+            Ok(Connected::Io { controller, subsystem }) => {
+                let portal = Arc::clone(&self.entrance.portal);
+                let session = IoSession::new(controller, &request, subsystem, portal);
+                self.role = Role::Io(session);
+                self.queue.accept(slot, &request, controller, out);
+                self.home = Some(site.loads.place());
+                Next::Place
+            }
+            // A host may connect a queue again before the shard that had it has said so.
+            Err(QUEUE_TAKEN) if site.now_ns < until_ns => {
+                control.wait_for_queue(site.connection);
+                self.waiting = Some((slot, request, until_ns));
+                Next::Wait
+            }
+            Err((status, field)) => {
+                site.notes.push((Happening::Refused, Why::Status(status)));
+                self.queue.complete(slot, status, u64::from(field), out);
+                Next::More
+            }
+        }
+    }
+
+    /// Who its host is, if it has said so.
+    pub(crate) const fn host(&self) -> Option<&Arc<str>> {
+        self.host.as_ref()
+    }
+
+    /// The shard that was given its queue, if it is an I/O queue.
+    pub(crate) const fn given(&self) -> Option<u16> {
+        self.home
+    }
+
+    /// On which shard it lives.
+    pub(crate) const fn home(&self, here: u16) -> u16 {
+        match self.home {
+            Some(home) => home,
+            None => here,
+        }
+    }
+
+    /// Whose memory it uses.
+    pub(crate) const fn holder(&self) -> Holder {
+        match &self.role {
+            Role::Io(session) => Holder::Controller(session.controller),
+            Role::New | Role::Admin(_) => Holder::Nobody,
+        }
+    }
+
+    /// How many bytes of data have come, if any are owed.
+    pub(crate) const fn owed(&self) -> Option<u64> {
+        match &self.role {
+            Role::Io(session) => session.owed(),
+            Role::New | Role::Admin(_) => None,
+        }
+    }
+
+    /// A job has ended; how many it has been followed by.
+    pub(crate) fn ended(
+        &mut self,
+        ended: Ended<Tag>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> u32 {
+        let Owner::Slot(slot) = ended.tag.owner else { return 0 };
+        match &mut self.role {
+            Role::Io(session) => session.ended(slot, ended, &mut self.queue, out, site),
+            Role::Admin(admin) => admin.ended(slot, ended.result, &mut self.queue, out, site),
+            Role::New => 0,
+        }
+    }
+
+    /// A change of a command is kept, or has failed.
+    pub(crate) fn kept(
+        &mut self,
+        slot: Slot,
+        result: Result<(), Status>,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) {
+        if let Role::Io(session) = &mut self.role {
+            session.kept(slot, result, &mut self.queue, out, site);
+        }
+    }
+
+    /// Tells the host of the admin queue that something has happened.
+    pub(crate) fn event(&mut self, slot: Slot, result: u64, out: &mut Vec<u8>) {
+        self.queue.complete(slot, Status::SUCCESS, result, out);
+    }
+
+    /// Until when it waits for a queue, if it does.
+    pub(crate) const fn waits_until_ns(&self) -> Option<u64> {
+        match &self.waiting {
+            Some((_, _, until_ns)) => Some(*until_ns),
+            None => None,
+        }
+    }
+
+    /// Tries again what waits for memory or for a queue; how many jobs that has begun, and what
+    /// follows.
+    pub(crate) fn feed(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> (u32, Next) {
+        if let Some((slot, request, until_ns)) = self.waiting.take() {
+            return (0, self.connect(slot, request, until_ns, out, site));
+        }
+        match &mut self.role {
+            Role::Io(session) => (session.feed(&mut self.queue, out, site), Next::More),
+            Role::New | Role::Admin(_) => (0, Next::More),
+        }
+    }
+
+    /// Whether something waits for memory.
+    pub(crate) fn is_starving(&self) -> bool {
+        matches!(&self.role, Role::Io(session) if session.is_starving())
+    }
+}

@@ -1,0 +1,491 @@
+//! One thread of a target: its ring, its connections and the jobs of their commands.
+//!
+//! ```text
+//! wait ─► completions ─► drive, ended ─► orders ─► flush what was touched ─► wait
+//! errands: what connections want of it, and other shards
+//! ```
+
+mod errands;
+mod memory;
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sys::block::Block;
+use sys::clock::{monotonic_ns, thread_ns};
+use sys::ring::{Completed, Held, Ring};
+
+use backend::Idle;
+use backend::pool::{Account, Pool, Terms};
+use backend::{Ended, Jobs};
+
+use super::connection::{Connection, End};
+use super::control::Control;
+use super::counters::add;
+use super::iscsi::{IscsiEnd, Sessions};
+use super::ledger::Ledger;
+use super::nvme_end::NvmeEnd;
+use super::portal::Entrance;
+use super::seed::Seed;
+use super::site::{Order, Site, Tag};
+use super::tenants::Tenants;
+use super::tide::Tide;
+use super::times::{LOOK_NS, Times};
+use super::witness::{Event, Happening, Why};
+
+// What a token of the ring is for, beside a number.
+const KIND: u64 = 0xff << 56;
+const RECEIVE: u64 = 1 << 56;
+const SEND: u64 = 2 << 56;
+const JOB: u64 = 3 << 56;
+const MAIL: u64 = 4 << 56;
+const ACCEPT: u64 = 5 << 56;
+
+/// Requests that are submitted at once.
+const RING_ENTRIES: u32 = 1024;
+/// Jobs that end before their hosts hear of any.
+const JOBS_AT_ONCE: u32 = 8;
+/// Memory of commands that is kept for the next.
+const POOL_KEEPS: usize = 16 << 20;
+
+/// Silence after which TCP asks whether a peer is there, time between two questions, and how many
+/// may go unanswered.
+const TCP_KEEP_ALIVE: (Duration, Duration, u32) =
+    (Duration::from_secs(60), Duration::from_secs(10), 6);
+/// Turns in a row at most: with so many shares of credit any command may begin.
+const ROUNDS_MAX: u32 = 64;
+
+/// See the module's description.
+pub(crate) struct Shard {
+    seed: Seed,
+    ring: Ring,
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    /// When something is to be done about each if nothing happens.
+    due_ns: Vec<u64>,
+    jobs: Jobs<Tag>,
+    pool: Pool,
+    /// Connections that something has happened to.
+    touched: Vec<u32>,
+    orders: Vec<Order>,
+    sessions: Sessions,
+    ledger: Ledger,
+    /// When its processor time was last looked at.
+    weighed_ns: u64,
+    /// Since when it is to end.
+    stopping_ns: Option<u64>,
+    now_ns: u64,
+    idle: Idle,
+    /// From how many bytes on answers are sent in place.
+    zero_copy: usize,
+    /// Connections that wait for memory or for others, each once, in the order of their turns.
+    starving: Vec<u32>,
+    /// I/O queues and sessions that all shards together may have.
+    most_connections: usize,
+    /// What others wait for was given back.
+    is_released: bool,
+    times: Times,
+    tide: Tide,
+    /// Listeners whose accepting has failed: they are tried again when times are looked at.
+    resting: Vec<u32>,
+    /// Connections that had not said what they are for when they came, and when that was.
+    newcomers: VecDeque<(u32, u64)>,
+    notes: Vec<(Happening, Why)>,
+    tenants: Tenants,
+}
+
+impl Shard {
+    /// A shard for the calling thread.
+    pub(crate) fn new(seed: Seed) -> sys::Result<Self> {
+        let bytes = |limit: measure::Bytes| usize::try_from(limit.get()).unwrap_or(usize::MAX);
+        let limits = &seed.config.limits;
+        let (share, common) = (bytes(limits.share), bytes(limits.data));
+        let mut ring = Ring::new(RING_ENTRIES)?;
+        for (number, listener) in (0..).zip(&seed.listeners) {
+            ring.accept(listener, ACCEPT | number);
+        }
+        // The control thread has the time to sleep.
+        let is_control = seed.control.is_some();
+        let idle = Idle::new(if is_control { 0 } else { seed.config.busy_poll.as_ns() });
+        let mut shard = Self {
+            ring,
+            connections: Vec::new(),
+            free: Vec::new(),
+            due_ns: Vec::new(),
+            jobs: Jobs::new(JOB),
+            pool: Pool::new(Terms { share, common, keeps: POOL_KEEPS }),
+            touched: Vec::new(),
+            orders: Vec::new(),
+            sessions: Sessions::default(),
+            ledger: Ledger::default(),
+            weighed_ns: 0,
+            stopping_ns: None,
+            now_ns: monotonic_ns(),
+            idle,
+            zero_copy: seed
+                .config
+                .zero_copy
+                .map_or(usize::MAX, |least| usize::try_from(least.get()).unwrap_or(usize::MAX)),
+            starving: Vec::new(),
+            most_connections: usize::from(seed.config.shards) * limits.connections as usize,
+            is_released: false,
+            times: Times::default(),
+            tide: Tide::default(),
+            resting: Vec::new(),
+            newcomers: VecDeque::new(),
+            notes: Vec::new(),
+            tenants: Tenants::default(),
+            seed,
+        };
+        if shard.seed.config.traces {
+            shard.jobs.trace();
+        }
+        shard.read_mail(Block::new(1));
+        Ok(shard)
+    }
+
+    /// Works until it is told to stop and has nothing left to do.
+    pub(crate) fn run(mut self) -> sys::Result<()> {
+        while !self.has_stopped() {
+            self.trace();
+            let timeout = self.timeout();
+            if self.idle.sleeps(&mut self.ring, timeout)? {
+                add(&self.seed.counters.sleeps, 1);
+            }
+            self.now_ns = monotonic_ns();
+            // Answers of the first jobs are on their way while the rest are still being made.
+            let mut jobs = 0;
+            while jobs < JOBS_AT_ONCE
+                && let Some(completed) = self.ring.take_ended()
+            {
+                self.times.is_stale = true;
+                jobs += u32::from(completed.token & KIND == JOB);
+                self.complete(completed);
+            }
+            while let Some(ended) = self.jobs.next_due(self.now_ns) {
+                self.ended(ended);
+            }
+            if self.times.next_ns().is_some_and(|at| at <= self.now_ns) {
+                self.look_at_times();
+            }
+            self.settle();
+            self.account();
+        }
+        Ok(())
+    }
+
+    // What was answered is not with its hosts before the ring is waited for.
+    fn account(&mut self) {
+        let counters = &self.seed.counters;
+        self.tide.note(self.weight());
+        counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
+        counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
+        if !self.ledger.is_empty() {
+            self.ledger.count(self.seed.index, counters, &mut self.pool, monotonic_ns());
+        }
+        if self.now_ns >= self.weighed_ns + LOOK_NS {
+            self.weighed_ns = self.now_ns;
+            let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
+            counters.busy_ns.store(busy_ns, Ordering::Relaxed);
+        }
+    }
+
+    // Answers of this turn go to the kernel now.
+    fn trace(&self) {
+        let Some(times) = self.jobs.times() else { return };
+        let counters = &self.seed.counters;
+        let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
+        let ended = times.count - counters.traced.load(Ordering::Relaxed);
+        if ended > 0 {
+            add(&counters.answer_ns, (monotonic_ns() - self.now_ns) * ended);
+            set(&counters.device_ns, times.device_ns);
+            set(&counters.late_ns, times.late_ns);
+            set(&counters.traced, times.count);
+        }
+    }
+
+    fn has_stopped(&self) -> bool {
+        let is_empty = self.connections.iter().all(Option::is_none) && self.jobs.is_empty();
+        self.stopping_ns.is_some() && is_empty
+    }
+
+    fn complete(&mut self, completed: Completed) {
+        let number = u32::try_from(completed.token & !KIND).unwrap_or(u32::MAX);
+        match completed.token & KIND {
+            RECEIVE | SEND => self.moved(number, completed),
+            JOB => {
+                if let Some(ended) = self.jobs.complete(&mut self.ring, completed, self.now_ns) {
+                    self.ended(ended);
+                }
+            }
+            MAIL => {
+                if let Held::Block(block) = completed.held {
+                    self.read_mail(block);
+                }
+                while let Ok(message) = self.seed.mail.try_recv() {
+                    self.take(message);
+                }
+            }
+            _ => self.accepted(number, completed),
+        }
+    }
+
+    fn read_mail(&mut self, block: Block) {
+        let own = &self.seed.peers[usize::from(self.seed.index)];
+        self.ring.read(own.waker.descriptor(), MAIL, block, 0..8, 0);
+    }
+
+    fn accepted(&mut self, number: u32, completed: Completed) {
+        let is_stopping = self.stopping_ns.is_some();
+        if let Some(socket) = completed.accepted
+            && !is_stopping
+            && self.has_room(&socket)
+            && sys::stream::send_at_once(&socket).is_ok()
+            && sys::stream::keep_alive(&socket, TCP_KEEP_ALIVE).is_ok()
+            && let Ok(local) = sys::stream::local_address(&socket)
+        {
+            // Listeners for NVMe/TCP come first.
+            let end = match self.seed.portals.get(number as usize) {
+                Some(portal) => {
+                    let entrance = Entrance { local, portal: Arc::clone(portal) };
+                    End::Nvme(NvmeEnd::new(entrance, &self.seed.config.limits))
+                }
+                None => End::Iscsi(IscsiEnd::new(local)),
+            };
+            let connection = Connection::new(Arc::new(socket), end, self.now_ns);
+            let number = self.adopt(Box::new(connection));
+            self.newcomers.push_back((number, self.now_ns));
+            self.bound_newcomers();
+        }
+        if !completed.has_more && !is_stopping {
+            self.resting.push(number);
+        }
+    }
+
+    // Whether a connection that has come may stay.
+    fn has_room(&self, socket: &OwnedFd) -> bool {
+        let most = self.seed.config.limits.connections as usize;
+        let has_room = self.connections.len() - self.free.len() < most;
+        if !has_room {
+            let (what, why) = (Happening::Full, Why::Plain);
+            let peer = sys::stream::peer_address(socket).ok();
+            self.seed.witness.note(Event { what, why, peer, host: None });
+        }
+        has_room
+    }
+
+    // Those that have been silent longest make room: whoever says at once what it is for gets in.
+    fn bound_newcomers(&mut self) {
+        let most = self.seed.config.limits.handshakes as usize;
+        if self.newcomers.len() <= most {
+            return;
+        }
+        let connections = &self.connections;
+        self.newcomers.retain(|(number, since_ns)| {
+            let place = connections.get(*number as usize).and_then(Option::as_ref);
+            place.is_some_and(|one| one.since_ns == *since_ns && one.is_new())
+        });
+        if self.newcomers.len() > most
+            && let Some((number, _)) = self.newcomers.pop_front()
+        {
+            self.orders.push(Order::Evict(number));
+        }
+    }
+
+    fn adopt(&mut self, mut connection: Box<Connection>) -> u32 {
+        // It may have been on its way when its namespaces changed.
+        connection.refresh();
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.due_ns.push(u64::MAX);
+            u32::try_from(self.connections.len() - 1).expect("connections are bounded")
+        });
+        self.connections[number as usize] = Some(connection);
+        add(&self.seed.counters.connections, 1);
+        self.with(number, Connection::enter);
+        number
+    }
+
+    // Bytes of a connection have been received or sent.
+    fn moved(&mut self, number: u32, completed: Completed) {
+        let is_received = completed.token & KIND == RECEIVE;
+        self.with(number, |connection, site| {
+            match (completed.held, is_received) {
+                (Held::Bytes(bytes), true) => connection.received(bytes, completed.result),
+                (held, _) => connection.sent(Completed { held, ..completed }),
+            }
+            connection.drive(site);
+        });
+    }
+
+    fn ended(&mut self, ended: Ended<Tag>) {
+        self.with(ended.tag.connection, |connection, site| connection.ended(ended, site));
+    }
+
+    // Does something to a connection with all that it may use; it is looked at again in `settle`.
+    fn with(&mut self, number: u32, act: impl FnOnce(&mut Connection, &mut Site<'_>)) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        let mut site = self.site(number, connection.account);
+        act(&mut connection, &mut site);
+        connection.weigh(&mut self.pool, self.now_ns);
+        if connection.begins_to_starve() {
+            self.starving.push(number);
+        }
+        for (what, why) in self.notes.drain(..) {
+            self.seed.witness.note(connection.note(what, why));
+        }
+        self.connections[number as usize] = Some(connection);
+        if self.touched.last() != Some(&number) {
+            self.touched.push(number);
+        }
+    }
+
+    // Does something with all of the shard but its connections.
+    fn on_site<T>(&mut self, act: impl FnOnce(&mut Site<'_>) -> T) -> T {
+        act(&mut self.site(u32::MAX, Account::NOBODY))
+    }
+
+    fn site(&mut self, connection: u32, account: Account) -> Site<'_> {
+        Site {
+            ring: &mut self.ring,
+            jobs: &mut self.jobs,
+            pool: &mut self.pool,
+            control: self.seed.control.as_mut(),
+            gate: self.seed.gate.as_mut(),
+            loads: &mut self.seed.loads,
+            sessions: &mut self.sessions,
+            counters: &self.seed.counters,
+            ledger: &mut self.ledger,
+            wrong_secret_ns: self.seed.config.limits.wrong_secret.as_ns(),
+            most_connections: self.most_connections,
+            shard: self.seed.index,
+            shards: self.seed.config.shards,
+            now_ns: self.now_ns,
+            connection,
+            account,
+            orders: &mut self.orders,
+            notes: &mut self.notes,
+        }
+    }
+
+    // Whatever is over because of the time.
+    fn look_at_times(&mut self) {
+        let limits = self.seed.config.limits;
+        let drain_ns = limits.drain.as_ns();
+        let must_end = self.stopping_ns.is_some_and(|since| since + drain_ns <= self.now_ns);
+        let is_due = |number: &usize| self.due_ns[*number] <= self.now_ns || must_end;
+        let due: Vec<usize> = (0..self.connections.len()).filter(is_due).collect();
+        for number in due {
+            let number = u32::try_from(number).expect("connections are bounded");
+            self.with(number, |connection, site| match must_end {
+                true => connection.close(),
+                false => connection.expire(&limits, site),
+            });
+        }
+        let now_ms = self.now_ns / 1_000_000;
+        let expired = self.seed.control.as_ref().map(|control| control.expired(now_ms));
+        for controller in expired.unwrap_or_default() {
+            let association = self.seed.control.as_mut().and_then(|all| all.get(controller));
+            if let Some(connection) = association.map(|one| one.connection) {
+                self.with(connection, |connection, site| {
+                    site.notes.push((Happening::Expired, Why::Plain));
+                    connection.close();
+                });
+            }
+        }
+        for number in std::mem::take(&mut self.resting) {
+            if let Some(listener) = self.seed.listeners.get(number as usize) {
+                self.ring.accept(listener, ACCEPT | u64::from(number));
+            }
+        }
+        if self.tide.has_fallen(self.weight(), self.now_ns) {
+            self.give_back();
+        }
+        let deadline_ns = self.first_deadline_ns();
+        self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };
+    }
+
+    fn first_deadline_ns(&self) -> Option<u64> {
+        let limits = &self.seed.config.limits;
+        let connections = self.due_ns.iter().copied().min().filter(|at| *at < u64::MAX);
+        let hosts = self.seed.control.as_ref().and_then(Control::expires_ms);
+        let stop = self.stopping_ns.map(|since| since + limits.drain.as_ns());
+        let tide = self.tide.next_ns();
+        let deadlines = [connections, hosts.map(|ms| ms * 1_000_000), stop, tide];
+        deadlines.into_iter().flatten().min()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let first = [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()?;
+        Some(Duration::from_nanos(first.saturating_sub(self.now_ns)))
+    }
+
+    // Restores the invariants: what can be read is read, what is to be sent is under way, what is
+    // over is gone.
+    fn settle(&mut self) {
+        if self.pool.take_room() || self.is_released {
+            self.feed();
+        }
+        loop {
+            self.obey();
+            let Some(number) = self.touched.pop() else { break };
+            self.settle_connection(number);
+        }
+    }
+
+    fn settle_connection(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(connection) = place.and_then(Option::as_mut) else { return };
+        let tokens = [RECEIVE, SEND].map(|kind| kind | u64::from(number));
+        connection.flush(tokens, &mut self.ring, self.zero_copy, self.now_ns);
+        self.due_ns[number as usize] = connection.deadline_ns(&self.seed.config.limits);
+        if connection.is_over() {
+            self.free_connection(number);
+        } else if connection.can_go_on() {
+            self.with(number, Connection::drive);
+        } else if connection.is_movable() {
+            self.place(number);
+        }
+    }
+
+    // What has come back goes to those that wait for it, in turn: everybody may begin a share's
+    // worth in a round.
+    fn feed(&mut self) {
+        let is_released = std::mem::take(&mut self.is_released);
+        let mut waiting = std::mem::take(&mut self.starving);
+        for _ in 0..ROUNDS_MAX {
+            self.pool.begin_round();
+            let before = self.pool.held();
+            waiting.retain(|number| self.feed_one(*number, is_released));
+            let is_over = self.pool.held() <= before && !self.pool.needs_round();
+            if is_over || waiting.is_empty() {
+                break;
+            }
+        }
+        // The next time another is the first.
+        if waiting.len() > 1 {
+            waiting.rotate_left(1);
+        }
+        waiting.append(&mut self.starving);
+        self.pool.settle(!waiting.is_empty());
+        self.starving = waiting;
+        self.pool.take_room();
+    }
+
+    // Whether it still waits.
+    fn feed_one(&mut self, number: u32, is_released: bool) -> bool {
+        let place = self.connections.get(number as usize).and_then(Option::as_ref);
+        let Some(connection) = place else { return false };
+        if !is_released && !self.pool.has_any_for(connection.account) {
+            return true;
+        }
+        self.pool.turn(connection.account);
+        self.with(number, Connection::feed);
+        let place = self.connections.get_mut(number as usize).and_then(Option::as_mut);
+        place.is_some_and(|connection| connection.still_starves())
+    }
+}

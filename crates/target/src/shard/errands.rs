@@ -1,0 +1,300 @@
+//! What connections want of their shard, and shards of one another.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nvme::{Notice, Slot};
+
+use backend::pool::Account;
+
+use super::super::connection::{Connection, End};
+use super::super::counters::subtract;
+use super::super::iscsi::{IscsiEnd, IscsiSession, Then, quell_others};
+use super::super::mail::{Message, Peer};
+use super::super::nvme_end::{NvmeEnd, Role};
+use super::super::site::Order;
+use super::super::subsystem::Subsystem;
+use super::super::tenants::ByHost;
+use super::super::witness::{Happening, Why};
+use super::Shard;
+
+impl Shard {
+    /// Does what another thread has asked for.
+    pub(super) fn take(&mut self, message: Message) {
+        match message {
+            Message::Adopt(connection) => {
+                self.adopt(connection);
+            }
+            Message::EndController(controller) => self.end_queues(controller),
+            Message::QueueEnded { controller, queue, home } => {
+                self.seed.loads.leave(home);
+                if let Some(control) = &mut self.seed.control {
+                    let waiting = control.end_queue(controller, queue);
+                    self.orders.extend(waiting.into_iter().map(Order::Wake));
+                }
+            }
+            Message::Changed(subsystem, notices) => {
+                self.refresh();
+                let control = self.seed.control.as_mut();
+                let events = control.map(|control| control.notify(Some(&subsystem), &notices));
+                self.tell(events.unwrap_or_default());
+            }
+            Message::Reached(portal) => {
+                let control = self.seed.control.as_mut();
+                let events = control.map(|control| control.reached(portal));
+                self.tell(events.unwrap_or_default());
+            }
+            Message::Serve(subsystems) => self.serve(subsystems),
+            Message::ConnectionEnded { tsih, cid } => {
+                if let Some(gate) = &mut self.seed.gate {
+                    gate.connection_ended(tsih, cid);
+                }
+            }
+            Message::SessionEnded(tsih) => {
+                if let Some(gate) = &mut self.seed.gate {
+                    gate.session_ended(tsih, &mut self.seed.loads);
+                }
+            }
+            Message::Quell { scope, shard, wait } => {
+                let then = Then::Tell { shard, wait };
+                self.on_site(|site| {
+                    let own = site.sessions.wait(then, 0);
+                    quell_others(&scope, own, site);
+                    let then = site.sessions.ended(own);
+                    site.orders.extend(then.map(Order::Follow));
+                });
+            }
+            Message::Quelled(wait) => {
+                let then = self.sessions.ended(wait);
+                self.orders.extend(then.map(Order::Follow));
+            }
+            Message::Kept(tag, kept) => {
+                self.with(tag.connection, |connection, site| {
+                    connection.kept(tag.owner, kept, site);
+                });
+            }
+            Message::Released => self.is_released = true,
+            Message::Report(reply) => {
+                let _gone = reply.send(self.report());
+            }
+            Message::Stop => self.stop(),
+        }
+    }
+
+    // How much each host uses.
+    fn report(&self) -> ByHost {
+        let mut accounts: BTreeMap<Account, (Arc<str>, u64)> = BTreeMap::new();
+        for connection in self.connections.iter().flatten() {
+            if let Some(host) = connection.host()
+                && connection.account != Account::NOBODY
+            {
+                let row = accounts.entry(connection.account);
+                row.or_insert_with(|| (Arc::clone(host), 0)).1 += 1;
+            }
+        }
+        let rows = accounts.into_iter().map(|(account, (host, connections))| {
+            let (work, held) = self.pool.work(account);
+            (host, connections, held, work)
+        });
+        self.tenants.report(rows)
+    }
+
+    // What a host has used is kept when the last connection with its account goes.
+    fn keep_usage(&mut self, connection: &Connection) {
+        if let Some(host) = connection.host()
+            && connection.account != Account::NOBODY
+            && self.pool.has_one_user(connection.account)
+        {
+            self.tenants.leave(host, &self.pool.work(connection.account).0);
+        }
+    }
+
+    // Namespaces have changed.
+    fn refresh(&mut self) {
+        self.connections.iter_mut().flatten().for_each(|connection| connection.refresh());
+        self.sessions.iter_mut().for_each(IscsiSession::refresh);
+    }
+
+    fn tell(&mut self, events: Vec<(u32, (Slot, u64))>) {
+        for (connection, (slot, result)) in events {
+            self.with(connection, |connection, _| connection.event(slot, result));
+        }
+    }
+
+    fn serve(&mut self, subsystems: Vec<Arc<Subsystem>>) {
+        if let Some(gate) = &mut self.seed.gate {
+            gate.serve(subsystems.clone());
+        }
+        let Some(control) = self.seed.control.as_mut() else { return };
+        let lost = control.serve(subsystems);
+        let events = control.notify(None, &[Notice::Discovery]);
+        for connection in lost {
+            self.with(connection, |connection, _| connection.close());
+        }
+        self.tell(events);
+    }
+
+    fn stop(&mut self) {
+        self.stopping_ns = Some(self.now_ns);
+        for listener in &self.seed.listeners {
+            sys::stream::shut(listener);
+        }
+        for number in 0..self.connections.len() {
+            let number = u32::try_from(number).expect("connections are bounded");
+            self.with(number, Connection::retire);
+        }
+    }
+
+    // Every connection of a controller's I/O queues.
+    fn end_queues(&mut self, controller: u16) {
+        for number in 0..self.connections.len() {
+            let place = self.connections[number].as_ref();
+            if place.and_then(|connection| connection.controller()) == Some(controller) {
+                let number = u32::try_from(number).expect("connections are bounded");
+                self.with(number, |connection, _| connection.close());
+            }
+        }
+    }
+
+    fn tell_all(&mut self, controller: u16) {
+        for (index, peer) in self.seed.peers.iter().enumerate() {
+            if index != usize::from(self.seed.index) {
+                peer.tell(Message::EndController(controller));
+            }
+        }
+        self.end_queues(controller);
+    }
+
+    /// Does what connections have asked for.
+    pub(super) fn obey(&mut self) {
+        while !self.orders.is_empty() {
+            let orders = std::mem::take(&mut self.orders);
+            orders.into_iter().for_each(|order| self.follow(order));
+        }
+    }
+
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Place(number) => {
+                let here = self.seed.index;
+                let place = self.connections.get_mut(number as usize);
+                if let Some(Some(connection)) = place
+                    && connection.home(here) == here
+                {
+                    connection.settle();
+                    self.with(number, Connection::enter);
+                }
+            }
+            Order::EndQueues(controller) => self.tell_all(controller),
+            Order::Wake(connection) => self.with(connection, Connection::wake),
+            Order::Close(connection) => self.with(connection, |one, _| one.close()),
+            Order::Evict(connection) => self.with(connection, |one, site| {
+                site.notes.push((Happening::Evicted, Why::Plain));
+                one.close();
+            }),
+            Order::Follow(then) => self.come_to_pass(then),
+            Order::Keep(tag, change) => {
+                let own = self.seed.peers[usize::from(self.seed.index)].clone();
+                self.seed.keeper.make(change, move |kept| own.tell(Message::Kept(tag, kept)));
+            }
+            Order::Quell(scope, wait) => {
+                for peer in self.others() {
+                    let scope = scope.clone();
+                    peer.tell(Message::Quell { scope, shard: self.seed.index, wait });
+                }
+            }
+            Order::Released => {
+                self.is_released = true;
+                self.others().for_each(|peer| peer.tell(Message::Released));
+            }
+        }
+    }
+
+    fn control(&self) -> &Peer {
+        &self.seed.peers[usize::from(self.seed.config.shards)]
+    }
+
+    fn others(&self) -> impl Iterator<Item = &Peer> {
+        let own = usize::from(self.seed.index);
+        self.seed.peers.iter().enumerate().filter(move |(index, _)| *index != own).map(|one| one.1)
+    }
+
+    // What a session of this shard or another shard has waited for.
+    fn come_to_pass(&mut self, then: Then) {
+        match then {
+            Then::Answer { slot, serial, .. } | Then::Complete { slot, serial, .. } => {
+                let session = self.sessions.get_mut(slot).filter(|one| one.serial() == serial);
+                let connection = session.and_then(|session| session.follow(then));
+                self.orders.extend(connection.map(Order::Wake));
+            }
+            Then::Tell { shard, wait } => {
+                if let Some(peer) = self.seed.peers.get(usize::from(shard)) {
+                    peer.tell(Message::Quelled(wait));
+                }
+            }
+        }
+    }
+
+    /// Hands a connection to the shard where it is at home.
+    pub(super) fn place(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        self.free.push(number);
+        subtract(&self.seed.counters.connections, 1);
+        connection.settle();
+        self.keep_usage(&connection);
+        connection.unburden(&mut self.pool);
+        let home = connection.home(self.seed.index);
+        self.seed.peers[usize::from(home)].tell(Message::Adopt(connection));
+    }
+
+    /// A connection is over.
+    pub(super) fn free_connection(&mut self, number: u32) {
+        let place = self.connections.get_mut(number as usize);
+        let Some(mut connection) = place.and_then(Option::take) else { return };
+        self.free.push(number);
+        subtract(&self.seed.counters.connections, 1);
+        self.due_ns[number as usize] = u64::MAX;
+        connection.release(self.seed.index, &mut self.pool);
+        if connection.is_logged_in() {
+            self.seed.witness.note(connection.note(Happening::Left, Why::Plain));
+        }
+        match &mut connection.end {
+            End::Nvme(end) => self.end_nvme(end),
+            End::Iscsi(end) => self.end_iscsi(number, end),
+        }
+        self.keep_usage(&connection);
+        connection.unburden(&mut self.pool);
+    }
+
+    fn end_nvme(&mut self, end: &NvmeEnd) {
+        match &end.role {
+            Role::New => {}
+            Role::Admin(admin) => {
+                let controller = admin.controller;
+                if let Some(control) = &mut self.seed.control {
+                    control.end(controller);
+                }
+                self.tell_all(controller);
+            }
+            Role::Io(session) => {
+                let (controller, queue) = (session.controller, session.queue);
+                let home = end.given().unwrap_or(self.seed.index);
+                self.control().tell(Message::QueueEnded { controller, queue, home });
+            }
+        }
+    }
+
+    fn end_iscsi(&mut self, number: u32, end: &mut IscsiEnd) {
+        let (message, closed) = self.on_site(|site| end.leave(site));
+        if let Some(message) = message {
+            self.control().tell(message);
+        }
+        self.orders.extend(closed.into_iter().map(Order::Close));
+        // Those that have waited for this may go on.
+        let entering = std::mem::take(&mut self.sessions.entering);
+        for waiting in entering.into_iter().filter(|waiting| *waiting != number) {
+            self.with(waiting, Connection::enter);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What a connection may use of its shard, and what it asks of it.
+
+use nvme::Slot;
+use scsi::iscsi::Task;
+use sys::ring::Ring;
+
+use backend::Jobs;
+use backend::pool::{Account, Pool};
+
+use super::control::Control;
+use super::counters::Counters;
+use super::iscsi::{Gate, Scope, Sessions, Then};
+use super::keeper::Change;
+use super::ledger::{Answered, Ledger};
+use super::loads::Loads;
+use super::witness::{Happening, Why};
+
+/// What a job is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tag {
+    pub(crate) connection: u32,
+    pub(crate) owner: Owner,
+}
+
+/// The command that a job is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Owner {
+    Slot(Slot),
+    Task(Task),
+}
+
+/// What a connection may use of its shard while it is driven.
+pub(crate) struct Site<'a> {
+    pub(crate) ring: &'a mut Ring,
+    pub(crate) jobs: &'a mut Jobs<Tag>,
+    pub(crate) pool: &'a mut Pool,
+    /// On the control thread.
+    pub(crate) control: Option<&'a mut Control>,
+    pub(crate) gate: Option<&'a mut Gate>,
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) counters: &'a Counters,
+    pub(crate) ledger: &'a mut Ledger,
+    /// How much the shards have, as the control thread knows.
+    pub(crate) loads: &'a mut Loads,
+    /// How long who has not proved who it is waits for the answer.
+    pub(crate) wrong_secret_ns: u64,
+    /// I/O queues and sessions that all shards together may have.
+    pub(crate) most_connections: usize,
+    /// Which shard it is, of how many; the control thread comes after them.
+    pub(crate) shard: u16,
+    pub(crate) shards: u16,
+    pub(crate) now_ns: u64,
+    /// Of the connection that is driven, and whose memory it uses.
+    pub(crate) connection: u32,
+    pub(crate) account: Account,
+    /// What the shard is to do next.
+    pub(crate) orders: &'a mut Vec<Order>,
+    /// What of this connection an operator is to know.
+    pub(crate) notes: &'a mut Vec<(Happening, Why)>,
+}
+
+impl Site<'_> {
+    /// A command of this connection has been answered.
+    pub(crate) fn answered(&mut self, answered: Answered) {
+        self.ledger.note(self.account, answered);
+    }
+}
+
+/// Something a connection wants of its shard.
+pub(crate) enum Order {
+    /// This connection waits to live on its home shard.
+    Place(u32),
+    /// This controller's I/O queues are gone.
+    EndQueues(u16),
+    /// This connection has something to say, or can read on.
+    Wake(u32),
+    /// This connection is to be closed.
+    Close(u32),
+    /// This connection makes room for others.
+    Evict(u32),
+    /// What was waited for has come to pass.
+    Follow(Then),
+    /// This change is made and kept, for this command.
+    Keep(Tag, Change),
+    /// Other shards end these commands too, for this wait.
+    Quell(Scope, u64),
+    /// What others wait for was given back.
+    Released,
+}

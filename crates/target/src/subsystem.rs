@@ -1,0 +1,166 @@
+//! What hosts can connect to, and the namespaces they find there.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nvme::{NamespaceData, Nqn};
+
+use backend::Backend;
+
+use super::identity::Identity;
+use super::iscsi::IscsiAccess;
+use super::meter::{Meter, NamespaceCounters};
+use super::reserved::Reserved;
+use super::stripes::Stripes;
+
+/// A device as hosts see it.
+pub struct Namespace {
+    /// NSID: 1 to 1024.
+    pub id: u32,
+    /// What holds its bytes.
+    pub backend: Arc<dyn Backend>,
+    /// It is the same to hosts as long as these are: NGUID and UUID.
+    pub nguid: [u8; 16],
+    /// See above.
+    pub uuid: [u8; 16],
+    /// Which hosts may do what with it.
+    pub reserved: Reserved,
+    pub(super) meter: Meter,
+    pub(super) stripes: Stripes,
+}
+
+/// A subsystem: namespaces that hosts reach together.
+pub struct Subsystem {
+    /// What hosts connect to.
+    pub nqn: Nqn,
+    hosts: RwLock<Option<BTreeSet<Nqn>>>,
+    iscsi: RwLock<Option<IscsiAccess>>,
+    namespaces: RwLock<Arc<[Arc<Namespace>]>>,
+    /// Counts changes of the namespaces.
+    generation: AtomicU64,
+}
+
+/// The highest namespace identifier.
+pub const NAMESPACES_MAX: u32 = 1024;
+
+impl Namespace {
+    /// A namespace with nothing done yet, that nobody has reserved; `id` is 1 to
+    /// [`NAMESPACES_MAX`]. Its identifiers are those of its medium.
+    #[must_use]
+    pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
+        let (nguid, uuid) = (identity.nguid(), identity.uuid());
+        let (reserved, meter) = (Reserved::default(), Meter::default());
+        Self { id, backend, nguid, uuid, reserved, meter, stripes: Stripes::default() }
+    }
+
+    /// What has been done with it, by the number of each shard that has done something.
+    pub fn counters(&self) -> impl Iterator<Item = (u16, &NamespaceCounters)> {
+        self.meter.shards()
+    }
+
+    /// What Identify says of it (NVM Command Set 4.1.5).
+    #[must_use]
+    pub fn data(&self) -> NamespaceData {
+        let geometry = self.backend.geometry();
+        let block_bytes = geometry.block_bytes();
+        let blocks = |bytes: u32| u16::try_from((bytes / block_bytes).max(1) - 1).unwrap_or(0);
+        NamespaceData {
+            block_count: geometry.block_count,
+            block_shift: geometry.block_shift,
+            nguid: self.nguid,
+            uuid: self.uuid,
+            atomic_blocks: blocks(geometry.atomic_bytes),
+            optimal_write_blocks: blocks(geometry.optimal_bytes),
+            discards_to_zero: true,
+            reservation_kinds: self.reserved.capabilities(),
+            ana_group: 0,
+            is_shared: true,
+            is_read_only: geometry.is_read_only,
+        }
+    }
+}
+
+impl Subsystem {
+    /// A subsystem with these namespaces, whose identifiers differ, for these hosts; for anybody if
+    /// `None`.
+    #[must_use]
+    pub fn new(nqn: Nqn, hosts: Option<BTreeSet<Nqn>>, namespaces: Vec<Namespace>) -> Self {
+        let mut namespaces: Vec<_> = namespaces.into_iter().map(Arc::new).collect();
+        namespaces.sort_by_key(|namespace| namespace.id);
+        Self {
+            nqn,
+            hosts: RwLock::new(hosts),
+            iscsi: RwLock::new(None),
+            namespaces: RwLock::new(namespaces.into()),
+            generation: AtomicU64::new(1),
+        }
+    }
+
+    /// Its namespaces now, in order.
+    #[must_use]
+    pub fn namespaces(&self) -> Arc<[Arc<Namespace>]> {
+        Arc::clone(&self.namespaces.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other namespaces in place of those it has; [`super::Target::changed`] then tells hosts.
+    pub fn replace(&self, mut namespaces: Vec<Arc<Namespace>>) {
+        namespaces.sort_by_key(|namespace| namespace.id);
+        *self.namespaces.write().unwrap_or_else(PoisonError::into_inner) = namespaces.into();
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    // Logical units have the sizes of their namespaces from now on, and whoever sees any of them
+    // hears of others that are new or gone.
+    pub(super) fn tell_initiators(&self, changed: &[u32]) {
+        let namespaces = self.namespaces();
+        let is_seen = |one: &Arc<Namespace>| one.reserved.with_unit(|_| ()).is_some();
+        let is_other = |id: &u32| find(&namespaces, *id).is_none_or(|one| !is_seen(one));
+        let has_others = changed.iter().any(is_other);
+        for namespace in &*namespaces {
+            let block_count = namespace.backend.geometry().block_count;
+            namespace.reserved.with_unit(|unit| {
+                unit.resize(block_count);
+                if has_others {
+                    unit.luns_changed();
+                }
+            });
+        }
+    }
+
+    /// How often its namespaces have been replaced, from 1.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// How iSCSI initiators find it; they do not if `None`.
+    #[must_use]
+    pub fn iscsi(&self) -> Option<IscsiAccess> {
+        self.iscsi.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on initiators find it so; those that have logged in stay.
+    pub fn set_iscsi(&self, access: Option<IscsiAccess>) {
+        *self.iscsi.write().unwrap_or_else(PoisonError::into_inner) = access;
+    }
+
+    /// Whether a host may connect.
+    #[must_use]
+    pub fn admits(&self, host: &Nqn) -> bool {
+        let hosts = self.hosts.read().unwrap_or_else(PoisonError::into_inner);
+        hosts.as_ref().is_none_or(|hosts| hosts.contains(host))
+    }
+
+    /// From now on these hosts may connect, anybody if `None`; those that have stay.
+    pub fn admit(&self, hosts: Option<BTreeSet<Nqn>>) {
+        *self.hosts.write().unwrap_or_else(PoisonError::into_inner) = hosts;
+    }
+}
+
+/// The one of these identifiers.
+#[must_use]
+pub(super) fn find(namespaces: &[Arc<Namespace>], id: u32) -> Option<&Arc<Namespace>> {
+    let place = namespaces.binary_search_by_key(&id, |namespace| namespace.id).ok()?;
+    namespaces.get(place)
+}

@@ -1,0 +1,249 @@
+//! What hosts do that an operator wants to know: counted by host and kind, and told one by one.
+//!
+//! Shards note what is rare (a login, a refusal, a broken rule), never what commands do, so one
+//! lock is enough.
+//!
+//! Invariants:
+//! - Memory is bounded: [`HOSTS_MAX`] hosts are counted apart, and [`EVENTS_MAX`] events wait to be
+//!   told. What is beyond is counted under [`OTHERS`], and as untold.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nvme::Status;
+use scsi::iscsi::LoginStatus;
+use sys::event::Waker;
+
+/// Hosts that are counted apart.
+pub(crate) const HOSTS_MAX: usize = 1024;
+/// Events that wait to be told.
+const EVENTS_MAX: usize = 1024;
+/// All hosts beyond the first thousand, as one.
+pub const OTHERS: &str = "(others)";
+
+/// Kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Happening {
+    /// A controller was made, or a connection of a session logged in.
+    LoggedIn,
+    /// A controller or a session is over.
+    Left,
+    /// A Connect or a login was refused.
+    Refused,
+    /// An initiator has not proved who it is.
+    WrongSecret,
+    /// A connection broke the protocol.
+    Violation,
+    /// Data that the target asked for has not come in time.
+    LateData,
+    /// The peer does not read what it is sent.
+    Unread,
+    /// A connection has not said in time what it is for.
+    Silent,
+    /// No keep-alive has come in time.
+    Expired,
+    /// It made room for others.
+    Evicted,
+    /// There are as many connections as may be.
+    Full,
+}
+
+impl Happening {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::LoggedIn,
+        Self::Left,
+        Self::Refused,
+        Self::WrongSecret,
+        Self::Violation,
+        Self::LateData,
+        Self::Unread,
+        Self::Silent,
+        Self::Expired,
+        Self::Evicted,
+        Self::Full,
+    ];
+
+    /// Its name as a label.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LoggedIn => "login",
+            Self::Left => "logout",
+            Self::Refused => "refused",
+            Self::WrongSecret => "wrong-secret",
+            Self::Violation => "violation",
+            Self::LateData => "late-data",
+            Self::Unread => "unread",
+            Self::Silent => "silent",
+            Self::Expired => "expired",
+            Self::Evicted => "evicted",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Why something happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Its kind says it all.
+    Plain,
+    /// A host broke a rule of NVMe/TCP.
+    Nvme(nvme::Fatal),
+    /// An initiator broke a rule of iSCSI.
+    Iscsi(scsi::iscsi::Fatal),
+    /// A Connect ended with this status.
+    Status(Status),
+    /// A login ended with this status.
+    Login(LoginStatus),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain => Ok(()),
+            Self::Nvme(fatal) => write!(f, "{fatal}"),
+            Self::Iscsi(fatal) => write!(f, "{fatal}"),
+            Self::Status(status) => write!(f, "{status:?}"),
+            Self::Login(status) => write!(f, "{status:?} (status {:#06x})", *status as u16),
+        }
+    }
+}
+
+/// How often what has happened, of what has happened at all.
+pub type Counts = Vec<(Happening, u64)>;
+
+/// Something that has happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its kind.
+    pub what: Happening,
+    /// Why.
+    pub why: Why,
+    /// Where the connection came from, if that is known.
+    pub peer: Option<SocketAddr>,
+    /// The host's NQN or the initiator's name, printable; none before it has said one.
+    pub host: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    counts: BTreeMap<Arc<str>, [u64; Happening::ALL.len()]>,
+    events: VecDeque<Event>,
+    untold: [u64; Happening::ALL.len()],
+}
+
+/// See the module's description.
+#[derive(Debug, Clone)]
+pub struct Witness {
+    book: Arc<Mutex<Book>>,
+    waker: Waker,
+}
+
+impl Witness {
+    pub(crate) fn new() -> sys::Result<Self> {
+        Ok(Self { book: Arc::default(), waker: Waker::new()? })
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, event: Event) {
+        let mut book = self.book();
+        let name = event.host.clone().unwrap_or_else(|| Arc::from(""));
+        let is_counted_apart = book.counts.contains_key(&name) || book.counts.len() < HOSTS_MAX;
+        let name = if is_counted_apart { name } else { Arc::from(OTHERS) };
+        book.counts.entry(name).or_default()[event.what as usize] += 1;
+        if book.events.len() < EVENTS_MAX {
+            book.events.push_back(event);
+        } else {
+            book.untold[event.what as usize] += 1;
+        }
+        drop(book);
+        self.waker.wake();
+    }
+
+    /// Readable when there is an event to take.
+    #[must_use]
+    pub const fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Events since the last call, oldest first, and how many more there were of each kind.
+    #[must_use]
+    pub fn take(&self) -> (Vec<Event>, Counts) {
+        let mut book = self.book();
+        let events = std::mem::take(&mut book.events).into();
+        let untold = std::mem::take(&mut book.untold);
+        let untold = Happening::ALL.into_iter().zip(untold).filter(|(_, count)| *count > 0);
+        (events, untold.collect())
+    }
+
+    /// How often what has happened, by host, in the order of names; "" for connections that have
+    /// named none.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(Arc<str>, Counts)> {
+        let book = self.book();
+        let rows = book.counts.iter().map(|(host, counts)| {
+            let counted = Happening::ALL.into_iter().zip(*counts).filter(|(_, count)| *count > 0);
+            (Arc::clone(host), counted.collect())
+        });
+        rows.collect()
+    }
+}
+
+/// A name as it may stand in a log and on a page: what cannot be printed is left out.
+pub(crate) fn printable(name: &str) -> Arc<str> {
+    let is_plain = |c: &char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+    name.chars().filter(is_plain).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(host: &str, what: Happening) -> Event {
+        Event { what, why: Why::Plain, peer: None, host: Some(printable(host)) }
+    }
+
+    #[test]
+    fn events_are_told_once_and_counted_for_ever() {
+        let witness = Witness::new().expect("there is an eventfd");
+        witness.note(event("one", Happening::LoggedIn));
+        witness.note(event("one", Happening::LoggedIn));
+        witness.note(event("two\n\"x", Happening::Refused));
+        let (events, untold) = witness.take();
+        assert_eq!((events.len(), untold.len()), (3, 0));
+        assert_eq!(events[2].host.as_deref(), Some("twox"));
+        assert!(witness.take().0.is_empty());
+        let counts = witness.counts();
+        assert_eq!(counts[0], (Arc::from("one"), vec![(Happening::LoggedIn, 2)]));
+        assert_eq!(counts[1], (Arc::from("twox"), vec![(Happening::Refused, 1)]));
+    }
+
+    #[test]
+    fn neither_many_hosts_nor_many_events_take_memory_without_bound() {
+        let witness = Witness::new().expect("there is an eventfd");
+        for number in 0..3 * HOSTS_MAX {
+            witness.note(event(&format!("host{number}"), Happening::Violation));
+        }
+        let counts = witness.counts();
+        assert_eq!(counts.len(), HOSTS_MAX + 1);
+        let others = counts.iter().find(|(host, _)| &**host == OTHERS).expect("there are more");
+        assert_eq!(others.1, [(Happening::Violation, 2 * HOSTS_MAX as u64)]);
+        let (events, untold) = witness.take();
+        assert_eq!(events.len(), EVENTS_MAX);
+        let beyond = (3 * HOSTS_MAX - EVENTS_MAX) as u64;
+        assert_eq!(untold, [(Happening::Violation, beyond)]);
+    }
+
+    #[test]
+    fn every_kind_has_its_place() {
+        for (place, what) in Happening::ALL.into_iter().enumerate() {
+            assert_eq!(what as usize, place, "{what:?}");
+        }
+    }
+}
