@@ -46,6 +46,10 @@ bench name *arguments:
 claims *arguments:
     scripts/claims {{arguments}}
 
+# Run every test again and again beside busy loops, to find those that fail at times.
+flaky *arguments:
+    scripts/flaky {{arguments}}
+
 # Everything a change must pass, as CI runs it (root).
 ci:
     .ci/run

@@ -1,6 +1,7 @@
-//! What `scripts/claims` promises, tried in repositories made for it.
+//! What `scripts/claims` and `scripts/flaky` promise, tried in repositories made for it.
 
 mod claims;
+mod flaky;
 
 use std::fs;
 use std::path::{Path, PathBuf};
