@@ -42,6 +42,14 @@ doc *arguments:
 bench name *arguments:
     scripts/bench {{name}} {{arguments}}
 
+# Run the long checks that have no fresh verdict; `just claims list` shows what is known.
+claims *arguments:
+    scripts/claims {{arguments}}
+
+# Run every test again and again beside busy loops, to find those that fail at times.
+flaky *arguments:
+    scripts/flaky {{arguments}}
+
 # Everything a change must pass, as CI runs it (root).
 ci:
     .ci/run

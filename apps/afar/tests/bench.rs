@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::{Launch, Running, installed, open_scratch};
+use support::{Launch, Running, installed};
+use test_support::scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
@@ -37,30 +38,22 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
 }
 
-/// A file that is gone when dropped.
+/// A file that goes with the test.
 struct File(PathBuf);
 
 impl File {
     fn new(name: &str, text: &str) -> Self {
-        let path = open_scratch(&format!("bench-{name}"));
-        std::fs::write(&path, text).expect("there is room for temporary files");
-        Self(path)
+        let file = Self::absent(name);
+        std::fs::write(&file.0, text).expect("there is room for temporary files");
+        file
     }
 
     fn absent(name: &str) -> Self {
-        let path = open_scratch(&format!("bench-{name}"));
-        let _old = std::fs::remove_file(&path);
-        Self(path)
+        Self(scratch(name))
     }
 
     fn name(&self) -> &str {
         self.0.to_str().expect("it is text")
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _absent = std::fs::remove_file(&self.0);
     }
 }
 

@@ -7,30 +7,23 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Launch, Running, open_scratch, progress};
+use support::{Launch, Running, progress};
+use test_support::scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 const IQN: &str = "iqn.2026-11.local.afar:disk";
 
-/// A file of its own, gone when dropped.
+/// A file that goes with the test.
 struct Disk(PathBuf);
 
 impl Disk {
     fn new(name: &str) -> Self {
-        let path = open_scratch(&format!("flash-{name}"));
-        let _old = std::fs::remove_file(&path);
-        Self(path)
+        Self(scratch(name))
     }
 
     fn uri(&self) -> String {
         format!("nqn.2026-11.local.afar:disk=file:{}?size=64MiB", self.0.display())
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _absent = std::fs::remove_file(&self.0);
     }
 }
 

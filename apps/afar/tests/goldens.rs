@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use measure::{PAGE_BYTES, Run};
+use test_support::skip;
 
 #[test]
 fn alternate_two_pages_with_one_local_faults_at_every_access() {
@@ -80,23 +81,12 @@ fn afar(flags: &[&str], pattern: &[&str]) -> Option<Run> {
         .output()
         .expect("the afar binary was built with this test");
     if output.status.code() == Some(3) {
-        skip(&String::from_utf8_lossy(&output.stderr));
+        skip("goldens", &String::from_utf8_lossy(&output.stderr));
         return None;
     }
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = std::fs::read_to_string(&record).expect("afar writes its record");
     Some(Run::from_json(&text).expect("a record is a record"))
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(why: &str) {
-    let line = format!("SKIPPED goldens: {}", why.trim());
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        use std::io::Write;
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-    }
 }
 
 // The program, compiled once for each test process.
@@ -111,6 +101,7 @@ fn pages() -> &'static Path {
     })
 }
 
+// For all tests of this process, which share the program.
 fn scratch(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("goldens");
     std::fs::create_dir_all(&directory).expect("a directory under target");

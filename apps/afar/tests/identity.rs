@@ -6,33 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Ended, Launch, Running, open_scratch};
+use support::{Ended, Launch, Running};
+use test_support::Scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = open_scratch(&format!("identity-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("there is room");
-        Self(path)
-    }
-
-    fn image(&self, name: &str) -> PathBuf {
-        let path = self.0.join(name);
-        let file = fs::File::create(&path).expect("there is room");
-        file.set_len(1 << 20).expect("it takes no room yet");
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _gone = fs::remove_dir_all(&self.0);
-    }
+fn image(directory: &Scratch, name: &str) -> PathBuf {
+    let path = directory.join(name);
+    let file = fs::File::create(&path).expect("there is room");
+    file.set_len(1 << 20).expect("it takes no room yet");
+    path
 }
 
 fn launch(uri: &str, flags: &[&str]) -> Launch {
@@ -75,11 +59,11 @@ fn refused(uri: &str, flags: &[&str]) -> Ended {
 
 #[test]
 fn no_two_media_are_one_disk_whatever_they_are_called() {
-    let directory = Scratch::new("two");
+    let directory = Scratch::new("identity-two");
     let mut all: Vec<[String; 2]> = Vec::new();
     // The same name, the same number of a namespace, the same size; started again and again.
     for round in 0..50 {
-        let path = directory.image(&format!("{round}"));
+        let path = image(&directory, &format!("{round}"));
         all.push(known(&of(&path), &[]));
         all.push(known("memory:1MiB", &[]));
     }
@@ -93,11 +77,11 @@ fn no_two_media_are_one_disk_whatever_they_are_called() {
 
 #[test]
 fn a_medium_keeps_its_identity_and_a_copy_does_not_have_it() {
-    let directory = Scratch::new("kept");
-    let path = directory.image("a");
+    let directory = Scratch::new("identity-kept");
+    let path = image(&directory, "a");
     let ids = known(&of(&path), &[]);
     assert_eq!(known(&of(&path), &[]), ids, "after a kill");
-    let [renamed, plain, whole] = ["b", "c", "d"].map(|name| directory.0.join(name));
+    let [renamed, plain, whole] = ["b", "c", "d"].map(|name| directory.join(name));
     fs::rename(&path, &renamed).expect("it is there");
     assert_eq!(known(&of(&renamed), &[]), ids, "under another name");
     fs::copy(&renamed, &plain).expect("there is room");
@@ -119,12 +103,12 @@ fn a_medium_keeps_its_identity_and_a_copy_does_not_have_it() {
 
 #[test]
 fn a_file_is_served_once() {
-    let directory = Scratch::new("once");
-    let path = directory.image("a");
+    let directory = Scratch::new("identity-once");
+    let path = image(&directory, "a");
     let uri = of(&path);
     let (first, _) = serve(&uri, &[]);
     let holder = format!("process {} (", first.pid());
-    let link = directory.0.join("link");
+    let link = directory.join("link");
     fs::hard_link(&path, &link).expect("it is not there");
     for (uri, flags) in [(&uri, &[][..]), (&of(&link), &[]), (&uri, &["--shared"])] {
         let stderr = refused(uri, flags).stderr;
@@ -153,8 +137,8 @@ fn a_file_is_served_once() {
 
 #[test]
 fn what_is_only_read_is_not_written() {
-    let directory = Scratch::new("read");
-    let path = directory.image("a");
+    let directory = Scratch::new("identity-read");
+    let path = image(&directory, "a");
     fs::write(&path, vec![7; 1 << 20]).expect("there is room");
     let (running, ready) = launch(&format!("{}?readonly", of(&path)), &[]).serve();
     let at = format!("nvme+tcp://{}/{NQN}", ready.nvme[0]);
@@ -173,8 +157,8 @@ fn what_is_only_read_is_not_written() {
 
 #[test]
 fn what_must_be_proved_cannot_be_had_by_another_door() {
-    let directory = Scratch::new("doors");
-    let file = directory.0.join("doors.toml");
+    let directory = Scratch::new("identity-doors");
+    let file = directory.join("doors.toml");
     let chap = "chap = { user = \"me\", secret = \"sesame, open up\" }";
     for (more, status) in [("", 1), ("nvme = true", 0)] {
         let text = format!(
@@ -215,11 +199,11 @@ impl Drop for LoopDevice {
 #[test]
 fn a_block_device_is_served_once_and_known_again() {
     const TEST: &str = "a_block_device_is_served_once_and_known_again";
-    let directory = Scratch::new("block");
-    let Some(device) = LoopDevice::over(&directory.image("a")) else {
+    let directory = Scratch::new("identity-block");
+    let Some(device) = LoopDevice::over(&image(&directory, "a")) else {
         return support::skip(TEST, "there is no loop device to be had");
     };
-    let state = directory.0.join("state");
+    let state = directory.join("state");
     fs::create_dir(&state).expect("there is room");
     let kept = ["--state", state.to_str().expect("it is text")];
     let uri = format!("file:{}", device.0);
@@ -254,10 +238,10 @@ fn an_identity_that_is_not_kept_is_said() {
     if !rustix::process::geteuid().is_root() {
         return support::skip("identity::an_identity_that_is_not_kept_is_said", "only root mounts");
     }
-    let scratch = Scratch::new("forgotten");
+    let scratch = Scratch::new("identity-forgotten");
     // A file system on which files cannot have attributes.
     let [mount, state] = ["mount", "state"].map(|name| {
-        let path = scratch.0.join(name);
+        let path = scratch.join(name);
         fs::create_dir_all(&path).expect("there is room");
         path.display().to_string()
     });

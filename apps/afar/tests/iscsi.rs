@@ -5,10 +5,11 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use support::{Launch, Running, installed, open_scratch, progress};
+use support::{Launch, Running, installed, progress};
+use test_support::scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const TARGET: &str = "iqn.2026-11.local.afar:disk";
@@ -43,23 +44,8 @@ impl Target {
     }
 }
 
-/// A file that goes with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(open_scratch(&format!("iscsi-{name}-{}", std::process::id())))
-    }
-
-    fn text(&self) -> &str {
-        self.0.to_str().expect("paths here are text")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _absent = fs::remove_file(&self.0);
-    }
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths here are text")
 }
 
 /// Why tests of the suite are not for this target: what it does not have, and need not have.
@@ -131,8 +117,8 @@ fn memory_conforms() {
 
 #[test]
 fn files_conform() {
-    let image = Scratch::new("file");
-    conforms("file", &format!("file:{}?size=64MiB", image.text()));
+    let image = scratch("image");
+    conforms("file", &format!("file:{}?size=64MiB", image.display()));
 }
 
 #[test]
@@ -162,21 +148,21 @@ fn qemu_copies_there_and_back() {
         support::skip("iscsi::qemu", "QEMU has no iSCSI driver here");
         return;
     }
-    let [source, back] = ["source", "back"].map(Scratch::new);
+    let [source, back] = ["source", "back"].map(scratch);
     let mut bytes = noise(24 << 20);
     // Holes, so that it unmaps and asks where blocks are.
     bytes[5 << 20..9 << 20].fill(0);
-    fs::write(&source.0, &bytes).expect("there is room");
+    fs::write(&source, &bytes).expect("there is room");
     let target = Target::start("nqn.2026-11.local.afar:disk=memory:24MiB", &[]);
     let uri = target.uri(0);
     let img = |words: &[&str]| {
         let words = [&["qemu-img"], words].concat();
         Launch::new(&words).limit(LIMIT).run().expect(0, "qemu-img");
     };
-    img(&["convert", "-n", "-f", "raw", "-O", "raw", source.text(), &uri]);
-    img(&["compare", "-f", "raw", "-F", "raw", source.text(), &uri]);
-    img(&["convert", "-f", "raw", "-O", "raw", &uri, back.text()]);
-    assert!(fs::read(&back.0).expect("it was written") == bytes, "it came back otherwise");
+    img(&["convert", "-n", "-f", "raw", "-O", "raw", text(&source), &uri]);
+    img(&["compare", "-f", "raw", "-F", "raw", text(&source), &uri]);
+    img(&["convert", "-f", "raw", "-O", "raw", &uri, text(&back)]);
+    assert!(fs::read(&back).expect("it was written") == bytes, "it came back otherwise");
     target.stop();
 }
 
@@ -188,7 +174,6 @@ fn who_may_log_in_is_checked() {
     if !installed(&["iscsi-inq", "iscsi-ls"], "iscsi::chap") {
         return;
     }
-    let file = Scratch::new("chap.toml");
     let text = format!(
         "iscsi = [\"127.0.0.1:0\"]\n\
          discovery_chap = {{ user = \"finder\", secret = \"find them all\" }}\n\
@@ -198,8 +183,8 @@ fn who_may_log_in_is_checked() {
          allow = [\"iqn.2026-11.org.example:friend\"]\n\
          namespaces = [{{ id = 1, uri = \"null:1GiB\" }}]\n"
     );
-    fs::write(file.0.with_extension("toml"), text).expect("there is room");
-    let toml = file.0.with_extension("toml");
+    let toml = scratch("chap.toml");
+    fs::write(&toml, text).expect("there is room");
     let target = Target::of(&[AFAR, "serve", toml.to_str().expect("paths here are text")]);
     let portal = &target.portals[0];
     let inquire = |user: &str, name: &str, initiator: &str| {

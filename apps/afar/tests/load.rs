@@ -9,7 +9,8 @@ use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use measure::{LoadResults, Run};
-use support::{Ended, Launch, Running, installed, scratch};
+use support::{Ended, Launch, Running, installed};
+use test_support::scratch;
 
 /// A server of its own for each test, on a socket in the file system.
 struct Server {
@@ -20,7 +21,7 @@ struct Server {
 
 impl Server {
     fn redis(name: &str) -> Self {
-        let socket = fresh(&format!("{name}.redis"));
+        let socket = scratch(format!("{name}.redis"));
         let path = socket.to_str().expect("paths here are text");
         let words = ["redis-server", "--port", "0", "--unixsocket", path, "--save", ""];
         let mut running = Launch::new(words).start();
@@ -29,7 +30,7 @@ impl Server {
     }
 
     fn memcached(name: &str, megabytes: &str) -> Self {
-        let socket = fresh(&format!("{name}.memcached"));
+        let socket = scratch(format!("{name}.memcached"));
         let path = socket.to_str().expect("paths here are text");
         let words = ["memcached", "-u", "root", "-m", megabytes, "-s", path];
         let running = Launch::new(words).start();
@@ -52,13 +53,6 @@ impl Server {
     fn load(&self, flags: &[&str], status: i32) -> LoadResults {
         results(&self.launch(flags).run().expect(status, &format!("{flags:?}")))
     }
-}
-
-// Sockets have short names, so not the scratch directory.
-fn fresh(name: &str) -> PathBuf {
-    let directory = std::env::temp_dir().join(format!("afar-load-{}", std::process::id()));
-    fs::create_dir_all(&directory).expect("the temporary directory can be written to");
-    directory.join(name)
 }
 
 fn results(ended: &Ended) -> LoadResults {

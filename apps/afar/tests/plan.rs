@@ -2,10 +2,11 @@
 
 use measure::Host;
 use results::{Requirement, Requirements, Side, Standing};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use test_support::{scratch, skip};
 
 fn plan(arguments: &[&str]) -> Output {
     // An empty directory: nothing may be needed but the binary.
@@ -39,10 +40,6 @@ fn refused(arguments: &[&str], wanted: &str) {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan").join(name)
 }
 
 fn file(name: &str, text: &str) -> String {
@@ -127,17 +124,6 @@ fn the_map_is_the_reference_grid() {
             assert!((one[6] - other[6]).abs() <= 1e-6, "{one:?}: {}", other[6]);
         }
         wanted = others;
-    }
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(test: &str, why: &str) {
-    let line = format!("SKIPPED {test}: {why}");
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        use std::io::Write;
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
     }
 }
 

@@ -2,23 +2,21 @@
 
 mod support;
 
-use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{Launch, open_scratch, usable};
+use support::{Launch, skip, usable};
+use test_support::Scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 
-/// A directory of its own, gone when dropped.
-struct Directory(PathBuf);
+/// Where pictures and records go.
+struct Directory(Scratch);
 
 impl Directory {
     fn new(name: &str) -> Self {
-        let path = open_scratch(&format!("reproduce-{name}"));
-        let _old = std::fs::remove_dir_all(&path);
-        Self(path)
+        Self(Scratch::new(&format!("reproduce-{name}")))
     }
 
     fn read(&self, name: &str) -> String {
@@ -29,12 +27,6 @@ impl Directory {
         let words = [AFAR, "reproduce", figure, "--quick", "--scale", "0.016666", "--output"];
         let directory = self.0.to_str().expect("it is text");
         Launch::new(words.iter().copied().chain([directory]).chain(flags.iter().copied()))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _absent = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -138,9 +130,8 @@ fn the_ladder_is_climbed_in_networks_of_its_own() {
     let launch = directory.launch("klimovic-fig3", &["--runtime", "60ms", "--json", "-"]);
     let ended = launch.run();
     let whys = ["only root may", "is not on PATH", "make networks"];
-    if let Some(why) = whys.iter().find(|why| ended.stderr.contains(**why)) {
-        eprintln!("SKIPPED: the ladder of Klimovic et al.: {why}: {}", ended.stderr);
-        return;
+    if whys.iter().any(|why| ended.stderr.contains(why)) {
+        return skip("the_ladder_is_climbed_in_networks_of_its_own", &ended.stderr);
     }
     let ended = ended.expect(0, "klimovic-fig3");
     ended.leaves_nothing("klimovic-fig3");

@@ -8,22 +8,23 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use support::{Launch, Running, open_scratch, skip};
+use support::{Launch, Running, skip};
+use test_support::Scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 /// Whose name every system has.
 const NOBODY: &str = "65534";
 
-/// A directory that goes with the test.
-struct Scratch(PathBuf);
+/// What a target is configured by and serves, where everybody may look.
+struct Home(Scratch);
 
-impl Scratch {
+impl Home {
     fn new(name: &str) -> Self {
-        let path = open_scratch(&format!("rights-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("there is room");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        Self(path)
+        let directory = Scratch::new(&format!("rights-{name}"));
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
+            .expect("it is ours");
+        Self(directory)
     }
 
     fn directory(&self, name: &str) -> PathBuf {
@@ -44,12 +45,6 @@ impl Scratch {
         );
         fs::write(&path, text).expect("there is room");
         path.display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _gone = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -113,11 +108,11 @@ fn is_root(test: &str) -> bool {
 
 #[test]
 fn a_target_keeps_to_its_directories() {
-    let scratch = Scratch::new("sandbox");
-    let [data, other] = ["data", "other"].map(|name| scratch.directory(name));
+    let home = Home::new("sandbox");
+    let [data, other] = ["data", "other"].map(|name| home.directory(name));
     let [one, two, three] = [data.join("one"), data.join("two"), other.join("three")]
         .map(|file| format!("file:{}?size=1MiB", file.display()));
-    let file = scratch.write("", &[&one]);
+    let file = home.write("", &[&one]);
     let target = Target::start(&[&file]);
     let threads = target.threads();
     assert!(threads.len() > 4, "main, two shards, control, keeper, metrics: {threads:?}");
@@ -126,10 +121,10 @@ fn a_target_keeps_to_its_directories() {
         assert_eq!(status(thread, "NoNewPrivs"), ["1"], "{thread}");
     }
     assert!(target.serves(1), "the ring works");
-    scratch.write("", &[&one, &two]);
+    home.write("", &[&one, &two]);
     target.reload("namespace 2 is file:");
     assert!(target.serves(2), "a file beside the first");
-    scratch.write("", &[&one, &two, &three]);
+    home.write("", &[&one, &two, &three]);
     target.reload("everything stays as it was");
     assert!(target.serves(1) && target.serves(2) && !target.serves(3));
     let said = target.stop();
@@ -141,9 +136,9 @@ fn a_target_keeps_to_its_directories() {
     }
     assert!(!other.join("three").exists());
     // Unless that is not wanted.
-    let file = scratch.write("sandbox = \"off\"", &[&one]);
+    let file = home.write("sandbox = \"off\"", &[&one]);
     let target = Target::start(&[&file]);
-    scratch.write("sandbox = \"off\"", &[&one, &three]);
+    home.write("sandbox = \"off\"", &[&one, &three]);
     target.reload("namespace 2 is file:");
     for thread in target.threads() {
         assert_eq!(status(&thread, "Seccomp"), ["0"], "{thread}");
@@ -156,13 +151,13 @@ fn root_is_given_up_for_a_user() {
     if !is_root("rights::root_is_given_up_for_a_user") {
         return;
     }
-    let scratch = Scratch::new("user");
-    let data = scratch.directory("data");
+    let home = Home::new("user");
+    let data = home.directory("data");
     let disk = data.join("disk");
     fs::File::create(&disk).and_then(|file| file.set_len(1 << 20)).expect("there is room");
     fs::set_permissions(&disk, fs::Permissions::from_mode(0o600)).expect("it is ours");
     let uri = format!("file:{}", disk.display());
-    let file = scratch.write("user = \"nobody\"", &[&uri]);
+    let file = home.write("user = \"nobody\"", &[&uri]);
     // Reservations could not be kept.
     let ended = Launch::new([AFAR, "serve", &file]).run().expect(1, "a directory of root's");
     let reason = format!("user nobody cannot write in {}, where reservations", data.display());
@@ -180,14 +175,14 @@ fn root_is_given_up_for_a_user() {
     }
     assert!(target.serves(1), "what was opened before stays open");
     let own = format!("file:{}?size=1MiB", data.join("own").display());
-    scratch.write("user = \"nobody\"", &[&uri, &own]);
+    home.write("user = \"nobody\"", &[&uri, &own]);
     target.reload("namespace 2 is file:");
     assert_eq!(fs::metadata(data.join("own")).expect("it was made").uid(), 65_534);
     // What root has is out of reach.
     let roots = data.join("roots");
     fs::copy(&disk, &roots).expect("there is room");
     let roots = format!("file:{}", roots.display());
-    scratch.write("user = \"nobody\"", &[&uri, &own, &roots]);
+    home.write("user = \"nobody\"", &[&uri, &own, &roots]);
     target.reload("everything stays as it was");
     let said = target.stop();
     for text in ["rights of user nobody from here on", "with the rights of user nobody: let nobody"]

@@ -10,17 +10,18 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Launch, Running, scratch};
+use support::{Launch, Running};
+use test_support::scratch;
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 
-/// A file that says what is served, gone when dropped.
+/// A file that says what is served, and goes with the test.
 struct File(PathBuf);
 
 impl File {
     fn new(name: &str, text: &str) -> Self {
-        let file = Self(scratch(&format!("serve-{name}-{}.toml", std::process::id())));
+        let file = Self(scratch(format!("{name}.toml")));
         file.write(text);
         file
     }
@@ -32,12 +33,6 @@ impl File {
 
     fn path(&self) -> String {
         self.0.display().to_string()
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _absent = fs::remove_file(&self.0);
     }
 }
 
@@ -421,8 +416,7 @@ fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
     if !support::installed(&["python3"], "serve::service") {
         return;
     }
-    let path = scratch(&format!("notify-{}", std::process::id()));
-    let _absent = fs::remove_file(&path);
+    let path = scratch("notify");
     let manager = UnixDatagram::bind(&path).expect("it can be bound");
     manager.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
@@ -443,7 +437,6 @@ fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
     running.signal("TERM");
     assert_eq!(hear(), "STOPPING=1");
     assert_eq!(running.wait().status, 0);
-    let _gone = fs::remove_file(&path);
 }
 
 #[test]

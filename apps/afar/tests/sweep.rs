@@ -10,28 +10,26 @@ use std::time::Duration;
 
 use results::{Requirements, Side, Standing, Verdict};
 use serde_json::Value;
-use support::{Ended, Launch, open_scratch, swap_usable, usable};
+use support::{Ended, Launch, swap_usable, usable};
+use test_support::Scratch;
 
 /// An experiment in a directory of its own.
 struct Experiment {
-    directory: PathBuf,
+    directory: Scratch,
     file: PathBuf,
 }
 
 impl Experiment {
     fn new(name: &str, text: &str) -> Self {
-        let directory = open_scratch(&format!("sweep-{name}"));
-        let _old = fs::remove_dir_all(&directory);
-        fs::create_dir_all(&directory).expect("the scratch directory can be written to");
-        let file = directory.join("experiment.toml");
-        fs::write(&file, text).expect("the scratch directory can be written to");
+        let directory = Scratch::new(&format!("experiment-{name}"));
+        let file = directory.file("experiment.toml", text);
         Self { directory, file }
     }
 
     fn launch(&self, flags: &[&str]) -> Launch {
         let file = self.file.to_str().expect("paths here are text");
         let words = [env!("CARGO_BIN_EXE_afar"), "sweep", file];
-        Launch::new(words.iter().chain(flags)).env("TMPDIR", &self.directory)
+        Launch::new(words.iter().chain(flags)).env("TMPDIR", self.directory.path())
     }
 
     fn run(&self, flags: &[&str], status: i32) -> Ended {
@@ -57,7 +55,7 @@ impl Experiment {
 
     /// Directories that runs made for themselves and should have removed.
     fn left(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.directory).expect("it is there").flatten();
+        let entries = fs::read_dir(self.directory.path()).expect("it is there").flatten();
         let paths = entries.map(|entry| entry.path());
         let is_ours = |path: &PathBuf| path.to_string_lossy().contains("afar-sweep-");
         paths.filter(is_ours).collect()

@@ -4,14 +4,12 @@
 //! `AFAR_ORACLE_DIR` names a directory with `gao_degradation.csv`: program, round trip, bandwidth,
 //! runs, time alone, degradation, gigabytes swapped in and out. Without it these tests say SKIPPED.
 
-#![expect(clippy::print_stdout, reason = "what was compared, and what was skipped, must be seen")]
-
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use measure::{BitsPerSec, Duration};
 use planner::slowdown::{Fit, Measured, Network, SwapLine};
+use test_support::skip;
 
 /// A line of the file.
 struct Line {
@@ -107,7 +105,10 @@ fn mean(missed: &[Missed], of: impl Fn(&Missed) -> f64) -> f64 {
 
 fn lines() -> Option<Vec<Line>> {
     let Some(directory) = std::env::var_os("AFAR_ORACLE_DIR") else {
-        skip("AFAR_ORACLE_DIR does not name a directory with gao_degradation.csv");
+        skip(
+            "oracle::predict",
+            "AFAR_ORACLE_DIR does not name a directory with gao_degradation.csv",
+        );
         return None;
     };
     let text = std::fs::read_to_string(Path::new(&directory).join("gao_degradation.csv"));
@@ -123,14 +124,5 @@ fn line(text: &str) -> Line {
         network: (whole(1), whole(2)),
         degradation: number(5),
         swap_gb_per_sec: (number(6) + number(7)) / number(4),
-    }
-}
-
-fn skip(why: &str) {
-    let line = format!("SKIPPED oracle::predict: {why}");
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
     }
 }

@@ -160,9 +160,8 @@ fn polygon(points: &[(f32, f32)], is_closed: bool) -> Option<Path> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-
     use chart::{Anchor, Svg};
+    use test_support::skip;
 
     use super::*;
 
@@ -170,12 +169,7 @@ mod tests {
     fn font(test: &str) -> Option<Vec<u8>> {
         let font = std::fs::read("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf").ok();
         if font.is_none() {
-            let line = format!("SKIPPED {test}: no DejaVuSans.ttf; install fonts-dejavu-core");
-            println!("{line}");
-            if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-                let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-                log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-            }
+            skip(test, "no DejaVuSans.ttf; install fonts-dejavu-core");
         }
         font
     }

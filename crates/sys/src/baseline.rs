@@ -157,6 +157,8 @@ fn advise(view: &SharedView, from: usize, bytes: usize, advice: Advice) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use test_support::skip;
+
     use super::*;
 
     /// Minor faults of the calling thread so far: the tenth field of its stat file.
@@ -180,18 +182,9 @@ mod tests {
                 }
                 Err(error) => {
                     assert!(matches!(error.errno(), Some(libc::EPERM | libc::ENOSYS)));
-                    skip(&format!("every_sample_is_a_fault_of_its_own: {error}"));
+                    skip("every_sample_is_a_fault_of_its_own", &error.to_string());
                 }
             }
-        }
-    }
-
-    fn skip(why: &str) {
-        use std::io::Write;
-        println!("SKIPPED {why}");
-        if let Some(log) = std::env::var_os("AFAR_SKIP_LOG") {
-            let mut log = std::fs::File::options().append(true).open(log).unwrap();
-            writeln!(log, "SKIPPED {why}").unwrap();
         }
     }
 }

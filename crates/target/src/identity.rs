@@ -219,24 +219,9 @@ fn kept_in(state: Option<&Path>, name: &str, is_new: bool) -> Result<Known, Iden
 
 #[cfg(test)]
 mod tests {
+    use test_support::Scratch;
+
     use super::*;
-
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("afar-identity-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).expect("it is not there");
-            Self(path)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _gone = fs::remove_dir_all(&self.0);
-        }
-    }
 
     fn of(path: &Path) -> Identity {
         Identity::of_medium(path, None, false).expect("it can be known").identity
@@ -253,7 +238,8 @@ mod tests {
 
     #[test]
     fn a_file_keeps_it_under_any_name() {
-        let Scratch(directory) = &Scratch::new("renamed");
+        let scratch = Scratch::new("identity-renamed");
+        let directory = scratch.path();
         let [file, renamed, other] = ["a", "b", "c"].map(|name| directory.join(name));
         fs::write(&file, "x").expect("there is room");
         fs::write(&other, "x").expect("there is room");
@@ -271,7 +257,8 @@ mod tests {
 
     #[test]
     fn a_copy_is_not_the_original() {
-        let Scratch(directory) = &Scratch::new("copied");
+        let scratch = Scratch::new("identity-copied");
+        let directory = scratch.path();
         let [file, plain, whole] = ["a", "b", "c"].map(|name| directory.join(name));
         fs::write(&file, "x").expect("there is room");
         let identity = of(&file);
@@ -287,7 +274,8 @@ mod tests {
 
     #[test]
     fn what_says_nothing_is_not_taken_for_none() {
-        let Scratch(directory) = &Scratch::new("damaged");
+        let scratch = Scratch::new("identity-damaged");
+        let directory = scratch.path();
         let path = directory.join("a");
         let file = File::create(&path).expect("there is room");
         sys::disk::set_attribute(&file, ATTRIBUTE, b"1 abc", true).expect("it has none");
@@ -298,7 +286,8 @@ mod tests {
 
     #[test]
     fn a_directory_keeps_what_a_medium_cannot() {
-        let Scratch(directory) = &Scratch::new("state");
+        let scratch = Scratch::new("identity-state");
+        let directory = scratch.path();
         let at = |name, is_new| kept_in(Some(directory), name, is_new).expect("there is room");
         let one = at("device-wwn x/1 0", false);
         assert!(one.is_kept);

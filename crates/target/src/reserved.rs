@@ -329,29 +329,12 @@ fn keep(path: &Path, text: Option<String>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use nvme::ReservationKind;
+    use test_support::Scratch;
 
     use super::*;
 
     const A: [u8; 16] = [1; 16];
     const B: [u8; 16] = [2; 16];
-
-    /// A directory that goes with the test.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("afar-reserved-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).expect("it is not there");
-            Self(path)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).expect("it is there");
-        }
-    }
 
     fn keys(current: u64, new: u64) -> Vec<u8> {
         [current, new].iter().flat_map(|key| key.to_le_bytes()).collect()
@@ -370,7 +353,8 @@ mod tests {
 
     #[test]
     fn what_persists_is_there_again() {
-        let Scratch(directory) = &Scratch::new("again");
+        let scratch = Scratch::new("reserved-again");
+        let directory = scratch.path();
         let file = directory.join("disk.img.reservations");
         let reserved = Reserved::kept(file.clone()).expect("there is no file");
         register(&reserved, A, 0).expect("it may");
@@ -389,7 +373,8 @@ mod tests {
 
     #[test]
     fn nothing_changes_that_cannot_be_kept() {
-        let Scratch(directory) = &Scratch::new("fails");
+        let scratch = Scratch::new("reserved-fails");
+        let directory = scratch.path();
         let file = directory.join("no such directory").join("kept");
         let reserved = Reserved::kept(file).expect("there is no file");
         let failed = Err(Status::INTERNAL_ERROR.do_not_retry());
@@ -402,11 +387,12 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_not_taken_for_none() {
-        let Scratch(directory) = &Scratch::new("damaged");
+        let scratch = Scratch::new("reserved-damaged");
+        let directory = scratch.path();
         let file = directory.join("kept");
         fs::write(&file, "reservations 1\ngeneration 1\n").expect("there is room");
         assert!(matches!(Reserved::kept(file), Err(ReservedError::Damaged { .. })));
-        let itself = directory.clone();
+        let itself = directory.to_owned();
         assert!(matches!(Reserved::kept(itself), Err(ReservedError::Read { .. })));
     }
 }

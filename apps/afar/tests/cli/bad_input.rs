@@ -1,6 +1,6 @@
 //! Bad input: one sentence that names a remedy, exit status 2, nothing started.
 
-use crate::{Scratch, afar, stderr, stdout, text};
+use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
@@ -58,8 +58,8 @@ fn one_sentence_status_2_and_nothing_started() {
 #[test]
 fn limits_of_the_bpf_trap() {
     let bpf = |flags: &[&str], wanted| {
-        let scratch = Scratch::new();
-        let marker = scratch.path("started");
+        let scratch = Scratch::new("cli");
+        let marker = scratch.join("started");
         let words = ["run", "--trap", "bpf"].iter().chain(flags);
         let output = afar(words.chain(&["--", "touch", text(&marker)]));
         if output.status.code() == Some(3) {
@@ -77,8 +77,8 @@ fn limits_of_the_bpf_trap() {
 
 #[test]
 fn a_delay_below_the_floor_is_refused_or_flagged() {
-    let scratch = Scratch::new();
-    let marker = scratch.path("started");
+    let scratch = Scratch::new("cli");
+    let marker = scratch.join("started");
     let output = afar(["run", "--rtt", "20ns", "--", "touch", text(&marker)]);
     if output.status.code() == Some(3) {
         crate::skip("a_delay_below_the_floor", &stderr(&output));
@@ -87,7 +87,7 @@ fn a_delay_below_the_floor_is_refused_or_flagged() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("a delay of 20.0 ns for a page is less than the "));
     assert!(!marker.exists());
-    let json = scratch.path("run.json");
+    let json = scratch.join("run.json");
     let flags = ["run", "--rtt", "20ns", "--allow-below-floor", "-q", "--json", text(&json)];
     let output = afar(flags.iter().chain(&["--", "touch", text(&marker)]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -120,24 +120,24 @@ fn commands_that_are_none() {
 
 #[test]
 fn programs_that_cannot_be_managed() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("cli");
     // An ELF header for another processor.
     let mut image = [0_u8; 64];
     image[..6].copy_from_slice(b"\x7fELF\x02\x01");
     image[18] = 183;
-    let path = scratch.file("aarch64", &image, 0o755);
+    let path = file(&scratch, "aarch64", &image, 0o755);
     let output = afar(["run", text(&path)]);
     assert_eq!(output.status.code(), Some(2));
     one_sentence(&stderr(&output), "it is not for a 64-bit x86 processor");
     // Found through a script as well.
     let script = format!("#!{}\n", path.display());
-    let output = afar(["run", text(&scratch.file("script", script.as_bytes(), 0o755))]);
+    let output = afar(["run", text(&file(&scratch, "script", script.as_bytes(), 0o755))]);
     assert_eq!(output.status.code(), Some(2));
 }
 
 fn refused(flags: &[&str], wanted: &str) {
-    let scratch = Scratch::new();
-    let marker = scratch.path("started");
+    let scratch = Scratch::new("cli");
+    let marker = scratch.join("started");
     let words = ["run"].iter().chain(flags);
     let output = afar(words.chain(&["--", "touch", text(&marker)]));
     if output.status.code() == Some(3) {

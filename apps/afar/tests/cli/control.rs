@@ -123,8 +123,8 @@ fn list_shows_runs() {
 
 #[test]
 fn changes_are_part_of_the_record() {
-    let scratch = Scratch::new();
-    let json = scratch.path("run.json");
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
     let path = json.display().to_string();
     let Some(run) = Sleeper::start("changes", &["--json", &path]) else {
         return;
@@ -242,8 +242,8 @@ fn a_user_finds_runs_in_the_directory_of_that_user() {
     if !is_root("a_user_finds_runs") {
         return;
     }
-    let scratch = Scratch::new();
-    let runtime = scratch.path("runtime");
+    let scratch = Scratch::new("cli");
+    let runtime = scratch.join("runtime");
     std::fs::create_dir(&runtime).unwrap();
     std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
     std::os::unix::fs::chown(&runtime, Some(65534), Some(65534)).unwrap();

@@ -43,20 +43,20 @@ fn doctor_json_agrees_with_its_status() {
 
 #[test]
 fn doctor_finds_and_removes_an_orphan() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("cli");
     // creat(argv[1], 0600), then pause() for ever. It never asks for memory, so it is without the
     // part of afar that would end it.
     let text_of_it =
         b"__asm__(\".globl _start\\n_start: mov 16(%rsp), %rdi; mov $0600, %esi\\n\"\n\
         \"mov $85, %eax; syscall; 1: mov $34, %eax; syscall; jmp 1b\");\n";
-    let source = scratch.file("p.c", text_of_it, 0o644);
-    let program = scratch.path("afar-orphan");
+    let source = scratch.file("p.c", text_of_it);
+    let program = scratch.join("afar-orphan");
     let mut cc = Command::new("cc");
     cc.args(["-static", "-nostdlib", "-o", text(&program), text(&source)]);
     if !cc.status().is_ok_and(|status| status.success()) {
         return skip("doctor_finds_an_orphan", "no C compiler for static programs");
     }
-    let (pid_file, ready) = (scratch.path("pid"), scratch.path("ready"));
+    let (pid_file, ready) = (scratch.join("pid"), scratch.join("ready"));
     let (name, pids) = (program.display(), pid_file.display());
     let script = format!("{name} {} & echo $! >{pids}; wait", ready.display());
     let mut afar_run = Command::new(AFAR);

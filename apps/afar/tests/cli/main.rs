@@ -1,6 +1,6 @@
 //! The command line as a user meets it: what it refuses and how, what it answers, what it leaves.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
+#![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
 mod bad_input;
 mod control;
@@ -12,45 +12,19 @@ mod rights;
 mod status;
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use test_support::{Scratch, skip};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
 
-/// A directory of one test; gone with it.
-struct Scratch {
-    path: PathBuf,
-}
-
-impl Scratch {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("afar-cli-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Self { path }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    fn file(&self, name: &str, content: &[u8], mode: u32) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
-        let path = self.path(name);
-        std::fs::write(&path, content).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _left = std::fs::remove_dir_all(&self.path);
-    }
+/// Writes a file with these rights into a scratch directory.
+fn file(scratch: &Scratch, name: &str, content: &[u8], mode: u32) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let path = scratch.file(name, content);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    path
 }
 
 /// Runs afar to its end, but not for longer than a minute.
@@ -74,15 +48,6 @@ fn run<S: AsRef<OsStr>>(test: &str, arguments: impl IntoIterator<Item = S>) -> O
         return None;
     }
     Some(output)
-}
-
-fn skip(test: &str, why: &str) {
-    let line = format!("SKIPPED {test}: {}", why.trim());
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-    }
 }
 
 fn is_root(test: &str) -> bool {

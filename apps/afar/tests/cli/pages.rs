@@ -85,8 +85,8 @@ fn completions_for_every_shell() {
 
 #[test]
 fn man_pages_for_every_command() {
-    let scratch = Scratch::new();
-    let directory = scratch.path("man");
+    let scratch = Scratch::new("cli");
+    let directory = scratch.join("man");
     let output = afar(["man", text(&directory)]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let mut names: Vec<String> = std::fs::read_dir(&directory)

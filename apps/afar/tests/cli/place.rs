@@ -36,9 +36,9 @@ fn a_tier_that_is_not_there_is_told() {
 #[test]
 fn the_c_header_places_under_afar_and_does_nothing_without() {
     let test = "the_c_header";
-    let scratch = Scratch::new();
-    let source = scratch.file("place.c", PROGRAM.as_bytes(), 0o644);
-    let program = scratch.path("place");
+    let scratch = Scratch::new("cli");
+    let source = scratch.file("place.c", PROGRAM.as_bytes());
+    let program = scratch.join("place");
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
     let mut cc = Command::new("cc");
     cc.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", text(&include)]);

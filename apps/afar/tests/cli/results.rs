@@ -35,12 +35,12 @@ fn read(path: &Path) -> Run {
 
 #[test]
 fn json_is_a_record_with_the_numbers_of_the_run() {
-    let scratch = Scratch::new();
-    let json = scratch.path("run.json");
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
     let flags = ["--local", LOCAL, "--policy", "fifo", "--rtt", "50us", "--seed", "9"];
     let outputs = ["--json", text(&json)];
     let words = flags.iter().chain(&outputs).map(|&word| word.to_owned());
-    let Some(output) = run("json", words.chain(probe(&scratch.path("probe.json")))) else {
+    let Some(output) = run("json", words.chain(probe(&scratch.join("probe.json")))) else {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -69,8 +69,8 @@ fn json_is_a_record_with_the_numbers_of_the_run() {
 
 #[test]
 fn memory_that_is_given_back_does_not_count_twice() {
-    let scratch = Scratch::new();
-    let json = scratch.path("run.json");
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
     // Three buffers, one after another, of a size that allocators give back at once.
     let sort = ["--", AFAR, "workload", "sort", "--size", "32MiB", "--repeat", "3"];
     for local in ["100%", "90%"] {
@@ -98,8 +98,8 @@ fn json_to_standard_output_follows_the_programs() {
 
 #[test]
 fn calibration_is_part_of_the_record() {
-    let scratch = Scratch::new();
-    let json = scratch.path("run.json");
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
     let flags = ["run", "-q", "--rtt", "900us", "--json", text(&json), "--", "true"];
     let output = afar(flags);
     if output.status.code() == Some(3) {
@@ -113,12 +113,12 @@ fn calibration_is_part_of_the_record() {
 
 #[test]
 fn record_has_a_row_for_each_fault() {
-    let scratch = Scratch::new();
-    let (json, faults) = (scratch.path("run.json"), scratch.path("faults.parquet"));
+    let scratch = Scratch::new("cli");
+    let (json, faults) = (scratch.join("run.json"), scratch.join("faults.parquet"));
     let flags = ["-q", "--local", LOCAL, "--policy", "fifo", "--rtt", "20us"];
     let outputs = ["--json", text(&json), "--record", text(&faults)];
     let words = flags.iter().chain(&outputs).map(|&word| word.to_owned());
-    let Some(output) = run("record", words.chain(probe(&scratch.path("probe.json")))) else {
+    let Some(output) = run("record", words.chain(probe(&scratch.join("probe.json")))) else {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -141,8 +141,8 @@ fn record_has_a_row_for_each_fault() {
 
 #[test]
 fn record_is_finished_when_the_program_is_terminated() {
-    let scratch = Scratch::new();
-    let (faults, ready) = (scratch.path("faults.parquet"), scratch.path("ready"));
+    let scratch = Scratch::new("cli");
+    let (faults, ready) = (scratch.join("faults.parquet"), scratch.join("ready"));
     // Memory first: with hardly any nothing is told of a run.
     let weight = "head -c 20000000 /dev/zero | tail -c 20000000 >/dev/null";
     let script = format!("{weight}; touch {}; exec sleep 50", ready.display());
@@ -172,9 +172,9 @@ fn record_is_finished_when_the_program_is_terminated() {
 
 #[test]
 fn summary_says_how_it_went_and_is_plain_when_piped() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("cli");
     let flags = ["--local", LOCAL, "--policy", "fifo", "--rtt", "300us"].map(str::to_owned);
-    let words = flags.into_iter().chain(probe(&scratch.path("probe.json")));
+    let words = flags.into_iter().chain(probe(&scratch.join("probe.json")));
     let Some(output) = run("summary", words) else {
         return;
     };
@@ -217,8 +217,8 @@ fn live_line_on_a_terminal_only_while_it_runs() {
 
 #[test]
 fn dry_run_resolves_and_runs_nothing() {
-    let scratch = Scratch::new();
-    let marker = scratch.path("started");
+    let scratch = Scratch::new("cli");
+    let marker = scratch.join("started");
     let flags = ["run", "--dry-run", "--like", "dime", "--one-way", "3us", "--local", "25%"];
     let tier = ["--of", "2GiB", "--tier", "name=slow,rtt=20us,bandwidth=10Gbps"];
     let program = ["--", "touch", text(&marker)];
@@ -240,8 +240,8 @@ fn dry_run_resolves_and_runs_nothing() {
 
 #[test]
 fn an_older_record_outlives_a_run_that_fails() {
-    let scratch = Scratch::new();
-    let json = scratch.file("run.json", b"older", 0o644);
+    let scratch = Scratch::new("cli");
+    let json = scratch.file("run.json", b"older");
     let output = afar(["run", "--json", text(&json), "--", "/no/such/program"]);
     assert_eq!(output.status.code(), Some(127));
     assert_eq!(std::fs::read(&json).unwrap(), b"older");

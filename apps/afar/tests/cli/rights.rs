@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::{AFAR, Scratch, is_root, skip, stderr, stdout, text};
+use crate::{AFAR, Scratch, file, is_root, skip, stderr, stdout, text};
 
 /// What README says the bpf trap needs.
 const BPF: [&str; 4] = ["bpf", "perfmon", "sys_nice", "sys_ptrace"];
@@ -39,8 +39,8 @@ fn can_drop(test: &str) -> bool {
 
 /// Runs a program by `trap` and checks that its fetches were seen and its delay was met.
 fn assert_runs(test: &str, (group, capabilities): (u32, &[&str]), (trap, rtt_us): (&str, i64)) {
-    let scratch = Scratch::new();
-    let json = scratch.file("run.json", b"", 0o666);
+    let scratch = Scratch::new("cli");
+    let json = file(&scratch, "run.json", b"", 0o666);
     let rtt = format!("{rtt_us}us");
     let output = afar_with(
         group,
@@ -143,8 +143,8 @@ fn in_a_pid_namespace_faults_are_seen() {
     if !is_root("in_a_pid_namespace") {
         return;
     }
-    let scratch = Scratch::new();
-    let json = scratch.path("run.json");
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
     let mut command = Command::new("unshare");
     command.args(["-p", "-f", "--mount-proc", "timeout", "100", AFAR, "run", "-q"]);
     command.args(["--trap", "bpf", "--local", "25%", "--rtt", "50us", "--json", text(&json)]);

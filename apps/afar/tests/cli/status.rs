@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{AFAR, Scratch, afar, run, stderr, stdout, text};
+use crate::{AFAR, Scratch, afar, file, run, stderr, stdout, text};
 
 #[test]
 fn the_programs_own_status_comes_through() {
@@ -30,8 +30,8 @@ fn death_by_signal_is_128_and_its_number() {
 
 #[test]
 fn a_program_that_cannot_be_run() {
-    let scratch = Scratch::new();
-    let plain = scratch.file("plain", b"#!/bin/sh\nexit 0\n", 0o644);
+    let scratch = Scratch::new("cli");
+    let plain = scratch.file("plain", b"#!/bin/sh\nexit 0\n");
     let cases = [
         ("no-such-command-anywhere", 127, "no-such-command-anywhere: not found"),
         ("/no/such/file", 127, "/no/such/file: not found"),
@@ -59,14 +59,14 @@ fn arguments_after_the_program_are_the_programs() {
 
 #[test]
 fn scripts_and_commands_on_the_path_run() {
-    let scratch = Scratch::new();
-    let script = scratch.file("script", b"#!/bin/sh\necho \"$1\"\n", 0o755);
+    let scratch = Scratch::new("cli");
+    let script = file(&scratch, "script", b"#!/bin/sh\necho \"$1\"\n", 0o755);
     let Some(output) = run("scripts", ["-q", "--", text(&script), "word"]) else {
         return;
     };
     assert_eq!(stdout(&output), "word\n");
     // No first line at all: a shell runs it, and so do we.
-    let bare = scratch.file("bare", b"echo bare\n", 0o755);
+    let bare = file(&scratch, "bare", b"echo bare\n", 0o755);
     let output = run("scripts", ["-q", "--", text(&bare)]).expect("the first one ran");
     assert_eq!(stdout(&output), "bare\n");
 }

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 mod browser;
 mod made;
 mod markup;
+
+use test_support::{Scratch, skip};
 
 use made::{FAULTS, hostile, records};
 
@@ -26,24 +27,6 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(test: &str, why: &str) {
-    let line = format!("SKIPPED {test}: {}", why.trim());
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        let log = fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-    }
-}
-
-/// An empty directory of a test's own.
-fn scratch(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report").join(name);
-    let _none = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("a directory under target");
-    path
-}
-
 fn page(words: &[&str], path: &Path) -> String {
     let mut all = vec!["report"];
     all.extend(words);
@@ -55,7 +38,7 @@ fn page(words: &[&str], path: &Path) -> String {
 
 #[test]
 fn every_kind_of_record_becomes_a_page() {
-    let directory = scratch("every");
+    let directory = Scratch::new("report-every");
     let made = records(&directory);
     let mut kinds = BTreeSet::new();
     for record in &made {
@@ -79,7 +62,7 @@ fn every_kind_of_record_becomes_a_page() {
 
 #[test]
 fn pictures_and_json_have_the_same_content() {
-    let directory = scratch("outputs");
+    let directory = Scratch::new("report-outputs");
     let sweep = made::findings(&directory);
     let (svg, png, json) = (directory.join("svg"), directory.join("png"), directory.join("r.json"));
     let words = ["report", text(&sweep), "--svg", text(&svg), "--json", text(&json)];
@@ -114,7 +97,7 @@ fn pictures_and_json_have_the_same_content() {
 
 #[test]
 fn without_a_file_the_answer_is_printed() {
-    let directory = scratch("answer");
+    let directory = Scratch::new("report-answer");
     let output = afar(&["report", text(&made::findings(&directory))]);
     let said = String::from_utf8(output.stdout).expect("text");
     for wanted in [
@@ -133,7 +116,7 @@ fn without_a_file_the_answer_is_printed() {
 
 #[test]
 fn a_prediction_stands_beside_what_was_measured() {
-    let directory = scratch("predicted");
+    let directory = Scratch::new("report-predicted");
     let (sweep, prediction) = (made::findings(&directory), made::prediction(&directory));
     let html = page(&[text(&prediction), text(&sweep)], &directory.join("both.html"));
     markup::check(&html).expect("a page");
@@ -143,7 +126,7 @@ fn a_prediction_stands_beside_what_was_measured() {
 
 #[test]
 fn two_records_are_compared_figure_by_figure() {
-    let directory = scratch("compare");
+    let directory = Scratch::new("report-compare");
     let (one, other) = (made::load(&directory, "one", 1), made::load(&directory, "other", 2));
     let html = page(&["--compare", text(&one), text(&other)], &directory.join("both.html"));
     markup::check(&html).expect("a page");
@@ -167,7 +150,7 @@ fn refused(words: &[&str], wanted: &str) {
 
 #[test]
 fn what_is_no_record_is_refused_in_one_sentence() {
-    let directory = scratch("refused");
+    let directory = Scratch::new("report-refused");
     let file = |name: &str, content: &[u8]| {
         let path = directory.join(name);
         fs::write(&path, content).expect("a file under target");
@@ -181,7 +164,7 @@ fn what_is_no_record_is_refused_in_one_sentence() {
         (file("z.json", b"{\"fio version\": \"3\"}"), "missing field `jobs`"),
         (file("w.json", b"{}"), "has no \"schema\" field"),
         (directory.join("nowhere"), "No such file"),
-        (directory.clone(), "a directory without sweep.json or result.json"),
+        (directory.to_path_buf(), "a directory without sweep.json or result.json"),
     ];
     let target = directory.join("page.html");
     for (path, wanted) in cases {
@@ -195,7 +178,7 @@ fn what_is_no_record_is_refused_in_one_sentence() {
 
 #[test]
 fn hostile_names_stay_names() {
-    let directory = scratch("hostile");
+    let directory = Scratch::new("report-hostile");
     for record in hostile(&directory) {
         let html = page(
             &[text(&record), "--title", "</title><script>alert(1)"],
@@ -209,7 +192,7 @@ fn hostile_names_stay_names() {
 
 #[test]
 fn a_hundred_thousand_faults_make_a_small_page() {
-    let directory = scratch("large");
+    let directory = Scratch::new("report-large");
     let faults = made::faults(&directory, FAULTS);
     let html = page(&[text(&faults)], &directory.join("page.html"));
     markup::check(&html).expect("a page");
@@ -231,7 +214,7 @@ fn pages_open_in_a_browser_without_an_error_or_a_request() {
         );
         return;
     };
-    let directory = scratch("browser");
+    let directory = Scratch::new("report-browser");
     let mut made = records(&directory);
     made.extend(hostile(&directory));
     let paths: Vec<&str> = made.iter().map(|path| text(path)).collect();

@@ -5,10 +5,11 @@ mod loops;
 mod outputs;
 mod sweeps;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use test_support::{scratch, skip};
 
 fn sim(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
@@ -41,12 +42,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn scratch(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sim");
-    std::fs::create_dir_all(&directory).expect("a directory under target");
-    directory.join(name)
-}
-
 fn file(name: &str, text: &str) -> String {
     let path = scratch(name);
     std::fs::write(&path, text).expect("a file under target");
@@ -55,17 +50,6 @@ fn file(name: &str, text: &str) -> String {
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("it was written")
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test must be seen")]
-fn skip(test: &str, why: &str) {
-    let line = format!("SKIPPED {test}: {}", why.trim());
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        use std::io::Write;
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
-    }
 }
 
 const SMALL: [&str; 6] = ["--topology", "single-switch", "--hosts", "4", "--flows", "50"];

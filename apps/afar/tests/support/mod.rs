@@ -8,8 +8,7 @@ mod ready;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+pub(crate) use test_support::skip;
 
 pub(crate) const TRAPS: [&str; 2] = ["bpf", "userfaultfd"];
 
@@ -456,17 +457,6 @@ pub(crate) fn installed(programs: &[&str], test: &str) -> bool {
         skip(test, &format!("not installed: {missing:?}"));
     }
     missing.is_empty()
-}
-
-#[expect(clippy::print_stdout, reason = "the convention for skipped tests")]
-pub(crate) fn skip(test: &str, reason: &str) {
-    let line = format!("SKIPPED {test}: {}", reason.replace('\n', " "));
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        let log = OpenOptions::new().append(true).create(true).open(path);
-        // In one piece: other tests write to it, too.
-        let _told = log.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
-    }
 }
 
 /// Sends a signal to a process, or to a group if the number is negative.

@@ -1,13 +1,13 @@
 //! A case: flows, and what became of them under each transport.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::str::FromStr;
 
 use measure::{BitsPerSec, Duration, Instant};
 use netsim::{Fabric, Flow, Published, Switching};
+use test_support::skip;
 
 /// Where the round robin of the arbiter began.
 const ARBITER_PHASE: u32 = 3;
@@ -33,7 +33,7 @@ impl Case {
     /// Reads a case; `None`, loudly, without the results.
     pub(crate) fn read(name: &str) -> Option<Self> {
         let Some(directory) = std::env::var_os("AFAR_ORACLE_DIR") else {
-            skip("set AFAR_ORACLE_DIR to a directory with network/*.csv.gz");
+            skip("oracle::network", "set AFAR_ORACLE_DIR to a directory with network/*.csv.gz");
             return None;
         };
         let directory = PathBuf::from(directory).join("network");
@@ -116,14 +116,5 @@ pub(crate) fn name(transport: Published) -> &'static str {
         Published::Fastpass => "fastpass",
         Published::Tcp => "tcp",
         Published::Dctcp => "dctcp",
-    }
-}
-
-fn skip(why: &str) {
-    let line = format!("SKIPPED oracle::network: {why}");
-    println!("{line}");
-    if let Some(path) = std::env::var_os("AFAR_SKIP_LOG") {
-        let log = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        log.and_then(|mut log| writeln!(log, "{line}")).expect("the log of skipped tests");
     }
 }

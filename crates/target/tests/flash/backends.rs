@@ -10,6 +10,7 @@ use backend::{Ended, Job, Jobs};
 use sys::block::Block;
 use sys::clock::monotonic_ns;
 use sys::ring::Ring;
+use test_support::skip;
 
 use crate::Scratch;
 
@@ -203,7 +204,7 @@ fn a_full_disk_says_so() {
         done.is_ok_and(|status| status.success())
     };
     if !run("mount", &["-t", "tmpfs", "-o", "size=1m", "none", &path]) {
-        eprintln!("SKIPPED flash::a_full_disk_says_so: mounting needs root");
+        skip("a_full_disk_says_so", "mounting needs root");
         std::fs::remove_dir(&path).expect("it was made");
         return;
     }

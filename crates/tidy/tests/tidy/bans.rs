@@ -7,8 +7,8 @@ use crate::tree::{Role, RustFile};
 /// Crates beside the applications whose code is a program that a person runs.
 const PROGRAMS: [&str; 2] = ["bench", "tidy"];
 
-/// Crates that print and exit: `console` for the product.
-const PRINTERS: [&str; 3] = ["console", "bench", "tidy"];
+/// Crates that print and exit: `console` for the product, `test-support` for tests.
+const PRINTERS: [&str; 4] = ["console", "bench", "tidy", "test-support"];
 
 /// Crates whose results depend on their inputs and nothing else.
 const PURE: [&str; 8] =

@@ -41,7 +41,7 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 39] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
@@ -84,7 +84,11 @@ const ROWS: [Row; 38] = [
     row("chart", 0, Only(&[]), "draws: values to text, no files"),
     row("farmem-preload", 0, Only(&[]), "loaded into the measured program: must stay tiny"),
     row("afar-place", 0, Only(&[]), "linked into the measured program: must stay tiny"),
+    row("test-support", 0, Only(&[]), "what tests share: never shipped"),
 ];
+
+/// Crates that only `[dev-dependencies]` may name.
+const FOR_TESTS: [&str; 1] = ["test-support"];
 
 const fn row(name: &'static str, layer: u8, may_use: MayUse, reason: &'static str) -> Row {
     Row { name, layer, may_use, reason }
@@ -104,10 +108,15 @@ fn check_one(path: &str, text: &str) -> Vec<Finding> {
     let forbidden = |dependency: &Dependency| {
         let used = find(&dependency.name)?;
         (!may_use(user, used, dependency.is_dev)).then(|| {
-            let remedy = format!(
-                "`{name}` must not use `{}` ({name}: {}); pass data, or let `afar` join them",
-                used.name, user.reason
-            );
+            let remedy = if FOR_TESTS.contains(&used.name) {
+                format!("`{}` is for tests: move it to [dev-dependencies]", used.name)
+            } else {
+                format!(
+                    "`{name}` must not use `{}` ({name}: {}); pass data, or let `afar` \
+                     join them",
+                    used.name, user.reason
+                )
+            };
             Finding::new(path, dependency.line, "dependency edge", remedy)
         })
     };
@@ -120,6 +129,9 @@ fn find(name: &str) -> Option<&'static Row> {
 
 fn may_use(user: &Row, used: &Row, is_dev: bool) -> bool {
     let is_below = used.layer < user.layer;
+    if FOR_TESTS.contains(&used.name) {
+        return is_dev && is_below;
+    }
     match user.may_use {
         AllBelow => is_below,
         Only(names) => names.contains(&used.name) || (is_dev && is_below),
@@ -222,6 +234,19 @@ mod tests {
         assert_eq!(lines("netsim", "[dev-dependencies]\nnvme.workspace = true\n"), []);
         assert_eq!(lines("netsim", "[dev-dependencies]\nbackend.workspace = true\n"), [2]);
         assert_eq!(lines("measure", "[dev-dependencies]\nworkload.workspace = true\n"), [2]);
+    }
+
+    #[test]
+    fn crates_for_tests_are_dependencies_of_tests_only() {
+        for name in FOR_TESTS {
+            let of = |kind: &str| format!("[{kind}]\n{name}.workspace = true\n");
+            assert_eq!(lines("afar", &of("dev-dependencies")), []);
+            assert_eq!(lines("sys", &of("dev-dependencies")), []);
+            for kind in ["dependencies", "build-dependencies", "target.x.dependencies"] {
+                assert_eq!(lines("afar", &of(kind)), [2], "{kind}");
+            }
+            assert!(ROWS.iter().any(|row| row.name == name), "{name} has no row");
+        }
     }
 
     #[test]
