@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use console::layout;
 use experiment::stats::{self, outliers};
 use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
 
@@ -269,20 +270,9 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
         fields.push(finding.outliers.len().to_string());
         fields.push(finding.fetch_count.map_or_else(String::new, |count| count.to_string()));
         fields.push(finding.budget_exceeded_count.to_string());
-        let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
-        out.push_str(&quoted.join(","));
-        out.push('\n');
+        out += &layout::csv([fields]);
     }
     out
-}
-
-// RFC 4180.
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }
 
 #[cfg(test)]
