@@ -3,14 +3,13 @@
 
 use std::fmt::Write;
 
-use flash::host::{
-    HostConfig, HostError, Identified, IdentifiedNamespace, NvmeUri, identify as ask,
-};
+use flash::host::{HostConfig, Identified, IdentifiedNamespace, NvmeUri, identify as ask};
 use measure::Bytes;
-use proto::nvme::{FoundController, Nqn, Status};
+use proto::nvme::{FoundController, Nqn};
 use serde_json::{Value, json};
 
 use crate::ctl::CtlError;
+use crate::initiator::Unserved;
 
 /// Names of bits, the lowest first; those without a name are left out.
 type Bits = [(u32, &'static str)];
@@ -36,11 +35,11 @@ const COMMANDS: &Bits = &[
 pub(crate) fn identify(uri: &str, host: &str, json: bool) -> Result<String, CtlError> {
     let parsed: NvmeUri = uri.parse()?;
     let host = Nqn::new(host).ok_or_else(|| CtlError::Host(host.to_owned()))?;
-    let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| match source {
-        HostError::Refused { status, .. } if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
-            CtlError::NoSubsystem { uri: uri.to_owned(), address: parsed.address.clone() }
+    let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| {
+        match Unserved::of(&source, uri, &parsed.address) {
+            Some(unserved) => unserved.into(),
+            None => CtlError::Controller { uri: uri.to_owned(), source },
         }
-        source => CtlError::Controller { uri: uri.to_owned(), source },
     })?;
     Ok(if json { format!("{:#}\n", to_json(&found)) } else { to_table(&found) })
 }

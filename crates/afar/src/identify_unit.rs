@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use flash::host::HostError;
 use flash::initiator::{IdentifiedUnit, IscsiUri, identify as ask};
 use measure::Bytes;
 use proto::iscsi::Digests;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use crate::ctl::CtlError;
 use crate::flags::InitiatorFlags;
 use crate::identify::hex;
-use crate::initiator::{InitiatorError, NO_TARGET, initiator};
+use crate::initiator::{InitiatorError, Unserved, initiator};
 
 /// Asks a target; the answer as a table, or as JSON.
 ///
@@ -24,11 +23,11 @@ pub(crate) fn identify_unit(
 ) -> Result<String, CtlError> {
     let parsed: IscsiUri = uri.parse().map_err(InitiatorError::from)?;
     let config = initiator(flags, &parsed, Digests::default())?;
-    let found = ask(&parsed, &config).map_err(|source| match source {
-        HostError::Login { status: NO_TARGET } => {
-            CtlError::NoTarget { uri: uri.to_owned(), address: parsed.address.clone() }
+    let found = ask(&parsed, &config).map_err(|source| {
+        match Unserved::of(&source, uri, &parsed.address) {
+            Some(unserved) => unserved.into(),
+            None => CtlError::Controller { uri: uri.to_owned(), source },
         }
-        source => CtlError::Controller { uri: uri.to_owned(), source },
     })?;
     Ok(if json {
         format!("{:#}\n", to_json(&parsed.target, &found))

@@ -7,7 +7,7 @@ use flash::backend::Failure as DiskFailure;
 use flash::host::{Disk, HostError, NvmeUriError};
 use measure::Duration;
 
-use crate::initiator::InitiatorError;
+use crate::initiator::{InitiatorError, Unserved};
 
 /// What cannot be attached.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +37,8 @@ pub(crate) enum AttachError {
          what is started there"
     )]
     Mount { directory: String, source: io::Error },
-    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { uri: String, address: String },
-    #[error(
-        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { uri: String, address: String },
+    #[error(transparent)]
+    Unserved(#[from] Unserved),
     #[error("{uri}: {source}")]
     Connect { uri: String, source: HostError },
     #[error("answer the kernel: {0}")]

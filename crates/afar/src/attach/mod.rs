@@ -24,11 +24,10 @@ use flash::backend::{Failure as DiskFailure, Operation, Request};
 use flash::host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use fuser::{Config, Notifier, Session, SessionACL};
 use measure::{Bytes, Duration};
-use proto::nvme::Status;
 use sys::event::{Poll, Signals, Waker};
 
 use crate::flags::AttachFlags;
-use crate::initiator::NO_TARGET;
+use crate::initiator::Unserved;
 
 pub(crate) use plan::KIND;
 
@@ -127,17 +126,13 @@ fn connect(
         let teller = Arc::clone(&teller);
         Disk::attach(config.clone(), Box::new(move |event| teller.tell(event)))
     });
-    let uri = flags.target.clone();
-    attached.map_err(|source| match (source, first) {
-        (HostError::Refused { status, .. }, DiskPath::Nvme(first, _))
-            if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
-        {
-            AttachError::NoSubsystem { uri, address: first.address }
-        }
-        (HostError::Login { status: NO_TARGET }, DiskPath::Iscsi(first, _)) => {
-            AttachError::NoTarget { uri, address: first.address }
-        }
-        (source, _) => AttachError::Connect { uri, source },
+    let address = match first {
+        DiskPath::Nvme(first, _) => first.address,
+        DiskPath::Iscsi(first, _) => first.address,
+    };
+    attached.map_err(|source| match Unserved::of(&source, &flags.target, &address) {
+        Some(unserved) => unserved.into(),
+        None => AttachError::Connect { uri: flags.target.clone(), source },
     })
 }
 

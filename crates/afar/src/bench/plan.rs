@@ -10,12 +10,12 @@ use flash::host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use flash::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use flash::load::{Device, LoadConfig, Order, Pace, Think};
 use measure::{Bytes, Duration};
-use proto::nvme::{Digests, Nqn, Status};
+use proto::nvme::{Digests, Nqn};
 
 use super::error::BenchError;
 use super::job::{Extent, Job, Place};
 use crate::flags::BenchFlags;
-use crate::initiator::{InitiatorError, NO_TARGET, SCHEME, initiator};
+use crate::initiator::{InitiatorError, SCHEME, Unserved, initiator};
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// KATO of a host that lives as long as its load.
@@ -252,10 +252,7 @@ impl Devices {
                     LogicalUnit::connect(uri, config)
                 }) {
                     Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
-                    Err(HostError::Login { status: NO_TARGET }) => {
-                        Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
-                    }
-                    Err(source) => Err(BenchError::Connect { name: name(), source }),
+                    Err(source) => Err(unreached(source, name(), &uri.address)),
                 }
             }
         }
@@ -275,6 +272,13 @@ fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     }
 }
 
+fn unreached(source: HostError, name: String, address: &str) -> BenchError {
+    match Unserved::of(&source, &name, address) {
+        Some(unserved) => unserved.into(),
+        None => BenchError::Connect { name, source },
+    }
+}
+
 fn connect(
     uri: &NvmeUri,
     host: &HostConfig,
@@ -284,10 +288,7 @@ fn connect(
 ) -> Result<Device, BenchError> {
     let controller = match patiently(patience, sleep, || Controller::connect(uri, host, jobs)) {
         Ok(controller) => controller,
-        Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
-            return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });
-        }
-        Err(source) => return Err(BenchError::Connect { name, source }),
+        Err(source) => return Err(unreached(source, name, &uri.address)),
     };
     let queues = controller.io_queues();
     if queues < jobs {

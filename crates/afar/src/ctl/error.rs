@@ -6,7 +6,7 @@ use std::time::Duration as Timeout;
 use console::{Class, Classed};
 use flash::host::{HostError, NvmeUriError};
 
-use crate::initiator::InitiatorError;
+use crate::initiator::{InitiatorError, Unserved};
 use crate::setting::SettingError;
 
 /// A run answers ten times a second; one that is stopped does not.
@@ -23,12 +23,8 @@ pub(crate) enum CtlError {
     Initiator(#[from] InitiatorError),
     #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
     Host(String),
-    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { uri: String, address: String },
-    #[error(
-        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { uri: String, address: String },
+    #[error(transparent)]
+    Unserved(#[from] Unserved),
     #[error("{uri}: {source}; check the address, and that a target listens there")]
     Controller { uri: String, source: HostError },
     #[error(transparent)]
