@@ -366,6 +366,9 @@ fn lodging(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::atomic::Ordering;
+
+    use sys::memory::{MemoryFile, SharedView};
 
     use super::*;
 
@@ -426,6 +429,22 @@ mod tests {
         assert_eq!(Look::default().other(8 << 20, both), both());
         let bounded = Other { files: 1 << 20, unseen: 1 << 20 };
         assert_eq!(Look::default().other(2 << 20, both), bounded, "no more than there is");
+    }
+
+    // Managed pages of which the supervisor knows nothing yet, in this process.
+    #[test]
+    fn a_sample_takes_managed_pages_for_what_they_are() {
+        const BYTES: usize = 8 << 20;
+        let file = MemoryFile::new("afar", BYTES as u64).expect("there is memory");
+        let view = SharedView::map(&file, BYTES).expect("there is memory");
+        view.words64().iter().for_each(|word| word.store(1, Ordering::Relaxed));
+        let mut images = Images::default();
+        let pid = std::process::id();
+        images.begin(pid);
+        images.managed(pid);
+        assert!(images.sample(pid, Some(0)));
+        let shared = images.finish()[0].unmanaged_shared_bytes;
+        assert!(shared < BYTES as u64 / 2, "{shared}");
     }
 
     #[test]
