@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 
 use console::{Line, terminal};
 use experiment::journal::{Header, Journal};
-use experiment::order;
+use experiment::{order, stats};
 use measure::Host;
 use results::CellKind as Kind;
 use serde_json::{Value, json};
 use sys::event::Signals;
 
 use super::ReproduceError;
-use super::report::median;
 use crate::flags::Options;
 use console::machine;
 use results::SWEEP_SCHEMA;
@@ -275,8 +274,7 @@ impl Runs {
     }
 
     fn middle(&self, cell: &Cell, of: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
-        let values: Vec<f64> = self.of(cell).filter_map(of).collect();
-        (!values.is_empty()).then(|| median(values))
+        stats::median(&mut self.of(cell).filter_map(of).collect::<Vec<_>>())
     }
 
     /// The median of its figures.

@@ -1,5 +1,6 @@
 //! What a figure comes to.
 
+use experiment::stats;
 use serde_json::Value;
 
 /// Everything that is said of a figure.
@@ -57,16 +58,9 @@ impl Verdict {
     }
 }
 
-/// The middle one, or the mean of the middle two; 0 of none.
+/// The median; 0 of none.
 pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        count if count % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
-    }
+    stats::median(&mut values.into_iter().collect::<Vec<_>>()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

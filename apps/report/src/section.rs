@@ -2,6 +2,7 @@
 //! and the table behind each of them.
 
 use chart::{Bars, Drawing, Heat, Plot};
+use console::layout;
 use measure::Host;
 
 /// Everything that is said of one record.
@@ -118,21 +119,7 @@ impl Table {
 
     /// As RFC 4180 has it, but with line ends of one character.
     pub(super) fn csv(&self) -> String {
-        let mut text = String::new();
-        for row in std::iter::once(&self.columns).chain(&self.rows) {
-            let fields: Vec<String> = row.iter().map(|field| quote(field)).collect();
-            text += &fields.join(",");
-            text.push('\n');
-        }
-        text
-    }
-}
-
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
+        layout::csv(std::iter::once(&self.columns).chain(&self.rows))
     }
 }
 

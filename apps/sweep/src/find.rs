@@ -249,8 +249,15 @@ fn shown(step: &Step, bound: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use results::{CellKind, Interval};
+    use std::path::PathBuf;
 
+    use experiment::journal::Journal;
+    use results::{CellKind, Interval};
+    use sys::event::Signals;
+
+    use super::super::row::Row;
+    use super::super::trial::Trials;
+    use super::super::{CONFIRMING, Stopped, Sweeping, header};
     use super::*;
 
     fn steps() -> Vec<String> {
@@ -343,6 +350,78 @@ mod tests {
         assert_eq!(standing(Some(&good), Some(&doubtful), 1.05), Standing::Undecided);
         assert_eq!(standing(Some(&doubtful), Some(&bad), 1.05), Standing::Undecided);
         assert_eq!(standing(None, Some(&failed()), 1.05), Standing::Confirmed);
+    }
+
+    const BOUND: f64 = 1.05;
+    const STEPS: [&str; 2] = ["1us", "9us"];
+
+    // A search along `rtt` whose runs have been made: ratios of a step, from some block on.
+    fn searched<T>(
+        runs: &[(&str, u32, &[f64])],
+        act: impl FnOnce(&mut Sweeping<'_>) -> Result<T, Stopped>,
+    ) -> T {
+        let text = "[workload]\ncommand = ['x']\n[find]\nrtt_steps = ['1us', '9us']";
+        let sweep: Sweep = toml::from_str(text).expect("it is one");
+        let name = format!("afar-find-{:?}-{}", std::thread::current().id(), std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let header = header(&sweep, text.to_owned(), &[]);
+        let mut journal = Journal::open(&directory, &header).expect("there is room");
+        for (step, first, ratios) in runs {
+            for (block, ratio) in (*first..).zip(*ratios) {
+                for (cell, value) in [(Cell::NATIVE, 1.0), (cell(&sweep, "rtt", step), *ratio)] {
+                    let (cell, value) = (cell.name(), Some(value));
+                    journal.rows.push(Row { block, cell, value, ..Row::default() });
+                }
+            }
+        }
+        let signals = Signals::receive(&[]).expect("there are descriptors");
+        let afar = PathBuf::new();
+        let answer = act(&mut Sweeping {
+            trials: Trials { sweep: &sweep, allow_unmanaged: false, afar, signals: &signals },
+            header: &header,
+            journal,
+            looks: looks(sweep.repetitions),
+            json: false,
+            line: None,
+            quiet: true,
+        });
+        std::fs::remove_dir_all(&directory).expect("it is ours");
+        answer.unwrap_or_else(|_| panic!("nothing has to run"))
+    }
+
+    #[test]
+    fn a_step_that_is_looked_at_again_is_decided_later() {
+        let ratios = [0.9, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1];
+        let judged = |count: usize| {
+            searched(&[(STEPS[0], 0, &ratios[..count])], |search| {
+                let cell = cell(search.trials.sweep, "rtt", STEPS[0]);
+                Ok(search.judge(&cell, 0..CONFIRMING, BOUND))
+            })
+        };
+        assert!(judged(9).is_unsure(BOUND), "one look would have decided");
+        assert!(!judged(11).is_unsure(BOUND));
+    }
+
+    #[test]
+    fn a_search_ends_where_a_step_is_faster_than_native() {
+        let (fast, slow) = ([0.8; 15], [1.5; 15]);
+        let step = searched(&[(STEPS[0], 0, &fast)], |search| search.step("rtt", STEPS[0], BOUND));
+        assert!(step.invalid.is_some_and(|why| why.contains("faster")));
+        let sides = [(STEPS[0], CONFIRMING, &fast[..]), (STEPS[1], CONFIRMING, &slow[..])];
+        let found = searched(&sides, |search| search.confirm((0, "rtt"), 1, BOUND));
+        assert!(found.invalid.is_some_and(|(step, _)| step == STEPS[0]));
+    }
+
+    #[test]
+    fn an_edge_whose_side_holds_the_bound_is_undecided() {
+        let (good, bad, mut doubtful) = ([1.0; 15], [1.5; 15], [1.2; 15]);
+        doubtful[..7].fill(1.0);
+        let standing = |bad: &[f64]| {
+            let sides = [(STEPS[0], CONFIRMING, &good[..]), (STEPS[1], CONFIRMING, bad)];
+            searched(&sides, |search| search.confirm((0, "rtt"), 1, BOUND)).standing
+        };
+        assert_eq!(standing(&bad), Standing::Confirmed);
+        assert_eq!(standing(&doubtful), Standing::Undecided);
     }
 
     #[test]

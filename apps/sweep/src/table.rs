@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use console::layout;
 use experiment::stats::{self, outliers};
 use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
 
@@ -269,20 +270,9 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
         fields.push(finding.outliers.len().to_string());
         fields.push(finding.fetch_count.map_or_else(String::new, |count| count.to_string()));
         fields.push(finding.budget_exceeded_count.to_string());
-        let quoted: Vec<String> = fields.iter().map(|field| quote(field)).collect();
-        out.push_str(&quoted.join(","));
-        out.push('\n');
+        out += &layout::csv([fields]);
     }
     out
-}
-
-// RFC 4180.
-fn quote(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }
 
 #[cfg(test)]
@@ -359,6 +349,24 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_follows_from_the_interval_and_not_from_the_median() {
+        let cell = far("25%");
+        let found = |ratios: [f64; 5]| {
+            let both = |(block, ratio)| {
+                [ran(block, &Cell::NATIVE, Some(1.0)), ran(block, &cell, Some(ratio))]
+            };
+            let rows: Vec<Row> = (0..).zip(ratios).flat_map(both).collect();
+            findings(std::slice::from_ref(&cell), &rows, Better::Lower).remove(0)
+        };
+        assert_eq!(found([1.1, 1.2, 1.2, 1.2, 1.3]).verdict, Verdict::Beyond);
+        assert_eq!(found([0.9, 1.2, 1.2, 1.2, 1.3]).verdict, Verdict::Undecided);
+        assert_eq!(found([0.8, 0.8, 0.9, 0.9, 1.0]).verdict, Verdict::Within);
+        let fast = found([0.7, 0.8, 0.8, 0.9, 0.9]);
+        assert_eq!(fast.verdict, Verdict::Implausible);
+        assert!(text(None, &[fast]).contains("implausible: faster than native"));
+    }
+
+    #[test]
     fn disturbed_runs_count_only_where_there_are_too_few_others() {
         let cell = far("25%");
         let mut rows = Vec::new();
@@ -374,6 +382,8 @@ mod tests {
         };
         let found = of(&rows);
         assert_eq!((found.verdict, found.disturbed_count), (Verdict::Beyond, 1));
+        let native = native(&rows, &Metric::default()).expect("it ran");
+        assert_eq!((native.figure.median, native.figure.count), (1.0, 5));
         assert_eq!(found.slowdown.map(|one| (one.median, one.count)), Some((2.0, 5)));
         rows[3] = Row { disturbed: Some("a load".to_owned()), ..rows[3].clone() };
         let found = of(&rows);

@@ -439,6 +439,26 @@ mod tests {
     }
 
     #[test]
+    fn a_run_beside_another_program_is_disturbed() {
+        let text = "others_max = '1%'\nattempts = 1\n[workload]\ncommand = ['sleep', '0.5']";
+        let sweep: Sweep = toml::from_str(text).expect("it is one");
+        let signals = Signals::receive(&[]).expect("there are descriptors");
+        let trials = Trials {
+            sweep: &sweep,
+            allow_unmanaged: false,
+            afar: PathBuf::new(),
+            signals: &signals,
+        };
+        let directory = scratch().expect("there is room");
+        let spin = ["sh", "-c", "while :; do :; done"].map(str::to_owned);
+        let other = start(&spin, &directory.0, "other").expect("there is a shell");
+        let row = trials.run(&Cell::NATIVE, 0).expect("nobody interrupts");
+        drop(other);
+        assert!(row.value.is_some(), "{row:?}");
+        assert!(row.disturbed.is_some_and(|why| why.contains("other programs")), "{:?}", row.noise);
+    }
+
+    #[test]
     fn disturbed_runs_are_repeated_whatever_they_measured() {
         let run = |stolen| (stolen, Some(1.0));
         assert_eq!(kept(&[run(0.05)]), (0.05, 0, 1));

@@ -1,8 +1,11 @@
-//! Flags and the environment into an iSCSI initiator.
+//! Flags and the environment into an iSCSI initiator, and answers of a target that serves no such
+//! disk.
 
 use std::path::{Path, PathBuf};
 
+use host::HostError;
 use host::initiator::{InitiatorConfig, IscsiUri, IscsiUriError};
+use nvme::Status;
 use scsi::iscsi::{Algorithm, Digests, NAME_BYTES_MAX, Secret};
 
 use crate::{AlgorithmFlag, InitiatorFlags};
@@ -48,11 +51,49 @@ pub enum InitiatorError {
     },
 }
 
+/// A disk that is not served where it was looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum Unserved {
+    /// No such subsystem of NVMe.
+    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
+    Subsystem {
+        /// What was looked for.
+        uri: String,
+        /// Where.
+        address: String,
+    },
+    /// No such target of iSCSI.
+    #[error(
+        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
+    )]
+    Target {
+        /// What was looked for.
+        uri: String,
+        /// Where.
+        address: String,
+    },
+}
+
+impl Unserved {
+    /// The answer of `address` to who looked for `uri`, if that is what it says.
+    #[must_use]
+    pub fn of(answer: &HostError, uri: &str, address: &str) -> Option<Self> {
+        let (uri, address) = (uri.to_owned(), address.to_owned());
+        match answer {
+            HostError::Refused { status, .. } if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
+                Some(Self::Subsystem { uri, address })
+            }
+            HostError::Login { status: NO_TARGET } => Some(Self::Target { uri, address }),
+            _ => None,
+        }
+    }
+}
+
 /// What URIs of iSCSI begin with.
 pub const SCHEME: &str = "iscsi:";
 
 /// What a login ends with where there is no such target (RFC 7143 11.13.5).
-pub const NO_TARGET: u16 = 0x0203;
+const NO_TARGET: u16 = 0x0203;
 
 const OWN: [&str; 2] = ["chap-secret", "LIBISCSI_CHAP_PASSWORD"];
 const TARGETS: [&str; 2] = ["chap-target-secret", "LIBISCSI_CHAP_TARGET_PASSWORD"];

@@ -1,4 +1,6 @@
-//! How numbers are laid out for people: tables, and rates in thousands.
+//! How numbers are laid out: tables for people and as CSV, and rates in thousands.
+
+use std::borrow::Cow;
 
 /// Shown where there is no number.
 pub const NONE: &str = "–";
@@ -33,6 +35,21 @@ pub fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
+/// Rows as RFC 4180 has them, but with line ends of one character.
+#[must_use]
+pub fn csv(rows: impl IntoIterator<Item = impl AsRef<[String]>>) -> String {
+    let line = |row: &[String]| row.iter().map(|cell| quote(cell)).collect::<Vec<_>>().join(",");
+    rows.into_iter().map(|row| line(row.as_ref()) + "\n").collect()
+}
+
+fn quote(cell: &str) -> Cow<'_, str> {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\"")).into()
+    } else {
+        cell.into()
+    }
+}
+
 /// Requests per second, in thousands.
 #[must_use]
 pub fn kilo(rate: f64) -> String {
@@ -63,6 +80,12 @@ mod tests {
         for (number, text) in cases {
             assert_eq!(count(number), text);
         }
+    }
+
+    #[test]
+    fn csv_quotes_what_would_be_read_otherwise() {
+        let rows = [row(["a b", "c,d"]), row(["say \"no\"", "two\nlines"])];
+        assert_eq!(csv(&rows), "a b,\"c,d\"\n\"say \"\"no\"\"\",\"two\nlines\"\n");
     }
 
     #[test]

@@ -123,6 +123,7 @@ mod tests {
         assert!(stolen.contains("20 %"), "{stolen}");
         let all = Tolerance { stolen_max: 1.0, others_max: 1.0 };
         assert_eq!(Noise { stolen: 0.2, others: 1.0, ..quiet }.disturbance(all), None);
+        assert_eq!(Noise { stolen: 0.25, others: 0.5, ..quiet }.taken(), 0.75);
         let others = Noise { others: 0.2, ..quiet }.disturbance(tolerance).expect("it is");
         assert!(others.starts_with("other programs kept 20 %"), "{others}");
     }

@@ -7,7 +7,7 @@ use console::{Class, Classed};
 use host::{Disk, HostError, NvmeUriError};
 use measure::Duration;
 
-use client::InitiatorError;
+use client::{InitiatorError, Unserved};
 
 /// What cannot be attached.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +37,8 @@ pub(crate) enum AttachError {
          what is started there"
     )]
     Mount { directory: String, source: io::Error },
-    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { uri: String, address: String },
-    #[error(
-        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { uri: String, address: String },
+    #[error(transparent)]
+    Unserved(#[from] Unserved),
     #[error("{uri}: {source}")]
     Connect { uri: String, source: HostError },
     #[error("answer the kernel: {0}")]

@@ -25,11 +25,10 @@ use console::{Failure, terminal};
 use fuser::{Config, Notifier, Session, SessionACL};
 use host::{Disk, DiskConfig, DiskEvent, DiskPath, HostError, patiently};
 use measure::{Bytes, Duration};
-use nvme::Status;
 use sys::event::{Poll, Signals, Waker};
 
 use crate::attach::flags::AttachFlags;
-use client::NO_TARGET;
+use client::Unserved;
 
 pub use plan::KIND;
 
@@ -128,17 +127,13 @@ fn connect(
         let teller = Arc::clone(&teller);
         Disk::attach(config.clone(), Box::new(move |event| teller.tell(event)))
     });
-    let uri = flags.target.clone();
-    attached.map_err(|source| match (source, first) {
-        (HostError::Refused { status, .. }, DiskPath::Nvme(first, _))
-            if status.is(Status::CONNECT_INVALID_PARAMETERS) =>
-        {
-            AttachError::NoSubsystem { uri, address: first.address }
-        }
-        (HostError::Login { status: NO_TARGET }, DiskPath::Iscsi(first, _)) => {
-            AttachError::NoTarget { uri, address: first.address }
-        }
-        (source, _) => AttachError::Connect { uri, source },
+    let address = match first {
+        DiskPath::Nvme(first, _) => first.address,
+        DiskPath::Iscsi(first, _) => first.address,
+    };
+    attached.map_err(|source| match Unserved::of(&source, &flags.target, &address) {
+        Some(unserved) => unserved.into(),
+        None => AttachError::Connect { uri: flags.target.clone(), source },
     })
 }
 

@@ -8,7 +8,7 @@ use diskload::LoadError;
 use host::{HostError, NvmeUriError};
 use measure::{Bytes, Duration};
 
-use client::InitiatorError;
+use client::{InitiatorError, Unserved};
 
 /// Settings that make no load, or a disk that cannot be reached.
 #[derive(Debug, thiserror::Error)]
@@ -49,12 +49,8 @@ pub(crate) enum BenchError {
     Open { name: String, source: OpenError },
     #[error("{name}: {source}")]
     Connect { name: String, source: HostError },
-    #[error("{name}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { name: String, address: String },
-    #[error(
-        "{name}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { name: String, address: String },
+    #[error(transparent)]
+    Unserved(#[from] Unserved),
     #[error("{name}: it takes {queues} queues, not --numjobs {jobs}")]
     Queues { name: String, jobs: u16, queues: u16 },
     #[error(
@@ -90,8 +86,7 @@ impl Classed for BenchError {
             Self::Section { source, .. } => source.class(),
             Self::Open { .. }
             | Self::Connect { .. }
-            | Self::NoSubsystem { .. }
-            | Self::NoTarget { .. }
+            | Self::Unserved(_)
             | Self::Layout { .. }
             | Self::Load(_)
             | Self::System(_) => Class::Failed,

@@ -10,12 +10,12 @@ use diskload::{Device, LoadConfig, Order, Pace, Think};
 use host::initiator::{InitiatorConfig, IscsiUri, LogicalUnit};
 use host::{Controller, HostConfig, HostError, NvmeUri, patiently};
 use measure::{Bytes, Duration};
-use nvme::{Digests, Nqn, Status};
+use nvme::{Digests, Nqn};
 
 use super::error::BenchError;
 use super::job::{Extent, Job, Place};
 use crate::bench::flags::BenchFlags;
-use client::{InitiatorError, NO_TARGET, SCHEME, initiator};
+use client::{InitiatorError, SCHEME, Unserved, initiator};
 
 const BUSY_POLL_MOST: Duration = Duration::from_ms(1);
 /// KATO of a host that lives as long as its load.
@@ -251,10 +251,7 @@ impl Devices {
                     LogicalUnit::connect(uri, config)
                 }) {
                     Ok(unit) => Ok(Device::Iscsi(Arc::new(unit))),
-                    Err(HostError::Login { status: NO_TARGET }) => {
-                        Err(BenchError::NoTarget { name: name(), address: uri.address.clone() })
-                    }
-                    Err(source) => Err(BenchError::Connect { name: name(), source }),
+                    Err(source) => Err(unreached(source, name(), &uri.address)),
                 }
             }
         }
@@ -274,6 +271,13 @@ fn warn_of_holes(plan: &Plan<'_>, file: Option<&Path>) {
     }
 }
 
+fn unreached(source: HostError, name: String, address: &str) -> BenchError {
+    match Unserved::of(&source, &name, address) {
+        Some(unserved) => unserved.into(),
+        None => BenchError::Connect { name, source },
+    }
+}
+
 fn connect(
     uri: &NvmeUri,
     host: &HostConfig,
@@ -283,10 +287,7 @@ fn connect(
 ) -> Result<Device, BenchError> {
     let controller = match patiently(patience, sleep, || Controller::connect(uri, host, jobs)) {
         Ok(controller) => controller,
-        Err(HostError::Refused { status, .. }) if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
-            return Err(BenchError::NoSubsystem { name, address: uri.address.clone() });
-        }
-        Err(source) => return Err(BenchError::Connect { name, source }),
+        Err(source) => return Err(unreached(source, name, &uri.address)),
     };
     let queues = controller.io_queues();
     if queues < jobs {

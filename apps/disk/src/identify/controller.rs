@@ -3,10 +3,12 @@
 
 use std::fmt::Write;
 
-use host::{HostConfig, HostError, Identified, IdentifiedNamespace, NvmeUri, identify as ask};
+use host::{HostConfig, Identified, IdentifiedNamespace, NvmeUri, identify as ask};
 use measure::Bytes;
-use nvme::{FoundController, Nqn, Status};
+use nvme::{FoundController, Nqn};
 use serde_json::{Value, json};
+
+use client::Unserved;
 
 use super::error::IdentifyError;
 
@@ -34,11 +36,11 @@ const COMMANDS: &Bits = &[
 pub(super) fn identify(uri: &str, host: &str, json: bool) -> Result<String, IdentifyError> {
     let parsed: NvmeUri = uri.parse()?;
     let host = Nqn::new(host).ok_or_else(|| IdentifyError::Host(host.to_owned()))?;
-    let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| match source {
-        HostError::Refused { status, .. } if status.is(Status::CONNECT_INVALID_PARAMETERS) => {
-            IdentifyError::NoSubsystem { uri: uri.to_owned(), address: parsed.address.clone() }
+    let found = ask(&parsed, &HostConfig::named(host)).map_err(|source| {
+        match Unserved::of(&source, uri, &parsed.address) {
+            Some(unserved) => unserved.into(),
+            None => IdentifyError::Controller { uri: uri.to_owned(), source },
         }
-        source => IdentifyError::Controller { uri: uri.to_owned(), source },
     })?;
     Ok(if json { format!("{:#}\n", to_json(&found)) } else { to_table(&found) })
 }

@@ -1,6 +1,6 @@
 //! Why nothing could be asked.
 
-use client::InitiatorError;
+use client::{InitiatorError, Unserved};
 use console::{Class, Classed};
 use host::{HostError, NvmeUriError};
 
@@ -13,12 +13,8 @@ pub(crate) enum IdentifyError {
     Initiator(#[from] InitiatorError),
     #[error("--host {0}: an NQN has 1 to 223 bytes; give another")]
     Host(String),
-    #[error("{uri}: there is no such subsystem; afar discover {address} lists those there are")]
-    NoSubsystem { uri: String, address: String },
-    #[error(
-        "{uri}: there is no such target; afar discover iscsi://{address} lists those there are"
-    )]
-    NoTarget { uri: String, address: String },
+    #[error(transparent)]
+    Unserved(#[from] Unserved),
     #[error("{uri}: {source}; check the address, and that a target listens there")]
     Controller { uri: String, source: HostError },
 }

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use host::HostError;
 use host::initiator::{IdentifiedUnit, IscsiUri, identify as ask};
 use measure::Bytes;
 use scsi::iscsi::Digests;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use super::controller::hex;
 use super::error::IdentifyError;
 use client::InitiatorFlags;
-use client::{InitiatorError, NO_TARGET, initiator};
+use client::{InitiatorError, Unserved, initiator};
 
 /// Asks a target; the answer as a table, or as JSON.
 ///
@@ -24,11 +23,11 @@ pub(super) fn identify_unit(
 ) -> Result<String, IdentifyError> {
     let parsed: IscsiUri = uri.parse().map_err(InitiatorError::from)?;
     let config = initiator(flags, &parsed, Digests::default())?;
-    let found = ask(&parsed, &config).map_err(|source| match source {
-        HostError::Login { status: NO_TARGET } => {
-            IdentifyError::NoTarget { uri: uri.to_owned(), address: parsed.address.clone() }
+    let found = ask(&parsed, &config).map_err(|source| {
+        match Unserved::of(&source, uri, &parsed.address) {
+            Some(unserved) => unserved.into(),
+            None => IdentifyError::Controller { uri: uri.to_owned(), source },
         }
-        source => IdentifyError::Controller { uri: uri.to_owned(), source },
     })?;
     Ok(if json {
         format!("{:#}\n", to_json(&parsed.target, &found))

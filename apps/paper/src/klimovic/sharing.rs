@@ -7,6 +7,7 @@
 use chart::{BLUE, GREEN, ORANGE, PURPLE, SKY, Tick};
 use console::layout::{NONE, kilo, row, table};
 use diskload::{Device, LoadConfig, Order, Tally, Think};
+use experiment::stats;
 use measure::{Duration, Histogram};
 use serde::Serialize;
 use serde_json::json;
@@ -221,8 +222,7 @@ fn ratio(points: &[Point], of: [Case; 2], figure: fn(&Latency) -> f64) -> Option
         let [one, other] = of.map(|case| find(points, case, load));
         Some(figure(&one?) / figure(&other?).max(1e-9))
     };
-    let ratios: Vec<f64> = LOADS.into_iter().filter_map(at).collect();
-    (!ratios.is_empty()).then(|| median(ratios))
+    stats::median(&mut LOADS.into_iter().filter_map(at).collect::<Vec<_>>())
 }
 
 fn report(points: &[Point]) -> Report {

@@ -237,6 +237,8 @@ fn is_kill_pending(status: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd as _;
+
     use super::*;
 
     #[test]
@@ -247,6 +249,12 @@ mod tests {
         assert!(is_kill_pending(&status(0x100, 0)) && is_kill_pending(&status(1, 0x4100)));
         assert!(!is_kill_pending(&status(0x4200, 0x80)));
         assert!(is_killed(0) && !is_killed(std::process::id()));
+        // A process that nobody has waited for is on its way out, with no signal.
+        let mut ended = std::process::Command::new("true").spawn().expect("it is installed");
+        let end = sys::process::watch(ended.id()).expect("it is ours");
+        while sys::event::wait_for([end.as_fd()], None).is_ok_and(|ready| ready == [false]) {}
+        assert!(is_killed(ended.id()));
+        ended.wait().expect("it is ours");
         let stat = |flags: u64| format!("9 (a) b) R 1 2 3 0 -1 {flags} 0 0 0 0");
         assert!(is_exiting(&stat(0x40_4044)) && !is_exiting(&stat(0x40_4040)));
     }

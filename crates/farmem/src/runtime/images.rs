@@ -102,13 +102,15 @@ struct Other {
 
 impl Look {
     /// What of so much shared memory beyond the arena is something else; `count` is asked for it if
-    /// the last look does not say.
-    fn other(&mut self, beyond: u64, count: impl FnOnce() -> Other) -> Other {
+    /// the last look does not say. Another amount is no reason if `known` has been there at once:
+    /// whatever it is, the most that there was stays the same.
+    fn other(&mut self, beyond: u64, known: u64, count: impl FnOnce() -> Other) -> Other {
         if beyond <= WORTH_A_LOOK {
             return Other::default();
         }
         self.age += 1;
-        if self.age > LOOK_AGAIN || beyond.abs_diff(self.beyond) > WORTH_A_LOOK {
+        let is_another = beyond > known && beyond.abs_diff(self.beyond) > WORTH_A_LOOK;
+        if self.age > LOOK_AGAIN || is_another {
             *self = Self { beyond, other: count(), age: 0 };
         }
         let files = self.other.files.min(beyond);
@@ -316,7 +318,9 @@ impl Images {
         };
         let seen = arena_bytes.unwrap_or(0);
         let beyond = sizes.shared.saturating_sub(seen);
-        let other = image.look.other(beyond, || {
+        // Without an arena all that was there and is not shared counts as anonymous.
+        let known = arena_bytes.map_or(0, |_| image.shared);
+        let other = image.look.other(beyond, known, || {
             let file_pages::Mapped { files, managed } = file_pages::mapped(pid);
             // Nothing of an image without an arena is managed.
             let unseen = arena_bytes.map_or(0, |seen| managed.saturating_sub(seen));
@@ -366,6 +370,9 @@ fn lodging(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::sync::atomic::Ordering;
+
+    use sys::memory::{MemoryFile, SharedView};
 
     use super::*;
 
@@ -400,7 +407,7 @@ mod tests {
         let mut look = Look::default();
         let looks = Cell::new(0);
         let mut files = |beyond: u64| {
-            let other = look.other(beyond, || {
+            let other = look.other(beyond, 0, || {
                 looks.set(looks.get() + 1);
                 Other { files: 1 << 20, unseen: 0 }
             });
@@ -423,9 +430,45 @@ mod tests {
     #[test]
     fn managed_pages_that_arrived_unseen_are_not_shared_memory() {
         let both = || Other { files: 1 << 20, unseen: 2 << 20 };
-        assert_eq!(Look::default().other(8 << 20, both), both());
+        assert_eq!(Look::default().other(8 << 20, 0, both), both());
         let bounded = Other { files: 1 << 20, unseen: 1 << 20 };
-        assert_eq!(Look::default().other(2 << 20, both), bounded, "no more than there is");
+        assert_eq!(Look::default().other(2 << 20, 0, both), bounded, "no more than there is");
+    }
+
+    #[test]
+    fn less_shared_memory_than_was_known_is_looked_at_now_and_then() {
+        let mut look = Look::default();
+        let looks = Cell::new(0);
+        let mut sample = |beyond: u64| {
+            look.other(beyond, 8 << 20, || {
+                looks.set(looks.get() + 1);
+                Other::default()
+            })
+        };
+        for turn in 0..u64::from(LOOK_AGAIN) {
+            sample((1 + turn % 8) << 20);
+        }
+        assert_eq!(looks.get(), 0);
+        sample(1 << 20);
+        assert_eq!(looks.get(), 1, "it may be more of a file");
+        sample(9 << 20);
+        assert_eq!(looks.get(), 2);
+    }
+
+    // Managed pages of which the supervisor knows nothing yet, in this process.
+    #[test]
+    fn a_sample_takes_managed_pages_for_what_they_are() {
+        const BYTES: usize = 8 << 20;
+        let file = MemoryFile::new("afar", BYTES as u64).expect("there is memory");
+        let view = SharedView::map(&file, BYTES).expect("there is memory");
+        view.words64().iter().for_each(|word| word.store(1, Ordering::Relaxed));
+        let mut images = Images::default();
+        let pid = std::process::id();
+        images.begin(pid);
+        images.managed(pid);
+        assert!(images.sample(pid, Some(0)));
+        let shared = images.finish()[0].unmanaged_shared_bytes;
+        assert!(shared < BYTES as u64 / 2, "{shared}");
     }
 
     #[test]

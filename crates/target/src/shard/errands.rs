@@ -235,12 +235,19 @@ impl Shard {
         }
     }
 
+    // Nothing is due at a place without a connection: a time there would pass again and again, and
+    // the shard would never sleep.
+    fn vacate(&mut self, number: u32) -> Option<Box<Connection>> {
+        let connection = self.connections.get_mut(number as usize).and_then(Option::take)?;
+        self.free.push(number);
+        self.due_ns[number as usize] = u64::MAX;
+        subtract(&self.seed.counters.connections, 1);
+        Some(connection)
+    }
+
     /// Hands a connection to the shard where it is at home.
     pub(super) fn place(&mut self, number: u32) {
-        let place = self.connections.get_mut(number as usize);
-        let Some(mut connection) = place.and_then(Option::take) else { return };
-        self.free.push(number);
-        subtract(&self.seed.counters.connections, 1);
+        let Some(mut connection) = self.vacate(number) else { return };
         connection.settle();
         self.keep_usage(&connection);
         connection.unburden(&mut self.pool);
@@ -250,11 +257,7 @@ impl Shard {
 
     /// A connection is over.
     pub(super) fn free_connection(&mut self, number: u32) {
-        let place = self.connections.get_mut(number as usize);
-        let Some(mut connection) = place.and_then(Option::take) else { return };
-        self.free.push(number);
-        subtract(&self.seed.counters.connections, 1);
-        self.due_ns[number as usize] = u64::MAX;
+        let Some(mut connection) = self.vacate(number) else { return };
         connection.release(self.seed.index, &mut self.pool);
         if connection.is_logged_in() {
             self.seed.witness.note(connection.note(Happening::Left, Why::Plain));
@@ -296,5 +299,58 @@ impl Shard {
         for waiting in entering.into_iter().filter(|waiting| *waiting != number) {
             self.with(waiting, Connection::enter);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use crate::config::TargetConfig;
+    use crate::counters::Counters;
+    use crate::keeper::Keeper;
+    use crate::loads::Loads;
+    use crate::mailboxes;
+    use crate::seed::Seed;
+    use crate::witness::Witness;
+
+    use super::*;
+
+    // A shard that is not the control thread, with no listener.
+    fn shard() -> Shard {
+        let (peers, mut mails) = mailboxes(1).expect("there are descriptors");
+        let (keeper, _thread) = Keeper::start().expect("there are threads");
+        let seed = Seed {
+            index: 0,
+            config: TargetConfig::default(),
+            mail: mails.remove(0),
+            peers,
+            counters: Arc::new(Counters::default()),
+            control: None,
+            gate: None,
+            loads: Loads::new(1),
+            listeners: Vec::new(),
+            portals: Arc::new([]),
+            keeper,
+            witness: Witness::new().expect("there are descriptors"),
+        };
+        Shard::new(seed).expect("the kernel has io_uring")
+    }
+
+    #[test]
+    fn nothing_is_due_where_a_connection_was_that_lives_on_another_shard() {
+        let mut shard = shard();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there are free ports");
+        let local = listener.local_addr().expect("it has one");
+        let peer = TcpStream::connect(local).expect("it listens");
+        let (socket, _) = listener.accept().expect("one has come");
+        let end = End::Iscsi(IscsiEnd::new(local));
+        let connection = Connection::new(Arc::new(socket.into()), end, shard.now_ns);
+        let number = shard.adopt(Box::new(connection));
+        shard.settle();
+        assert!(shard.first_deadline_ns().is_some(), "it has not said what it is for");
+        shard.place(number);
+        assert_eq!(shard.first_deadline_ns(), None);
+        drop(peer);
     }
 }
