@@ -1,4 +1,4 @@
-use super::ByPage;
+use super::hash::ByPage;
 
 /// Stack distances, counted.
 #[derive(Debug, Default)]

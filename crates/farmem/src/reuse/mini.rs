@@ -4,7 +4,7 @@
 //! is true of the sample, for any policy, also where no formula is known and where more frames miss
 //! more often. The correction is that of [`Shards`](super::Shards).
 
-use super::ByPage;
+use super::hash::ByPage;
 use super::sample::Sample;
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;

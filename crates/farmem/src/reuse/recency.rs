@@ -1,4 +1,4 @@
-use super::ByPage;
+use super::hash::ByPage;
 
 /// Pages in the order of their last access, and how deep in it each one is.
 ///

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 use measure::{Bytes, LocalSize, Pages};
 
+use super::hash::{ByPage, mixed};
 use super::pattern::{self, Pattern};
 use super::sample::Sample;
 use super::touches::{Touch, TouchKind, Touches};
-use super::{ByPage, mixed};
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;
 use crate::residency::{Admission, PageState, Residency, ResidencyConfig};

@@ -1,4 +1,4 @@
-use super::mixed;
+use super::hash::mixed;
 
 /// Which pages are sampled, with all of their accesses: those whose hash is below a threshold.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 use workload::{KeyOrder, is_key, write_key, write_value};
 
-use super::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, decimal, line};
+use super::message::{Command, Item, Protocol, ProtocolError, Reply, VALUE_MAX, decimal, line};
 
 const TEXT: Protocol = Protocol::Memcached;
 

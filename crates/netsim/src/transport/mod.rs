@@ -1,6 +1,7 @@
 //! What the ends of a flow do.
 
 mod datagrams;
+mod ends;
 mod fastpass;
 mod homa;
 mod ndp;
@@ -8,12 +9,9 @@ mod pfabric;
 mod phost;
 mod tcp;
 
-use crate::event::Timer;
-use crate::net::Net;
-use crate::packet::{Kind, Packet};
-use crate::slots::Held;
-
 pub(crate) use datagrams::Datagrams;
+pub(crate) use ends::Ends;
+use ends::acknowledge;
 pub use fastpass::FastpassConfig;
 pub(crate) use fastpass::{Fastpass, SCHEDULE_BYTES};
 pub(crate) use homa::Homa;
@@ -26,41 +24,3 @@ pub(crate) use phost::Phost;
 pub use phost::PhostConfig;
 pub(crate) use tcp::Tcp;
 pub use tcp::TcpConfig;
-
-/// The two ends of every flow. Its methods are given the network to act on, one event at a time.
-pub(crate) trait Ends {
-    /// The run begins.
-    fn begin(&mut self, _: &mut Net<'_>) {}
-    /// The sender of `flow` has its bytes.
-    fn start(&mut self, net: &mut Net<'_>, flow: u32);
-    /// `packet` has reached `host`.
-    fn receive(&mut self, net: &mut Net<'_>, host: u32, packet: Packet);
-    /// The link of `host` is free, which was awaited: sends one packet, if it still has one, and
-    /// leaves the link if that was all.
-    fn link_free(&mut self, net: &mut Net<'_>, host: u32) {
-        net.leave_link(host);
-    }
-    /// A timer that this transport set goes off.
-    fn timer(&mut self, net: &mut Net<'_>, timer: Timer);
-    /// Nothing is left to happen though flows have not ended: says which are stranded, and why.
-    fn silence(&mut self, _: &mut Net<'_>) {}
-}
-
-/// Data has come to a receiver that acknowledges every packet by itself and has `held` of
-/// `packets`.
-fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, packet: &Packet) {
-    if held.take(packet.number) {
-        net.new_data(held.count());
-        if held.count() == packets {
-            net.received(packet.flow);
-        }
-    }
-    let flow = net.flow(packet.flow);
-    let ack = Packet {
-        number: packet.number,
-        extra: held.until(),
-        is_marked: packet.is_marked,
-        ..Packet::control(net, packet.flow, Kind::Ack, flow.src)
-    };
-    net.send(flow.dst, ack);
-}
