@@ -16,102 +16,23 @@ mod way;
 mod worker;
 
 mod depths;
+mod device;
+mod progress;
 mod tally;
-
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use sys::clock::monotonic_ns;
 
-use backend::{Backend, Geometry};
-use host::initiator::LogicalUnit;
-use host::{Backoff, Controller, HostError};
+use host::Backoff;
 
 pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
+pub use device::{Device, LoadError};
+pub use progress::Progress;
 pub use tally::{OperationTally, Tally};
 
 use under_way::Made;
 use way::Way;
 use worker::{FIRST_PAUSE, LAST_PAUSE, Worker};
-
-/// What is loaded.
-#[derive(Clone)]
-pub enum Device {
-    /// A device of this process.
-    Local(Arc<dyn Backend>),
-    /// A namespace of a target.
-    Remote(Arc<Controller>),
-    /// A logical unit of a target.
-    Iscsi(Arc<LogicalUnit>),
-}
-
-/// Why there was no load, or no more of it.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The target cannot be reached.
-    #[error(transparent)]
-    Host(#[from] HostError),
-    /// The kernel refused something.
-    #[error(transparent)]
-    System(#[from] sys::Error),
-}
-
-/// Shows how far a load is, and ends it, from another thread.
-#[derive(Debug, Default)]
-pub struct Progress {
-    ended: AtomicU64,
-    stop: AtomicBool,
-    waits: Mutex<()>,
-    stopped: Condvar,
-}
-
-impl Progress {
-    /// Requests that have ended.
-    #[must_use]
-    pub fn ended(&self) -> u64 {
-        self.ended.load(Ordering::Relaxed)
-    }
-
-    /// No further request is made.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let _guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stopped.notify_all();
-    }
-
-    // Waits so long, or until it has stopped.
-    fn pause(&self, time: std::time::Duration) {
-        let guard = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        let _woken = self.stopped.wait_timeout_while(guard, time, |()| !self.has_stopped());
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-impl Device {
-    /// How large it is.
-    #[must_use]
-    pub fn geometry(&self) -> Geometry {
-        match self {
-            Self::Local(backend) => backend.geometry(),
-            Self::Remote(controller) => controller.geometry(),
-            Self::Iscsi(unit) => unit.geometry(),
-        }
-    }
-
-    /// Bytes that a request may move.
-    #[must_use]
-    pub fn request_bytes_max(&self) -> u32 {
-        match self {
-            Self::Local(_) => 8 << 20,
-            Self::Remote(controller) => controller.transfer_bytes(),
-            Self::Iscsi(unit) => unit.transfer_bytes(),
-        }
-    }
-}
 
 /// Loads a device until its time is over, its requests are made, or it is told to stop.
 ///

@@ -1,7 +1,5 @@
 //! Packets, and the arena they live in while they are on their way.
 
-use crate::net::Net;
-
 /// What a packet is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -52,8 +50,8 @@ pub(crate) struct Packet {
 const _: () = assert!(size_of::<Packet>() == 32, "two packets fill a line of a cache");
 
 impl Packet {
-    /// A packet of nothing but a header, most urgent.
-    pub(crate) fn control(net: &Net<'_>, flow: u32, kind: Kind, dst: u32) -> Self {
+    /// A packet of nothing but a header of so many bytes, most urgent.
+    pub(crate) const fn control(header: u32, flow: u32, kind: Kind, dst: u32) -> Self {
         Self {
             flow,
             dst,
@@ -61,7 +59,7 @@ impl Packet {
             extra: 0,
             rest: 0,
             priority: 0,
-            bytes: net.frame.header,
+            bytes: header,
             way: ANY_WAY,
             kind,
             is_marked: false,

@@ -3,7 +3,7 @@
 use wire::{be16_at, be24_at, be32_at, be64_at};
 
 use super::inquiry::UnitData;
-use super::opcodes;
+use super::opcodes::{self, ReportedCodes};
 use super::sense::Sense;
 
 /// Blocks that a command is about.
@@ -40,19 +40,6 @@ pub enum PageControl {
     Default,
     /// Those that are kept.
     Saved,
-}
-
-/// Which commands are to be reported (SPC-4 6.35: REPORTING OPTIONS).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportedCodes {
-    /// All.
-    All,
-    /// One without service actions.
-    Code(u8),
-    /// One with this service action.
-    Action(u8, u16),
-    /// One with this service action, or without if it has none.
-    Either(u8, u16),
 }
 
 /// What is asked for. Lengths are bytes: of parameters to come, or that there is room for.

@@ -46,15 +46,16 @@ mod sense;
 mod unit;
 
 pub use attention::{Attention, Attentions};
-pub use cdb::{Check, Command, Extent, PageControl, ReportedCodes};
+pub use cdb::{Check, Command, Extent, PageControl};
 pub use inquiry::{BlockLimits, UnitData, UnitPort};
 pub use lun::{LUNS_MAX, Lun, report_luns};
 pub use mode::ModeState;
+pub use opcodes::ReportedCodes;
 pub use outcome::{Nexus, Outcome, Step, absent};
 pub use plan::{
     Operation, Plan, Residual, Transfer, UnmapRange, compare, is_zero, or_into, read_write,
     unmap_ranges,
 };
-pub use reservation::{PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId};
+pub use reservation::{Elsewhere, PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId};
 pub use sense::{Field, Sense, SenseKey, Status};
-pub use unit::{Elsewhere, LogicalUnit, ResetKind};
+pub use unit::{LogicalUnit, ResetKind};

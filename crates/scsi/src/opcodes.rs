@@ -2,10 +2,22 @@
 //!
 //! One table: what REPORT SUPPORTED OPERATION CODES says (SPC-4 6.35) is what is checked.
 
-use super::cdb::ReportedCodes;
 use super::inquiry::UnitData;
 use super::sense::Sense;
 use wire::put;
+
+/// Which commands are to be reported (SPC-4 6.35: REPORTING OPTIONS).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportedCodes {
+    /// All.
+    All,
+    /// One without service actions.
+    Code(u8),
+    /// One with this service action.
+    Action(u8, u16),
+    /// One with this service action, or without if it has none.
+    Either(u8, u16),
+}
 
 /// What a logical unit must be for a command to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,17 @@ use wire::{be64_at, put};
 use super::attention::Attention;
 use super::outcome::Outcome;
 use super::sense::Sense;
-use super::unit::Elsewhere;
+
+/// What those have reserved of a logical unit who come by another protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Elsewhere {
+    /// Some of them are registered: nobody else registers or reserves.
+    pub has_registrants: bool,
+    /// Others do not read.
+    pub bars_reading: bool,
+    /// Others do not write.
+    pub bars_writing: bool,
+}
 
 /// Bytes of a transport identifier: 4, a name of 223, a separator and an ISID of 17, padded.
 pub const TRANSPORT_ID_BYTES_MAX: usize = 248;

@@ -19,7 +19,9 @@ use super::mode::{self, Asked, ModeState};
 use super::opcodes;
 use super::outcome::{Nexus, Outcome, Step};
 use super::plan::{self, unmap_ranges};
-use super::reservation::{self, Out, PARAMETER_BYTES, PersistentReservations, TransportId};
+use super::reservation::{
+    self, Elsewhere, Out, PARAMETER_BYTES, PersistentReservations, TransportId,
+};
 use super::sense::{Sense, Status};
 
 /// How a logical unit was reset.
@@ -29,17 +31,6 @@ pub enum ResetKind {
     PowerOn,
     /// At an initiator's wish.
     Wish,
-}
-
-/// What those have reserved of a logical unit who come by another protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Elsewhere {
-    /// Some of them are registered: nobody else registers or reserves.
-    pub has_registrants: bool,
-    /// Others do not read.
-    pub bars_reading: bool,
-    /// Others do not write.
-    pub bars_writing: bool,
 }
 
 /// An initiator that can be heard.

@@ -10,6 +10,7 @@
 
 mod call;
 mod look;
+mod looking;
 mod published;
 mod sample;
 mod series;

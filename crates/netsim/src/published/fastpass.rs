@@ -90,7 +90,7 @@ impl Fastpass {
         let request = Packet {
             number: u32::from(state.is_finished),
             rest: state.rest,
-            ..Packet::control(net, flow, Kind::Request, dst)
+            ..Packet::control(net.frame.header, flow, Kind::Request, dst)
         };
         net.send(src, request);
     }
@@ -123,7 +123,8 @@ impl Fastpass {
         for (host, schedule) in (0_u32..).zip(schedules) {
             let Some(flow) = schedule.flows.into_iter().flatten().next() else { continue };
             let number = self.keep(schedule);
-            let packet = Packet { number, ..Packet::control(net, flow, Kind::Grant, host) };
+            let packet =
+                Packet { number, ..Packet::control(net.frame.header, flow, Kind::Grant, host) };
             net.send(self.arbiter, packet);
         }
         net.timer(start.at, EPOCH, 0);
@@ -198,7 +199,7 @@ impl Fastpass {
             number,
             priority: DATA_PRIORITY,
             bytes: net.frame.full(),
-            ..Packet::control(net, flow, Kind::Data, dst)
+            ..Packet::control(net.frame.header, flow, Kind::Data, dst)
         };
         net.send(src, data);
         if is_last {
@@ -209,7 +210,10 @@ impl Fastpass {
     fn data(&mut self, net: &mut Net<'_>, packet: &Packet) {
         let flow = net.flow(packet.flow);
         let number = packet.number;
-        let ack = Packet { number, ..Packet::control(net, packet.flow, Kind::Ack, flow.src) };
+        let ack = Packet {
+            number,
+            ..Packet::control(net.frame.header, packet.flow, Kind::Ack, flow.src)
+        };
         net.send(flow.dst, ack);
         let state = &mut self.flows[packet.flow as usize];
         if state.received.take(number) {

@@ -117,7 +117,7 @@ impl PHost {
                 extra: token.number,
                 priority: DATA_PRIORITY,
                 bytes,
-                ..Packet::control(net, flow, Kind::Data, dst)
+                ..Packet::control(net.frame.header, flow, Kind::Data, dst)
             };
             net.send(host, data);
             self.hosts[host as usize].is_sending_due = true;
@@ -224,7 +224,7 @@ impl PHost {
         if state.held.count() == state.packets {
             net.received(packet.flow);
             let flow = net.flow(packet.flow);
-            net.send(flow.dst, Packet::control(net, packet.flow, Kind::Ack, flow.src));
+            net.send(flow.dst, Packet::control(net.frame.header, packet.flow, Kind::Ack, flow.src));
         }
     }
 }
@@ -253,7 +253,7 @@ impl Ends for PHost {
             }
         }
         self.hosts[src as usize].sending.push(flow);
-        net.send(src, Packet::control(net, flow, Kind::Request, net.flow(flow).dst));
+        net.send(src, Packet::control(net.frame.header, flow, Kind::Request, net.flow(flow).dst));
         if free > 0 && !self.hosts[src as usize].is_sending_due {
             self.send_later(net, src);
         }
@@ -378,7 +378,7 @@ fn give_token(state: &mut State, net: &mut Net<'_>, flow: u32, host: u32) {
         number: data,
         extra: state.given,
         rest: state.packets - state.held.count(),
-        ..Packet::control(net, flow, Kind::Grant, net.flow(flow).src)
+        ..Packet::control(net.frame.header, flow, Kind::Grant, net.flow(flow).src)
     };
     state.given += 1;
     state.given_at = net.moment();

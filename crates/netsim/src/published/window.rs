@@ -164,7 +164,10 @@ impl Ends for Window {
             self.send_pending(net, flow);
             return;
         }
-        net.send(net.flow(flow).src, Packet::control(net, flow, Kind::Request, net.flow(flow).dst));
+        net.send(
+            net.flow(flow).src,
+            Packet::control(net.frame.header, flow, Kind::Request, net.flow(flow).dst),
+        );
     }
 
     fn receive(&mut self, net: &mut Net<'_>, _: u32, packet: Packet) {
@@ -173,7 +176,10 @@ impl Ends for Window {
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => {
                 let flow = net.flow(packet.flow);
-                net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
+                net.send(
+                    flow.dst,
+                    Packet::control(net.frame.header, packet.flow, Kind::Grant, flow.src),
+                );
             }
             Kind::Grant => self.send_pending(net, packet.flow),
             // Its switches do not trim.
@@ -220,7 +226,7 @@ fn data(net: &Net<'_>, flow: u32, number: u32, priority: u32) -> Packet {
         number,
         priority,
         bytes: net.frame.full(),
-        ..Packet::control(net, flow, Kind::Data, net.flow(flow).dst)
+        ..Packet::control(net.frame.header, flow, Kind::Data, net.flow(flow).dst)
     }
 }
 

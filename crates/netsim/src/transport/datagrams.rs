@@ -29,7 +29,7 @@ impl Ends for Datagrams {
             let packet = Packet {
                 number,
                 bytes: net.frame.wire(bytes, number),
-                ..Packet::control(net, flow, Kind::Data, dst)
+                ..Packet::control(net.frame.header, flow, Kind::Data, dst)
             };
             net.send(src, packet);
         }

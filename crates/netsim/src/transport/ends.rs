@@ -38,7 +38,7 @@ pub(super) fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, pack
         number: packet.number,
         extra: held.until(),
         is_marked: packet.is_marked,
-        ..Packet::control(net, packet.flow, Kind::Ack, flow.src)
+        ..Packet::control(net.frame.header, packet.flow, Kind::Ack, flow.src)
     };
     net.send(flow.dst, ack);
 }

@@ -128,7 +128,7 @@ impl Homa {
                 None => state.levels[usize::from(number >= self.config.round_trip)],
             },
             bytes: net.frame.wire(bytes, number),
-            ..Packet::control(net, flow, Kind::Data, dst)
+            ..Packet::control(net.frame.header, flow, Kind::Data, dst)
         };
         net.send(host, data);
         net.timer(net.host_clear_at(host), SEND, host);
@@ -164,7 +164,7 @@ impl Homa {
                 receiver.granting.retain(|&other| other != flow);
             }
             let &crate::Flow { src, dst, .. } = net.flow(flow);
-            net.send(dst, Packet::control(net, flow, Kind::Ack, src));
+            net.send(dst, Packet::control(net.frame.header, flow, Kind::Ack, src));
         }
         self.grant(net, host);
     }
@@ -191,7 +191,7 @@ impl Homa {
                 state.given = upto;
                 has_all |= upto == state.packets;
                 let &crate::Flow { src, dst, .. } = net.flow(flow);
-                let grant = Packet::control(net, flow, Kind::Grant, src);
+                let grant = Packet::control(net.frame.header, flow, Kind::Grant, src);
                 net.send(dst, Packet { number: upto, extra: level, ..grant });
             }
             level += 1;
@@ -219,7 +219,7 @@ impl Homa {
         while first < state.given {
             let has = |&number: &u32| state.held.has(number);
             let until = (first..state.given).find(has).unwrap_or(state.given);
-            let resend = Packet::control(net, flow, Kind::Nack, src);
+            let resend = Packet::control(net.frame.header, flow, Kind::Nack, src);
             net.send(dst, Packet { number: first, extra: until, ..resend });
             first = (until..state.given).find(|number| !has(number)).unwrap_or(state.given);
         }

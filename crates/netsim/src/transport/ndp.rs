@@ -105,7 +105,7 @@ impl Ndp {
                 priority: 1,
                 bytes: net.frame.wire(bytes, number),
                 way: state.next_way(&mut self.draw),
-                ..Packet::control(net, flow, Kind::Data, dst)
+                ..Packet::control(net.frame.header, flow, Kind::Data, dst)
             };
             net.send(src, data);
         }
@@ -151,7 +151,7 @@ impl Ndp {
         }
         let kind = if packet.kind == Kind::Data { Kind::Ack } else { Kind::Nack };
         let src = net.flow(flow).src;
-        let answer = Packet::control(net, flow, kind, src);
+        let answer = Packet::control(net.frame.header, flow, kind, src);
         net.send(host, Packet { number: packet.number, extra: state.pulls, ..answer });
     }
 
@@ -169,7 +169,7 @@ impl Ndp {
             if state.waiting > 0 {
                 receiver.turns.push_back(flow);
             }
-            let pull = Packet::control(net, flow, Kind::Grant, net.flow(flow).src);
+            let pull = Packet::control(net.frame.header, flow, Kind::Grant, net.flow(flow).src);
             net.send(host, Packet { extra: state.pulls, ..pull });
             receiver.free_at = net.now() + net.host_time(host, net.frame.full());
             break;

@@ -109,7 +109,7 @@ impl PFabric {
             number,
             priority: state.left(),
             bytes: net.frame.wire(bytes, number),
-            ..Packet::control(net, flow, Kind::Data, dst)
+            ..Packet::control(net.frame.header, flow, Kind::Data, dst)
         };
         net.send(host, data);
         if state.may_send() {
@@ -214,7 +214,10 @@ impl Ends for PFabric {
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => {
                 let flow = net.flow(packet.flow);
-                net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
+                net.send(
+                    flow.dst,
+                    Packet::control(net.frame.header, packet.flow, Kind::Grant, flow.src),
+                );
             }
             Kind::Grant => {
                 let Some(state) = self.flows.get_mut(packet.flow) else { return };
@@ -251,7 +254,7 @@ impl Ends for PFabric {
             state.is_armed = true;
             net.timer(state.due, 0, flow);
             let &crate::Flow { src, dst, .. } = net.flow(flow);
-            net.send(src, Packet::control(net, flow, Kind::Request, dst));
+            net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
         } else {
             self.line_up(net, flow);
         }

@@ -129,7 +129,7 @@ impl Phost {
         }
         state.tries = (state.tries + 1).min(BACKOFF_MAX);
         let &crate::Flow { src, dst, .. } = net.flow(flow);
-        net.send(src, Packet::control(net, flow, Kind::Request, dst));
+        net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
         net.timer(net.now() + timeout.saturating_mul(1 << state.tries), REQUEST, flow);
     }
 
@@ -153,7 +153,7 @@ impl Phost {
             extra: serial,
             priority: if serial < self.config.free { FREE_LEVEL } else { TOKEN_LEVEL },
             bytes: net.frame.wire(bytes, number),
-            ..Packet::control(net, flow, Kind::Data, dst)
+            ..Packet::control(net.frame.header, flow, Kind::Data, dst)
         };
         net.send(host, data);
         net.timer(net.host_clear_at(host), SPEND, host);
@@ -186,7 +186,7 @@ impl Phost {
     fn send_token(&mut self, net: &mut Net<'_>, host: u32, token: &Token) -> Instant {
         let rest = self.flows.get(token.flow).map_or(0, |state| state.packets - state.held.count());
         let src = net.flow(token.flow).src;
-        let grant = Packet::control(net, token.flow, Kind::Grant, src);
+        let grant = Packet::control(net.frame.header, token.flow, Kind::Grant, src);
         net.send(host, Packet { number: token.number, extra: token.serial, rest, ..grant });
         let free_at = net.now() + net.host_time(host, net.frame.full());
         self.hosts[host as usize].free_at = free_at;
@@ -304,7 +304,7 @@ impl State {
 
 fn acknowledge(net: &mut Net<'_>, flow: u32) {
     let &crate::Flow { src, dst, .. } = net.flow(flow);
-    net.send(dst, Packet::control(net, flow, Kind::Ack, src));
+    net.send(dst, Packet::control(net.frame.header, flow, Kind::Ack, src));
 }
 
 impl Ends for Phost {

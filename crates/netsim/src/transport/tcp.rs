@@ -134,7 +134,7 @@ impl Tcp {
                 number,
                 priority: 1,
                 bytes: net.frame.wire(bytes, number),
-                ..Packet::control(net, flow, Kind::Data, dst)
+                ..Packet::control(net.frame.header, flow, Kind::Data, dst)
             };
             net.send(src, data);
         }
@@ -285,7 +285,7 @@ impl Ends for Tcp {
             State { packets, window, acked, held, sent, lost, ..State::default() }
         });
         let &crate::Flow { src, dst, .. } = net.flow(flow);
-        net.send(src, Packet::control(net, flow, Kind::Request, dst));
+        net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
         self.arm(net, flow);
     }
 
@@ -298,7 +298,10 @@ impl Ends for Tcp {
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => {
                 let flow = net.flow(packet.flow);
-                net.send(flow.dst, Packet::control(net, packet.flow, Kind::Grant, flow.src));
+                net.send(
+                    flow.dst,
+                    Packet::control(net.frame.header, packet.flow, Kind::Grant, flow.src),
+                );
             }
             Kind::Grant => {
                 let Some(state) = self.flows.get_mut(packet.flow) else { return };
@@ -332,7 +335,7 @@ impl Ends for Tcp {
             self.send(net, flow);
         } else {
             let &crate::Flow { src, dst, .. } = net.flow(flow);
-            net.send(src, Packet::control(net, flow, Kind::Request, dst));
+            net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
         }
         self.arm(net, flow);
     }

@@ -12,6 +12,8 @@
 
 mod compare;
 mod demand;
+mod dimension;
+mod error;
 mod knob;
 mod machines;
 mod model;
@@ -19,8 +21,10 @@ mod preset;
 mod usage;
 mod wedge;
 
-pub use compare::{Comparison, CostError, Fleet, Side, compare};
-pub use demand::{Demand, Dimension, Tenant, grow};
+pub use compare::{Comparison, Fleet, Side, compare};
+pub use demand::{Demand, Tenant, grow};
+pub use dimension::Dimension;
+pub use error::CostError;
 pub use knob::{Flip, Knob, Sensitivity, sensitivity};
 pub use machines::Machines;
 pub use model::{Facility, Model, Part, Server};

@@ -19,16 +19,18 @@ mod migrate;
 mod milp;
 mod pack;
 mod problem;
+mod solve;
 mod unit;
 
 pub use bound::lower_bound;
 pub use check::{Violation, check};
 pub use fleet::{fleet, fleet_server};
 pub use migrate::{Migration, Move, migrate};
-#[cfg(feature = "highs")]
-pub use pack::place_exactly;
-pub use pack::{Placement, first_fit, place};
+pub use pack::Placement;
 pub use problem::{Guest, PlaceError, Pool, Problem};
+#[cfg(feature = "highs")]
+pub use solve::place_exactly;
+pub use solve::{first_fit, place};
 
 #[cfg(test)]
 mod tests;

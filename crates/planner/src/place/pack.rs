@@ -1,7 +1,7 @@
 //! Server by server, what goes best with the room that is left; then the emptiest are given up.
 
 use super::unit::{DIMENSIONS, Unit, Units};
-use super::{PlaceError, Problem, bound, exact};
+use super::{PlaceError, Problem};
 use crate::cost::Dimension;
 
 /// Where everybody is.
@@ -20,106 +20,15 @@ pub struct Placement {
 /// Everything that is tried is known to end: so many looks at whether something fits, at most.
 const LOOKS_MAX: u64 = 400_000_000;
 /// Up to so many units each is compared with all others, and several rules are tried.
-const SMALL: usize = 20_000;
+pub(super) const SMALL: usize = 20_000;
 /// Beyond, so many of the largest and so many from all over.
 const LARGEST: usize = 48;
 const SPREAD: usize = 144;
 /// Servers that cannot be given up, one after another, before that is left.
 const FAILURES_MAX: u32 = 64;
 
-/// Finds servers for everybody, as few as it can.
-///
-/// # Errors
-/// When there is no placement, or none in as many servers as there are.
-pub fn place(problem: &Problem) -> Result<Placement, PlaceError> {
-    let units = Units::of(problem)?;
-    let found = Found::of(&units);
-    found.servers.hand_out(problem, found.bound, found.dimension, found.is_best)
-}
-
-/// As [`place`], and has HiGHS look for fewer servers, or for the proof that there are none, for at
-/// most a time. Too many tenants for that are placed as ever; [`Placement::is_best`] says whether
-/// it was proven.
-///
-/// # Errors
-/// As [`place`].
-#[cfg(feature = "highs")]
-pub fn place_exactly(
-    problem: &Problem,
-    at_most: std::time::Duration,
-) -> Result<Placement, PlaceError> {
-    let units = Units::of(problem)?;
-    let mut found = Found::of(&units);
-    if !found.is_best
-        && let Some(answer) =
-            super::milp::search(&units, found.servers.used(), found.bound, at_most)
-    {
-        found.bound = answer.bound;
-        found.servers = answer.better.unwrap_or(found.servers);
-        found.is_best = found.servers.used() <= found.bound;
-    }
-    found.servers.hand_out(problem, found.bound, found.dimension, found.is_best)
-}
-
-/// What has been found before it is handed out.
-struct Found<'a> {
-    servers: Servers<'a>,
-    bound: u32,
-    /// What the bound is of.
-    dimension: usize,
-    is_best: bool,
-}
-
-impl<'a> Found<'a> {
-    fn of(units: &'a Units) -> Self {
-        let (bound, dimension) = bound::of(units);
-        let rules: &[Rule] =
-            if units.all.len() <= SMALL { &[Rule::Dot, Rule::Near] } else { &[Rule::Dot] };
-        let mut best: Option<Servers<'_>> = None;
-        for &rule in rules {
-            let mut servers = Servers::new(units);
-            servers.fill(rule);
-            servers.give_up();
-            if best.as_ref().is_none_or(|best| servers.used() < best.used()) {
-                best = Some(servers);
-            }
-            if best.as_ref().is_some_and(|best| best.used() <= bound) {
-                break;
-            }
-        }
-        let mut servers = best.unwrap_or_else(|| Servers::new(units));
-        let mut is_best = servers.used() <= bound;
-        if !is_best && let Some(found) = exact::search(units, servers.used(), bound) {
-            is_best = true;
-            servers = found.unwrap_or(servers);
-        }
-        Self { servers, bound, dimension, is_best }
-    }
-}
-
-/// First fit, in the order of the list: what a placement is compared with.
-///
-/// # Errors
-/// As [`place`].
-pub fn first_fit(problem: &Problem) -> Result<u32, PlaceError> {
-    let units = Units::of(problem)?;
-    let mut servers = Servers::new(&units);
-    let sum = |unit: &Unit| unit.shares.iter().sum::<f64>();
-    let mut order: Vec<usize> = (0..units.all.len()).collect();
-    order.sort_by(|one, other| sum(&units.all[*other]).total_cmp(&sum(&units.all[*one])));
-    for unit in order {
-        let mut at = 0;
-        while !servers.fits(at, unit) {
-            at += 1;
-            servers.open(at + 1);
-        }
-        servers.put(at, unit);
-    }
-    Ok(servers.used())
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+pub(super) enum Rule {
     /// The largest dot product of sizes and room.
     Dot,
     /// The least room left, by its square.
@@ -242,7 +151,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Fills one server after another.
-    fn fill(&mut self, rule: Rule) {
+    pub(super) fn fill(&mut self, rule: Rule) {
         let most = |unit: &Unit| unit.shares.iter().copied().fold(0.0, f64::max);
         let mut left: Vec<usize> = (0..self.units.all.len()).collect();
         left.sort_by(|one, other| {
@@ -278,7 +187,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Tries to find other places for everybody on the emptiest servers, until that fails often.
-    fn give_up(&mut self) {
+    pub(super) fn give_up(&mut self) {
         let load = |state: &State, each: &[u64; DIMENSIONS]| -> f64 {
             let shares = state.used.iter().zip(each);
             shares.map(|(used, each)| *used as f64 / *each as f64).sum()
@@ -338,7 +247,7 @@ impl<'a> Servers<'a> {
     }
 
     /// In numbers of servers that begin at 0 in every rack.
-    fn hand_out(
+    pub(super) fn hand_out(
         &self,
         problem: &Problem,
         bound: u32,

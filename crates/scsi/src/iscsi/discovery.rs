@@ -4,6 +4,7 @@ use super::decoder::Fatal;
 use super::pdu::{Digests, Header, NO_TAG, TextRequest, TextResponse, trailer};
 use super::session::{Arrival, Coming, Reject, Session};
 use super::text;
+use super::text_state::TextState;
 
 /// A target and where it is, as initiators are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,18 +13,6 @@ pub struct TargetRecord {
     pub name: String,
     /// TargetAddress: `host:port,group`, each.
     pub addresses: Vec<String>,
-}
-
-/// The exchange of text on a connection.
-#[derive(Debug, Default)]
-pub(crate) struct TextState {
-    itt: u32,
-    continues: bool,
-    /// What is being answered, and how much of it was sent.
-    answer: Vec<u8>,
-    sent: usize,
-    /// The tag with which an exchange goes on; 0 if there is none.
-    tag: u32,
 }
 
 impl Session {

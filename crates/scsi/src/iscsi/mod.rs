@@ -18,6 +18,7 @@
 //! Error recovery level 0: what is wrong with a connection ends its session, and nothing is sent
 //! again (7.1.4.4).
 
+mod admission;
 mod chap;
 mod data;
 mod decoder;
@@ -35,7 +36,9 @@ mod registry;
 mod session;
 mod task;
 mod text;
+mod text_state;
 
+pub use admission::{Admission, LoginStatus};
 pub use chap::{Algorithm, Chap, Credentials, Nonce, Secret};
 pub use data::Expectation;
 pub use decoder::{DEFAULT_DATA_BYTES, Decoder, Event, Fatal};
@@ -43,7 +46,7 @@ pub use discovery::TargetRecord;
 pub use entry::{Entered, Entry, EntryConfig};
 pub use initiator::{Answer, Ended, Initiator, Request, Tag, Transfer};
 pub use keys::{DigestWish, Parameters, Wishes};
-pub use login::{Admission, Identity, Link, Login, LoginEvent, LoginStatus, NAME_BYTES_MAX};
+pub use login::{Identity, Link, Login, LoginEvent, NAME_BYTES_MAX};
 pub use pdu::{
     AsyncMessage, BHS_BYTES, DIGEST_BYTES, DataIn, DataOut, Digests, Header, LoginRequest,
     LoginResponse, LoginStage, NO_TAG, Numbers, R2t, ScsiCommand, ScsiResponse, TaskRequest,

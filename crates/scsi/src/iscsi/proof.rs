@@ -4,8 +4,8 @@
 //! AuthMethod ─► CHAP_A ─► (CHAP_I, CHAP_C) ─► CHAP_N, CHAP_R ─► proved
 //! ```
 
+use super::admission::{Admission, LoginStatus};
 use super::chap::{Algorithm, CHALLENGE_BYTES_MAX, Chap, Nonce};
-use super::login::{Admission, LoginStatus};
 use super::text;
 
 /// How far the proof is.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::login::{Identity, LoginStatus};
+use super::admission::LoginStatus;
+use super::login::Identity;
 
 /// Where a connection belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,7 +126,7 @@ pub(crate) struct Connection {
     waiting: Option<(Header, u32)>,
     /// Bytes of a ping or a text that have come; the request that they are of.
     pub(crate) gathered: Vec<u8>,
-    pub(crate) text: super::discovery::TextState,
+    pub(crate) text: super::text_state::TextState,
     /// A logout that has not been answered: its tag, and what it is about.
     pub(super) logout: Option<(u32, Logout)>,
     pub(super) pings: u32,
@@ -460,7 +460,7 @@ impl Connection {
             coming: Coming::Nobody,
             waiting: None,
             gathered: Vec::new(),
-            text: super::discovery::TextState::default(),
+            text: super::text_state::TextState::default(),
             logout: None,
             pings: 0,
         }

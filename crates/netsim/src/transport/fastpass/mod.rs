@@ -137,7 +137,7 @@ impl Fastpass {
 
     fn request(&self, net: &mut Net<'_>, flow: u32) {
         let Some(state) = self.flows.get(flow) else { return };
-        let request = Packet::control(net, flow, Kind::Request, self.arbiter);
+        let request = Packet::control(net.frame.header, flow, Kind::Request, self.arbiter);
         net.send(net.flow(flow).src, Packet { number: state.asked, extra: state.heard, ..request });
     }
 
@@ -211,7 +211,7 @@ impl Fastpass {
         }
         for (host, schedule) in schedules {
             let Some(first) = schedule.first() else { continue };
-            let packet = Packet::control(net, first.flow, Kind::Grant, host);
+            let packet = Packet::control(net.frame.header, first.flow, Kind::Grant, host);
             let bytes = SCHEDULE_BYTES * u32::try_from(schedule.len()).unwrap_or(0);
             let number = self.schedule_count;
             net.send(self.arbiter, Packet { number, bytes: packet.bytes + bytes, ..packet });
@@ -316,7 +316,7 @@ impl Fastpass {
                 priority: 1,
                 bytes: net.frame.wire(bytes, number),
                 way,
-                ..Packet::control(net, flow, Kind::Data, dst)
+                ..Packet::control(net.frame.header, flow, Kind::Data, dst)
             };
             net.send(host, data);
         }
@@ -338,7 +338,7 @@ impl Fastpass {
             return;
         }
         let &crate::Flow { src, dst, .. } = net.flow(packet.flow);
-        let ack = Packet::control(net, packet.flow, Kind::Ack, src);
+        let ack = Packet::control(net.frame.header, packet.flow, Kind::Ack, src);
         net.send(dst, Packet { number: packet.number, extra: state.held.until(), ..ack });
     }
 
