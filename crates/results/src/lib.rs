@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
-//! plan ─► Bill, Placement and others of `plan` ───────────┴► JSON ─► report, plan
+//! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
 //! Invariants:
