@@ -1,11 +1,15 @@
 //! `afar plan`: answers that the papers print, and input that cannot be.
 
 use measure::Host;
-use results::{Requirement, Requirements, Side, Standing};
+use results::plan::admit::Admission;
+use results::plan::cost::Bill;
+use results::plan::fleet::FleetDemand;
+use results::plan::latency::RoundTrips;
+use results::plan::place::Placement;
+use results::plan::pool::PoolSizing;
+use results::{Record, Requirement, Requirements, Side, Standing};
 use std::path::Path;
 use std::process::{Command, Output};
-
-use serde_json::Value;
 use test_support::{scratch, skip};
 
 fn plan(arguments: &[&str]) -> Output {
@@ -23,9 +27,9 @@ fn answer(arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-fn json(arguments: &[&str]) -> Value {
+fn record<R: Record>(arguments: &[&str]) -> R {
     let all = [arguments, &["--json", "-"]].concat();
-    serde_json::from_str(&answer(&all)).expect("it is JSON")
+    results::read(&answer(&all)).expect("it is such a record")
 }
 
 fn refused(arguments: &[&str], wanted: &str) {
@@ -61,15 +65,14 @@ fn the_papers_example_in_an_empty_directory() {
     {
         assert!(said.contains(wanted), "{wanted} is missing in {said}");
     }
-    let record = json(&["cost"]);
-    assert_eq!(record["direct_cost"], 960_000.0);
-    assert_eq!(record["pooled_cost"], 812_500.0);
-    assert_eq!(record["tenants"][0]["direct"]["binding"], "qps");
+    let bill: Bill = record(&["cost"]);
+    assert_eq!((bill.direct_cost, bill.pooled_cost), (960_000.0, 812_500.0));
+    assert_eq!(bill.tenants[0].direct.binding, "qps");
 }
 
 #[test]
 fn drops_of_other_protocols() {
-    let saving = |drop: &str| json(&["cost", "--set", drop])["saving"].as_f64().expect("a number");
+    let saving = |drop: &str| record::<Bill>(&["cost", "--set", drop]).saving;
     assert!((saving("remote.drop=guz-nvmeof") - 0.268_44).abs() < 5e-6);
     let lost = answer(&["cost", "--set", "remote.drop=guz-iscsi"]);
     assert!(lost.contains("Do not disaggregate: it costs $52,500 more, 5.47 %"), "{lost}");
@@ -78,15 +81,15 @@ fn drops_of_other_protocols() {
 #[test]
 fn what_print_gives_can_be_read() {
     let path = file("printed.toml", &answer(&["cost", "--print"]));
-    assert_eq!(json(&["cost", &path])["saving"], json(&["cost"])["saving"]);
+    assert_eq!(record::<Bill>(&["cost", &path]), record(&["cost"]));
 }
 
 #[test]
 fn the_example_of_tenants() {
-    let record = json(&["cost", &example("tenants.toml")]);
-    assert_eq!(record["tenants"].as_array().map(Vec::len), Some(3));
-    assert_eq!(record["disaggregate"], true);
-    assert!(record["pooled_cost"].as_f64() <= record["apart_cost"].as_f64());
+    let bill: Bill = record(&["cost", &example("tenants.toml")]);
+    assert_eq!(bill.tenants.len(), 3);
+    assert!(bill.disaggregate);
+    assert!(bill.pooled_cost <= bill.apart_cost);
 }
 
 /// Klimovic et al., Fig. 8, by the numbers of §4.3 and by four others. `AFAR_ORACLE_DIR` names a
@@ -173,17 +176,16 @@ fn the_papers_table_of_latencies() {
     assert_eq!(total("40 Gb/s"), ["7.04", "5.28", "5.14", "3.38", "4.14", "2.38"]);
     assert_eq!(total("100 Gb/s"), ["6.55", "4.79", "4.65", "2.89", "3.65", "1.89"]);
     assert!(said.contains("3.59"), "{said}");
-    let record = json(&["latency"]);
-    let paths = record["paths"].as_array().expect("paths");
-    let meets = |at: usize| paths[at]["meets"].as_array().expect("targets").len();
+    let paths = record::<RoundTrips>(&["latency"]).paths;
+    let meets = |at: usize| paths[at].meets.len();
     // By design, scope and rate: RDMA in a rack at 40 Gb/s is for class A, integrated for both.
     assert_eq!((paths.len(), meets(0), meets(6), meets(7), meets(10)), (12, 0, 1, 2, 2));
 }
 
 #[test]
 fn waiting_and_requirements() {
-    let record = json(&["latency", "--set", "sharing.load=50%"]);
-    assert_eq!(record["paths"][0]["wait_ns"], 409.6);
+    let half: RoundTrips = record(&["latency", "--set", "sharing.load=50%"]);
+    assert_eq!(half.paths[0].wait_ns, 409.6);
     let found = |standing, invalid: Option<&str>| Requirements {
         version: String::new(),
         command: Vec::new(),
@@ -216,27 +218,27 @@ fn waiting_and_requirements() {
     );
     refused(&["latency", "--requirement", &file("y.json", "{}")], "this is no requirement");
     let printed = file("latency.toml", &answer(&["latency", "--print"]));
-    assert_eq!(json(&["latency", &printed])["paths"], json(&["latency"])["paths"]);
+    assert_eq!(record::<RoundTrips>(&["latency", &printed]), record(&["latency"]));
 }
 
 #[test]
 fn a_placement_and_what_becomes_of_it() {
     let example = example("place.toml");
-    let record = json(&["place", &example]);
-    assert_eq!(record["is_best"], true);
+    assert!(record::<Placement>(&["place", &example]).is_best);
     let now = file("now.csv", &answer(&["place", &example, "--csv", "-"]));
     let said = answer(&["place", &example, "--now", &now]);
     assert!(said.contains("Nobody moves."), "{said}");
-    let lost = json(&["place", &example, "--now", &now, "--lose-server", "0"]);
-    let moves = lost["migration"]["moves"].as_array().expect("moves");
-    assert!(!moves.is_empty());
-    assert!(moves.iter().all(|one| one["to"] != 0), "{moves:?}");
+    let moves = |arguments: &[&str]| {
+        let all = [&["place", &example, "--now", &now], arguments].concat();
+        record::<Placement>(&all).migration.expect("it was said where tenants are").moves
+    };
+    let lost = moves(&["--lose-server", "0"]);
+    assert!(!lost.is_empty());
+    assert!(lost.iter().all(|one| one.to != 0), "{lost:?}");
     let nobody = ["place", &example, "--now", &now, "--lose-server", "99"];
     refused(&nobody, "nobody is on server 99");
-    let more = ["--add-tenant", "name=new,capacity=1TB,iops=5k"];
-    let more = json(&[&["place", &example, "--now", &now][..], &more].concat());
-    assert_eq!(more["migration"]["moves"][0]["tenant"], "new");
-    assert_eq!(more["migration"]["moves"].as_array().map(Vec::len), Some(1));
+    let more = moves(&["--add-tenant", "name=new,capacity=1TB,iops=5k"]);
+    assert_eq!(more.iter().map(|one| &one.tenant[..]).collect::<Vec<_>>(), ["new"]);
     let printed = answer(&["place", "--print"]);
     assert_eq!(printed, std::fs::read_to_string(&example).expect("it is there"));
 }
@@ -272,13 +274,11 @@ fn what_placements_cannot_be_is_said_in_a_sentence() {
 fn who_may_share_a_device() {
     let print = answer(&["admit", "--print"]);
     let path = file("admit.toml", &print);
-    let record = json(&["admit", &path]);
-    let tenants = record["tenants"].as_array().expect("tenants");
-    let admitted: Vec<bool> =
-        tenants.iter().map(|one| one["admitted"].as_bool().expect("a truth")).collect();
+    let tenants = record::<Admission>(&["admit", &path]).tenants;
+    let admitted: Vec<bool> = tenants.iter().map(|one| one.admitted).collect();
     assert_eq!(admitted, [true, true, false, false]);
     let said = answer(&["admit", &path]);
-    assert!(said.contains("a second bursty writer"), "{said}");
+    assert!(said.contains(": no: a second bursty writer"), "{said}");
     let with = |from: &str, to: &str| file("not.toml", &print.replacen(from, to, 1));
     refused(&["admit", &with("p95 = \"2ms\"", "p95 = \"0ms\"")], "a tail of nothing");
     refused(&["admit", &with("reads = \"60k\"", "reads = -1")], "a count cannot be negative");
@@ -299,11 +299,11 @@ fn who_may_share_a_device() {
         let tenant = "name = \"a\"\nreads = \"50k\"\nwrites = 100\np95 = \"200us\"\n";
         file(name, &format!("[device]\n{device}[[tenant]]\n{tenant}"))
     };
-    let record = json(&["admit", &of("of-csv.toml", "loads.csv")]);
-    assert_eq!(record, json(&["admit", &of("of-json.toml", "loads.json")]));
-    assert_eq!(record["tenants"][0]["admitted"], true);
+    let admission: Admission = record(&["admit", &of("of-csv.toml", "loads.csv")]);
+    assert_eq!(admission, record(&["admit", &of("of-json.toml", "loads.json")]));
+    assert!(admission.tenants[0].admitted);
     // M/G/1 of 50,100 a second: W = (50,000 · 4 + 100 · 400)/2/(1 − 0.102) in µs · 10⁻⁶.
-    let wait = record["interference"]["wait_ns"].as_f64().expect("a number");
+    let wait = admission.interference.expect("read and write are known").wait_ns;
     assert!((wait - 133.63).abs() < 0.01, "{wait}");
     file("bad.csv", "reads,writes,p95\n20k,0,-1us\n");
     refused(&["admit", &of("bad.toml", "bad.csv")], "bad.csv:2:7: \"-1us\"");
@@ -316,10 +316,10 @@ fn what_is_worth_moving() {
     let spread = "tenant,replica,server\nlogs,0,9\nindex,0,4\nads,0,6\nads,1,7\n";
     let now = file("spread.csv", spread);
     let moved = ["--now", &now, "--move-at-most", "10TB"];
-    let record = json(&[&["place", &priced][..], &moved].concat());
-    let migration = &record["migration"];
-    assert!(migration["bytes"].as_u64() > Some(0));
-    assert!(migration["benefit"].is_number() && migration["cost"].as_f64() > Some(0.0));
+    let placement: Placement = record(&[&["place", &priced][..], &moved].concat());
+    let migration = placement.migration.expect("it was said where tenants are");
+    assert!(migration.bytes > 0 && migration.benefit.is_some());
+    assert!(migration.cost > Some(0.0));
     let said = answer(&[&["place", &priced][..], &moved].concat());
     assert!(said.contains("that moving costs"), "{said}");
 }
@@ -328,16 +328,12 @@ fn what_is_worth_moving() {
 fn memory_of_servers_and_pools() {
     let said = answer(&["pool"]);
     assert!(said.contains("Disaggregate: it saves $"), "{said}");
-    let record = json(&["pool"]);
-    assert_eq!(record["server_count"], 32);
-    let bytes = |of: &str| record[of]["bytes"].as_u64().expect("a number");
-    assert!(bytes("with") < bytes("without"));
-    assert!(
-        record["with"]["unused_at_peak"].as_f64() < record["without"]["unused_at_peak"].as_f64()
-    );
+    let sizing: PoolSizing = record(&["pool"]);
+    assert_eq!(sizing.server_count, 32);
+    let (with, without) = (sizing.with.expect("it pays"), sizing.without);
+    assert!(with.bytes < without.bytes && with.unused_at_peak < without.unused_at_peak);
     // Nobody has less than its programs need.
-    let local = record["with"]["server_bytes"].as_u64();
-    assert!(local >= record["local_min"]["bytes"].as_u64());
+    assert!(with.server_bytes >= sizing.local_min.bytes);
     for (setting, reason) in [
         ("price.pool=60", "the pool and its ports make it"),
         ("price.port=1M", "the pool and its ports make it"),
@@ -375,20 +371,19 @@ fn curves_of_a_sweep_and_demand_of_a_fleet() {
     let program = "[[program]]\nname = \"*\"\nbound = \"5%\"\nsweep = \"curve.csv\"\n";
     let with = |demand: &str| {
         let path = file("fleet.toml", &format!("demand = \"{demand}\"\n{program}"));
-        json(&["pool", &path])
+        record::<PoolSizing>(&["pool", &path])
     };
     let of_parquet = with("memory.parquet");
     assert_eq!(of_parquet, with("memory.csv"));
-    assert_eq!(of_parquet["period_count"], 24);
-    assert_eq!(of_parquet["programs"][0]["local_min"], 0.5);
+    assert_eq!((of_parquet.period_count, of_parquet.programs[0].local_min), (24, 0.5));
     let bill = answer(&["cost", "--print"]).replace("[demand]", "[other]");
     let bill = bill.split("[other]").next().expect("the first part").to_owned();
     let more = "iops = \"28k\"\ntraffic = \"25Gb/s\"\nmemory = \"56GiB\"\nnetwork = \"2Gb/s\"\n";
     let bill = bill.replace("qps = \"50k\"\n", &format!("qps = \"50k\"\n{more}"));
     let bill = file("bill.toml", &format!("tenants = \"series.parquet\"\n{bill}"));
-    let record = json(&["cost", &bill]);
-    assert_eq!(record["tenants"].as_array().map(Vec::len), Some(40));
-    assert!(record["pooled_cost"].as_f64() <= record["apart_cost"].as_f64());
+    let bill: Bill = record(&["cost", &bill]);
+    assert_eq!(bill.tenants.len(), 40);
+    assert!(bill.pooled_cost <= bill.apart_cost);
     refused(&["pool", &file("lost.toml", &format!("demand = \"no.csv\"\n{program}"))], "No such");
     file("cut.parquet", "PAR1");
     let cut = file("cut.toml", &format!("demand = \"cut.parquet\"\n{program}"));
@@ -399,15 +394,16 @@ fn curves_of_a_sweep_and_demand_of_a_fleet() {
 fn traces_become_fleets() {
     let tenants = scratch("tenants.csv").display().to_string();
     let rows = "0,,7,0,m1,1,ann,2,9,0.5,0.25,0.1,0\n7200000000,,7,1,m2,1,bob,2,9,0.25,0.5,0.1,0\n";
-    let record = json(&["fleet", "--google", &file("task.csv", rows), "--tenants", &tenants]);
-    assert_eq!((&record["tenant_count"], &record["hour_count"]), (&2.into(), &2.into()));
+    let google = ["fleet", "--google", &file("task.csv", rows), "--tenants", &tenants];
+    let fleet: FleetDemand = record(&google);
+    assert_eq!((fleet.tenant_count, fleet.hour_count), (2, 2));
     let placed = file(
         "traced.toml",
         "tenants = \"tenants.csv\"\n[server]\ncapacity = \"4TB\"\n\
                                       qps = \"1M\"\nmemory = \"256GiB\"\nnetwork = \"25Gb/s\"\n\
                                       iops = 1\ntraffic = \"1Gb/s\"\n",
     );
-    assert_eq!(json(&["place", &placed])["server_count"], 1);
+    assert_eq!(record::<Placement>(&["place", &placed]).server_count, 1);
     let none = file("none.csv", "1,2\n");
     refused(&["fleet", "--google", &none], "none.csv:1:1: a row of such a trace has 13 cells");
     refused(&["fleet", "--alibaba", "/no/such.csv"], "/no/such.csv: No such file");
@@ -440,17 +436,17 @@ fn azures_trace_is_read_by_sqlite() {
          INSERT INTO vm VALUES (1, 10, 1, 0, -3.5, NULL), (2, 10, 1, 0, 0.5, 1.0),
                                (3, 11, 2, 1, 0.51, 0.52), (4, 11, 2, 1, 13.0, 90.0);",
     );
-    let record = json(&["fleet", "--azure", &path]);
-    assert_eq!((&record["tenant_count"], &record["stay_count"]), (&2.into(), &3.into()));
-    assert_eq!((&record["short_stay_count"], &record["hour_count"]), (&1.into(), &336.into()));
+    let fleet: FleetDemand = record(&["fleet", "--azure", &path]);
+    assert_eq!((fleet.tenant_count, fleet.stay_count), (2, 3));
+    assert_eq!((fleet.short_stay_count, fleet.hour_count), (1, 336));
     // At 13 days there are half and a quarter of the processors, and all memory.
     let of = |name: &str| {
-        let all = record["dimensions"].as_array().expect("a list").iter();
-        let one = all.clone().find(|one| one["dimension"] == name).expect("it is there");
-        one["hours"][13 * 24].as_f64().expect("a number")
+        let one = fleet.dimensions.iter().find(|one| one.dimension == name);
+        one.expect("it is there").hours[13 * 24]
     };
     assert_eq!((of("qps"), of("memory")), (750_000.0, (256_u64 << 30) as f64));
-    assert_eq!(json(&["fleet", "--azure", &path, "--machine", "17"])["tenant_count"], 1);
+    let one: FleetDemand = record(&["fleet", "--azure", &path, "--machine", "17"]);
+    assert_eq!(one.tenant_count, 1);
     refused(&["fleet", "--azure", &path, "--machine", "18"], "nobody can be on machine 18");
     make("UPDATE vmType SET core = 1.5 WHERE id = 1;");
     refused(&["fleet", "--azure", &path], "\"1.5\": there should be a number from 0 to 1");
@@ -476,8 +472,8 @@ fn every_plan_has_its_picture() {
 /// 10¹⁸ bytes and beyond: an answer or a sentence, never a wrong number.
 #[test]
 fn large_amounts_are_counted_or_refused() {
-    let set = |setting: &str| json(&["cost", "--set", setting])["direct_cost"].as_f64();
-    assert_eq!(set("demand.capacity=1000000TB"), Some(4e9));
+    let bill: Bill = record(&["cost", "--set", "demand.capacity=1000000TB"]);
+    assert_eq!(bill.direct_cost, 4e9);
     refused(&["cost", "--set", "demand.capacity=99000000TB"], "99000000TB");
     let large = "[[program]]\nname = \"a\"\nbound = \"5%\"\nservers = 1000000\n\
                  memory = \"1000000TB\"\ncurve = [{ local = \"50%\", slowdown = 1.0 }]\n";

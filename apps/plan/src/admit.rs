@@ -12,9 +12,9 @@ use console::{
 use document::DocumentError;
 use measure::{Count, Duration};
 use planner::device::{Applicant, Device, Interference, Point, Verdict};
-use results::json_text;
+use results::plan::admit as record;
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use toml::Spanned;
 
 use super::amounts::small;
@@ -80,7 +80,7 @@ pub(super) fn admit(flags: &AdmitFlags) -> Result<ExitCode, Failure> {
     write(Written {
         table: text(&device, &applicants, &verdicts),
         files: vec![
-            when(&flags.json, || record(&device, &applicants, &verdicts)),
+            when(&flags.json, || results::write(&recorded(&device, &applicants, &verdicts))),
             when(&flags.svg, || picture(&device, &points, &applicants, &verdicts)),
         ],
     })
@@ -204,23 +204,27 @@ fn kilo(tokens: f64) -> String {
     format!("{:.1}k", tokens / 1e3)
 }
 
-/// A verdict as a phrase.
+const fn is_admitted(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Admitted(_))
+}
+
+/// Why somebody may share the device, or why not.
 fn reason(verdict: &Verdict) -> String {
     match verdict {
         Verdict::Admitted(_) => "admitted".to_owned(),
         Verdict::Tail { least_us } => {
-            format!("no: the least load that was measured has a tail of {least_us:.0} µs")
+            format!("the least load that was measured has a tail of {least_us:.0} µs")
         }
         Verdict::Tokens { wanted, left } => format!(
-            "no: {} tokens per second are left below the strictest tail, {} too few",
+            "{} tokens per second are left below the strictest tail, {} too few",
             kilo(*left),
             kilo(wanted - left)
         ),
-        Verdict::Cores(most) => format!("no: the cores serve {most} tenants; add a core"),
+        Verdict::Cores(most) => format!("the cores serve {most} tenants; add a core"),
         Verdict::Busy { load } => {
-            format!("no: reads and writes would keep the device busy {load:.0} % of the time")
+            format!("reads and writes would keep the device busy {load:.0} % of the time")
         }
-        Verdict::Bursty => "no: a second bursty writer would be beside a promised tail".to_owned(),
+        Verdict::Bursty => "a second bursty writer would be beside a promised tail".to_owned(),
     }
 }
 
@@ -240,7 +244,8 @@ fn text(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> Stri
     text += &table(&rows);
     text += "\n";
     for (applicant, verdict) in applicants.iter().zip(verdicts) {
-        text += &format!("{}: {}\n", applicant.name, reason(verdict));
+        let no = if is_admitted(verdict) { "" } else { "no: " };
+        text += &format!("{}: {no}{}\n", applicant.name, reason(verdict));
     }
     if let Some(found) = interference(device, applicants, verdicts) {
         let us = |time: Duration| format!("{:.1} µs", time.as_ns_f64() / 1e3);
@@ -258,7 +263,7 @@ fn text(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> Stri
 /// Reads and writes of those admitted.
 fn admitted(applicants: &[Applicant], verdicts: &[Verdict]) -> (f64, f64) {
     let all = applicants.iter().zip(verdicts);
-    let inside = all.filter(|(_, verdict)| matches!(verdict, Verdict::Admitted(_)));
+    let inside = all.filter(|(_, verdict)| is_admitted(verdict));
     inside.fold((0.0, 0.0), |(reads, writes), (one, _)| (reads + one.reads, writes + one.writes))
 }
 
@@ -309,29 +314,28 @@ fn picture(
     svg.finish("Tail of reads by load in tokens")
 }
 
-fn record(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> String {
-    let tenants = applicants.iter().zip(verdicts).map(|(applicant, verdict)| {
-        json!({
-            "name": applicant.name,
-            "tokens_per_sec": device.cost(applicant.reads, applicant.writes),
-            "p95_us": applicant.tail_us,
-            "admitted": matches!(verdict, Verdict::Admitted(_)),
-            "reason": reason(verdict),
-        })
+fn recorded(device: &Device, applicants: &[Applicant], verdicts: &[Verdict]) -> record::Admission {
+    let tenants = applicants.iter().zip(verdicts).map(|(applicant, verdict)| record::Tenant {
+        name: applicant.name.clone(),
+        tokens_per_sec: device.cost(applicant.reads, applicant.writes),
+        p95_us: applicant.tail_us,
+        admitted: is_admitted(verdict),
+        reason: reason(verdict),
     });
     let curve = device.curve.iter();
-    let curve = curve.map(|(tokens, us)| json!({"tokens_per_sec": tokens, "p95_us": us}));
-    json_text(&json!({
-        "schema": "afar.plan.admit/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "write_tokens": device.write_tokens,
-        "tenant_count_max": device.tenants_max,
-        "curve": curve.collect::<Vec<_>>(),
-        "tenants": tenants.collect::<Vec<_>>(),
-        "interference": interference(device, applicants, verdicts).map(|found| json!({
-            "load": found.load,
-            "wait_ns": found.wait.as_ns_f64(),
-            "wait_of_reads_ns": found.wait_of_reads.as_ns_f64(),
-        })),
-    }))
+    let curve = curve.map(|&(tokens_per_sec, p95_us)| record::Point { tokens_per_sec, p95_us });
+    let interference =
+        interference(device, applicants, verdicts).map(|found| record::Interference {
+            load: found.load,
+            wait_ns: found.wait.as_ns_f64(),
+            wait_of_reads_ns: found.wait_of_reads.as_ns_f64(),
+        });
+    record::Admission {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        write_tokens: device.write_tokens,
+        tenant_count_max: device.tenants_max.map(u64::from),
+        curve: curve.collect(),
+        tenants: tenants.collect(),
+        interference,
+    }
 }

@@ -1,7 +1,8 @@
 //! The result records of afar: what a command writes with `--json`, and what others read.
 //!
 //! ```text
-//! sweep, loop ─► Findings, Requirements, ClosedLoop ─► JSON ─► report, plan
+//! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
+//! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
 //! Invariants:
@@ -10,6 +11,7 @@
 //!    know.
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
+pub mod plan;
 pub mod validity;
 
 mod closed_loop;

@@ -1,5 +1,7 @@
 //! Every record is read as it was written, and its text is what it was.
 
+mod plan;
+
 use std::collections::BTreeMap;
 
 use measure::Host;

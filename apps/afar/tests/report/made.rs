@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use records::{Fault, FaultKind, FaultWriter};
+use results::plan::cost::Bill;
 use results::{
     CellKind, ClosedLoop, Estimate, Finding, Findings, Interval, LoopRound, Native, Requirement,
     Requirements, Side, Standing,
@@ -22,22 +23,8 @@ pub(crate) fn records(directory: &Path) -> Vec<PathBuf> {
     all.extend([load(directory, "load", 1), closed_loop(directory), reproduced(directory)]);
     all.push(prediction(directory));
     all.extend([faults(directory, 3_000), sweep_directory(directory), sim_directory(directory)]);
-    let example = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plan").join(name);
-        path.display().to_string()
-    };
-    let now = directory.join("now.csv").display().to_string();
-    asked(&["plan", "place", "--synthetic", "30", "--csv", &now]);
-    let (place, admit, pool) = (example("place.toml"), example("admit.toml"), example("pool.toml"));
-    let made: [(&str, &[&str]); 13] = [
-        ("cost", &["plan", "cost"]),
-        ("map", &["plan", "cost", "--map"]),
-        ("latency", &["plan", "latency"]),
-        ("place", &["plan", "place", &place]),
-        ("moved", &["plan", "place", "--synthetic", "30", "--now", &now, "--lose-server", "0"]),
-        ("admit", &["plan", "admit", &admit]),
-        ("pool", &["plan", "pool", &pool]),
-        ("fleet", &["plan", "fleet", "--synthetic", "50"]),
+    all.extend(plans(directory));
+    let made: [(&str, &[&str]); 4] = [
         ("sort", &["workload", "sort", "--size", "1MiB", "--repeat", "3"]),
         (
             "disk",
@@ -45,17 +32,42 @@ pub(crate) fn records(directory: &Path) -> Vec<PathBuf> {
         ),
         ("curve", &["bench", "memory:16MiB", "--runtime", "1s", "--sweep=2000,4000"]),
         ("sim", &["sim", "--topology", "single-switch", "--hosts", "4", "--flows", "200"]),
-        ("latency-met", &["plan", "latency", "--set", "sharing.load=70%"]),
     ];
-    for (name, words) in made {
-        let path = directory.join(format!("{name}.json"));
-        let mut words = words.to_vec();
-        words.extend(["--json", text(&path)]);
-        asked(&words);
-        all.push(path);
-    }
+    all.extend(made.map(|(name, words)| written(directory, name, words)));
     all.push(transports(directory));
     all
+}
+
+/// What each plan says of its example.
+pub(crate) fn plans(directory: &Path) -> Vec<PathBuf> {
+    let example = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plan").join(name);
+        path.display().to_string()
+    };
+    let now = directory.join("now.csv").display().to_string();
+    asked(&["plan", "place", "--synthetic", "30", "--csv", &now]);
+    let (place, admit, pool) = (example("place.toml"), example("admit.toml"), example("pool.toml"));
+    let tenants = example("tenants.toml");
+    let made: [(&str, &[&str]); 10] = [
+        ("cost", &["plan", "cost"]),
+        ("tenants", &["plan", "cost", &tenants]),
+        ("map", &["plan", "cost", "--map"]),
+        ("latency", &["plan", "latency"]),
+        ("latency-met", &["plan", "latency", "--set", "sharing.load=70%"]),
+        ("place", &["plan", "place", &place]),
+        ("moved", &["plan", "place", "--synthetic", "30", "--now", &now, "--lose-server", "0"]),
+        ("admit", &["plan", "admit", &admit]),
+        ("pool", &["plan", "pool", &pool]),
+        ("fleet", &["plan", "fleet", "--synthetic", "50"]),
+    ];
+    made.map(|(name, words)| written(directory, name, words)).to_vec()
+}
+
+/// What a command writes as JSON.
+fn written(directory: &Path, name: &str, words: &[&str]) -> PathBuf {
+    let path = directory.join(format!("{name}.json"));
+    asked(&[words, &["--json", text(&path)]].concat());
+    path
 }
 
 fn asked(words: &[&str]) {
@@ -359,14 +371,11 @@ pub(crate) fn hostile(directory: &Path) -> Vec<PathBuf> {
     let name = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>\n\u{1}";
     let mut run = run_of(name, name);
     run["host"]["cpu_model"] = json!(name);
-    let mut cost = json!(null);
-    let path = directory.join("cost-of-hostile.json");
-    asked(&["plan", "cost", "--json", text(&path)]);
-    if let Ok(text) = fs::read_to_string(&path) {
-        cost = serde_json::from_str(&text).expect("it is JSON");
-    }
-    cost["currency"] = json!(name);
-    cost["tenants"][0]["name"] = json!(name);
+    let cost = written(directory, "cost-of-hostile", &["plan", "cost"]);
+    let cost = fs::read_to_string(&cost).expect("it was written");
+    let mut cost: Bill = results::read(&cost).expect("it is a bill");
+    name.clone_into(&mut cost.currency);
+    name.clone_into(&mut cost.tenants[0].name);
     let points = json!({"schema": "afar.reproduce/2", "version": "0.1.0", "figure": name,
         "title": name, "command": [name], "unix_ns": 1, "host": host(), "bed": {}, "paper": {},
         "interrupted": true, "points": [{name: name}],
@@ -374,7 +383,7 @@ pub(crate) fn hostile(directory: &Path) -> Vec<PathBuf> {
     vec![
         write(directory, "hostile-findings", &findings_of(name, name)),
         write(directory, "hostile-run", &run),
-        write(directory, "hostile-cost", &cost),
+        write(directory, "hostile-cost", &json(&results::write(&cost))),
         write(directory, "hostile-figure", &points),
     ]
 }

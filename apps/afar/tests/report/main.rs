@@ -114,6 +114,36 @@ fn without_a_file_the_answer_is_printed() {
     assert!(said.contains("within 0.5 % of its speed with 75 % of its memory local"), "{said}");
 }
 
+/// Each page has the numbers that the plan of the example has computed.
+#[test]
+fn plans_say_what_they_have_found() {
+    let directory = Scratch::new("report-plans");
+    let wanted = [
+        ("cost", "they cost 812500 $ where servers with flash of their own cost 960000 $, 15.4 %"),
+        ("tenants", "The verdict turns if price.tax is above 3510.539 (it is 300)."),
+        ("map", "In 69 of 100 combinations of growth pools cost less than flash in servers."),
+        ("latency", "class B (3 µs) is met by RDMA, intra-rack, 100 Gb/s, RDMA + NIC integration"),
+        ("latency-met", "class B (3 µs) is met by RDMA + NIC integration, intra-rack, 100 Gb/s."),
+        ("place", "7 tenants fit on 7 servers; no placement needs fewer."),
+        ("moved", "To get there from 1 servers, 30 tenants' data move, 1.71 TiB in all: 15049 s"),
+        ("admit", "logs may not: a second bursty writer would be beside a promised tail."),
+        ("pool", "A pool pays: 256 GiB per server and 3 TiB in the pool cost 64192 $"),
+        ("fleet", "50 tenants on 1 machines over 24 hours; hour 0 is the busiest."),
+    ];
+    let plans = made::plans(&directory);
+    assert_eq!(plans.len(), wanted.len());
+    for (path, (name, sentence)) in plans.iter().zip(wanted) {
+        assert_eq!(path.file_stem().and_then(|stem| stem.to_str()), Some(name));
+        let said = String::from_utf8(afar(&["report", text(path)]).stdout).expect("text");
+        assert!(said.contains(sentence), "{sentence} is missing in {said}");
+    }
+    // A record of which a field is not known is not half-read.
+    let bill = fs::read_to_string(&plans[0]).expect("it was written");
+    let more = directory.join("more.json");
+    fs::write(&more, bill.replacen('{', "{\"savings\": 1,", 1)).expect("a file under target");
+    refused(&[text(&more)], "cannot be read as \"afar.plan.cost/1\": unknown field `savings`");
+}
+
 #[test]
 fn a_prediction_stands_beside_what_was_measured() {
     let directory = Scratch::new("report-predicted");

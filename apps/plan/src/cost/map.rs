@@ -3,14 +3,12 @@
 use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick, shade};
 use console::layout::table;
 use planner::cost::{Cell, CostError, Wedge, map};
-use serde_json::{Value, json};
+use results::plan::cost_map;
 
-use super::Texts;
 use super::file::Experiment;
-use super::json;
 use super::table::wedge;
+use super::{Texts, record};
 use crate::flags::CostFlags;
-use results::json_text;
 
 /// Every form of the map.
 ///
@@ -22,7 +20,7 @@ pub(super) fn of(experiment: &Experiment, flags: &CostFlags) -> Result<Texts, Co
     let edges = Wedge::of(model)?;
     Ok(Texts {
         table: text(&cells, flags.axis, &edges, experiment.is_papers),
-        json: record(&cells, &edges),
+        json: results::write(&recorded(&cells, &edges)),
         svg: draw(&cells, flags.axis, &edges),
         csv: csv(experiment, &cells),
     })
@@ -74,20 +72,17 @@ fn csv(experiment: &Experiment, cells: &[Cell]) -> String {
     text
 }
 
-fn record(cells: &[Cell], edges: &Wedge) -> String {
-    let cell = |cell: &Cell| -> Value {
-        json!({
-            "storage_factor": cell.storage,
-            "compute_factor": cell.compute,
-            "saving": cell.saving,
-        })
-    };
-    json_text(&json!({
-        "schema": "afar.plan.cost.map/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "wedge": json::wedge(edges),
-        "cells": cells.iter().map(cell).collect::<Vec<_>>(),
-    }))
+fn recorded(cells: &[Cell], edges: &Wedge) -> cost_map::CostMap {
+    let cells = cells.iter().map(|cell| cost_map::Cell {
+        storage_factor: cell.storage,
+        compute_factor: cell.compute,
+        saving: cell.saving,
+    });
+    cost_map::CostMap {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        wedge: record::wedge(edges),
+        cells: cells.collect(),
+    }
 }
 
 const SIZE: (f64, f64) = (640.0, 600.0);

@@ -2,9 +2,9 @@
 
 mod answer;
 mod file;
-mod json;
 mod map;
 mod picture;
+mod record;
 mod series;
 mod table;
 
@@ -47,7 +47,7 @@ fn bill(experiment: &Experiment) -> Result<Texts, CostError> {
     let usage = usage(model, tenants, &bill)?;
     let sensitivity = sensitivity(model, tenants)?;
     let answer = Answer { bill, usage, sensitivity, wedge: Wedge::of(model)? };
-    let json = json::bill(experiment, &answer);
+    let json = results::write(&record::bill(experiment, &answer));
     let table = table::bill(experiment, &answer);
     let svg = picture::draw(experiment, &answer);
     Ok(Texts { table, json, svg, csv: String::new() })

@@ -17,8 +17,7 @@ use planner::cost::{Demand, Dimension, Server};
 use planner::fleet::Fleet;
 use planner::place::fleet_server;
 use records::Column;
-use results::json_text;
-use serde_json::json;
+use results::plan::fleet as record;
 
 use super::amounts::parse_amount;
 use super::grid::{self, Grid};
@@ -45,7 +44,7 @@ pub(super) fn fleet(flags: &FleetFlags) -> Result<ExitCode, Failure> {
     let hourly = fleet.hourly();
     let busiest = planner::fleet::busiest(&hourly, &server);
     let files = vec![
-        when(&flags.json, || record(&fleet, &server, (&hourly, busiest), short)),
+        when(&flags.json, || results::write(&recorded(&fleet, &server, (&hourly, busiest), short))),
         (&flags.tenants, grid::bytes(&flags.tenants, || Ok(tenants(&fleet, busiest)))?),
         (&flags.series, grid::bytes(&flags.series, || series(&fleet))?),
         (&flags.memory, grid::bytes(&flags.memory, || memory(&fleet))?),
@@ -226,32 +225,31 @@ fn picture(hourly: &[[u128; 6]]) -> String {
     })
 }
 
-fn record(
+fn recorded(
     fleet: &Fleet,
     server: &Server,
     (hourly, busiest): (&[[u128; 6]], u32),
     short: u64,
-) -> String {
+) -> record::FleetDemand {
     let dimensions = Dimension::ALL.into_iter().map(|dimension| {
-        let (most, mean) = most_and_mean(hourly, dimension);
-        json!({
-            "dimension": dimension.name(),
-            "machine": server.get(dimension),
-            "max": most,
-            "mean": mean,
-            "largest_tenth": fleet.tenth(dimension),
-            "hours": hourly.iter().map(|sums| sums[dimension as usize] as f64).collect::<Vec<_>>(),
-        })
+        let (max, mean) = most_and_mean(hourly, dimension);
+        record::Dimension {
+            dimension: dimension.name().to_owned(),
+            machine: server.get(dimension),
+            max,
+            mean,
+            largest_tenth: fleet.tenth(dimension),
+            hours: hourly.iter().map(|sums| sums[dimension as usize] as f64).collect(),
+        }
     });
-    json_text(&json!({
-        "schema": "afar.plan.fleet/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "tenant_count": fleet.tenants.len(),
-        "machine_count": fleet.servers.len(),
-        "stay_count": fleet.stays.len(),
-        "short_stay_count": short,
-        "hour_count": fleet.hours,
-        "busiest_hour": busiest,
-        "dimensions": dimensions.collect::<Vec<_>>(),
-    }))
+    record::FleetDemand {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        tenant_count: fleet.tenants.len() as u64,
+        machine_count: fleet.servers.len() as u64,
+        stay_count: fleet.stays.len() as u64,
+        short_stay_count: short,
+        hour_count: u64::from(fleet.hours),
+        busiest_hour: u64::from(busiest),
+        dimensions: dimensions.collect(),
+    }
 }

@@ -13,8 +13,8 @@ use console::{
 use document::DocumentError;
 use measure::{BitsPerSec, Duration};
 use planner::latency::{Group, LatencyError, RoundTrip, Sharing};
+use results::plan::latency as record;
 use results::{Requirements, Standing};
-use serde_json::{Value, json};
 
 use self::file::{EXAMPLE, Experiment, Target};
 use super::picture::{Bar, Bars, bars};
@@ -52,7 +52,7 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
     write(Written {
         table: text(&experiment, &paths),
         files: vec![
-            when(&flags.json, || record(&experiment, &paths)),
+            when(&flags.json, || results::write(&recorded(&experiment, &paths))),
             when(&flags.svg, || picture(&experiment, &paths)),
         ],
     })
@@ -214,30 +214,31 @@ fn picture(experiment: &Experiment, paths: &[Way<'_>]) -> String {
     })
 }
 
-fn record(experiment: &Experiment, paths: &[Way<'_>]) -> String {
-    let path = |path: &Way<'_>| -> Vec<Value> {
-        let trip = |(rate, trip): &(BitsPerSec, RoundTrip)| {
-            let met = experiment.targets.iter().filter(|target| trip.total() <= target.rtt);
-            json!({
-                "design": path.design.name,
-                "scope": path.scope.name,
-                "rate_bps": rate.get(),
-                "fixed_ns": trip.fixed.as_ns_f64(),
-                "transmission_ns": trip.transmission.as_ns_f64(),
-                "wait_ns": trip.wait.as_ns_f64(),
-                "total_ns": trip.total().as_ns_f64(),
-                "meets": met.map(|target| target.name.as_str()).collect::<Vec<_>>(),
-            })
-        };
-        path.trips.iter().map(trip).collect()
+fn recorded(experiment: &Experiment, paths: &[Way<'_>]) -> record::RoundTrips {
+    let path = |path: &Way<'_>, rate: BitsPerSec, trip: &RoundTrip| {
+        let met = experiment.targets.iter().filter(|target| trip.total() <= target.rtt);
+        record::Path {
+            design: path.design.name.clone(),
+            scope: path.scope.name.clone(),
+            rate_bps: rate.get(),
+            fixed_ns: trip.fixed.as_ns_f64(),
+            transmission_ns: trip.transmission.as_ns_f64(),
+            wait_ns: trip.wait.as_ns_f64(),
+            total_ns: trip.total().as_ns_f64(),
+            meets: met.map(|target| target.name.clone()).collect(),
+        }
     };
+    let all = paths.iter().flat_map(|way| {
+        let path = &path;
+        way.trips.iter().map(move |(rate, trip)| path(way, *rate, trip))
+    });
     let targets = experiment.targets.iter();
-    let targets = targets.map(|one| json!({"name": one.name, "rtt_ns": one.rtt.as_ns_f64()}));
-    results::json_text(&json!({
-        "schema": "afar.plan.latency/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "page_bytes": experiment.page.get(),
-        "targets": targets.collect::<Vec<_>>(),
-        "paths": paths.iter().flat_map(path).collect::<Vec<_>>(),
-    }))
+    let targets =
+        targets.map(|one| record::Target { name: one.name.clone(), rtt_ns: one.rtt.as_ns_f64() });
+    record::RoundTrips {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        page_bytes: experiment.page.get(),
+        targets: targets.collect(),
+        paths: all.collect(),
+    }
 }

@@ -17,7 +17,7 @@ use planner::place::{
     Migration, PlaceError, Placement, Pool, Problem, fleet, fleet_server, migrate,
 };
 use records::Column;
-use serde_json::{Value, json};
+use results::plan::place as record;
 
 use self::file::{Experiment, Places, Prices};
 use self::tenant::Scope;
@@ -79,7 +79,7 @@ pub(super) fn place(flags: &PlaceFlags) -> Result<ExitCode, Failure> {
     }
     let files = vec![
         (&flags.csv, grid::bytes(&flags.csv, || Ok(rows(&problem, &placement)))?),
-        when(&flags.json, || record(&problem, &placement, change)),
+        when(&flags.json, || results::write(&recorded(&problem, &placement, change))),
         when(&flags.svg, || picture(&problem, &placement, change)),
     ];
     write(Written { table, files })
@@ -301,50 +301,63 @@ fn picture(problem: &Problem, placement: &Placement, change: Option<&Change>) ->
 }
 
 /// What each server has of what, by the server.
-fn used<'a>(problem: &'a Problem, contents: &'a Contents) -> impl Iterator<Item = Value> + 'a {
-    contents.iter().map(|(server, (count, sums))| {
-        let used =
-            Dimension::ALL.map(|one| (one.name().to_owned(), json!(sums[one as usize] as f64)));
-        let used: serde_json::Map<String, Value> = used.into_iter().collect();
-        let rack = server % problem.pool.racks.max(1);
-        json!({"server": server, "rack": rack, "tenant_count": count, "used": used})
-    })
+fn used(problem: &Problem, contents: &Contents) -> Vec<record::Server> {
+    let server = |(server, (count, sums)): (&u32, &(usize, [u128; 6]))| {
+        let used = Dimension::ALL.map(|one| (one.name().to_owned(), sums[one as usize] as f64));
+        record::Server {
+            server: u64::from(*server),
+            rack: u64::from(server % problem.pool.racks.max(1)),
+            tenant_count: *count as u64,
+            used: used.into(),
+        }
+    };
+    contents.iter().map(server).collect()
 }
 
-fn record(problem: &Problem, placement: &Placement, change: Option<&Change>) -> String {
+fn migration(problem: &Problem, placement: &Placement, change: &Change) -> record::Migration {
+    let moves = change.moves.iter().map(|one| {
+        let tenant = &problem.tenants[one.tenant];
+        record::Move {
+            tenant: tenant.name.clone(),
+            from: one.from.map(u64::from),
+            to: u64::from(one.to),
+            bytes: tenant.wants.get(Dimension::Capacity),
+        }
+    });
+    let benefit = change.benefit(problem, placement);
+    record::Migration {
+        moves: moves.collect(),
+        bytes: change.bytes(problem).get(),
+        rate_bps: change.rate.get(),
+        server_count_before: change.before.len() as u64,
+        servers_before: used(problem, &change.before),
+        server_count_freed: change.freed(placement) as u64,
+        benefit: benefit.map(|(benefit, _)| benefit),
+        cost: benefit.map(|(_, cost)| cost),
+    }
+}
+
+fn recorded(
+    problem: &Problem,
+    placement: &Placement,
+    change: Option<&Change>,
+) -> record::Placement {
     let tenants = problem.tenants.iter().zip(&placement.places);
-    let tenants = tenants.map(|(tenant, places)| json!({"name": tenant.name, "servers": places}));
+    let tenants = tenants.map(|(tenant, places)| record::Tenant {
+        name: tenant.name.clone(),
+        servers: places.iter().copied().map(u64::from).collect(),
+    });
     let limits = Dimension::ALL.into_iter().filter_map(|one| {
-        problem.pool.server.get(one).map(|limit| (one.name().to_owned(), json!(limit as f64)))
+        problem.pool.server.get(one).map(|limit| (one.name().to_owned(), limit as f64))
     });
-    let limits: serde_json::Map<String, Value> = limits.collect();
-    let after = contents(problem, &placement.places);
-    let moves = change.map(|change| {
-        let moves = change.moves.iter().map(|one| {
-            let tenant = &problem.tenants[one.tenant];
-            let bytes = tenant.wants.get(Dimension::Capacity);
-            json!({"tenant": tenant.name, "from": one.from, "to": one.to, "bytes": bytes})
-        });
-        json!({
-            "moves": moves.collect::<Vec<_>>(),
-            "bytes": change.bytes(problem).get(),
-            "rate_bps": change.rate.get(),
-            "server_count_before": change.before.len(),
-            "servers_before": used(problem, &change.before).collect::<Vec<_>>(),
-            "server_count_freed": change.freed(placement),
-            "benefit": change.benefit(problem, placement).map(|(benefit, _)| benefit),
-            "cost": change.benefit(problem, placement).map(|(_, cost)| cost),
-        })
-    });
-    results::json_text(&json!({
-        "schema": "afar.plan.place/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "server_count": placement.servers,
-        "server_count_min": placement.bound,
-        "is_best": placement.is_best,
-        "server_limits": limits,
-        "servers": used(problem, &after).collect::<Vec<_>>(),
-        "tenants": tenants.collect::<Vec<_>>(),
-        "migration": moves,
-    }))
+    record::Placement {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        server_count: u64::from(placement.servers),
+        server_count_min: u64::from(placement.bound),
+        is_best: placement.is_best,
+        server_limits: limits.collect(),
+        servers: used(problem, &contents(problem, &placement.places)),
+        tenants: tenants.collect(),
+        migration: change.map(|change| migration(problem, placement, change)),
+    }
 }

@@ -13,8 +13,7 @@ use console::{
 };
 use measure::{Bytes, Money};
 use planner::pool::{PoolError, Purchase, Sizing, Verdict, purchase, size};
-use results::json_text;
-use serde_json::{Value, json};
+use results::plan::pool as record;
 
 use self::file::{EXAMPLE, Experiment};
 use super::picture::{Bar, Bars, bars};
@@ -47,7 +46,7 @@ pub(super) fn pool(flags: &PoolFlags) -> Result<ExitCode, Failure> {
     write(Written {
         table: text(&experiment, &sizing),
         files: vec![
-            when(&flags.json, || record(&experiment, &sizing)),
+            when(&flags.json, || results::write(&recorded(&experiment, &sizing))),
             when(&flags.csv, || csv(&sizes)),
             when(&flags.svg, || picture(&sizing, &sizes)),
         ],
@@ -198,44 +197,46 @@ fn picture(sizing: &Sizing, sizes: &[Purchase]) -> String {
     })
 }
 
-fn record(experiment: &Experiment, sizing: &Sizing) -> String {
-    let bought = |bought: &Purchase| -> Value {
-        let (peak, mean) = unused(experiment, sizing, bought);
-        json!({
-            "server_bytes": bought.local.get(),
-            "pool_bytes": bought.pools.iter().map(|pool| pool.get()).collect::<Vec<_>>(),
-            "bytes": bought.bytes.get(),
-            "cost": bought.cost.units_f64(),
-            "unused_at_peak": peak,
-            "unused_mean": mean,
-        })
+fn recorded(experiment: &Experiment, sizing: &Sizing) -> record::PoolSizing {
+    let bought = |bought: &Purchase| {
+        let (unused_at_peak, unused_mean) = unused(experiment, sizing, bought);
+        record::Bought {
+            server_bytes: bought.local.get(),
+            pool_bytes: bought.pools.iter().map(|pool| pool.get()).collect(),
+            bytes: bought.bytes.get(),
+            cost: bought.cost.units_f64(),
+            unused_at_peak,
+            unused_mean,
+        }
     };
-    let programs = experiment.programs.iter().map(|program| {
-        let least = program.least_ppm as f64 / 1e6;
-        json!({"name": program.name, "bound": program.bound, "local_min": least})
+    let programs = experiment.programs.iter().map(|program| record::Program {
+        name: program.name.clone(),
+        bound: program.bound,
+        local_min: program.least_ppm as f64 / 1e6,
     });
     let (server, period) = sizing.most;
-    json_text(&json!({
-        "schema": "afar.plan.pool/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "currency": experiment.currency,
-        "server_count": experiment.servers.names.len(),
-        "period_count": experiment.servers.loads.first().map_or(0, Vec::len),
-        "programs": programs.collect::<Vec<_>>(),
-        "local_min": {
-            "server": experiment.servers.names[server],
-            "period": period,
-            "bytes": experiment.servers.loads[server][period].least,
+    let servers = &experiment.servers;
+    let reason = match sizing.verdict {
+        Verdict::Disaggregate => "cheaper",
+        Verdict::Local => "programs need their memory local",
+        Verdict::Peaks => "peaks at the same time",
+        Verdict::Price => "pool and ports cost more than is saved",
+    };
+    record::PoolSizing {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        currency: experiment.currency.clone(),
+        server_count: servers.names.len() as u64,
+        period_count: servers.loads.first().map_or(0, Vec::len) as u64,
+        programs: programs.collect(),
+        local_min: record::LocalMin {
+            server: servers.names[server].clone(),
+            period: period as u64,
+            bytes: servers.loads[server][period].least,
         },
-        "peak_bytes": sizing.peak as f64,
-        "without": bought(&sizing.without),
-        "with": sizing.with.as_ref().map(bought),
-        "disaggregate": sizing.verdict == Verdict::Disaggregate,
-        "reason": match sizing.verdict {
-            Verdict::Disaggregate => "cheaper",
-            Verdict::Local => "programs need their memory local",
-            Verdict::Peaks => "peaks at the same time",
-            Verdict::Price => "pool and ports cost more than is saved",
-        },
-    }))
+        peak_bytes: sizing.peak as f64,
+        without: bought(&sizing.without),
+        with: sizing.with.as_ref().map(bought),
+        disaggregate: sizing.verdict == Verdict::Disaggregate,
+        reason: reason.to_owned(),
+    }
 }

@@ -1,45 +1,16 @@
 //! Who may share a flash device.
 
 use chart::{Axis, Kind, Look, Plot, Series};
-use serde::Deserialize;
+use results::plan::admit::Admission;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::section::{Chart, Picture, Section, Table};
 use crate::words::{exact, list};
 
-/// `afar.plan.admit/1`.
-#[derive(Deserialize)]
-struct Record {
-    write_tokens: f64,
-    curve: Vec<Measured>,
-    tenants: Vec<Tenant>,
-}
-
-#[derive(Deserialize)]
-struct Measured {
-    tokens_per_sec: f64,
-    p95_us: f64,
-}
-
-#[derive(Deserialize)]
-struct Tenant {
-    name: String,
-    tokens_per_sec: f64,
-    p95_us: Option<f64>,
-    admitted: bool,
-    reason: Value,
-}
-
-impl Tenant {
-    fn reason(&self) -> String {
-        self.reason.as_str().unwrap_or_default().to_owned()
-    }
-}
-
-/// Reads `afar.plan.admit/1`.
+/// Reads `afar.plan.admit`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: Admission = results::read_body(value)?;
     let named = |admitted: bool| -> Vec<String> {
         let ours = record.tenants.iter().filter(|tenant| tenant.admitted == admitted);
         ours.map(|tenant| tenant.name.clone()).collect()
@@ -49,7 +20,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         names => format!("{} may share the device.", list(names)),
     }];
     for tenant in record.tenants.iter().filter(|tenant| !tenant.admitted) {
-        answer.push(format!("{} may not: {}.", tenant.name, tenant.reason()));
+        answer.push(format!("{} may not: {}.", tenant.name, tenant.reason));
     }
     let mut verdicts = Table::new(["tenant", "tokens_per_sec", "p95_us", "admitted", "reason"]);
     for tenant in &record.tenants {
@@ -58,7 +29,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
             exact(tenant.tokens_per_sec),
             tenant.p95_us.map_or_else(String::new, exact),
             if tenant.admitted { "yes" } else { "no" }.to_owned(),
-            tenant.reason(),
+            tenant.reason.clone(),
         ]);
     }
     let mut table = Table::new(["tokens_per_sec", "p95_us"]);

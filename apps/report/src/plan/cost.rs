@@ -1,75 +1,17 @@
 //! A bill: servers with flash of their own against pools, and where growth makes pools pay.
 
 use chart::{Bar, Bars, BarsScale, Cell, Heat, short};
-use serde::Deserialize;
+use results::plan::cost::{Bill, Pools, Sensitivity, Side, Wedge};
+use results::plan::cost_map::CostMap;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, percent};
 
-/// `afar.plan.cost/1`.
-#[derive(Deserialize)]
-struct Bill {
-    currency: String,
-    tenants: Vec<Tenant>,
-    direct_cost: f64,
-    apart_cost: f64,
-    pooled: Fleet,
-    pooled_cost: f64,
-    saving: f64,
-    disaggregate: bool,
-    usage: Vec<Usage>,
-    sensitivity: Vec<Sensitivity>,
-    wedge: Wedge,
-}
-
-#[derive(Deserialize)]
-struct Tenant {
-    name: String,
-    direct: Side,
-    apart: Fleet,
-}
-
-#[derive(Deserialize)]
-struct Fleet {
-    flash: Side,
-    compute: Side,
-}
-
-#[derive(Deserialize)]
-struct Side {
-    machines: f64,
-    binding: String,
-    cost: f64,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    dimension: String,
-    direct: f64,
-    pooled: f64,
-}
-
-#[derive(Deserialize)]
-struct Sensitivity {
-    key: String,
-    value: f64,
-    saving_tenth_less: Option<f64>,
-    saving_tenth_more: Option<f64>,
-    verdict_changes_below: Option<f64>,
-    verdict_changes_above: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Wedge {
-    storage_per_compute_low: Option<f64>,
-    storage_per_compute_high: Option<f64>,
-}
-
-/// Reads `afar.plan.cost/1`.
+/// Reads `afar.plan.cost`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let bill: Bill = serde_json::from_value(value)?;
+    let bill: Bill = results::read_body(value)?;
     let currency = &bill.currency;
     let money = |cost: f64| format!("{} {currency}", exact(cost.round()));
     let mut answer = vec![match bill.disaggregate {
@@ -150,7 +92,7 @@ fn turn(one: &Sensitivity) -> Option<String> {
 fn costs(bill: &Bill) -> Picture {
     let parts =
         ["servers with flash", "pool of flash", "servers without"].map(str::to_owned).to_vec();
-    let apart = |of: fn(&Fleet) -> f64| bill.tenants.iter().map(|one| of(&one.apart)).sum::<f64>();
+    let apart = |of: fn(&Pools) -> f64| bill.tenants.iter().map(|one| of(&one.apart)).sum::<f64>();
     let all = [
         ("flash in servers", vec![bill.direct_cost, 0.0, 0.0]),
         (
@@ -282,23 +224,9 @@ fn sensitivity(bill: &Bill) -> Picture {
     }
 }
 
-/// `afar.plan.cost.map/1`.
-#[derive(Deserialize)]
-struct Map {
-    wedge: Wedge,
-    cells: Vec<MapCell>,
-}
-
-#[derive(Deserialize)]
-struct MapCell {
-    storage_factor: u32,
-    compute_factor: u32,
-    saving: f64,
-}
-
-/// Reads `afar.plan.cost.map/1`.
+/// Reads `afar.plan.cost.map`.
 pub(crate) fn map(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let map: Map = serde_json::from_value(value)?;
+    let map: CostMap = results::read_body(value)?;
     let most = map.cells.iter().map(|cell| cell.storage_factor.max(cell.compute_factor));
     let most = most.max().unwrap_or(1).min(MAP_MAX);
     let deepest = map.cells.iter().map(|cell| cell.saving.abs()).fold(0.01, f64::max);

@@ -1,7 +1,7 @@
 //! What a fleet's tenants want, hour by hour.
 
 use chart::{Axis, Kind, Look, Plot, Series};
-use serde::Deserialize;
+use results::plan::fleet::{Dimension, FleetDemand};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -9,27 +9,9 @@ use crate::section::{Chart, Picture, Section, Table};
 use crate::words::{exact, percent};
 use console::layout::count;
 
-/// `afar.plan.fleet/1`.
-#[derive(Deserialize)]
-struct Record {
-    tenant_count: u64,
-    machine_count: u64,
-    hour_count: u64,
-    busiest_hour: u64,
-    dimensions: Vec<Dimension>,
-}
-
-#[derive(Deserialize)]
-struct Dimension {
-    dimension: String,
-    max: f64,
-    mean: f64,
-    hours: Vec<f64>,
-}
-
-/// Reads `afar.plan.fleet/1`.
+/// Reads `afar.plan.fleet`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: FleetDemand = results::read_body(value)?;
     let wanted: Vec<&Dimension> = record.dimensions.iter().filter(|one| one.max > 0.0).collect();
     let mut answer = vec![format!(
         "{} tenants on {} machines over {} hours; hour {} is the busiest.",

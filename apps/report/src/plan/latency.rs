@@ -1,61 +1,33 @@
 //! Round trips by design, and which targets they meet.
 
 use chart::{Bar, Bars, BarsScale, short};
-use serde::Deserialize;
+use results::plan::latency::{Path, RoundTrips};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{bits_per_s, exact, list, time_ns};
 
-/// `afar.plan.latency/1`.
-#[derive(Deserialize)]
-struct Record {
-    page_bytes: u64,
-    targets: Vec<Target>,
-    paths: Vec<Path>,
+fn name(path: &Path) -> String {
+    format!("{}, {}, {}", path.design, path.scope, bits_per_s(path.rate_bps as f64))
 }
 
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    rtt_ns: f64,
-}
-
-#[derive(Deserialize)]
-struct Path {
-    design: String,
-    scope: String,
-    rate_bps: f64,
-    fixed_ns: f64,
-    transmission_ns: f64,
-    wait_ns: f64,
-    total_ns: f64,
-    meets: Vec<String>,
-}
-
-impl Path {
-    fn name(&self) -> String {
-        format!("{}, {}, {}", self.design, self.scope, bits_per_s(self.rate_bps))
-    }
-}
-
-/// Reads `afar.plan.latency/1`.
+/// Reads `afar.plan.latency`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: RoundTrips = results::read_body(value)?;
     let answer = record.targets.iter().map(|target| {
         let meets = record.paths.iter().filter(|path| path.meets.contains(&target.name));
-        let names = list(&meets.map(Path::name).collect::<Vec<_>>());
-        let (name, time) = (&target.name, time_ns(target.rtt_ns));
+        let names = list(&meets.map(name).collect::<Vec<_>>());
+        let (target, time) = (&target.name, time_ns(target.rtt_ns));
         match names.as_str() {
-            "" => format!("No path meets {name} ({time})."),
-            names => format!("{name} ({time}) is met by {names}."),
+            "" => format!("No path meets {target} ({time})."),
+            names => format!("{target} ({time}) is met by {names}."),
         }
     });
     let answer: Vec<String> = answer.collect();
     let table = table(&record.paths);
     let bars = record.paths.iter().map(|path| Bar {
-        name: path.name(),
+        name: name(path),
         parts: [path.fixed_ns, path.transmission_ns, path.wait_ns].map(|ns| ns / 1e3).to_vec(),
         interval: None,
         text: format!("{} µs", short(path.total_ns / 1e3)),
@@ -63,7 +35,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     let parts = ["software, switches, distance", "the page on the wire", "waiting"];
     let title = "What a remote page costs".to_owned();
     let figures =
-        record.paths.iter().map(|path| Figure::new(path.name(), "µs", path.total_ns / 1e3));
+        record.paths.iter().map(|path| Figure::new(name(path), "µs", path.total_ns / 1e3));
     Ok(Section {
         title: "Round trips by design".to_owned(),
         kind: "plan latency",
@@ -111,7 +83,7 @@ fn table(paths: &[Path]) -> Table {
         table.push([
             path.design.clone(),
             path.scope.clone(),
-            exact(path.rate_bps),
+            path.rate_bps.to_string(),
             us(path.fixed_ns),
             us(path.transmission_ns),
             us(path.wait_ns),

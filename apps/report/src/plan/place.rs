@@ -1,60 +1,19 @@
 //! Who is on which server, and how full each is.
 
-use std::collections::BTreeMap;
-
 use chart::{Cell, Heat, in_bytes};
-use serde::Deserialize;
+use results::plan::place::{Placement, Server, Tenant};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{bits_per_s, exact, percent};
 
-/// `afar.plan.place/1`.
-#[derive(Deserialize)]
-struct Record {
-    server_count: u64,
-    server_count_min: u64,
-    is_best: bool,
-    /// What each server has; records of before have none.
-    #[serde(default)]
-    server_limits: BTreeMap<String, f64>,
-    servers: Vec<Server>,
-    tenants: Vec<Tenant>,
-    migration: Option<Migration>,
-}
-
-#[derive(Deserialize)]
-struct Server {
-    server: u64,
-    #[serde(default)]
-    rack: u64,
-    tenant_count: u64,
-    used: BTreeMap<String, f64>,
-}
-
-#[derive(Deserialize)]
-struct Tenant {
-    name: String,
-    servers: Vec<u64>,
-}
-
-#[derive(Deserialize)]
-struct Migration {
-    moves: Vec<Value>,
-    bytes: f64,
-    rate_bps: f64,
-    server_count_before: u64,
-    #[serde(default)]
-    servers_before: Vec<Server>,
-}
-
 /// Servers that are drawn one by one; beyond, neighbours share a column.
 const COLUMNS_MAX: usize = 60;
 
-/// Reads `afar.plan.place/1`.
+/// Reads `afar.plan.place`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: Placement = results::read_body(value)?;
     let (servers, least) = (record.server_count, record.server_count_min);
     let best = match record.is_best {
         true => "no placement needs fewer".to_owned(),
@@ -63,14 +22,15 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     let mut answer =
         vec![format!("{} tenants fit on {servers} servers; {best}.", record.tenants.len())];
     if let Some(migration) = &record.migration {
-        let seconds = migration.bytes * 8.0 / migration.rate_bps.max(1.0);
+        let (bytes, rate) = (migration.bytes as f64, migration.rate_bps as f64);
+        let seconds = bytes * 8.0 / rate.max(1.0);
         answer.push(format!(
             "To get there from {} servers, {} tenants' data move, {} in all: {} s at {}.",
             migration.server_count_before,
             migration.moves.len(),
-            in_bytes(migration.bytes),
+            in_bytes(bytes),
             exact(seconds.round()),
-            bits_per_s(migration.rate_bps)
+            bits_per_s(rate)
         ));
     }
     let dimensions: Vec<&String> = record.server_limits.keys().collect();
@@ -98,7 +58,7 @@ fn fill(servers: &[Server], limit: f64, name: &str) -> f64 {
     used / (limit * servers.len().max(1) as f64)
 }
 
-fn map(name: &str, title: &str, (record, servers): (&Record, &[Server])) -> Option<Picture> {
+fn map(name: &str, title: &str, (record, servers): (&Placement, &[Server])) -> Option<Picture> {
     let dimensions: Vec<&String> = record.server_limits.keys().collect();
     let mut table = Table::new(["server", "rack", "tenants"]);
     table.columns.extend(dimensions.iter().map(|one| (*one).clone()));
@@ -153,7 +113,7 @@ fn map(name: &str, title: &str, (record, servers): (&Record, &[Server])) -> Opti
 }
 
 /// Which tenant is where; only where there are few.
-fn tenants(record: &Record) -> Option<Picture> {
+fn tenants(record: &Placement) -> Option<Picture> {
     let servers: Vec<u64> = record.servers.iter().map(|server| server.server).collect();
     let mut table = Table::new(["tenant", "replica", "server"]);
     for tenant in &record.tenants {

@@ -1,45 +1,16 @@
 //! Memory in servers or in a pool.
 
 use chart::{Bar, Bars, BarsScale, in_bytes};
-use serde::Deserialize;
+use results::plan::pool::{Bought, PoolSizing};
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, list, percent};
 
-/// `afar.plan.pool/1`.
-#[derive(Deserialize)]
-struct Record {
-    currency: String,
-    server_count: u64,
-    programs: Vec<Program>,
-    without: Bought,
-    with: Option<Bought>,
-    disaggregate: bool,
-    reason: String,
-}
-
-#[derive(Deserialize)]
-struct Program {
-    name: String,
-    bound: f64,
-    local_min: f64,
-}
-
-#[derive(Deserialize)]
-struct Bought {
-    server_bytes: f64,
-    pool_bytes: Vec<f64>,
-    bytes: f64,
-    cost: f64,
-    unused_at_peak: f64,
-    unused_mean: f64,
-}
-
-/// Reads `afar.plan.pool/1`.
+/// Reads `afar.plan.pool`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
+    let record: PoolSizing = results::read_body(value)?;
     let mut answer = vec![verdict(&record)];
     let programs = record
         .programs
@@ -56,7 +27,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
             .collect();
     let mut figures = Vec::new();
     for (name, side) in &sides {
-        figures.push(Figure::new(format!("memory, {name}"), "bytes", side.bytes));
+        figures.push(Figure::new(format!("memory, {name}"), "bytes", side.bytes as f64));
         figures.push(Figure::new(format!("cost, {name}"), "", side.cost));
     }
     let mut section = Section {
@@ -69,20 +40,20 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
     section.facts = record
         .programs
         .iter()
-        .map(|one| (one.name.clone(), format!("slowdown at most {}", exact(one.bound))))
+        .map(|one| (one.name.clone(), format!("at most {} slower", percent(one.bound))))
         .collect();
     section.pictures = vec![memory(&record, &sides), unused(&sides)];
     Ok(section)
 }
 
-fn verdict(record: &Record) -> String {
+fn verdict(record: &PoolSizing) -> String {
     let cost = |side: &Bought| format!("{} {}", exact(side.cost.round()), record.currency);
     match (&record.with, record.disaggregate) {
         (Some(with), true) => format!(
             "A pool pays: {} per server and {} in the pool cost {} where memory in servers alone \
              costs {}.",
-            in_bytes(with.server_bytes),
-            in_bytes(with.pool_bytes.iter().sum()),
+            in_bytes(with.server_bytes as f64),
+            in_bytes(pooled(with)),
             cost(with),
             cost(&record.without)
         ),
@@ -99,8 +70,12 @@ fn verdict(record: &Record) -> String {
     }
 }
 
-fn memory(record: &Record, sides: &[(&str, &Bought)]) -> Picture {
-    let count = record.server_count as f64;
+/// What is in pools, in bytes.
+fn pooled(side: &Bought) -> f64 {
+    side.pool_bytes.iter().map(|bytes| *bytes as f64).sum()
+}
+
+fn memory(record: &PoolSizing, sides: &[(&str, &Bought)]) -> Picture {
     let mut table = Table::new([
         "",
         "server_bytes",
@@ -113,22 +88,22 @@ fn memory(record: &Record, sides: &[(&str, &Bought)]) -> Picture {
     ]);
     let mut bars = Vec::new();
     for (name, side) in sides {
-        let pool: f64 = side.pool_bytes.iter().sum();
+        let pool = pooled(side);
         table.push([
             (*name).to_owned(),
-            exact(side.server_bytes),
-            exact(count),
+            side.server_bytes.to_string(),
+            record.server_count.to_string(),
             exact(pool),
-            exact(side.bytes),
+            side.bytes.to_string(),
             exact(side.cost),
             exact(side.unused_at_peak),
             exact(side.unused_mean),
         ]);
         bars.push(Bar {
             name: (*name).to_owned(),
-            parts: vec![side.server_bytes * count, pool],
+            parts: vec![side.server_bytes as f64 * record.server_count as f64, pool],
             interval: None,
-            text: in_bytes(side.bytes),
+            text: in_bytes(side.bytes as f64),
         });
     }
     let title = "Memory to be bought".to_owned();
