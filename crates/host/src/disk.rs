@@ -12,100 +12,21 @@
 //! disk is answered well any more. Flush puts on the medium what was answered before, as far as
 //! controllers keep what they have answered: a target that loses its memory has lost that, too.
 
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use measure::Duration;
-use nvme::NamespaceIds;
-use nvme::log::AnaState;
-
-use crate::initiator::IscsiUri;
 use backend::{Failure, Geometry, Operation, Request};
 
 use super::HostError;
-use super::lane::{Lane, Mail};
-use super::path::{Call, Path};
-use super::piece::{Done, Memory, STRIPE_BYTES, Shape, pieces};
+use super::config::{DiskConfig, Observer};
+use super::lane::Lane;
+use super::mail::{Call, Mail};
+use super::path::Path;
+use super::piece::{Done, Memory, STRIPE_BYTES, pieces};
 use super::post::Post;
-use super::reach::{DiskPath, Found};
-
-/// How a disk is reached.
-#[derive(Debug, Clone)]
-pub struct DiskConfig {
-    /// Ways to one namespace, the first preferred; 1 to [`PATHS_MAX`](Disk::PATHS_MAX).
-    pub paths: Vec<DiskPath>,
-    /// I/O queues (over iSCSI, sessions) over each path: 1 to 16, fewer if a controller grants
-    /// fewer.
-    pub queues: u16,
-    /// Commands under way on each: 1 to 4095.
-    pub depth: u16,
-    /// Longest pause between two attempts to find a path that was lost.
-    pub reconnect_delay: Duration,
-    /// How long there may be no path that can be used before the disk is lost.
-    pub loss_timeout: Duration,
-    /// How long a command may take before its path counts as lost.
-    pub io_timeout: Duration,
-}
-
-/// Something that happens to a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiskEvent<'a> {
-    /// A path is there.
-    PathUp {
-        /// Its number in [`DiskConfig::paths`].
-        path: usize,
-        /// How the namespace can be reached over it.
-        state: AnaState,
-    },
-    /// A path was lost, or could not be found again for another reason than before.
-    PathDown {
-        /// See above.
-        path: usize,
-        /// Why.
-        reason: &'a str,
-    },
-    /// The namespace can be reached otherwise over a path.
-    PathState {
-        /// See above.
-        path: usize,
-        /// How.
-        state: AnaState,
-    },
-    /// It has another size.
-    Resized {
-        /// Bytes.
-        bytes: u64,
-    },
-    /// There was no path for too long.
-    Lost,
-}
-
-/// Is told what happens, by threads of the disk, which wait for it.
-pub type Observer = Box<dyn Fn(DiskEvent<'_>) + Send + Sync>;
-
-/// What all threads of a disk know.
-pub(super) struct Shared {
-    pub(super) config: DiskConfig,
-    pub(super) shape: Shape,
-    /// The path by which it was recognized first, and what has it there.
-    pub(super) first: DiskPath,
-    pub(super) owner: String,
-    pub(super) ids: NamespaceIds,
-    pub(super) lanes: Vec<Post<Mail>>,
-    pub(super) paths: Vec<Post<Call>>,
-    pub(super) memory: Memory,
-    pub(super) is_lost: AtomicBool,
-    /// How long a controller may go on with what a host has asked that it has lost.
-    pub(super) quiesce_ns: AtomicU64,
-    /// Connections of the admin queues that are there, with the generations of their controllers.
-    admin: Vec<Mutex<Option<(u64, TcpStream)>>>,
-    block_count: AtomicU64,
-    last_token: AtomicU64,
-    observer: Observer,
-}
+use super::shared::Shared;
 
 /// See the module's description.
 pub struct Disk {
@@ -114,62 +35,9 @@ pub struct Disk {
     paths: Vec<JoinHandle<()>>,
 }
 
-/// Two for each connection of a queue.
-const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
 /// Bytes that are made zeros at once: by commands without data, and by writing them.
 const ZEROES_AT_ONCE: u64 = 256 * STRIPE_BYTES;
 const WRITTEN_AT_ONCE: u64 = 4 * STRIPE_BYTES;
-
-impl Shared {
-    pub(super) fn tell(&self, event: DiskEvent<'_>) {
-        (self.observer)(event);
-    }
-
-    fn admin(&self, path: usize) -> MutexGuard<'_, Option<(u64, TcpStream)>> {
-        self.admin[path].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A path has a controller, which can be cut off; or has none.
-    pub(super) fn set_up(&self, path: usize, admin: Option<(u64, TcpStream)>) {
-        *self.admin(path) = admin;
-    }
-
-    /// A lane has lost a controller. Its keeper is not to go on waiting for it, or say that this
-    /// host is alive.
-    pub(super) fn cut_off(&self, path: usize, generation: u64, reason: &'static str) {
-        if let Some((of, admin)) = &*self.admin(path)
-            && *of == generation
-        {
-            sys::stream::forget_unsent(admin);
-            sys::stream::shut(admin);
-        }
-        self.paths[path].tell(Call::Lost { generation, reason });
-    }
-
-    /// Tokens of a queue's requests to a ring: this number and the [`TOKENS`] less one after it.
-    pub(super) fn next_token(&self) -> u64 {
-        self.last_token.fetch_add(TOKENS, Ordering::Relaxed) + TOKENS
-    }
-
-    /// The namespace has so many blocks now, or does not say.
-    pub(super) fn resize(&self, block_count: u64) {
-        if block_count > 0 && self.block_count.swap(block_count, Ordering::Relaxed) != block_count {
-            self.tell(DiskEvent::Resized { bytes: block_count << self.shape.block_shift });
-        }
-    }
-
-    /// There was no path for too long.
-    pub(super) fn lose(&self) {
-        if !self.is_lost.swap(true, Ordering::Relaxed) {
-            self.tell(DiskEvent::Lost);
-            self.lanes.iter().for_each(|lane| lane.tell(Mail::Lost));
-        }
-    }
-
-    pub(super) fn expect_quiet(&self, found: &Found) {
-        self.quiesce_ns.fetch_max(found.quiet_ms * 1_000_000, Ordering::Relaxed);
-    }
-}
 
 impl Disk {
     /// Paths at most.

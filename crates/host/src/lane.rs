@@ -32,26 +32,10 @@ use backend::Ended;
 use backend::Failure;
 
 use super::Queue;
-use super::disk::Shared;
 use super::hazards::Hazards;
-use super::path::Call;
+use super::mail::{Call, Mail};
 use super::piece::{Piece, Step};
-
-/// Something for a lane to do or know.
-pub(super) enum Mail {
-    /// To be done.
-    Pieces(Vec<Piece>),
-    /// There is a queue over a path.
-    Up { path: usize, generation: u64, queue: Box<dyn Queue<Piece>>, state: AnaState },
-    /// The namespace can be reached so over a path.
-    State { path: usize, generation: u64, state: AnaState },
-    /// A path was lost.
-    Down { path: usize, generation: u64 },
-    /// The disk was lost.
-    Lost,
-    /// Nothing more is asked.
-    Stop,
-}
+use super::shared::Shared;
 
 /// A path as a lane has it.
 #[derive(Default)]

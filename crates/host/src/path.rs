@@ -17,28 +17,11 @@ use sys::clock::monotonic_ns;
 use super::HostError;
 use super::admin::are_one;
 use super::backoff::Backoff;
-use super::disk::{DiskEvent, Shared};
-use super::lane::Mail;
+use super::config::DiskEvent;
+use super::mail::{Call, Mail};
 use super::piece::Piece;
 use super::reach::{Found, Heard, Keeper, Queue};
-
-/// Something for a path to do.
-pub(super) enum Call {
-    /// Its controller of this generation was lost.
-    Lost {
-        /// Controllers of a path are counted.
-        generation: u64,
-        /// As a lane has seen it.
-        reason: &'static str,
-    },
-    /// The access state is not what it was said to be.
-    Look {
-        /// See above.
-        generation: u64,
-    },
-    /// To say good-bye.
-    Stop,
-}
+use super::shared::Shared;
 
 /// A way with everything that is needed of it.
 pub(super) struct Joined {

@@ -1,7 +1,6 @@
 //! What loads and disks need of a device that they reach over the network, whatever protocol it
 //! speaks.
 
-use std::fmt;
 use std::net::TcpStream;
 
 use nvme::NamespaceIds;
@@ -10,23 +9,11 @@ use sys::block::Block;
 use sys::event::Waker;
 use sys::ring::{Completed, Ring};
 
-use crate::initiator::{self, InitiatorConfig, IscsiUri};
 use backend::Ended;
 use backend::{Failure, Geometry, Request};
 
-use super::association::HostConfig;
-use super::keeper::NvmeKeeper;
+use super::HostError;
 use super::piece::{Piece, Shape};
-use super::{HostError, NvmeUri};
-
-/// A way to a disk, and who takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DiskPath {
-    /// Over NVMe/TCP; the keep-alive time is above 0.
-    Nvme(NvmeUri, HostConfig),
-    /// Over iSCSI.
-    Iscsi(IscsiUri, InitiatorConfig),
-}
 
 /// What a way leads to.
 #[derive(Debug, Clone)]
@@ -83,33 +70,6 @@ pub(crate) trait Keeper: Send {
 
     /// Says good-bye.
     fn shut_down(self: Box<Self>);
-}
-
-impl DiskPath {
-    /// Connects, for up to `queues` queues; `number` tells it from other ways to the disk.
-    pub(super) fn connect(&self, number: usize, queues: u16) -> Result<Box<dyn Keeper>, HostError> {
-        Ok(match self {
-            Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(uri, config, queues)?),
-            Self::Iscsi(uri, config) => initiator::keep(uri, config, number, queues)?,
-        })
-    }
-
-    /// What it leads to is known by the same kind of name.
-    pub(super) const fn is_like(&self, other: &Self) -> bool {
-        matches!(
-            (self, other),
-            (Self::Nvme(..), Self::Nvme(..)) | (Self::Iscsi(..), Self::Iscsi(..))
-        )
-    }
-}
-
-impl fmt::Display for DiskPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nvme(uri, _) => uri.fmt(f),
-            Self::Iscsi(uri, _) => uri.fmt(f),
-        }
-    }
 }
 
 /// Requests under way to a device, on one ring.

@@ -142,3 +142,9 @@ pub fn bpf_batch(limit: u64) -> u64 {
     let least = (limit / 8).min(64);
     (limit / 32).max(least).clamp(1, BATCH_MAX)
 }
+
+/// A tier's name as it travels in a register: its bytes, first byte lowest, at most eight.
+#[must_use]
+pub fn pack_name(name: &str) -> u64 {
+    name.bytes().take(8).rev().fold(0, |packed, byte| packed << 8 | u64::from(byte))
+}

@@ -1,0 +1,46 @@
+//! One way to a disk, whatever protocol it speaks.
+
+use std::fmt;
+
+use crate::association::HostConfig;
+use crate::error::HostError;
+use crate::initiator::{self, InitiatorConfig, IscsiUri};
+use crate::keeper::NvmeKeeper;
+use crate::reach::Keeper;
+use crate::uri::NvmeUri;
+
+/// A way to a disk, and who takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskPath {
+    /// Over NVMe/TCP; the keep-alive time is above 0.
+    Nvme(NvmeUri, HostConfig),
+    /// Over iSCSI.
+    Iscsi(IscsiUri, InitiatorConfig),
+}
+
+impl DiskPath {
+    /// Connects, for up to `queues` queues; `number` tells it from other ways to the disk.
+    pub(super) fn connect(&self, number: usize, queues: u16) -> Result<Box<dyn Keeper>, HostError> {
+        Ok(match self {
+            Self::Nvme(uri, config) => Box::new(NvmeKeeper::connect(uri, config, queues)?),
+            Self::Iscsi(uri, config) => initiator::keep(uri, config, number, queues)?,
+        })
+    }
+
+    /// What it leads to is known by the same kind of name.
+    pub(super) const fn is_like(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Nvme(..), Self::Nvme(..)) | (Self::Iscsi(..), Self::Iscsi(..))
+        )
+    }
+}
+
+impl fmt::Display for DiskPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nvme(uri, _) => uri.fmt(f),
+            Self::Iscsi(uri, _) => uri.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What all threads of a disk know.
+
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nvme::NamespaceIds;
+
+use super::config::{DiskConfig, DiskEvent, Observer};
+use super::disk_path::DiskPath;
+use super::initiator::IscsiUri;
+use super::mail::{Call, Mail};
+use super::piece::{Memory, Shape};
+use super::post::Post;
+use super::reach::Found;
+
+/// Two for each connection of a queue.
+const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
+/// What all threads of a disk know.
+pub(super) struct Shared {
+    pub(super) config: DiskConfig,
+    pub(super) shape: Shape,
+    /// The path by which it was recognized first, and what has it there.
+    pub(super) first: DiskPath,
+    pub(super) owner: String,
+    pub(super) ids: NamespaceIds,
+    pub(super) lanes: Vec<Post<Mail>>,
+    pub(super) paths: Vec<Post<Call>>,
+    pub(super) memory: Memory,
+    pub(super) is_lost: AtomicBool,
+    /// How long a controller may go on with what a host has asked that it has lost.
+    pub(super) quiesce_ns: AtomicU64,
+    /// Connections of the admin queues that are there, with the generations of their controllers.
+    pub(super) admin: Vec<Mutex<Option<(u64, TcpStream)>>>,
+    pub(super) block_count: AtomicU64,
+    pub(super) last_token: AtomicU64,
+    pub(super) observer: Observer,
+}
+
+impl Shared {
+    pub(super) fn tell(&self, event: DiskEvent<'_>) {
+        (self.observer)(event);
+    }
+
+    pub(super) fn admin(&self, path: usize) -> MutexGuard<'_, Option<(u64, TcpStream)>> {
+        self.admin[path].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A path has a controller, which can be cut off; or has none.
+    pub(super) fn set_up(&self, path: usize, admin: Option<(u64, TcpStream)>) {
+        *self.admin(path) = admin;
+    }
+
+    /// A lane has lost a controller. Its keeper is not to go on waiting for it, or say that this
+    /// host is alive.
+    pub(super) fn cut_off(&self, path: usize, generation: u64, reason: &'static str) {
+        if let Some((of, admin)) = &*self.admin(path)
+            && *of == generation
+        {
+            sys::stream::forget_unsent(admin);
+            sys::stream::shut(admin);
+        }
+        self.paths[path].tell(Call::Lost { generation, reason });
+    }
+
+    /// Tokens of a queue's requests to a ring: this number and the [`TOKENS`] less one after it.
+    pub(super) fn next_token(&self) -> u64 {
+        self.last_token.fetch_add(TOKENS, Ordering::Relaxed) + TOKENS
+    }
+
+    /// The namespace has so many blocks now, or does not say.
+    pub(super) fn resize(&self, block_count: u64) {
+        if block_count > 0 && self.block_count.swap(block_count, Ordering::Relaxed) != block_count {
+            self.tell(DiskEvent::Resized { bytes: block_count << self.shape.block_shift });
+        }
+    }
+
+    /// There was no path for too long.
+    pub(super) fn lose(&self) {
+        if !self.is_lost.swap(true, Ordering::Relaxed) {
+            self.tell(DiskEvent::Lost);
+            self.lanes.iter().for_each(|lane| lane.tell(Mail::Lost));
+        }
+    }
+
+    pub(super) fn expect_quiet(&self, found: &Found) {
+        self.quiesce_ns.fetch_max(found.quiet_ms * 1_000_000, Ordering::Relaxed);
+    }
+}
