@@ -8,8 +8,7 @@ use results::{Estimate, Finding, Verdict};
 use super::allowed::{self, Tried};
 use super::network::{self, Limits};
 use super::section::Table;
-use super::setting;
-use super::sweep::rest;
+use super::setting::{self, rest};
 use super::words::{bits_per_s, list, percent, slower, time_ns};
 
 /// An answer.

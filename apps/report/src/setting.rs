@@ -5,6 +5,7 @@ use measure::{BitsPerSec, Duration, LocalSize};
 
 use super::words::{bits_per_s, time_ns};
 use document::{Bandwidth, delay};
+use results::Finding;
 
 /// An axis for the values of a setting, with each value's place on it, from the smallest on.
 pub(super) struct AxisOf {
@@ -98,6 +99,21 @@ pub(super) fn axis_of<'a>(axis: &str, values: impl Iterator<Item = &'a str>) -> 
         _ => Axis::new("bandwidth, Gb/s", Kind::Either),
     };
     AxisOf { axis, values }
+}
+
+/// The settings of a cell in words, but for some axes.
+pub(super) fn rest(cell: &Finding, without: &[&str]) -> String {
+    let first = ["local", "rtt", "bandwidth"];
+    let others = cell.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
+    let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
+    let words = axes.filter_map(|axis| {
+        let value = cell.settings.get(axis)?;
+        Some(match axis {
+            "local" => format!("{} local", local_words(value)),
+            axis => words(axis, value),
+        })
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
-use super::setting::{self, AxisOf};
+use super::setting::{self, AxisOf, rest};
 use super::words::{exact, percent};
 use super::{allowed, need};
 use results::validity::ALLOWED;
@@ -15,21 +15,6 @@ use results::validity::ALLOWED;
 const SERIES_MAX: usize = 7;
 /// Heat maps, one for each combination of what they do not show.
 const HEATS_MAX: usize = 6;
-
-/// The settings of a cell in words, but for some axes.
-pub(super) fn rest(cell: &Finding, without: &[&str]) -> String {
-    let first = ["local", "rtt", "bandwidth"];
-    let others = cell.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
-    let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
-    let words = axes.filter_map(|axis| {
-        let value = cell.settings.get(axis)?;
-        Some(match axis {
-            "local" => format!("{} local", setting::local_words(value)),
-            axis => setting::words(axis, value),
-        })
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
 
 /// Reads `afar.findings`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::picture;
+use crate::picture::{self, DIME_ERROR_NS, Figure, Point};
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::{Quantile, Spread, float, quantile, signed};
 use crate::touch::Touches;
@@ -14,36 +14,9 @@ use crate::touch::Touches;
 const REQUESTED_NS: [u64; 8] = [1_000, 2_000, 3_000, 5_000, 7_000, 10_000, 20_000, 50_000];
 /// Up to here the bound holds.
 const BOUNDED_NS: u64 = 20_000;
-/// Mean error of DiME's busy-wait: the text of the paper says 68, the data of its figure give 63.
-pub(crate) const DIME_ERROR_NS: f64 = 68.0;
 const PAGES: u64 = 2048;
 /// A quarter of the pages.
 const LOCAL: &str = "2MiB";
-
-/// What one requested delay came to, over rounds.
-#[derive(Debug, Clone)]
-pub(crate) struct Point {
-    pub(crate) requested_ns: u64,
-    /// Runs to which afar said that the delay is below its floor. The rest of the figures leave
-    /// them out, unless they are all there is.
-    pub(crate) flagged_count: usize,
-    pub(crate) run_count: usize,
-    /// Quantiles of measured minus requested.
-    pub(crate) p5: Spread,
-    pub(crate) p50: Spread,
-    pub(crate) p95: Spread,
-    pub(crate) p99: Spread,
-    /// Median of the absolute error.
-    pub(crate) absolute: Spread,
-}
-
-/// All points of the figure.
-#[derive(Debug, Clone)]
-pub(crate) struct Figure {
-    /// The shortest fetch this machine can do, by afar's calibration.
-    pub(crate) floor_ns: Spread,
-    pub(crate) points: Vec<Point>,
-}
 
 /// The errors of one run, in nanoseconds.
 struct Errors {

@@ -3,8 +3,35 @@
 use chart::{Anchor, BLUE, ORANGE, Panel, Scale, Svg, Tick};
 use measure::Host;
 
-use crate::delay::{DIME_ERROR_NS, Figure, Point};
-use crate::stats::float;
+use crate::stats::{Spread, float};
+
+/// Mean error of DiME's busy-wait: the text of the paper says 68, the data of its figure give 63.
+pub(crate) const DIME_ERROR_NS: f64 = 68.0;
+
+/// What one requested delay came to, over rounds.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    pub(crate) requested_ns: u64,
+    /// Runs to which afar said that the delay is below its floor. The rest of the figures leave
+    /// them out, unless they are all there is.
+    pub(crate) flagged_count: usize,
+    pub(crate) run_count: usize,
+    /// Quantiles of measured minus requested.
+    pub(crate) p5: Spread,
+    pub(crate) p50: Spread,
+    pub(crate) p95: Spread,
+    pub(crate) p99: Spread,
+    /// Median of the absolute error.
+    pub(crate) absolute: Spread,
+}
+
+/// All points of the figure.
+#[derive(Debug, Clone)]
+pub(crate) struct Figure {
+    /// The shortest fetch this machine can do, by afar's calibration.
+    pub(crate) floor_ns: Spread,
+    pub(crate) points: Vec<Point>,
+}
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 604.0;
@@ -127,7 +154,6 @@ impl ErrorAxis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Spread;
 
     fn figure() -> Figure {
         let spread = |value: f64| Spread::of([value]);

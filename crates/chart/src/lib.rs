@@ -10,6 +10,7 @@ mod bars;
 mod heat;
 mod number;
 mod plot;
+mod point;
 mod svg;
 mod text;
 mod thin;
@@ -18,7 +19,8 @@ pub use axis::{Axis, Kind};
 pub use bars::{Bar, Bars, BarsScale};
 pub use heat::{Cell, Heat};
 pub use number::{in_bytes, short};
-pub use plot::{Look, Plot, Point, Series};
+pub use plot::{Look, Plot, Series};
+pub use point::Point;
 pub use svg::{
     Anchor, BLUE, Drawing, GREEN, GREY, Hint, ORANGE, PALETTE, PURPLE, Panel, SKY, Scale, Svg,
     Tick, axis, decades, escape, shade, shortened,

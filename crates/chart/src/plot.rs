@@ -1,6 +1,8 @@
 //! Lines, dots and steps over two axes, with intervals.
 
-use crate::{Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Svg, shortened, text_width, thin};
+use crate::{
+    Anchor, Axis, Drawing, GREY, Kind, PALETTE, Panel, Point, Svg, shortened, text_width, thin,
+};
 
 /// A chart over two axes.
 #[derive(Debug, Clone)]
@@ -28,17 +30,6 @@ pub struct Series {
     pub points: Vec<Point>,
     /// How they are drawn.
     pub look: Look,
-}
-
-/// A value, and where it may lie.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
-    /// From left to right.
-    pub x: f64,
-    /// From the bottom to the top.
-    pub y: f64,
-    /// An interval around `y`.
-    pub interval: Option<(f64, f64)>,
 }
 
 /// How points are drawn.

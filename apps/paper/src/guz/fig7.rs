@@ -9,18 +9,9 @@ use super::super::ReproduceError;
 use super::super::bed::Bed;
 use super::super::report::{Report, Verdict};
 use super::super::way::{PerWay, Way};
-use super::fig7_picture;
+use super::fig7_picture::{self, Curve};
 use super::ordering::Compared;
 use super::paper;
-
-/// A load, and what was measured in all repetitions.
-#[derive(Debug, Clone)]
-pub(super) struct Curve {
-    pub(super) name: String,
-    /// Of what local access reaches; one read at a time if `None`.
-    pub(super) load: Option<f64>,
-    pub(super) latency: PerWay<Histogram>,
-}
 
 /// Of Fig. 7b and 7c the text does not say the loads: these are between the first and saturation.
 const LOADS: [Option<f64>; 3] = [None, Some(0.5), Some(0.8)];

@@ -3,8 +3,16 @@
 use chart::{Anchor, Panel, Scale, Svg, Tick, decades};
 use measure::Histogram;
 
-use super::super::way::Way;
-use super::fig7::Curve;
+use super::super::way::{PerWay, Way};
+
+/// A load, and what was measured in all repetitions.
+#[derive(Debug, Clone)]
+pub(super) struct Curve {
+    pub(super) name: String,
+    /// Of what local access reaches; one read at a time if `None`.
+    pub(super) load: Option<f64>,
+    pub(super) latency: PerWay<Histogram>,
+}
 
 const SIZE: (f64, f64) = (900.0, 340.0);
 const LEFT: f64 = 70.0;
