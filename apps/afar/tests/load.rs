@@ -167,7 +167,8 @@ fn requests_that_arrive_during_a_pause_are_late() {
             let load = scope.spawn(move || load.run().expect(0, "a load over a pause"));
             sleep(Duration::from_millis(1000));
             server.running.signal("STOP");
-            sleep(Duration::from_millis(1000));
+            // Half a second more than one: wherever it begins, one second has few answers.
+            sleep(Duration::from_millis(1500));
             server.running.signal("CONT");
             results(&load.join().expect("the load ends"))
         })
@@ -183,13 +184,13 @@ fn requests_that_arrive_during_a_pause_are_late() {
         assert!(least.zip(most).is_some_and(|(least, most)| least * 2 < *most), "{seconds:?}");
     }
     let (open, closed) = (&open.operations[0].latency, &closed.operations[0].latency);
-    // A third of all requests arrived in the pause; each waited for the rest of it. A tenth of all
-    // therefore waited for more than 0.7 s.
+    // Half of all requests arrived in the pause; each waited for the rest of it. A tenth of all
+    // therefore waited for more than 1.1 s.
     assert!((2_990..=3_000).contains(&open.count), "{open:?}");
-    assert!(open.p90_ns > 600_000_000, "{open:?}");
-    assert!(open.max_ns > 900_000_000, "{open:?}");
+    assert!(open.p90_ns > 900_000_000, "{open:?}");
+    assert!(open.max_ns > 1_300_000_000, "{open:?}");
     // Only four requests were on their way when the pause began: the closed loop hardly sees it.
-    assert!(closed.max_ns > 900_000_000, "{closed:?}");
+    assert!(closed.max_ns > 1_300_000_000, "{closed:?}");
     assert!(closed.p99_ns < 600_000_000, "{closed:?}");
 }
 
