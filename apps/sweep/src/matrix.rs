@@ -11,7 +11,7 @@ use super::file::{AXES, Sweep};
 pub struct Cell {
     /// Native, under an engine without far memory, or with far memory.
     pub kind: Kind,
-    /// Axis and value, in the order of [`AXES`].
+    /// Axis and value, in the order in which tables show the axes.
     pub settings: Vec<(&'static str, String)>,
 }
 

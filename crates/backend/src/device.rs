@@ -72,7 +72,7 @@ pub enum Failure {
     /// The way to the device was lost: what was asked may or may not have been done.
     #[error("the connection was lost")]
     Lost,
-    /// A controller gave a reason of its own: a status, as [`nvme::Status::bits`].
+    /// A controller gave a reason of its own: a status of NVMe, as its bits.
     #[error("refused with status {0:#06x}")]
     Refused(u16),
 }

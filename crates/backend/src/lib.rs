@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A backend does not wait: it says what is to be done, and [`Jobs`] does it. So one that stands
-//! around another only changes what that one says. [`Pool`] is the memory of requests, [`Idle`] how
+//! around another only changes what that one says. [`pool`] is the memory of requests, [`Idle`] how
 //! a thread waits for them.
 
 pub mod pool;

@@ -60,7 +60,7 @@ pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim
     Ok(Run { outcome: run.outcome.complete()?, ..run })
 }
 
-/// As [`run`], but flows that never finish are left out of the result.
+/// Simulates; flows that never finish are left out of the result.
 ///
 /// # Errors
 /// If there is none.

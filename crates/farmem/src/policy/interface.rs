@@ -30,7 +30,7 @@ use crate::page::PageIndex;
 ///   its tables to the highest page seen;
 /// - is deterministic: the same calls after the same seed give the same victims.
 pub trait Policy: fmt::Debug + Send {
-    /// The name users know it by, as in [`PolicyKind`].
+    /// The name users know it by, as in [`PolicyKind`](super::PolicyKind).
     fn name(&self) -> &'static str;
 
     /// Whether [`touch`](Self::touch) changes anything. If so, the caller of a running program

@@ -20,7 +20,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All, in the order of [`Demand`]'s amounts.
+    /// All, in the order of the amounts of a [`Demand`](super::Demand).
     pub const ALL: [Self; 6] =
         [Self::Capacity, Self::Iops, Self::Traffic, Self::Qps, Self::Memory, Self::Network];
 

@@ -277,8 +277,8 @@ fn a_latency_is_submission_and_completion() {
             assert!(sum.abs_diff(of.latency.mean().as_ns()) <= 1, "rounded means");
             assert_eq!(of.submission.max() == Duration::ZERO, is_local, "answered at once");
         }
-        // The kernel counts what a thread used when it sleeps or at a tick: one that did neither, as
-        // one that copies memory for less than a millisecond, has used nothing yet.
+        // The kernel counts what a thread used when it sleeps or at a tick: one that did neither,
+        // but copied memory for less than a millisecond, has used nothing yet.
         assert!(is_local || tally.processor_time() > Duration::ZERO);
     }
     target.stop().expect("it ends well");
