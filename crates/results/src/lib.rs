@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
+//! sim ─► Simulation, Simulations ────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
 pub mod plan;
+pub mod sim;
 pub mod validity;
 
 mod closed_loop;
