@@ -3,6 +3,8 @@
 //! ```text
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
 //! sim ─► Simulation, Simulations ────────────────────┤
+//! predict ─► Prediction ─────────────────────────────┤
+//! reproduce ─► Reproduction ─────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -13,6 +15,8 @@
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
 pub mod plan;
+pub mod prediction;
+pub mod reproduced;
 pub mod sim;
 pub mod validity;
 

@@ -6,13 +6,9 @@ use proptest::prelude::*;
 use results::sim::{Port, Ports, SharePoint, Shares, SimRun, Simulation, Simulations, Speed};
 use results::{BinFigures, Busiest, Deepest, Figures, Spread};
 
-use super::{comes_back, is_as_before, number, settings};
+use super::{comes_back, is_as_before, many, number, settings};
 
 const VERSION: &str = "0.1.0";
-
-fn many<S: Strategy>(one: S) -> impl Strategy<Value = Vec<S::Value>> {
-    prop::collection::vec(one, 0..4)
-}
 
 fn strings() -> impl Strategy<Value = BTreeMap<String, String>> {
     prop::collection::btree_map("[a-z]{1,6}", ".{0,8}", 0..4)
