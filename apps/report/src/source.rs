@@ -82,7 +82,7 @@ const READERS: [(&str, Reader); 19] = [
     (Requirements::SCHEMA, requirement::section),
     ("afar.load/1", kv::section),
     ("afar.workload/1", workload::section),
-    ("afar.torture/1", torture::section),
+    (results::torture::Torture::SCHEMA, torture::section),
     (results::sim::Simulation::SCHEMA, sim::section),
     (results::sim::Simulations::SCHEMA, sim::many::section),
     (ClosedLoop::SCHEMA, loops::section),

@@ -5,6 +5,7 @@
 //! sim ─► Simulation, Simulations ────────────────────┤
 //! predict ─► Prediction ─────────────────────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
+//! torture ─► Torture ────────────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod plan;
 pub mod prediction;
 pub mod reproduced;
 pub mod sim;
+pub mod torture;
 pub mod validity;
 
 mod closed_loop;

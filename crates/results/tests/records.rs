@@ -4,6 +4,7 @@ mod plan;
 mod prediction;
 mod reproduced;
 mod sim;
+mod torture;
 
 use std::collections::BTreeMap;
 
