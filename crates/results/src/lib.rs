@@ -6,6 +6,7 @@
 //! predict ─► Prediction ─────────────────────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤
+//! doctor ─► Checkup ─────────────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -15,6 +16,7 @@
 //!    know.
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
+pub mod doctor;
 pub mod plan;
 pub mod prediction;
 pub mod reproduced;
