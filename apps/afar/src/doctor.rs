@@ -1,6 +1,5 @@
 //! `afar doctor`: what this machine can do, what would make it do more, and what was left behind.
 
-mod check;
 mod checks;
 mod leftovers;
 
@@ -9,11 +8,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use console::{Class, Failure, terminal};
-use serde::Serialize;
+use results::doctor::{Check, Checkup, State};
 
 use leftovers::Leftover;
-
-use check::{Check, State};
 
 /// Width of the column of names.
 const NAME: usize = 24;
@@ -33,16 +30,6 @@ pub(crate) struct DoctorFlags {
     pub(crate) repair: bool,
 }
 
-/// Everything that was found, as `--json` prints it.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    version: &'static str,
-    usable: bool,
-    checks: Vec<Check>,
-    leftovers: Vec<Leftover>,
-}
-
 /// Looks at this machine and prints what it found; with `--repair`, cleans up first.
 ///
 /// # Errors
@@ -55,34 +42,30 @@ pub(crate) fn doctor(flags: &DoctorFlags) -> Result<ExitCode, Failure> {
         }
     }
     let (checks, usable) = checks::all();
-    let report = Report {
-        schema: "afar.doctor/1",
-        version: env!("CARGO_PKG_VERSION"),
-        usable,
-        checks,
-        leftovers,
-    };
     let text = if flags.json {
-        let mut text = serde_json::to_string_pretty(&report).expect("plain data has a JSON form");
-        text.push('\n');
-        text
+        results::write(&Checkup {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            usable,
+            checks,
+            leftovers: leftovers.iter().map(Leftover::told).collect(),
+        })
     } else {
-        table(&report)
+        table(&checks, usable, &leftovers)
     };
     terminal::answer(&text)?;
     Ok(if usable { ExitCode::SUCCESS } else { Class::Environment.into() })
 }
 
-fn table(report: &Report) -> String {
+fn table(checks: &[Check], usable: bool, leftovers: &[Leftover]) -> String {
     let mut text = String::new();
-    for check in &report.checks {
+    for check in checks {
         let state = match check.state {
             State::Ok => "ok",
             State::No => "no",
         };
         let _infallible = writeln!(text, "{:<NAME$}{state}  {}", check.name, check.found);
         if check.state == State::No {
-            if let Some(what) = check.needed_for {
+            if let Some(what) = &check.needed_for {
                 let _infallible = writeln!(text, "{:<NAME$}    needed for {what}", "");
             }
             if let Some(remedy) = &check.remedy {
@@ -90,20 +73,20 @@ fn table(report: &Report) -> String {
             }
         }
     }
-    let remaining = report.leftovers.iter().any(|leftover| !leftover.removed);
-    let state = match (report.leftovers.is_empty(), remaining) {
+    let remaining = leftovers.iter().any(|leftover| !leftover.removed);
+    let state = match (leftovers.is_empty(), remaining) {
         (true, _) => "ok  clean",
         (false, false) => "ok  cleaned up",
         (false, true) => "no",
     };
     let _infallible = writeln!(text, "{:<NAME$}{state}", "left by killed runs");
-    for leftover in &report.leftovers {
+    for leftover in leftovers {
         let _infallible = writeln!(text, "{:<NAME$}    {leftover}", "");
     }
     if remaining {
         let _infallible = writeln!(text, "{:<NAME$}    fix: afar doctor --repair", "");
     }
-    text.push_str(if report.usable {
+    text.push_str(if usable {
         "\nafar run works here.\n"
     } else {
         "\nafar run does not work here: neither bpf nor userfaultfd can be used.\n"
@@ -117,26 +100,14 @@ mod tests {
 
     #[test]
     fn table_says_what_is_wrong_and_how_to_fix_it() {
-        let check = |state| Check {
-            name: "userfaultfd",
-            state,
-            found: "permission denied".to_owned(),
-            needed_for: Some("--trap userfaultfd"),
-            remedy: Some("sudo setfacl".to_owned()),
-        };
-        let mut report = Report {
-            schema: "afar.doctor/1",
-            version: "0",
-            usable: false,
-            checks: vec![check(State::No)],
-            leftovers: Vec::new(),
-        };
+        let check = Check::no("userfaultfd", "permission denied");
+        let check = check.needed_for("--trap userfaultfd").fix("sudo setfacl");
         let indent = " ".repeat(NAME + 4);
-        let text = table(&report);
+        let text = table(std::slice::from_ref(&check), false, &[]);
         assert!(text.contains(&format!("{indent}needed for --trap userfaultfd\n")), "{text}");
         assert!(text.contains(&format!("{indent}fix: sudo setfacl\n")), "{text}");
         assert!(text.contains("left by killed runs     ok  clean\n"), "{text}");
-        report.checks = vec![check(State::Ok)];
-        assert!(!table(&report).contains("fix:"), "nothing to fix");
+        let right = Check { state: State::Ok, ..check };
+        assert!(!table(&[right], true, &[]).contains("fix:"), "nothing to fix");
     }
 }

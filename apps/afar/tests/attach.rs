@@ -339,8 +339,8 @@ fn mount_left(flags: &[&str], directory: &Path) -> Option<bool> {
     let ended = Launch::new(words).run();
     let report: Value = serde_json::from_str(&ended.text()).expect("it is JSON");
     let all = report["leftovers"].as_array().expect("a list");
-    let left = all.iter().find(|left| left["path"] == path(directory))?;
-    assert_eq!(left["kind"], "mount");
+    let left = all.iter().find(|left| left["what"]["path"] == path(directory))?;
+    assert_eq!(left["what"]["kind"], "mount");
     left["removed"].as_bool()
 }
 

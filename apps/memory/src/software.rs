@@ -19,22 +19,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use farmem::reuse::SamplerConfig;
 use farmem::runtime::{RunConfig, Tier, TrapKind, bpf_batch};
 use measure::{Calibration, Duration, Pages};
-use serde::{Deserialize, Serialize};
+use results::prediction::Software;
 
 use crate::calibrate::{CalibrationError, ask, engine, far, tier_name};
-
-/// Nanoseconds beyond the delays.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Software {
-    /// Of each fetch, by the time that the program computes between two: in ascending order.
-    pub(crate) fetch_ns: Vec<(u64, u64)>,
-    /// The same, of a program that reads its memory in order.
-    pub(crate) fetch_in_order_ns: Vec<(u64, u64)>,
-    /// Of each batch of pages that are evicted together.
-    pub(crate) batch_ns: u64,
-    /// Of each touch that is seen of a page which is watched.
-    pub(crate) touch_ns: u64,
-}
 
 /// A probe of so many pages, of which so many are local, with so many reads between two of them.
 #[derive(Debug, Clone, Copy)]
@@ -66,82 +53,80 @@ const fn case(pages: u64, local: u64, between: u64) -> Case {
     Case { pages, local, between, in_order: false, touches: 0 }
 }
 
-impl Software {
-    /// Measures it for a delay for which `calibration` was made, and tells `progress` before each
-    /// part how many were done, of how many.
-    ///
-    /// # Errors
-    /// When the engine cannot run the probe.
-    pub(crate) fn measure(
-        trap: TrapKind,
-        delay: Duration,
-        calibration: &Calibration,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<Self, CalibrationError> {
-        let mut parts = 0..ROUNDS * (CASES.len() + 1);
-        let mut next = || progress(parts.next().unwrap_or(parts.end), parts.end);
-        let mut measured = [const { Vec::new() }; CASES.len()];
-        for _round in 0..ROUNDS {
-            for (case, measured) in CASES.iter().zip(&mut measured) {
-                next();
-                let (near_ns, far_ns) = case.measure(trap, delay, calibration)?;
-                measured.push((far_ns.saturating_sub(near_ns + delay.as_ns()), near_ns));
-            }
-        }
-        let median = |mut measured: Vec<(u64, u64)>| {
-            measured.sort_unstable();
-            let (beyond_ns, near_ns) = measured[measured.len() / 2];
-            (near_ns, beyond_ns)
-        };
-        let [few, at_once, some, much, some_in_order, much_in_order] = measured.map(median);
-        let together = |case: usize| evicted(trap, CASES[case].local);
-        let software = Self::between(
-            (together(0), few.1),
-            together(2),
-            [at_once, some, much],
-            [at_once, some_in_order, much_in_order],
-        );
-        let mut touch_ns = Vec::new();
-        for _round in 0..ROUNDS {
+/// Measures it for a delay for which `calibration` was made, and tells `progress` before each
+/// part how many were done, of how many.
+///
+/// # Errors
+/// When the engine cannot run the probe.
+pub(crate) fn measure(
+    trap: TrapKind,
+    delay: Duration,
+    calibration: &Calibration,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Software, CalibrationError> {
+    let mut parts = 0..ROUNDS * (CASES.len() + 1);
+    let mut next = || progress(parts.next().unwrap_or(parts.end), parts.end);
+    let mut measured = [const { Vec::new() }; CASES.len()];
+    for _round in 0..ROUNDS {
+        for (case, measured) in CASES.iter().zip(&mut measured) {
             next();
-            touch_ns.push(WATCHED.watch(trap)?);
+            let (near_ns, far_ns) = case.measure(trap, delay, calibration)?;
+            measured.push((far_ns.saturating_sub(near_ns + delay.as_ns()), near_ns));
         }
-        touch_ns.sort_unstable();
-        Ok(Self { touch_ns: touch_ns[ROUNDS / 2], ..software })
     }
+    let median = |mut measured: Vec<(u64, u64)>| {
+        measured.sort_unstable();
+        let (beyond_ns, near_ns) = measured[measured.len() / 2];
+        (near_ns, beyond_ns)
+    };
+    let [few, at_once, some, much, some_in_order, much_in_order] = measured.map(median);
+    let together = |case: usize| evicted(trap, CASES[case].local);
+    let software = between(
+        (together(0), few.1),
+        together(2),
+        [at_once, some, much],
+        [at_once, some_in_order, much_in_order],
+    );
+    let mut touch_ns = Vec::new();
+    for _round in 0..ROUNDS {
+        next();
+        touch_ns.push(WATCHED.watch(trap)?);
+    }
+    touch_ns.sort_unstable();
+    Ok(Software { touch_ns: touch_ns[ROUNDS / 2], ..software })
+}
 
-    /// What agrees with `few`, pages that were evicted together and the nanoseconds of a fetch, and
-    /// with the work between fetches and their nanoseconds when `many` were evicted together.
-    fn between(
-        few: (u64, u64),
-        many: u64,
-        fetches: [(u64, u64); 3],
-        in_order: [(u64, u64); 3],
-    ) -> Self {
-        // ns = fetch + batch / evicted, with the same work in between.
-        let some_ns = fetches[1].1;
-        let batch_ns = match few.1.checked_sub(some_ns) {
-            Some(more_ns) if few.0 < many => more_ns * few.0 * many / (many - few.0),
-            _ => 0,
-        };
-        let batch_ns = batch_ns.min(some_ns * many);
-        let own = |(work_ns, ns): (u64, u64)| (work_ns, ns.saturating_sub(batch_ns / many));
-        let sorted = |fetches: [(u64, u64); 3]| {
-            let mut fetches = fetches.map(own).to_vec();
-            fetches.sort_unstable();
-            fetches
-        };
-        let (fetch_ns, fetch_in_order_ns) = (sorted(fetches), sorted(in_order));
-        Self { fetch_ns, fetch_in_order_ns, batch_ns, touch_ns: 0 }
-    }
+/// What agrees with `few`, pages that were evicted together and the nanoseconds of a fetch, and
+/// with the work between fetches and their nanoseconds when `many` were evicted together.
+fn between(
+    few: (u64, u64),
+    many: u64,
+    fetches: [(u64, u64); 3],
+    in_order: [(u64, u64); 3],
+) -> Software {
+    // ns = fetch + batch / evicted, with the same work in between.
+    let some_ns = fetches[1].1;
+    let batch_ns = match few.1.checked_sub(some_ns) {
+        Some(more_ns) if few.0 < many => more_ns * few.0 * many / (many - few.0),
+        _ => 0,
+    };
+    let batch_ns = batch_ns.min(some_ns * many);
+    let own = |(work_ns, ns): (u64, u64)| (work_ns, ns.saturating_sub(batch_ns / many));
+    let sorted = |fetches: [(u64, u64); 3]| {
+        let mut fetches = fetches.map(own).to_vec();
+        fetches.sort_unstable();
+        fetches
+    };
+    let (fetch_ns, fetch_in_order_ns) = (sorted(fetches), sorted(in_order));
+    Software { fetch_ns, fetch_in_order_ns, batch_ns, touch_ns: 0 }
+}
 
-    /// What a fetch takes when the program computes for `work_ns` between two, and a share of
-    /// `in_order` of them comes to pages in order.
-    pub(crate) fn fetch_ns(&self, work_ns: f64, in_order: f64) -> f64 {
-        let in_order = in_order.clamp(0.0, 1.0);
-        at(&self.fetch_ns, work_ns) * (1.0 - in_order)
-            + at(&self.fetch_in_order_ns, work_ns) * in_order
-    }
+/// What a fetch takes when the program computes for `work_ns` between two, and a share of
+/// `in_order` of them comes to pages in order.
+pub(crate) fn fetch_ns(software: &Software, work_ns: f64, in_order: f64) -> f64 {
+    let in_order = in_order.clamp(0.0, 1.0);
+    at(&software.fetch_ns, work_ns) * (1.0 - in_order)
+        + at(&software.fetch_in_order_ns, work_ns) * in_order
 }
 
 /// Nanoseconds after work of `work_ns`: by the logarithm of that, and no less or more than was
@@ -244,7 +229,7 @@ mod tests {
     fn measurements_tell_the_fetch_from_the_batch() {
         let fetches = [(300, 1700), (8000, 2000), (100_000, 6000)];
         let in_order = [(300, 1700), (9000, 1800), (90_000, 2500)];
-        let between = |few, many| Software::between(few, many, fetches, in_order);
+        let between = |few, many| between(few, many, fetches, in_order);
         let software = between((32, 3000), 96);
         assert_eq!(software.batch_ns, 48_000);
         assert_eq!(software.fetch_ns, [(300, 1200), (8000, 1500), (100_000, 5500)]);
@@ -259,11 +244,11 @@ mod tests {
     fn a_fetch_costs_more_after_more_work() {
         let fetches = [(100, 1000), (10_000, 2000), (100_000, 6000)];
         let in_order = [(100, 1000), (10_000, 1000), (100_000, 2000)];
-        let software = Software::between((1, 0), 1, fetches, in_order);
-        let of = |work_ns| software.fetch_ns(work_ns, 0.0);
+        let software = between((1, 0), 1, fetches, in_order);
+        let of = |work_ns| fetch_ns(&software, work_ns, 0.0);
         assert_eq!((of(0.0), of(100.0), of(1e4), of(1e5), of(1e9)), (1e3, 1e3, 2e3, 6e3, 6e3));
         assert!((of(1000.0) - 1500.0).abs() < 1e-6, "half-way by the logarithm");
-        assert_eq!((software.fetch_ns(1e5, 1.0), software.fetch_ns(1e5, 0.5)), (2e3, 4e3));
+        assert_eq!((fetch_ns(&software, 1e5, 1.0), fetch_ns(&software, 1e5, 0.5)), (2e3, 4e3));
     }
 
     #[test]

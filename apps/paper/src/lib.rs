@@ -34,12 +34,13 @@ use std::process::ExitCode;
 
 use console::{Class, Failure, Output, OutputError, terminal};
 use measure::Duration;
-use serde_json::{Value, json};
+use results::reproduced::{Claim, Reproduction};
 
 use console::machine;
 
 pub use command::ReproduceFlags;
 use measured::Measured;
+use report::Verdict;
 
 pub(crate) use error::ReproduceError;
 
@@ -64,8 +65,7 @@ pub fn reproduce(flags: &ReproduceFlags) -> Result<ExitCode, Failure> {
     let measured = figure.measure(options)?;
     let Some(measured) = measured else { return Ok(nothing(name)) };
     let report = &measured.report;
-    let text = serde_json::to_string_pretty(&whole(name, &measured));
-    let text = text.expect("plain data has a JSON form") + "\n";
+    let text = results::write(&whole(name, &measured));
     picture.write(&report.picture)?;
     record.write(&text)?;
     let has_table = options.json.as_deref() != Some(Path::new("-")) && !options.quiet;
@@ -97,27 +97,21 @@ fn told(Measured { report, described, .. }: &Measured, picture: &Path) -> String
     text + &format!("picture: {}\n", picture.display())
 }
 
-fn whole(name: &str, measured: &Measured) -> Value {
+fn whole(name: &str, measured: &Measured) -> Reproduction {
     let report = &measured.report;
-    let verdicts: Vec<Value> = report
-        .verdicts
-        .iter()
-        .map(|verdict| json!({"holds": verdict.decided(), "text": verdict.claim}))
-        .collect();
-    json!({
-        "schema": "afar.reproduce/2",
-        "version": env!("CARGO_PKG_VERSION"),
-        "figure": name,
-        "title": report.title,
-        "command": std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect::<Vec<_>>(),
-        "unix_ns": sys::clock::unix_ns(),
-        "host": machine::describe(),
-        "bed": measured.bed,
-        "points": report.points,
-        "paper": report.paper,
-        "verdicts": verdicts,
-        "interrupted": measured.is_interrupted,
-    })
+    let claim = |verdict: &Verdict| Claim { holds: verdict.decided(), text: verdict.claim.clone() };
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    Reproduction {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        figure: name.to_owned(),
+        title: report.title.clone(),
+        command: command.collect(),
+        unix_ns: sys::clock::unix_ns(),
+        host: machine::describe(),
+        bed: measured.bed.clone(),
+        points: report.points.clone(),
+        paper: report.paper.clone(),
+        verdicts: report.verdicts.iter().map(claim).collect(),
+        interrupted: measured.is_interrupted,
+    }
 }

@@ -2,9 +2,9 @@
 //! slow that makes the program over which network; beside measured slowdowns, if there are some.
 
 use chart::{Axis, Kind, Look, Plot, Point, Series};
-use measure::{Bytes, Host};
+use measure::Bytes;
+use results::prediction::{Facts, Fetches, Prediction, Slowdown};
 use results::{CellKind, Estimate, Finding, Findings, Interval};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::context::Context;
@@ -17,70 +17,28 @@ use results::validity::ALLOWED;
 /// What such a section is called; see [`against`].
 pub(super) const KIND: &str = "prediction";
 
-/// `afar.prediction/1`.
-#[derive(Deserialize)]
-struct Record {
-    profile: Profile,
-    alone_ns: f64,
-    policy: String,
-    curve: Vec<Fetches>,
-    points: Vec<Slowdown>,
+// As a sweep would have found it.
+fn found(point: &Slowdown) -> Finding {
+    let bandwidth = match point.bandwidth_bps {
+        Some(rate) => format!("{}Gbps", exact(rate as f64 / 1e9)),
+        None => "none".to_owned(),
+    };
+    let rtt = format!("{}us", exact(point.rtt_ns as f64 / 1e3));
+    let Slowdown { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = *point;
+    let settings = [("local", point.local.clone()), ("rtt", rtt), ("bandwidth", bandwidth)];
+    let settings = settings.map(|(axis, value)| (axis.to_owned(), value));
+    // How often the interval of a prediction holds is not known.
+    let interval = Some(Interval { low, high, level: 0.0 });
+    let slowdown = Estimate { median, interval, count: 0 };
+    let verdict = slowdown.verdict(1.0);
+    let slowdown = Some(slowdown);
+    Finding { slowdown, verdict, ..Finding::new(CellKind::Far, settings.into()) }
 }
 
-/// The run that it was made from.
-#[derive(Deserialize)]
-struct Profile {
-    program: Vec<String>,
-    host: Host,
-    managed_peak_bytes: u64,
-    sampled_share: f64,
-    #[serde(default)]
-    allowed: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Fetches {
-    local: String,
-    policy: String,
-    miss_ratio: f64,
-    fetch_count: f64,
-    seen_whole: bool,
-}
-
-#[derive(Deserialize)]
-struct Slowdown {
-    local: String,
-    rtt_ns: f64,
-    bandwidth_bps: Option<f64>,
-    slowdown: f64,
-    slowdown_low: f64,
-    slowdown_high: f64,
-}
-
-impl Slowdown {
-    // As a sweep would have found it.
-    fn found(&self) -> Finding {
-        let bandwidth = match self.bandwidth_bps {
-            Some(rate) => format!("{}Gbps", exact(rate / 1e9)),
-            None => "none".to_owned(),
-        };
-        let rtt = format!("{}us", exact(self.rtt_ns / 1e3));
-        let Self { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = *self;
-        let settings = [("local", self.local.clone()), ("rtt", rtt), ("bandwidth", bandwidth)];
-        let settings = settings.map(|(axis, value)| (axis.to_owned(), value));
-        // How often the interval of a prediction holds is not known.
-        let interval = Some(Interval { low, high, level: 0.0 });
-        let slowdown = Estimate { median, interval, count: 0 };
-        let verdict = slowdown.verdict(1.0);
-        let slowdown = Some(slowdown);
-        Finding { slowdown, verdict, ..Finding::new(CellKind::Far, settings.into()) }
-    }
-}
-
-/// Reads `afar.prediction/1`.
+/// Reads `afar.prediction`.
 pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
-    let Profile { program, host, managed_peak_bytes, sampled_share, allowed } = &record.profile;
+    let record: Prediction = results::read_body(value)?;
+    let Facts { program, host, managed_peak_bytes, sampled_share, allowed, .. } = &record.profile;
     let findings = Findings {
         version: String::new(),
         command: Vec::new(),
@@ -88,7 +46,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         host: host.clone(),
         workload: program.clone(),
         native: None,
-        cells: record.points.iter().map(Slowdown::found).collect(),
+        cells: record.points.iter().map(found).collect(),
     };
     let mut section = sweep::of(findings, context);
     let name = sweep::program(program, &context.name);
@@ -103,7 +61,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
          program takes {}.",
         Bytes::new(*managed_peak_bytes),
         percent(*sampled_share),
-        time_ns(record.alone_ns)
+        time_ns(record.alone_ns as f64)
     ));
     if record.curve.iter().any(|point| !point.seen_whole) {
         let what = "with the least local memory not every touch was seen: at least so many fetches";
@@ -254,23 +212,23 @@ fn scatter(pairs: &[(&Figure, &Figure)]) -> Picture {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_prediction_is_told_as_a_sweep_is_and_held_against_one() {
-        let point = |rtt: f64, slowdown: f64| {
-            json!({"local": "25%", "rtt_ns": rtt, "bandwidth_bps": 4e10, "slowdown": slowdown,
-                "slowdown_low": slowdown - 0.01, "slowdown_high": slowdown + 0.01,
-                "seen_whole": true})
+        let golden = include_str!("../../../crates/results/tests/golden/prediction.json");
+        let mut record: Prediction = results::read(golden).expect("it is a prediction");
+        let point = |rtt_ns, slowdown: f64| Slowdown {
+            local: "25%".to_owned(),
+            rtt_ns,
+            bandwidth_bps: Some(40_000_000_000),
+            slowdown,
+            slowdown_low: slowdown - 0.01,
+            slowdown_high: slowdown + 0.01,
+            seen_whole: true,
         };
-        let fetches = json!({"local": "25%", "policy": "fifo", "miss_ratio": 0.1,
-            "fetch_count": 5.0, "seen_whole": false});
-        let record = json!({"schema": "afar.prediction/1", "policy": "fifo", "alone_ns": 1e9,
-            "profile": {"program": ["/bin/sort", "x"], "host": Host::default(),
-                "managed_peak_bytes": 1 << 30, "sampled_share": 0.01},
-            "curve": [fetches], "points": [point(3e3, 1.02), point(10e3, 1.2)]});
+        record.points = vec![point(3_000, 1.02), point(10_000, 1.2)];
+        let record = serde_json::from_str(&results::write(&record)).expect("it is JSON");
         let context = Context { bound: 1.05, name: String::new() };
         let predicted = section(record, &context).expect("it is one");
         assert!(predicted.answer[0].starts_with(
@@ -278,15 +236,8 @@ mod tests {
              memory local, on"
         ));
         assert_eq!((predicted.warnings.len(), predicted.pictures.len()), (1, 2));
-        let measured = Slowdown {
-            local: "25%".to_owned(),
-            rtt_ns: 3e3,
-            bandwidth_bps: Some(4e10),
-            slowdown: 1.04,
-            slowdown_low: 1.02,
-            slowdown_high: 1.06,
-        };
-        let mut cell = measured.found();
+        let measured = Slowdown { slowdown_low: 1.02, slowdown_high: 1.06, ..point(3_000, 1.04) };
+        let mut cell = found(&measured);
         cell.settings.insert("engine".to_owned(), "arena".to_owned());
         let sweep = sweep::of(sweep::tests::of_cells(vec![cell]), &context);
         let sections = [("p".to_owned(), predicted), ("s".to_owned(), sweep)];

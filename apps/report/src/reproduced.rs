@@ -2,43 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use measure::Host;
-use serde::Deserialize;
+use results::reproduced::Reproduction;
 use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Section, Table};
 use super::words::exact;
 
-/// `afar.reproduce/2`.
-#[derive(Deserialize)]
-struct Record {
-    figure: String,
-    title: String,
-    command: Vec<String>,
-    host: Host,
-    points: Value,
-    verdicts: Vec<Verdict>,
-    interrupted: bool,
-}
-
-#[derive(Deserialize)]
-struct Verdict {
-    /// Nothing where it is undecided.
-    holds: Option<bool>,
-    text: String,
-}
-
-/// Reads `afar.reproduce/2`.
+/// Reads `afar.reproduce`.
 pub(super) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let record: Record = serde_json::from_value(value)?;
-    let answer = record.verdicts.iter().map(|verdict| {
-        let judgement = match verdict.holds {
+    let record: Reproduction = results::read_body(value)?;
+    let answer = record.verdicts.iter().map(|claim| {
+        let judgement = match claim.holds {
             Some(true) => "Holds",
             Some(false) => "Does not hold here",
             None => "Undecided",
         };
-        format!("{judgement}: {}", verdict.text)
+        format!("{judgement}: {}", claim.text)
     });
     let mut section = Section {
         title: record.title,

@@ -31,7 +31,8 @@ pub use flags::TortureFlags;
 pub(crate) use plan::TortureError;
 
 use plan::Plan;
-use run::{Outcome, Verdict};
+use results::torture::Verdict;
+use run::Outcome;
 
 use rows::rows;
 
@@ -79,8 +80,7 @@ pub fn torture(flags: &TortureFlags) -> Result<ExitCode, Failure> {
     if let Some(output) = json {
         let record =
             table::record(&plan, &calm, &outcomes, started_unix_ns, [interrupted, is_gone]);
-        let text = serde_json::to_string_pretty(&record).expect("plain data has a JSON form");
-        output.write(&(text + "\n"))?;
+        output.write(&results::write(&record))?;
     }
     say(table::summary(&plan, &outcomes, [interrupted, is_gone]))?;
     let is_wrong = outcomes.iter().any(|outcome| outcome.verdict == Verdict::Not);

@@ -5,6 +5,7 @@ use std::thread::JoinHandle;
 
 use diskload::{Device, LoadConfig, LoadError, Progress, Tally};
 use measure::Duration;
+use results::torture::Felt;
 
 /// Time to find a lost connection again; that it was lost is an error all the same.
 const RECONNECT: Duration = Duration::from_ms(10_000);
@@ -13,16 +14,6 @@ const RECONNECT: Duration = Duration::from_ms(10_000);
 pub(super) struct Neighbour {
     progress: Arc<Progress>,
     thread: JoinHandle<Result<Tally, LoadError>>,
-}
-
-/// What it has felt.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Felt {
-    pub(super) count: u64,
-    pub(super) errors: u64,
-    pub(super) p99_ns: u64,
-    pub(super) max_ns: u64,
-    pub(super) trouble: Option<String>,
 }
 
 impl Neighbour {
@@ -49,8 +40,8 @@ impl Neighbour {
         let tally = match self.thread.join() {
             Ok(Ok(tally)) => tally,
             Ok(Err(error)) => {
-                let trouble = Some(error.to_string());
-                return Felt { errors: 1, trouble, ..Felt::default() };
+                let first_failure = Some(error.to_string());
+                return Felt { error_count: 1, first_failure, ..Felt::default() };
             }
             Err(panic) => std::panic::resume_unwind(panic),
         };
@@ -58,11 +49,11 @@ impl Neighbour {
         let p99 = if latency.is_empty() { Duration::ZERO } else { latency.quantile(0.99) };
         let lost = tally.reconnect_count.saturating_add(tally.uncertain_count);
         Felt {
-            count: tally.count(),
-            errors: tally.failure_count().saturating_add(lost),
+            read_count: tally.count(),
+            error_count: tally.failure_count().saturating_add(lost),
             p99_ns: p99.as_ns(),
             max_ns: if latency.is_empty() { 0 } else { latency.max().as_ns() },
-            trouble: tally.first_failure,
+            first_failure: tally.first_failure,
         }
     }
 }

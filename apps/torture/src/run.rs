@@ -4,20 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use client::Session;
+use results::torture::{Felt, Verdict};
 
 use super::case::{Case, Findings, Row, Trouble};
 use super::memory::resident_bytes;
-use super::neighbour::{Felt, Neighbour};
+use super::neighbour::Neighbour;
 use super::plan::{Plan, TortureError};
-
-/// What a case has come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    AsStated,
-    Not,
-    NotOffered,
-    Skipped,
-}
 
 /// See the module's description.
 pub(super) struct Outcome {
@@ -38,17 +30,6 @@ const CALM_QUICK: Duration = Duration::from_millis(300);
 const READS: u64 = 5;
 const STARVED: Duration = Duration::from_secs(10);
 
-impl Verdict {
-    pub(super) const fn text(self) -> &'static str {
-        match self {
-            Self::AsStated => "as stated",
-            Self::Not => "NOT as stated",
-            Self::NotOffered => "not offered",
-            Self::Skipped => "SKIPPED",
-        }
-    }
-}
-
 /// What the neighbour feels when nobody is hostile.
 ///
 /// # Errors
@@ -59,7 +40,7 @@ pub(super) fn calm(plan: &Plan, session: &mut Session) -> Result<Felt, TortureEr
     let time = if plan.site.quick { CALM_QUICK } else { CALM };
     session.wait("calm", || began.elapsed() >= time || neighbour.has_ended())?;
     let felt = neighbour.end();
-    if felt.count == 0 && !session.is_interrupted() {
+    if felt.read_count == 0 && !session.is_interrupted() {
         return Err(TortureError::Silent { name: plan.neighbour_name.clone() });
     }
     Ok(felt)
@@ -147,10 +128,10 @@ impl Outcome {
             }
             _ => Verdict::Not,
         };
-        let Felt { errors, trouble, .. } = &self.neighbour;
-        if *errors > 0 {
-            let first = trouble.as_deref().unwrap_or("its connection was lost");
-            self.reasons.push(format!("the neighbour had {errors} errors: {first}"));
+        let Felt { error_count, first_failure, .. } = &self.neighbour;
+        if *error_count > 0 {
+            let first = first_failure.as_deref().unwrap_or("its connection was lost");
+            self.reasons.push(format!("the neighbour had {error_count} errors: {first}"));
             self.verdict = Verdict::Not;
         } else if starved {
             let seconds = STARVED.as_secs();

@@ -3,14 +3,12 @@
 use std::fmt::Write as _;
 
 use measure::{Bytes, Duration};
-use serde_json::{Value, json};
+use results::torture::{Case, Felt, Params, Results, Torture, Verdict};
 
 use super::case::told;
-use super::neighbour::Felt;
 use super::plan::Plan;
-use super::run::{Outcome, Verdict};
+use super::run::Outcome;
 
-const SCHEMA: &str = "afar.torture/1";
 /// Where a line's second column begins.
 const INDENT: &str = "        ";
 
@@ -66,7 +64,7 @@ pub(super) fn progress(done: &[Outcome], all: usize, name: &str) -> String {
 /// What one case has come to.
 pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
     let Outcome { row, verdict, findings, neighbour, elapsed, .. } = outcome;
-    let mut text = format!("{:<6}  {}: {}\n", row.name, verdict.text(), row.what);
+    let mut text = format!("{:<6}  {}: {}\n", row.name, loud(*verdict), row.what);
     for reason in outcome.reasons.iter().chain(&findings.worst) {
         let _infallible = writeln!(text, "{INDENT}{reason}");
     }
@@ -81,7 +79,7 @@ pub(super) fn lines(outcome: &Outcome, calm: &Felt) -> String {
         return text;
     }
     let [p99, max, calm] = [neighbour.p99_ns, neighbour.max_ns, calm.p99_ns].map(Duration::from_ns);
-    let errors = neighbour.errors;
+    let errors = neighbour.error_count;
     let _infallible =
         write!(text, "{INDENT}neighbour {errors} errors, p99 {p99} (calm {calm}), most {max}; ");
     if let [Some(before), Some(after)] = outcome.resident_bytes.map(|bytes| bytes.map(Bytes::new)) {
@@ -128,60 +126,57 @@ pub(super) fn record(
     outcomes: &[Outcome],
     started_unix_ns: u64,
     [interrupted, is_gone]: [bool; 2],
-) -> Value {
-    let command: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    json!({
-        "schema": SCHEMA,
-        "version": env!("CARGO_PKG_VERSION"),
-        "command": command,
-        "started_unix_ns": started_unix_ns,
-        "seed": plan.site.seed,
-        "host": console::machine::describe(),
-        "params": {
-            "target": plan.address,
-            "neighbour": plan.neighbour_name,
-            "is_quick": plan.site.quick,
-            "allows_writes": plan.allows_writes,
-            "patience_ns": ns(plan.site.patience),
-            "processes": plan.pids,
+) -> Torture {
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    Torture {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.collect(),
+        started_unix_ns,
+        seed: plan.site.seed,
+        host: console::machine::describe(),
+        params: Params {
+            target: plan.address.clone(),
+            neighbour: plan.neighbour_name.clone(),
+            is_quick: plan.site.quick,
+            allows_writes: plan.allows_writes,
+            patience_ns: ns(plan.site.patience),
+            processes: plan.pids.clone(),
         },
-        "results": {
-            "calm": felt(calm),
-            "interrupted": interrupted,
-            "target_is_gone": is_gone,
-            "cases": outcomes.iter().map(of_case).collect::<Vec<_>>(),
+        results: Results {
+            calm: calm.clone(),
+            interrupted,
+            target_is_gone: is_gone,
+            cases: outcomes.iter().map(of_case).collect(),
         },
-    })
+    }
 }
 
-fn of_case(outcome: &Outcome) -> Value {
+fn of_case(outcome: &Outcome) -> Case {
     let findings = &outcome.findings;
-    json!({
-        "name": outcome.row.name,
-        "what": outcome.row.what,
-        "expected": told(outcome.row.expected),
-        "verdict": outcome.verdict.text().to_lowercase(),
-        "reasons": outcome.reasons,
-        "seen": findings.seen,
-        "way_count": findings.ways,
-        "wrong_count": findings.wrong,
-        "wrong": findings.worst,
-        "neighbour": felt(&outcome.neighbour),
-        "resident_before_bytes": outcome.resident_bytes[0],
-        "resident_after_bytes": outcome.resident_bytes[1],
-        "elapsed_ns": ns(outcome.elapsed),
-    })
+    Case {
+        name: outcome.row.name.to_owned(),
+        what: outcome.row.what.to_owned(),
+        expected: told(outcome.row.expected),
+        verdict: outcome.verdict,
+        reasons: outcome.reasons.clone(),
+        seen: findings.seen.clone(),
+        way_count: findings.ways,
+        wrong_count: findings.wrong,
+        wrong: findings.worst.clone(),
+        neighbour: outcome.neighbour.clone(),
+        resident_before_bytes: outcome.resident_bytes[0],
+        resident_after_bytes: outcome.resident_bytes[1],
+        elapsed_ns: ns(outcome.elapsed),
+    }
 }
 
-fn felt(felt: &Felt) -> Value {
-    json!({
-        "read_count": felt.count,
-        "error_count": felt.errors,
-        "p99_ns": felt.p99_ns,
-        "max_ns": felt.max_ns,
-        "first_failure": felt.trouble,
-    })
+// What needs a look is in capitals.
+const fn loud(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Not => "NOT as stated",
+        Verdict::Skipped => "SKIPPED",
+        Verdict::AsStated | Verdict::NotOffered => verdict.words(),
+    }
 }
 
 fn ns(time: std::time::Duration) -> u64 {

@@ -2,6 +2,11 @@
 //!
 //! ```text
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
+//! sim ─► Simulation, Simulations ────────────────────┤
+//! predict ─► Prediction ─────────────────────────────┤
+//! reproduce ─► Reproduction ─────────────────────────┤
+//! torture ─► Torture ────────────────────────────────┤
+//! doctor ─► Checkup ─────────────────────────────────┤
 //! plan ─► Bill, Placement and others of `plan` ──────┴► JSON ─► report, plan
 //! ```
 //!
@@ -11,7 +16,12 @@
 //!    know.
 //! 3. What nothing may be concluded from carries its reason in place of its numbers.
 
+pub mod doctor;
 pub mod plan;
+pub mod prediction;
+pub mod reproduced;
+pub mod sim;
+pub mod torture;
 pub mod validity;
 
 mod closed_loop;

@@ -85,9 +85,14 @@ impl BinFigures {
     /// As a row of a table is called.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.to_bytes {
-            u64::MAX => format!("over {}", Bytes::new(self.over_bytes)),
-            bytes => format!("up to {}", Bytes::new(bytes)),
-        }
+        size_name(self.over_bytes, self.to_bytes)
+    }
+}
+
+/// What flows of more bytes than one number up to another are called.
+pub(crate) fn size_name(over_bytes: u64, to_bytes: u64) -> String {
+    match to_bytes {
+        u64::MAX => format!("over {}", Bytes::new(over_bytes)),
+        bytes => format!("up to {}", Bytes::new(bytes)),
     }
 }

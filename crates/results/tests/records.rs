@@ -1,6 +1,11 @@
 //! Every record is read as it was written, and its text is what it was.
 
+mod doctor;
 mod plan;
+mod prediction;
+mod reproduced;
+mod sim;
+mod torture;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +18,10 @@ use results::{
 
 fn texts() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(".{0,8}", 0..4)
+}
+
+fn many<S: Strategy>(one: S) -> impl Strategy<Value = Vec<S::Value>> {
+    prop::collection::vec(one, 0..4)
 }
 
 fn any_settings() -> impl Strategy<Value = BTreeMap<String, String>> {

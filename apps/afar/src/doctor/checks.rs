@@ -8,9 +8,9 @@ use sys::group::{Hierarchy, Version};
 use sys::pagemap::PageMap;
 use sys::userfault::{FEATURES_WRITES, Userfault};
 
-use super::{Check, State};
 use disk::FUSE_REMEDY;
 use memory::{BPF, ENGINE, Lack, Need, bpf_trap, sentence, userfaultfd_trap};
+use results::doctor::{Check, State};
 
 /// The oldest kernel on which all traps have been seen to work.
 const KERNEL_MIN: (u32, u32) = (6, 1);
@@ -38,26 +38,8 @@ pub(super) fn all() -> (Vec<Check>, bool) {
     (checks, usable)
 }
 
-impl Check {
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self { name, state: State::Ok, found: found.into(), needed_for: None, remedy: None }
-    }
-
-    fn no(name: &'static str, found: impl Into<String>) -> Self {
-        Self { state: State::No, ..Self::ok(name, found) }
-    }
-
-    fn needed_for(self, what: &'static str) -> Self {
-        Self { needed_for: Some(what), ..self }
-    }
-
-    fn lacks(name: &'static str, lack: Lack) -> Self {
-        Self::no(name, lack.found).fix(lack.remedy)
-    }
-
-    fn fix(self, remedy: impl Into<String>) -> Self {
-        Self { remedy: Some(remedy.into()), ..self }
-    }
+fn lacks(name: &str, lack: Lack) -> Check {
+    Check::no(name, lack.found).fix(lack.remedy)
 }
 
 fn kernel() -> Check {
@@ -108,14 +90,14 @@ fn processors() -> Check {
 fn need(need: &Need) -> Check {
     match (need.tried)() {
         Ok(()) => Check::ok(need.name, "works"),
-        Err(lack) => Check::lacks(need.name, lack).needed_for(need.needed_for),
+        Err(lack) => lacks(need.name, lack).needed_for(need.needed_for),
     }
 }
 
 /// Runs a program under the trap, which shows that all of the engine works, and how fast.
-fn trap(name: &'static str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
+fn trap(name: &str, kind: TrapKind, loads: fn() -> Result<(), Lack>) -> Check {
     if let Err(lack) = loads() {
-        return Check::lacks(name, lack).needed_for("afar run, unless the other trap works");
+        return lacks(name, lack).needed_for("afar run, unless the other trap works");
     }
     match memory::floor(kind) {
         Ok(ns) => Check::ok(name, format!("shortest delay {}", Duration::from_ns(ns))),

@@ -22,7 +22,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use farmem::runtime::{VARIABLE as SUPERVISOR_VARIABLE, swap};
-use serde::Serialize;
+use results::doctor;
 use sys::group::Hierarchy;
 
 const SIGKILL: i32 = 9;
@@ -30,9 +30,8 @@ const SIGKILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One thing that should not be there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Leftover {
-    #[serde(flatten)]
     what: What,
     /// Whether it has been removed just now.
     pub(super) removed: bool,
@@ -40,8 +39,7 @@ pub(super) struct Leftover {
     error: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     /// A process that ran under a supervisor that is gone.
     Orphan { pid: u32, name: String },
@@ -104,6 +102,22 @@ impl Leftover {
         };
         self.removed = result.is_ok();
         self.error = result.err();
+    }
+
+    /// For the record.
+    pub(super) fn told(&self) -> doctor::Leftover {
+        let text = |path: &Path| path.display().to_string();
+        let what = match &self.what {
+            What::Orphan { pid, name } => doctor::What::Orphan { pid: *pid, name: name.clone() },
+            What::Supervisor { pid } => doctor::What::Supervisor { pid: *pid },
+            What::Path { path } => doctor::What::Path { path: text(path) },
+            What::Mount { path } => doctor::What::Mount { path: text(path) },
+            What::Socket { path } => doctor::What::Socket { path: text(path) },
+            What::Swap { keeper, changes } => {
+                doctor::What::Swap { keeper: *keeper, changes: changes.clone() }
+            }
+        };
+        doctor::Leftover { what, removed: self.removed, error: self.error.clone() }
     }
 }
 

@@ -223,7 +223,8 @@ fn the_socket_goes_with_the_run_or_is_found_by_doctor() {
         let report: Value = serde_json::from_str(&stdout(&afar(arguments))).unwrap();
         let leftovers = report["leftovers"].as_array().unwrap().clone();
         let is_it = |leftover: &Value| {
-            leftover["kind"] == "socket" && leftover["path"] == left[0].to_str().unwrap()
+            leftover["what"]["kind"] == "socket"
+                && leftover["what"]["path"] == left[0].to_str().unwrap()
         };
         leftovers.into_iter().find(is_it).map(|leftover| leftover["removed"] == true)
     };

@@ -27,7 +27,7 @@ fn doctor_says_whether_afar_works_here() {
 fn doctor_json_agrees_with_its_status() {
     let output = afar(["doctor", "--json"]);
     let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert_eq!(report["schema"], "afar.doctor/1");
+    assert_eq!(report["schema"], "afar.doctor/2");
     let usable = output.status.code() == Some(0);
     assert_eq!(report["usable"], usable);
     let checks = report["checks"].as_array().unwrap();
@@ -88,6 +88,6 @@ fn doctor_finds_and_removes_an_orphan() {
 fn orphan(arguments: &[&str], pid: u32) -> Option<bool> {
     let report: Value = serde_json::from_str(&stdout(&afar(arguments))).unwrap();
     let leftovers = report["leftovers"].as_array().unwrap();
-    let orphan = leftovers.iter().find(|leftover| leftover["pid"] == pid)?;
+    let orphan = leftovers.iter().find(|leftover| leftover["what"]["pid"] == pid)?;
     orphan["removed"].as_bool()
 }

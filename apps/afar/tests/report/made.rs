@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use records::{Fault, FaultKind, FaultWriter};
 use results::plan::cost::Bill;
+use results::prediction::{Fetches, Prediction, Slowdown};
 use results::{
     CellKind, ClosedLoop, Estimate, Finding, Findings, Interval, LoopRound, Native, Requirement,
     Requirements, Side, Standing,
@@ -131,6 +132,10 @@ fn findings_of(program: &str, engine: &str) -> Value {
     }))
 }
 
+fn of_golden<R: results::Record>(text: &str) -> R {
+    results::read(text).expect("it is a record")
+}
+
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("it is JSON")
 }
@@ -172,23 +177,29 @@ fn requirement(directory: &Path) -> PathBuf {
 
 /// What the sweep of [`findings`] might have been expected to find.
 pub(crate) fn prediction(directory: &Path) -> PathBuf {
-    let mut points = Vec::new();
-    let mut curve = Vec::new();
+    let mut record: Prediction =
+        of_golden(include_str!("../../../../crates/results/tests/golden/prediction.json"));
+    let fetches = Fetches { seen_whole: true, ..record.curve[0].clone() };
+    let (mut points, mut curve) = (Vec::new(), Vec::new());
     for (local, weight) in [("25%", 0.017), ("50%", 0.01), ("75%", 0.001)] {
-        curve.push(json!({"local": local, "policy": "fifo", "miss_ratio": weight,
-            "fetch_count": 1000.0, "seen_whole": true}));
-        for us in [2.0, 5.0, 20.0] {
-            let slowdown = 1.0 + weight * us;
-            points.push(json!({"local": local, "rtt_ns": us * 1e3, "bandwidth_bps": 40e9,
-                "slowdown": slowdown, "slowdown_low": slowdown - 0.01,
-                "slowdown_high": slowdown + 0.01, "seen_whole": true}));
+        curve.push(Fetches { local: local.to_owned(), miss_ratio: weight, ..fetches.clone() });
+        for us in [2_u64, 5, 20] {
+            let slowdown = 1.0 + weight * us as f64;
+            points.push(Slowdown {
+                local: local.to_owned(),
+                rtt_ns: us * 1000,
+                bandwidth_bps: Some(40_000_000_000),
+                slowdown,
+                slowdown_low: slowdown - 0.01,
+                slowdown_high: slowdown + 0.01,
+                seen_whole: true,
+            });
         }
     }
-    let profile = json!({"program": ["redis-server"], "host": host(),
-        "managed_peak_bytes": 1 << 30, "sampled_share": 0.01});
-    let value = json!({"schema": "afar.prediction/1", "version": "0.1.0", "profile": profile,
-        "alone_ns": 1_000_000_000, "policy": "fifo", "curve": curve, "points": points});
-    write(directory, "prediction", &value)
+    record.profile.program = vec!["redis-server".to_owned()];
+    record.profile.host = serde_json::from_value(host()).expect("it is a machine");
+    (record.curve, record.points) = (curve, points);
+    write(directory, "prediction", &json(&results::write(&record)))
 }
 
 fn run_of(program: &str, warning: &str) -> Value {
@@ -274,11 +285,9 @@ fn closed_loop(directory: &Path) -> PathBuf {
 }
 
 fn reproduced(directory: &Path) -> PathBuf {
-    let value = json!({"schema": "afar.reproduce/2", "version": "0.1.0", "figure": "guz-fig2",
-        "title": "Guz et al. 2017, Fig. 2", "command": ["afar", "reproduce", "guz-fig2"],
-        "unix_ns": 1, "host": host(), "bed": {}, "paper": {}, "interrupted": false,
-        "points": [{"way": "local", "iops": 1000.5}, {"way": "iscsi", "iops": 700}],
-        "verdicts": [{"holds": true, "text": "iSCSI is slower"}]});
+    let golden = include_str!("../../../../crates/results/tests/golden/reproduce.json");
+    let mut value = json(golden);
+    value["host"] = host();
     write(directory, "reproduced", &value)
 }
 

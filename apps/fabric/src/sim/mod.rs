@@ -93,17 +93,19 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let rows = rows(fabric, flows, &run.outcome, *end);
     let is_answered = outputs.is_answered;
     let title = told::title(settings, fabric.topology.host_count());
+    let ports = run.ports.as_ref().map(|series| ports::of(fabric, series));
+    let shares = shares::of(&figures, &rows);
+    let record = told::record(settings, figures, run.cpu_ns, ports, shares);
     outputs.write(Results {
         setup: &setup,
-        record: told::record(settings, &figures, run.cpu_ns),
+        record: &record,
         title: title.clone(),
         rows: &rows,
-        shares: &shares::of(&figures, &rows),
         series: run.ports.as_ref(),
         trace: run.trace.as_ref(),
     })?;
     if !is_answered && !flags.quiet {
-        terminal::answer(&told::text(&title, &figures, run.cpu_ns))?;
+        terminal::answer(&told::text(&title, &record.figures, run.cpu_ns))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use console::{Failure, Output, OutputError, terminal};
 use netsim::{PortSeries, Trace};
 use records::{FlowRow, RecordError};
+use results::sim::Simulation;
 
 use super::panels;
 use super::pcap;
-use super::ports::{self, PortFigures};
+use super::ports;
 use super::setup::Setup;
-use super::shares::{self, Shares};
-use super::{SimError, steps, told};
+use super::{SimError, shares, steps, told};
 use crate::sim::flags::SimFlags;
 use document::NotRecorded;
 
@@ -42,11 +42,9 @@ enum Table {
 /// What is known of a run.
 pub(super) struct Results<'a> {
     pub(super) setup: &'a Setup,
-    /// What the record says besides ports and shares.
-    pub(super) record: serde_json::Value,
+    pub(super) record: &'a Simulation,
     pub(super) title: String,
     pub(super) rows: &'a [FlowRow],
-    pub(super) shares: &'a [Shares],
     pub(super) series: Option<&'a PortSeries>,
     pub(super) trace: Option<&'a Trace>,
 }
@@ -104,15 +102,10 @@ impl Outputs {
 
     pub(super) fn write(mut self, results: Results<'_>) -> Result<(), Failure> {
         self.write_packets(&results)?;
-        let Results { setup, mut record, title, rows, shares, series, .. } = results;
+        let Results { setup, record, title, rows, series, .. } = results;
         let fabric = &setup.fabric;
-        let figures = series.map(|series| PortFigures::of(fabric, series));
-        if let Some(figures) = &figures {
-            record["ports"] = serde_json::to_value(figures).expect("plain data has a JSON form");
-        }
-        record["shares"] = serde_json::to_value(shares).expect("plain data has a JSON form");
         for output in self.json {
-            output.write(&results::json_text(&record))?;
+            output.write(&results::write(record))?;
         }
         for table in self.flows {
             let notes = [("afar", env!("CARGO_PKG_VERSION"))];
@@ -126,10 +119,10 @@ impl Outputs {
             }
         }
         for output in self.shares {
-            output.write(&shares::csv(shares))?;
+            output.write(&shares::csv(&record.shares))?;
         }
         for output in self.picture {
-            output.write(&panels::draw(&title, figures.as_ref(), shares))?;
+            output.write(&panels::draw(&title, record.ports.as_ref(), &record.shares))?;
         }
         if let (Some(output), Some(profile)) = (self.profile, told::profile(rows)) {
             output.write(&profile.to_csv())?;

@@ -2,9 +2,7 @@
 
 use chart::{Anchor, BLUE, GREY, ORANGE, PALETTE, Panel, Scale, Svg, Tick, axis, decades};
 use measure::Bytes;
-
-use super::ports::PortFigures;
-use super::shares::{SharePoint, Shares};
+use results::sim::{Ports, SharePoint, Shares};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 176.0;
@@ -24,7 +22,7 @@ const STEPS: u32 = 32;
 const EMPTY: &str = "#f6f6f6";
 
 /// Draws a run.
-pub(super) fn draw(title: &str, ports: Option<&PortFigures>, shares: &[Shares]) -> String {
+pub(super) fn draw(title: &str, ports: Option<&Ports>, shares: &[Shares]) -> String {
     let heat = ports.filter(|ports| !ports.ports.is_empty());
     let rows = heat.map_or(0.0, |ports| ports.ports.len() as f64 * ROW);
     let heat_height = heat.map_or(0.0, |_| 200.0 + rows + DROPS);
@@ -39,7 +37,7 @@ pub(super) fn draw(title: &str, ports: Option<&PortFigures>, shares: &[Shares]) 
 }
 
 /// Its bottom.
-fn queues(svg: &mut Svg, figures: &PortFigures, top: f64) -> f64 {
+fn queues(svg: &mut Svg, figures: &Ports, top: f64) -> f64 {
     let all = figures.ports.iter().flat_map(|port| &port.deepest_bytes);
     let most = all.max().copied().unwrap_or(1).max(1);
     let shown = figures.ports.len();
@@ -105,7 +103,7 @@ fn colour(step: u32) -> String {
 }
 
 /// Microseconds from the first flow to the end.
-fn time(figures: &PortFigures) -> Scale {
+fn time(figures: &Ports) -> Scale {
     Scale::Linear(0.0, us(figures.every_ps) * figures.columns.max(1) as f64)
 }
 
@@ -113,7 +111,7 @@ fn us(ps: u64) -> f64 {
     ps as f64 / 1e6
 }
 
-fn time_ticks(figures: &PortFigures) -> Vec<Tick> {
+fn time_ticks(figures: &Ports) -> Vec<Tick> {
     let length = us(figures.every_ps) * figures.columns.max(1) as f64;
     let (_, ticks) = axis(length, short);
     ticks.into_iter().filter(|(at, _)| *at <= length).collect()
@@ -124,7 +122,7 @@ fn short(value: f64) -> String {
     format!("{}", (value * 1e6).round() / 1e6)
 }
 
-fn drops(svg: &mut Svg, figures: &PortFigures, top: f64) {
+fn drops(svg: &mut Svg, figures: &Ports, top: f64) {
     let sums = [&figures.dropped_packets, &figures.trimmed_packets];
     let most = sums.iter().flat_map(|sums| sums.iter()).max().copied().unwrap_or(0);
     let (high, ticks) = axis(most.max(1) as f64, short);
@@ -152,10 +150,11 @@ fn drops(svg: &mut Svg, figures: &PortFigures, top: f64) {
 type Axis = fn(&SharePoint) -> f64;
 
 fn distributions(svg: &mut Svg, shares: &[Shares], top: f64) {
-    let key: Vec<(&str, &str)> = shares
+    let names: Vec<String> = shares.iter().map(Shares::name).collect();
+    let key: Vec<(&str, &str)> = names
         .iter()
         .enumerate()
-        .map(|(index, bin)| (bin.name.as_str(), PALETTE[index % PALETTE.len()]))
+        .map(|(index, name)| (name.as_str(), PALETTE[index % PALETTE.len()]))
         .collect();
     svg.text((24.0, top), "Share of flows that take at most so long, by size", Anchor::Start);
     svg.key((70.0, top + 24.0), &key);

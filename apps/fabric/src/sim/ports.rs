@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use netsim::{Fabric, PortInterval, PortSeries};
 use records::Column;
-use serde::Serialize;
+use results::sim::{Port, Ports};
 
 use super::figures::link_name;
 
@@ -12,78 +12,46 @@ use super::figures::link_name;
 const SHOWN: usize = 24;
 const COLUMNS_MAX: usize = 240;
 
-/// The ports whose queues held most, over time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PortFigures {
-    /// Since the start of the run.
-    pub(crate) from_ps: u64,
-    /// How long a column is.
-    pub(crate) every_ps: u64,
-    pub(crate) columns: usize,
-    /// Ports of the network, and those of them that ever had something wait.
-    pub(crate) port_count: usize,
-    pub(crate) queued_count: usize,
-    /// The fullest first.
-    pub(crate) ports: Vec<PortRow>,
-    /// Of all ports, by column.
-    pub(crate) dropped_packets: Vec<u64>,
-    pub(crate) trimmed_packets: Vec<u64>,
-}
-
-/// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct PortRow {
-    pub(crate) link: usize,
-    pub(crate) name: String,
-    /// The most that waited in each column.
-    pub(crate) deepest_bytes: Vec<u32>,
-    pub(crate) sent_bytes: Vec<u64>,
-    pub(crate) dropped_packets: Vec<u32>,
-}
-
-impl PortFigures {
-    /// Of a series of a network's ports.
-    pub(crate) fn of(fabric: &Fabric, series: &PortSeries) -> Self {
-        let count = series.interval_count();
-        let width = count.div_ceil(COLUMNS_MAX).max(1);
-        let columns = count.div_ceil(width);
-        let column = |port: usize, column: usize| {
-            let within = column * width..((column + 1) * width).min(count);
-            within.map(|at| series.at(at, port)).fold(PortInterval::default(), PortInterval::then)
-        };
-        let sum = |port: usize| -> u64 {
-            (0..count).map(|at| u64::from(series.at(at, port).deepest_bytes)).sum()
-        };
-        let mut order: Vec<(u64, usize)> = (0..series.port_count())
-            .map(|port| (sum(port), port))
-            .filter(|(sum, _)| *sum > 0)
-            .collect();
-        order.sort_by_key(|&(sum, port)| (std::cmp::Reverse(sum), port));
-        let all = |of: fn(PortInterval) -> u32| -> Vec<u64> {
-            let sum =
-                |at| (0..series.port_count()).map(|port| u64::from(of(column(port, at)))).sum();
-            (0..columns).map(sum).collect()
-        };
-        let row = |&(_, port): &(u64, usize)| {
-            let cells = || (0..columns).map(|at| column(port, at));
-            PortRow {
-                link: port,
-                name: link_name(fabric, port),
-                deepest_bytes: cells().map(|cell| cell.deepest_bytes).collect(),
-                sent_bytes: cells().map(|cell| cell.sent_bytes).collect(),
-                dropped_packets: cells().map(|cell| cell.dropped_packets).collect(),
-            }
-        };
-        Self {
-            from_ps: series.from.as_ps(),
-            every_ps: series.every.as_ps().saturating_mul(width as u64),
-            columns,
-            port_count: series.port_count(),
-            queued_count: order.len(),
-            ports: order.iter().take(SHOWN).map(row).collect(),
-            dropped_packets: all(|cell| cell.dropped_packets),
-            trimmed_packets: all(|cell| cell.trimmed_packets),
+/// The ports of a network whose queues held most.
+pub(super) fn of(fabric: &Fabric, series: &PortSeries) -> Ports {
+    let count = series.interval_count();
+    let width = count.div_ceil(COLUMNS_MAX).max(1);
+    let columns = count.div_ceil(width);
+    let column = |port: usize, column: usize| {
+        let within = column * width..((column + 1) * width).min(count);
+        within.map(|at| series.at(at, port)).fold(PortInterval::default(), PortInterval::then)
+    };
+    let sum = |port: usize| -> u64 {
+        (0..count).map(|at| u64::from(series.at(at, port).deepest_bytes)).sum()
+    };
+    let mut order: Vec<(u64, usize)> = (0..series.port_count())
+        .map(|port| (sum(port), port))
+        .filter(|(sum, _)| *sum > 0)
+        .collect();
+    order.sort_by_key(|&(sum, port)| (std::cmp::Reverse(sum), port));
+    let all = |of: fn(PortInterval) -> u32| -> Vec<u64> {
+        let sum = |at| (0..series.port_count()).map(|port| u64::from(of(column(port, at)))).sum();
+        (0..columns).map(sum).collect()
+    };
+    let row = |&(_, port): &(u64, usize)| {
+        let cells = || (0..columns).map(|at| column(port, at));
+        Port {
+            link: port,
+            name: link_name(fabric, port),
+            deepest_bytes: cells().map(|cell| cell.deepest_bytes).collect(),
+            sent_bytes: cells().map(|cell| cell.sent_bytes).collect(),
+            dropped_packets: cells().map(|cell| cell.dropped_packets).collect(),
         }
+    };
+    Ports {
+        from_ps: series.from.as_ps(),
+        every_ps: series.every.as_ps().saturating_mul(width as u64),
+        columns,
+        port_count: series.port_count(),
+        queued_count: order.len(),
+        ports: order.iter().take(SHOWN).map(row).collect(),
+        dropped_packets: all(|cell| cell.dropped_packets),
+        trimmed_packets: all(|cell| cell.trimmed_packets),
     }
 }
 

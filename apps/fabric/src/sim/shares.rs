@@ -3,28 +3,8 @@
 use std::fmt::Write as _;
 
 use records::FlowRow;
-use serde::Serialize;
-
+use results::sim::{SharePoint, Shares};
 use results::{BinFigures, Figures};
-
-/// Quantiles of the flows of one bin of sizes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Shares {
-    pub(crate) over_bytes: u64,
-    pub(crate) to_bytes: u64,
-    pub(crate) count: usize,
-    pub(crate) points: Vec<SharePoint>,
-    #[serde(skip)]
-    pub(crate) name: String,
-}
-
-/// So large a share of flows takes at most this; each column has an order of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct SharePoint {
-    pub(crate) share: f64,
-    pub(crate) completion_ps: u64,
-    pub(crate) slowdown: f64,
-}
 
 /// Every hundredth, and the tail by thousandths and a ten-thousandth.
 fn ten_thousandths() -> impl Iterator<Item = usize> {
@@ -49,13 +29,13 @@ fn of_bin(bin: &BinFigures, rows: &[FlowRow]) -> Shares {
         Some(SharePoint { share: rank as f64 / 1e4, completion_ps, slowdown })
     };
     let points = ten_thousandths().filter_map(point).collect();
-    Shares { over_bytes, to_bytes, count: times.len(), points, name: bin.name() }
+    Shares { over_bytes, to_bytes, count: times.len(), points }
 }
 
 /// A line for each quantile of each bin; the last bin has no end.
 pub(super) fn csv(all: &[Shares]) -> String {
     let mut text = "over_bytes,to_bytes,count,share,completion_ps,slowdown\n".to_owned();
-    for Shares { over_bytes, to_bytes, count, points, .. } in all {
+    for Shares { over_bytes, to_bytes, count, points } in all {
         let to = if *to_bytes == u64::MAX { String::new() } else { to_bytes.to_string() };
         for SharePoint { share, completion_ps, slowdown } in points {
             let _infallible =

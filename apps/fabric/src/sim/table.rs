@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use console::layout::{self, row};
-use serde_json::{Map, Value, json};
+use results::Spread;
+use results::sim::{SimRun, Simulations};
 
 use super::row::Row;
 use super::setting::Cell;
-use results::Spread;
 
 /// A line for each run.
 pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {
@@ -75,19 +75,16 @@ pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
 
 /// Everything but what depends on this machine.
 pub(super) fn json(runs: &[(&Cell, &Row)]) -> String {
-    let one = |(cell, run): &(&Cell, &Row)| {
-        let settings: Map<String, Value> = cell
-            .axes
-            .iter()
-            .map(|(axis, value)| (axis.replace('-', "_"), value.as_str().into()))
-            .collect();
-        json!({"settings": settings, "figures": run.figures, "failure": run.failure})
+    let named = |(axis, value): &(&str, String)| (axis.replace('-', "_"), value.clone());
+    let one = |(cell, run): &(&Cell, &Row)| SimRun {
+        settings: cell.axes.iter().map(named).collect(),
+        figures: run.figures.clone(),
+        failure: run.failure.clone(),
     };
-    results::json_text(&json!({
-        "schema": "afar.sim.findings/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "runs": runs.iter().map(one).collect::<Vec<_>>(),
-    }))
+    results::write(&Simulations {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        runs: runs.iter().map(one).collect(),
+    })
 }
 
 fn axes<'a>(runs: &[(&'a Cell, &Row)]) -> Vec<&'a str> {

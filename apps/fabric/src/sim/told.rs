@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use console::layout::{row, table};
 use measure::{BitsPerSec, Bytes, DelayProfile, Duration};
 use records::FlowRow;
-use serde_json::{Map, Value, json};
+use results::sim::{Ports, Shares, Simulation, Speed};
 
 use super::setting::Settings;
 use results::{Figures, Spread};
@@ -101,22 +101,24 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
 }
 
 /// The record. What depends on this machine is under `speed`.
-pub(super) fn record(settings: &Settings, figures: &Figures, cpu_ns: u64) -> Value {
+pub(super) fn record(
+    settings: &Settings,
+    figures: Figures,
+    cpu_ns: u64,
+    ports: Option<Ports>,
+    shares: Vec<Shares>,
+) -> Simulation {
     let seconds = cpu_ns.max(1) as f64 / 1e9;
-    json!({
-        "schema": "afar.sim/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "settings": knobs(settings),
-        "figures": figures,
-        "speed": {
-            "cpu_ns": cpu_ns,
-            "packets_per_cpu_sec": (figures.delivered_packets as f64 / seconds).round(),
-        },
-    })
-}
-
-fn knobs(settings: &Settings) -> Map<String, Value> {
-    settings.all().map(|(name, value)| (name.replace('-', "_"), value.into())).collect()
+    let packets_per_cpu_sec = (figures.delivered_packets as f64 / seconds).round();
+    let named = |(name, value): (&str, &str)| (name.replace('-', "_"), value.to_owned());
+    Simulation {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        settings: settings.all().map(named).collect(),
+        figures,
+        speed: Speed { cpu_ns, packets_per_cpu_sec },
+        ports,
+        shares,
+    }
 }
 
 /// A row for each flow, in the order of the list.

@@ -6,9 +6,10 @@ use std::path::Path;
 use farmem::PageIndex;
 use farmem::reuse::{Part, Touch, TouchKind, Touches};
 use records::{Fault, FaultKind, FaultReader, FaultWriter, RecordError};
+use results::prediction::Facts;
 
 use super::PredictError;
-use super::profile::{Facts, Profile};
+use super::profile::Profile;
 
 const SCHEMA: &str = "afar.reuse/3";
 

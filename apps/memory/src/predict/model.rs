@@ -5,8 +5,10 @@ use farmem::reuse::{Memory, Replayed, replay};
 use farmem::runtime::{BPF_BUDGET_MIN, bpf_batch};
 use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages};
 use planner::slowdown::{Demand, Estimate, Network};
+use results::prediction::Facts;
 
-use super::profile::{Facts, Profile};
+use super::profile::{self, Profile};
+use crate::software;
 
 /// What is to be predicted.
 pub(super) struct Grid {
@@ -90,7 +92,7 @@ fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize
         of: grid.of,
         least: if is_bpf { BPF_BUDGET_MIN } else { Pages::new(1) },
         batch: if is_bpf { bpf_batch } else { |_| 0 },
-        processors: profile.facts.processors(),
+        processors: profile::processors(&profile.facts),
         seed: 1,
     };
     replay(&profile.touches, profile.facts.first_touch_count, &memory)
@@ -113,10 +115,10 @@ fn slowdown(
     let if_alone = |alone| slowdown_of(facts, alone, replayed, link, network);
     // The less watching has cost, the more of the time is the program's own.
     let [longest, shortest] =
-        [1.0 - SOFTWARE_MARGIN, 1.0 + SOFTWARE_MARGIN].map(|times| facts.alone_if(times));
+        [1.0 - SOFTWARE_MARGIN, 1.0 + SOFTWARE_MARGIN].map(|times| profile::alone_if(facts, times));
     Estimate {
         low: if_alone(longest).low,
-        value: if_alone(facts.alone()).value,
+        value: if_alone(profile::alone(facts)).value,
         high: if_alone(shortest).high,
     }
 }
@@ -130,7 +132,8 @@ fn slowdown_of(
     (rtt, bandwidth): (Duration, Option<BitsPerSec>),
 ) -> Estimate {
     let in_order = replayed.in_order / replayed.fetches.max(1.0);
-    let unmapping_ns = replayed.softs * facts.soft_ns(replayed.fetches + replayed.softs, in_order)
+    let unmapping_ns = replayed.softs
+        * profile::soft_ns(facts, replayed.fetches + replayed.softs, in_order)
         + replayed.batches * facts.software.batch_ns as f64;
     if replayed.fetches <= 0.0 {
         let slowdown = 1.0 + unmapping_ns / alone.as_ns_f64().max(1.0);
@@ -139,7 +142,8 @@ fn slowdown_of(
     let fetches = replayed.fetches;
     let margin = (NINE_OF_TEN * replayed.fetches_deviation / fetches).min(1.0);
     let work_ns = alone.as_ns_f64() / replayed.in_turn.max(1.0);
-    let software_ns = facts.software.fetch_ns(work_ns, in_order) + unmapping_ns / fetches;
+    let software_ns =
+        software::fetch_ns(&facts.software, work_ns, in_order) + unmapping_ns / fetches;
     let bandwidth = bandwidth.unwrap_or(UNLIMITED);
     // Bytes that others wait for: with a link of its own each fetch waits for itself alone, and
     // what is written back is in the way only where it shares the link.

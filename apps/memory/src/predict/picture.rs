@@ -1,9 +1,9 @@
 //! Two panels over local memory: fetches by policy, slowdown by network.
 
 use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, Tick, axis};
+use results::prediction::Facts;
 
 use super::model::Prediction;
-use super::profile::Facts;
 use super::told::miss_ratio;
 
 const SIZE: (f64, f64) = (900.0, 430.0);
@@ -30,7 +30,8 @@ pub(super) fn draw(facts: &Facts, prediction: &Prediction) -> String {
     let slowdowns: Vec<(String, Vec<f64>)> = slowdowns.collect();
     let title = format!("slowdown with {}", prediction.policy);
     panel(&mut svg, prediction, LEFTS[1], (&title, 1.0), &slowdowns);
-    svg.finish(&format!("Predicted for {}", facts.name()))
+    let name = facts.program.first().map_or("", String::as_str);
+    svg.finish(&format!("Predicted for {name}"))
 }
 
 /// Lines over the sizes; the axis begins at `from`.

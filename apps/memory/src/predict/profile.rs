@@ -6,17 +6,16 @@ use console::{Failure, Line};
 use farmem::reuse::{SamplerConfig, Touches};
 use farmem::runtime::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
 use farmem::{PolicyKind, Prefetch};
-use measure::{Duration, Fraction, Host, LinkConfig, LinkMode, LocalSize};
-use serde::{Deserialize, Serialize};
+use measure::{Duration, Fraction, LinkConfig, LinkMode, LocalSize};
+use results::prediction::Facts;
 use sys::process::Change;
 
 use super::PredictError;
 use crate::calibrate::{NotCalibrated, calibrate};
 use crate::live::LiveLine;
 use crate::run_failed::RunFailed;
-use crate::software::Software;
 use crate::watch::Watch;
-use crate::{program, trap};
+use crate::{program, software, trap};
 use console::machine;
 use farmem::EngineKind;
 
@@ -26,82 +25,38 @@ pub(super) struct Profile {
     pub(super) touches: Touches,
 }
 
-/// What is known besides the touches of the sample.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Facts {
-    pub(super) version: String,
-    pub(super) program: Vec<String>,
-    pub(super) started_unix_ns: u64,
-    pub(super) host: Host,
-    /// How faults were noticed.
-    pub(super) trap: String,
-    /// How long it took.
-    pub(super) elapsed_ns: u64,
-    /// How long it takes when nobody watches, if that was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) known_ns: Option<u64>,
-    /// The most memory it had under management.
-    pub(super) managed_peak_bytes: u64,
-    /// Pages that were touched for the first time, sampled or not.
-    pub(super) first_touch_count: u64,
-    /// The share of pages that was sampled, at the end.
-    pub(super) sampled_share: f64,
-    /// What decided which.
-    pub(super) sample_seed: u64,
-    /// Before, more were: up to an event, a share of pages, of which each stood for so many.
-    pub(super) earlier: Vec<(usize, f64, f64)>,
-    /// Less local memory than this share is not seen whole.
-    pub(super) blind_share: f64,
-    /// Faults that watching cost.
-    pub(super) soft_count: u64,
-    /// Reasons against the run that the user allowed.
-    #[serde(default)]
-    pub(super) allowed: Vec<String>,
-    /// The shortest fetch.
-    pub(super) floor_ns: u64,
-    /// What it takes beyond the delays.
-    pub(super) software: Software,
-}
-
 /// Another seed samples other pages; nobody needs to.
 const SEED: u64 = 1;
 /// A delay of the kind that is asked about.
 const DELAY: Duration = Duration::from_us(5);
 
-impl Facts {
-    /// How long the program takes when nobody watches it.
-    pub(super) fn alone(&self) -> Duration {
-        self.alone_if(1.0)
-    }
+/// How long the program takes when nobody watches it.
+pub(super) fn alone(facts: &Facts) -> Duration {
+    alone_if(facts, 1.0)
+}
 
-    /// The same, if watching cost so many times what was measured.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
-    pub(super) fn alone_if(&self, times: f64) -> Duration {
-        if let Some(known_ns) = self.known_ns {
-            return Duration::from_ns(known_ns);
-        }
-        let cost_ns = self.soft_count.saturating_mul(self.software.touch_ns) as f64 * times;
-        // Watching has been most of a run only if the machine was at something else.
-        let left_ns = self.elapsed_ns.saturating_sub(cost_ns as u64);
-        Duration::from_ns(left_ns.max(self.elapsed_ns / 2))
+/// The same, if watching cost so many times what was measured.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+pub(super) fn alone_if(facts: &Facts, times: f64) -> Duration {
+    if let Some(known_ns) = facts.known_ns {
+        return Duration::from_ns(known_ns);
     }
+    let cost_ns = facts.soft_count.saturating_mul(facts.software.touch_ns) as f64 * times;
+    // Watching has been most of a run only if the machine was at something else.
+    let left_ns = facts.elapsed_ns.saturating_sub(cost_ns as u64);
+    Duration::from_ns(left_ns.max(facts.elapsed_ns / 2))
+}
 
-    /// What it costs to have a page back that was unmapped and stayed, when that happens so many
-    /// times in a run, and such a share of them in order: as much as a fetch without a delay.
-    pub(super) fn soft_ns(&self, count: f64, in_order: f64) -> f64 {
-        let work_ns = self.elapsed_ns as f64 / count.max(1.0);
-        self.floor_ns as f64 + self.software.fetch_ns(work_ns, in_order)
-    }
+/// What it costs to have a page back that was unmapped and stayed, when that happens so many
+/// times in a run, and such a share of them in order: as much as a fetch without a delay.
+pub(super) fn soft_ns(facts: &Facts, count: f64, in_order: f64) -> f64 {
+    let work_ns = facts.elapsed_ns as f64 / count.max(1.0);
+    facts.floor_ns as f64 + software::fetch_ns(&facts.software, work_ns, in_order)
+}
 
-    /// Processors that can wait for fetches at a time.
-    pub(super) fn processors(&self) -> u32 {
-        u32::try_from(self.host.cpu_count).unwrap_or(u32::MAX).max(1)
-    }
-
-    /// The program's name.
-    pub(super) fn name(&self) -> &str {
-        self.program.first().map_or("", String::as_str)
-    }
+/// Processors that can wait for fetches at a time.
+pub(super) fn processors(facts: &Facts) -> u32 {
+    u32::try_from(facts.host.cpu_count).unwrap_or(u32::MAX).max(1)
 }
 
 /// Runs `words` with all memory local and watches a sample of its pages.
@@ -146,7 +101,7 @@ pub(super) fn watch(
     }
     // Only now, so that a program that says nothing says so at once.
     let mut line = if quiet { None } else { Line::on_terminal() };
-    let software = Software::measure(kind, DELAY, &calibration, |done, all| {
+    let software = software::measure(kind, DELAY, &calibration, |done, all| {
         if let Some(line) = &mut line {
             line.draw(&format!("measuring what a fetch costs on this machine: {done} of {all}"));
         }

@@ -5,28 +5,15 @@ use farmem::PolicyKind;
 use farmem::reuse::Replayed;
 use measure::{BitsPerSec, Bytes, Duration};
 use planner::slowdown::Estimate;
-use serde::Serialize;
-use serde_json::{Value, json};
-
-use super::model::{Point, Prediction, Size};
-use super::profile::Facts;
+use results::prediction::{self, Facts, Fetches, Slowdown};
 use results::validity::ALLOWED;
 
-/// What `--json` writes.
-#[derive(Serialize)]
-struct Told<'a> {
-    schema: &'static str,
-    version: &'static str,
-    profile: &'a Facts,
-    alone_ns: u64,
-    policy: String,
-    curve: Vec<Value>,
-    points: Vec<Value>,
-}
+use super::model::{Point, Prediction, Size};
+use super::profile;
 
 /// The tables.
 pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
-    let alone = facts.alone();
+    let alone = profile::alone(facts);
     let mut text = match &facts.allowed[..] {
         [] => String::new(),
         reasons => format!("{ALLOWED}: {}\n", reasons.join("; ")),
@@ -101,44 +88,42 @@ pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
     let mut points = Vec::new();
     for size in &prediction.sizes {
         for (policy, replayed) in prediction.policies.iter().zip(&size.replayed) {
-            curve.push(json!({
-                "local": size.local.to_string(),
-                "policy": policy.to_string(),
-                "miss_ratio": miss_ratio(replayed),
-                "fetch_count": replayed.fetches,
-                "fetch_deviation": replayed.fetches_deviation,
-                "fetches_in_turn": replayed.in_turn,
-                "fetches_in_order": replayed.in_order,
-                "soft_count": replayed.softs,
-                "eviction_count": replayed.evictions,
-                "write_back_count": replayed.write_backs,
-                "seen_whole": !size.is_blind,
-            }));
+            curve.push(Fetches {
+                local: size.local.to_string(),
+                policy: policy.to_string(),
+                miss_ratio: miss_ratio(replayed),
+                fetch_count: replayed.fetches,
+                fetch_deviation: replayed.fetches_deviation,
+                fetches_in_turn: replayed.in_turn,
+                fetches_in_order: replayed.in_order,
+                soft_count: replayed.softs,
+                eviction_count: replayed.evictions,
+                write_back_count: replayed.write_backs,
+                seen_whole: !size.is_blind,
+            });
         }
-        points.extend(size.points.iter().map(|point| point_json(size, point)));
+        points.extend(size.points.iter().map(|point| slowdown(size, point)));
     }
-    let told = Told {
-        schema: "afar.prediction/1",
-        version: env!("CARGO_PKG_VERSION"),
-        profile: facts,
-        alone_ns: facts.alone().as_ns(),
+    results::write(&prediction::Prediction {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        profile: facts.clone(),
+        alone_ns: profile::alone(facts).as_ns(),
         policy: prediction.policy.to_string(),
         curve,
         points,
-    };
-    serde_json::to_string_pretty(&told).expect("plain data has a JSON form") + "\n"
+    })
 }
 
-fn point_json(size: &Size, point: &Point) -> Value {
-    json!({
-        "local": size.local.to_string(),
-        "rtt_ns": point.rtt.as_ns(),
-        "bandwidth_bps": point.bandwidth.map(BitsPerSec::get),
-        "slowdown": point.slowdown.value,
-        "slowdown_low": point.slowdown.low,
-        "slowdown_high": point.slowdown.high,
-        "seen_whole": !size.is_blind,
-    })
+fn slowdown(size: &Size, point: &Point) -> Slowdown {
+    Slowdown {
+        local: size.local.to_string(),
+        rtt_ns: point.rtt.as_ns(),
+        bandwidth_bps: point.bandwidth.map(BitsPerSec::get),
+        slowdown: point.slowdown.value,
+        slowdown_low: point.slowdown.low,
+        slowdown_high: point.slowdown.high,
+        seen_whole: !size.is_blind,
+    }
 }
 
 /// Fetches as a share of the touches that were seen.
@@ -147,5 +132,5 @@ pub(super) fn miss_ratio(replayed: &Replayed) -> f64 {
 }
 
 pub(super) fn per_second(facts: &Facts, count: f64) -> f64 {
-    count / (facts.alone().as_ns_f64() * 1e-9).max(1e-9)
+    count / (profile::alone(facts).as_ns_f64() * 1e-9).max(1e-9)
 }

@@ -1,71 +1,54 @@
 //! Many simulations: transports side by side under each condition (Gao et al. 2016, Fig. 7).
 
 use chart::{Axis, Bar, Bars, BarsScale, Kind, Look, Plot, Series, short};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{rows, size};
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, list};
 use results::Figures;
-
-/// `afar.sim.findings/1`.
-#[derive(Deserialize)]
-struct Record {
-    runs: Vec<Run>,
-}
-
-#[derive(Deserialize)]
-struct Run {
-    settings: Map<String, Value>,
-    figures: Option<Figures>,
-    failure: Option<String>,
-}
+use results::sim::{SimRun, Simulations};
 
 /// The settings that tell transports apart.
 const SERIES: [&str; 2] = ["transport", "variant"];
 /// Conditions that have a picture by size; the others are in the tables.
 const CONDITIONS_MAX: usize = 8;
 
-impl Run {
-    fn words(&self, is_series: bool) -> String {
-        let ours =
-            self.settings.iter().filter(|(key, _)| SERIES.contains(&key.as_str()) == is_series);
-        let word = |(key, value): (&String, &Value)| {
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            if is_series { value } else { format!("{} {value}", key.replace('_', " ")) }
-        };
-        ours.map(word).collect::<Vec<_>>().join(", ")
-    }
-
-    // What it is called among those under its condition.
-    fn series(&self) -> String {
-        let words = self.words(true);
-        if words.is_empty() { "runs".to_owned() } else { words }
-    }
+fn words(run: &SimRun, is_series: bool) -> String {
+    let ours = run.settings.iter().filter(|(key, _)| SERIES.contains(&key.as_str()) == is_series);
+    let word = |(key, value): (&String, &String)| {
+        if is_series { value.clone() } else { format!("{} {value}", key.replace('_', " ")) }
+    };
+    ours.map(word).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads `afar.sim.findings/1`.
+// What a run is called among those under its condition.
+fn series(run: &SimRun) -> String {
+    let words = words(run, true);
+    if words.is_empty() { "runs".to_owned() } else { words }
+}
+
+/// Reads `afar.sim.findings`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let Record { runs } = serde_json::from_value(value)?;
+    let Simulations { runs, .. } = results::read_body(value)?;
     let mut section = Section {
         title: "Transports compared by simulation".to_owned(),
         kind: "sim sweep",
         ..Section::default()
     };
-    let mut conditions: Vec<(String, Vec<&Run>)> = Vec::new();
+    let mut conditions: Vec<(String, Vec<&SimRun>)> = Vec::new();
     for run in &runs {
-        let name = run.words(false);
+        let name = words(run, false);
         if let Some(why) = &run.failure {
-            section.warnings.push(format!("{}, {name}: {why}", run.series()));
+            section.warnings.push(format!("{}, {name}: {why}", series(run)));
         }
         match conditions.iter_mut().find(|one| one.0 == name) {
             Some(one) => one.1.push(run),
             None => conditions.push((name, vec![run])),
         }
         let Some(figures) = &run.figures else { continue };
-        let name = [run.words(true), run.words(false)].join(", ");
+        let name = [words(run, true), words(run, false)].join(", ");
         let name = name.trim_matches([',', ' ']).to_owned();
         section.figures.push(Figure::new(
             format!("mean slowdown, {name}"),
@@ -94,9 +77,9 @@ fn under(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" ({name})") }
 }
 
-fn sentence(name: &str, runs: &[&Run]) -> String {
+fn sentence(name: &str, runs: &[&SimRun]) -> String {
     let mut done: Vec<(&Figures, String)> =
-        runs.iter().filter_map(|run| Some((run.figures.as_ref()?, run.series()))).collect();
+        runs.iter().filter_map(|run| Some((run.figures.as_ref()?, series(run)))).collect();
     done.sort_by(|one, other| one.0.slowdown.mean.total_cmp(&other.0.slowdown.mean));
     let all = done.iter().map(|(figures, name)| {
         format!("{name} {} (p99 {})", short(figures.slowdown.mean), short(figures.slowdown.p99))
@@ -107,7 +90,7 @@ fn sentence(name: &str, runs: &[&Run]) -> String {
 
 type Of = fn(&Figures) -> f64;
 
-fn bars((index, name, figure): (usize, &str, &str), runs: &[&Run], of: Of) -> Option<Picture> {
+fn bars((index, name, figure): (usize, &str, &str), runs: &[&SimRun], of: Of) -> Option<Picture> {
     let mut table =
         Table::new(["transport", "mean", "p50", "p99", "p99.9", "goodput_bits_per_sec"]);
     let mut all = Vec::new();
@@ -117,14 +100,9 @@ fn bars((index, name, figure): (usize, &str, &str), runs: &[&Run], of: Of) -> Op
         let goodput = figures.goodput_bits_per_sec;
         let [mean, p50, p99, p999, goodput] =
             [spread.mean, spread.p50, spread.p99, spread.p999, goodput].map(exact);
-        table.push([run.series(), mean, p50, p99, p999, goodput]);
+        table.push([series(run), mean, p50, p99, p999, goodput]);
         let value = of(figures);
-        all.push(Bar {
-            name: run.series(),
-            parts: vec![value],
-            interval: None,
-            text: short(value),
-        });
+        all.push(Bar { name: series(run), parts: vec![value], interval: None, text: short(value) });
     }
     let title = format!("Slowdown by transport, {figure}{}", under(name));
     (!all.is_empty()).then(|| Picture {
@@ -146,8 +124,8 @@ fn bars((index, name, figure): (usize, &str, &str), runs: &[&Run], of: Of) -> Op
     })
 }
 
-fn by_size(index: usize, name: &str, runs: &[&Run]) -> Option<Picture> {
-    let done = || runs.iter().filter_map(|run| Some((run.figures.as_ref()?, run.series())));
+fn by_size(index: usize, name: &str, runs: &[&SimRun]) -> Option<Picture> {
+    let done = || runs.iter().filter_map(|run| Some((run.figures.as_ref()?, series(run))));
     let mut bins: Vec<(u64, String)> = Vec::new();
     for bin in done().flat_map(|(figures, _)| &figures.bins) {
         if bins.iter().all(|other| other.0 != bin.to_bytes) {

@@ -5,37 +5,25 @@ mod over_time;
 
 use chart::{Axis, Kind, Look, Plot, Series};
 use measure::Bytes;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::Context;
 use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{bits_per_s, exact, percent, time_ns};
 use console::layout::count;
+use results::sim::Simulation;
 use results::{BinFigures, Figures, Spread};
 
-/// `afar.sim/1`.
-#[derive(Deserialize)]
-struct Record {
-    settings: Map<String, Value>,
-    figures: Figures,
-    /// If intervals were asked for.
-    #[serde(default)]
-    ports: Option<over_time::Ports>,
-    #[serde(default)]
-    shares: Vec<over_time::Shares>,
-}
-
-/// Reads `afar.sim/1`.
+/// Reads `afar.sim`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
-    let Record { settings, figures, ports, shares } = serde_json::from_value(value)?;
-    let text = |key: &str| settings.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+    let Simulation { settings, figures, ports, shares, .. } = results::read_body(value)?;
+    let text = |key: &str| settings.get(key).map_or("?", String::as_str);
     let transport = text("transport");
     Ok(Section {
         title: format!("{transport} on {}: simulated flows", text("topology")),
         kind: "sim",
-        answer: answer(&transport, &figures),
-        facts: settings.iter().map(|(key, _)| (key.replace('_', " "), text(key))).collect(),
+        answer: answer(transport, &figures),
+        facts: settings.iter().map(|(key, value)| (key.replace('_', " "), value.clone())).collect(),
         pictures: [by_size(&figures)]
             .into_iter()
             .chain(over_time::completion(&shares))

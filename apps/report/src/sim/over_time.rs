@@ -2,49 +2,17 @@
 
 use chart::{Axis, Cell, Heat, Kind, Look, Plot, Series, in_bytes, short};
 use measure::Bytes;
-use serde::Deserialize;
+use results::sim::{Port, Ports, SharePoint, Shares};
 
 use crate::section::{Chart, Picture, Table};
 use crate::words::{exact, time_ns};
 
-/// The ports whose queues held most, in pieces of time.
-#[derive(Deserialize)]
-pub(super) struct Ports {
-    every_ps: u64,
-    columns: usize,
-    port_count: usize,
-    queued_count: usize,
-    ports: Vec<Port>,
-    dropped_packets: Vec<u64>,
-}
-
-#[derive(Deserialize)]
-struct Port {
-    name: String,
-    deepest_bytes: Vec<u64>,
-}
-
-/// Quantiles of flows of more bytes than one number up to another.
-#[derive(Deserialize)]
-pub(super) struct Shares {
-    over_bytes: u64,
-    to_bytes: u64,
-    points: Vec<SharePoint>,
-}
-
-#[derive(Deserialize)]
-struct SharePoint {
-    share: f64,
-    completion_ps: u64,
-}
-
 /// Columns of a heat map.
 const COLUMNS_MAX: usize = 80;
 
-impl Ports {
-    fn us(&self, column: usize) -> f64 {
-        column as f64 * self.every_ps as f64 / 1e6
-    }
+// Where a column begins, in microseconds.
+fn us(ports: &Ports, column: usize) -> f64 {
+    column as f64 * ports.every_ps as f64 / 1e6
 }
 
 /// Queues by port, deeper where more waited.
@@ -56,7 +24,7 @@ pub(super) fn queues(ports: &Ports) -> Option<Picture> {
         for (column, bytes) in
             port.deepest_bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0)
         {
-            table.push([port.name.clone(), exact(ports.us(column)), bytes.to_string()]);
+            table.push([port.name.clone(), exact(us(ports, column)), bytes.to_string()]);
         }
     }
     let row = |port: &Port| {
@@ -85,10 +53,10 @@ pub(super) fn queues(ports: &Ports) -> Option<Picture> {
         chart: Chart::Heat(Heat {
             title,
             axes: ("time, µs".to_owned(), String::new()),
-            columns: (0..width).map(|column| short(ports.us(column * shared))).collect(),
+            columns: (0..width).map(|column| short(us(ports, column * shared))).collect(),
             rows,
             edge: None,
-            key: vec![(0.05, "little".to_owned()), (1.0, Bytes::new(most).to_string())],
+            key: vec![(0.05, "little".to_owned()), (1.0, Bytes::new(most.into()).to_string())],
         }),
         table,
     })
@@ -98,10 +66,10 @@ pub(super) fn queues(ports: &Ports) -> Option<Picture> {
 pub(super) fn drops(ports: &Ports) -> Option<Picture> {
     let mut table = Table::new(["from_us", "dropped_packets"]);
     for (column, number) in ports.dropped_packets.iter().enumerate() {
-        table.push([exact(ports.us(column)), number.to_string()]);
+        table.push([exact(us(ports, column)), number.to_string()]);
     }
     let points = ports.dropped_packets.iter().enumerate();
-    let points = points.map(|(column, number)| (ports.us(column), *number as f64)).collect();
+    let points = points.map(|(column, number)| (us(ports, column), *number as f64)).collect();
     let title = "Packets dropped over time".to_owned();
     ports.dropped_packets.iter().any(|number| *number > 0).then(|| Picture {
         name: "drops".to_owned(),
@@ -154,18 +122,29 @@ pub(super) fn completion(shares: &[Shares]) -> Option<Picture> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn the_deepest_queue_shows_however_many_pieces_of_time_there_are() {
-        let mut deepest = vec![0_u64; 1_000];
+        let mut deepest = vec![0; 1_000];
         deepest[777] = 36_000;
-        let ports = json!({"from_ps": 0, "every_ps": 1_000_000, "columns": 1_000,
-            "port_count": 9, "queued_count": 1, "dropped_packets": vec![0; 1_000],
-            "ports": [{"name": "host 1 to switch 0", "deepest_bytes": deepest}]});
-        let ports: Ports = serde_json::from_value(ports).expect("as afar sim writes it");
+        let port = Port {
+            link: 1,
+            name: "host 1 to switch 0".to_owned(),
+            deepest_bytes: deepest,
+            sent_bytes: vec![0; 1_000],
+            dropped_packets: vec![0; 1_000],
+        };
+        let ports = Ports {
+            from_ps: 0,
+            every_ps: 1_000_000,
+            columns: 1_000,
+            port_count: 9,
+            queued_count: 1,
+            ports: vec![port],
+            dropped_packets: vec![0; 1_000],
+            trimmed_packets: vec![0; 1_000],
+        };
         let picture = queues(&ports).expect("something waited");
         assert_eq!(picture.table.rows, [["host 1 to switch 0", "777", "36000"]]);
         let Chart::Heat(heat) = &picture.chart else { panic!("it is a heat map") };
@@ -176,13 +155,12 @@ mod tests {
 
     #[test]
     fn sizes_have_a_line_each() {
-        let point =
-            |share: f64, ps: u64| json!({"share": share, "completion_ps": ps, "slowdown": 1.0});
-        let shares = json!([
-            {"over_bytes": 0, "to_bytes": 4096, "count": 2,
-                "points": [point(0.5, 1_000_000), point(1.0, 3_000_000)]},
-            {"over_bytes": 4096, "to_bytes": u64::MAX, "count": 0, "points": []}]);
-        let shares: Vec<Shares> = serde_json::from_value(shares).expect("as afar sim writes it");
+        let point = |share, completion_ps| SharePoint { share, completion_ps, slowdown: 1.0 };
+        let points = vec![point(0.5, 1_000_000), point(1.0, 3_000_000)];
+        let shares = [
+            Shares { over_bytes: 0, to_bytes: 4096, count: 2, points },
+            Shares { over_bytes: 4096, to_bytes: u64::MAX, count: 0, points: Vec::new() },
+        ];
         let picture = completion(&shares).expect("one has flows");
         assert_eq!(picture.table.rows, [["≤ 4 KiB", "0.5", "1"], ["≤ 4 KiB", "1", "3"]]);
     }

@@ -11,13 +11,9 @@ use results::plan::latency::{Path, RoundTrips, Target};
 use results::plan::place::{self, Amounts, Migration, Move, Placement, Server};
 use results::plan::pool::{Bought, LocalMin, PoolSizing, Program};
 
-use super::{comes_back, number, texts};
+use super::{comes_back, many, number, texts};
 
 const VERSION: &str = "0.1.0";
-
-fn many<S: Strategy>(one: S) -> impl Strategy<Value = Vec<S::Value>> {
-    prop::collection::vec(one, 0..4)
-}
 
 fn perhaps() -> impl Strategy<Value = Option<f64>> {
     prop::option::of(number())
