@@ -19,11 +19,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use console::{Class, Classed};
-use farmem::PolicyKind;
-use farmem::runtime::{
-    BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind,
-};
+use farmem::{BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
+use paging::PolicyKind;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;
@@ -336,7 +334,7 @@ pub(crate) fn engine(
         of: None,
         scope: BudgetScope::Process,
         policy: PolicyKind::Fifo,
-        prefetch: farmem::Prefetch::None,
+        prefetch: paging::Prefetch::None,
         probation: None,
         seed: 1,
         record: false,

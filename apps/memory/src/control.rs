@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 
-use farmem::runtime::{Retune, Snapshot, Tier};
+use farmem::{Retune, Snapshot, Tier};
 use measure::PAGE_BYTES;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! What a link and a tier ask for: delays of one page, and bytes of local memory.
 
-use farmem::runtime::Tier;
+use farmem::Tier;
 use measure::{Bytes, Duration, LinkConfig, LocalSize};
 
 /// What one page is to take over `link` when nothing else is on it; the median of a profile.

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use console::{Class, Classed};
-use farmem::runtime::swap::{SwapConfig, page_cluster};
-use farmem::runtime::{BudgetScope, RunConfig, TIERS_MAX, Tier, TrapKind};
-use farmem::{PolicyKind, Prefetch};
+use farmem::swap::{SwapConfig, page_cluster};
+use farmem::{BudgetScope, EngineKind, RunConfig, TIERS_MAX, Tier, TrapKind};
 use measure::{
     Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
     ProfileError, TierParams,
 };
+use paging::{PolicyKind, Prefetch};
 
 use crate::demand::{budget, page_delay};
 use crate::keep;
@@ -18,7 +18,6 @@ use crate::mechanism::Mechanism;
 use crate::run::flags::{Budget, Like, RunFlags, Trap};
 use crate::setting::TierSetting;
 use document::Bandwidth;
-use farmem::EngineKind;
 
 /// Name of the tier where memory goes by itself.
 const DEFAULT_TIER: &str = "far";

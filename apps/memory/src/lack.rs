@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use farmem::runtime::probe;
+use farmem::probe;
 use sys::feature;
 use sys::memory::MemoryFile;
 

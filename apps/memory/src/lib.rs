@@ -29,7 +29,7 @@ mod trap;
 mod tuning;
 mod watch;
 
-use farmem::runtime::TrapKind;
+use farmem::TrapKind;
 
 pub use ctl::flags::CtlFlags;
 pub use ctl::{answers, ctl};

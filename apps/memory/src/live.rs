@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use console::Line;
-use farmem::runtime::Snapshot;
+use farmem::Snapshot;
 use measure::{Bytes, Duration, Pages};
 
 /// Time between two looks; a faster line cannot be read.

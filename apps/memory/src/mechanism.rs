@@ -1,7 +1,7 @@
 //! How a run is done: under which engine, and how faults are noticed there.
 
-use farmem::runtime::swap::SWAP_BUDGET_MIN;
-use farmem::runtime::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
+use farmem::swap::SWAP_BUDGET_MIN;
+use farmem::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
 use measure::{Bytes, Duration};
 
 /// Longest delay and smallest local memory under the bpf trap.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use farmem::runtime::{FaultEvent, FaultKind};
+use farmem::{FaultEvent, FaultKind};
 use measure::InvalidRun;
 use records::{Fault, FaultWriter, RecordError};
 
@@ -186,7 +186,7 @@ fn row(event: &FaultEvent, constant_ns: u32) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use farmem::PageIndex;
+    use paging::PageIndex;
 
     use super::*;
 

@@ -5,8 +5,8 @@ pub(crate) mod flags;
 use std::process::ExitCode;
 
 use console::{Class, Failure, Output, terminal};
-use farmem::runtime::swap::SwapSupervisor;
-use farmem::runtime::{Outcome, RunError, Supervisor};
+use farmem::swap::SwapSupervisor;
+use farmem::{Outcome, RunError, Supervisor};
 use measure::{InvalidRun, Run};
 use sys::process::Change;
 

@@ -1,7 +1,7 @@
 //! A program that could not be run, or whose run broke off.
 
 use console::{Class, Classed};
-use farmem::runtime::RunError;
+use farmem::RunError;
 
 /// The engine's error under the exit status of a shell.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use console::{Failure, OutputError};
-use farmem::runtime::swap::SwapConfig;
-use farmem::runtime::{RunConfig, TrapKind};
+use farmem::swap::SwapConfig;
+use farmem::{RunConfig, TrapKind};
 use measure::{Calibration, Duration, Params, Results, Run, RunResults};
 use serde::Serialize;
 

@@ -16,9 +16,9 @@
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use farmem::reuse::SamplerConfig;
-use farmem::runtime::{RunConfig, Tier, TrapKind, bpf_batch};
+use farmem::{RunConfig, Tier, TrapKind, bpf_batch};
 use measure::{Calibration, Duration, Pages};
+use paging::reuse::SamplerConfig;
 use results::prediction::Software;
 
 use crate::calibrate::{CalibrationError, ask, engine, far, tier_name};

@@ -1,8 +1,8 @@
 //! Which trap a run uses, and why.
 
 use console::{Class, Classed};
-use farmem::runtime::swap::Obstacle;
-use farmem::runtime::{TrapKind, swap};
+use farmem::swap::Obstacle;
+use farmem::{EngineKind, TrapKind, swap};
 
 use crate::demand::{budget, longest_delay};
 use crate::experiment::Experiment;
@@ -10,7 +10,6 @@ use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
 use crate::mechanism::Mechanism;
 use crate::mechanism::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
 use crate::run::flags::Trap;
-use farmem::EngineKind;
 
 /// A trap and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

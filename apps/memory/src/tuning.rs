@@ -1,7 +1,7 @@
 //! Which delays, bandwidths and budgets a run may have, at its start and while it goes on.
 
 use console::{Class, Classed};
-use farmem::runtime::{Retune, Tier};
+use farmem::{Retune, Tier};
 use measure::{Bytes, Duration};
 
 use crate::demand::{budget, longest_delay, page_delay};
@@ -149,7 +149,7 @@ impl Tuning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farmem::runtime::TrapKind;
+    use farmem::TrapKind;
 
     use crate::experiment::tests::resolve;
 

@@ -1,6 +1,6 @@
 //! Who watches a run: the live line, the record of faults, the control socket.
 
-use farmem::runtime::{FaultEvent, Observer, Retune, Snapshot};
+use farmem::{FaultEvent, Observer, Retune, Snapshot};
 
 use crate::control::Control;
 use crate::live::LiveLine;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use experiment::noise::Tolerance;
-use farmem::PolicyKind;
 use measure::{Duration, Fraction, LinkMode, LocalSize};
+use paging::PolicyKind;
 use serde::Deserialize;
 
 use document::toml_text;
@@ -340,7 +340,7 @@ fn check_value(axis: &str, value: &str) -> Result<(), String> {
         "policy" => value.parse::<PolicyKind>().map(|_| ()).map_err(|error| error.to_string()),
         "link" => value.parse::<LinkMode>().map(|_| ()).map_err(|error| error.to_string()),
         "prefetch" => {
-            value.parse::<farmem::Prefetch>().map(|_| ()).map_err(|error| error.to_string())
+            value.parse::<paging::Prefetch>().map(|_| ()).map_err(|error| error.to_string())
         }
         _ if Path::new(value).is_file() => Ok(()),
         _ => Err(format!("there is no file {value}")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0
 //
-// What the delay on the swap device and its supervisor both read and write. `src/runtime/swap/tables.rs` is the same
+// What the delay on the swap device and its supervisor both read and write. `src/swap/tables.rs` is the same
 // in Rust; sizes are asserted on both sides.
 #pragma once
 #include <linux/types.h>

@@ -1,30 +1,77 @@
-//! Far memory for an unmodified program.
+//! Far memory for an unmodified program: what `paging` decides, done to a real one.
 //!
 //! ```text
-//! fault ─► residency ─► policy ─► link ─► resolve
+//! spawn -> greet -> memory calls -> trap -> log -> residency -> evict -> report
 //! ```
 //!
-//! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
-//! through the same code as a program does. Only [`runtime`] knows the kernel.
+//! What each file knows: `filter` which calls are asked about, `dispatch` who acts on them,
+//! `images` whose memory is managed, `inject` how a program is entered, `object` with what,
+//! `rights` how its helper follows it to another user, `calls`, `moves`, `advice` and `populate`
+//! what they mean, `notices` what cannot work, `regions` who owns which address, `arena` one
+//! process, `fork` and `inherit` two, `cut` what the second sees of the first, `copy` and `todo`
+//! how it gets there, `trap` and `userfault_trap` how a fault is met, `shared` the tables both
+//! sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages are
+//! used, `supervisor` the loop.
 
-pub mod page;
-
-pub mod policy;
-pub mod residency;
-
-pub mod prefetch;
-
+mod advice;
+mod arena;
+mod budget;
+mod calls;
+mod chores;
+mod config;
+mod copy;
+mod cut;
+mod detour;
+mod dispatch;
+mod error;
+mod events;
+mod exits;
+mod file_pages;
+mod filter;
+mod fork;
+mod greet;
+mod images;
+mod inherit;
+mod inject;
 mod kind;
+mod lanes;
+mod last_words;
+mod link;
+mod loader;
+mod margin;
+mod members;
+mod moves;
+mod nearby;
+mod notices;
+mod object;
+mod page_table;
+mod populate;
+mod process_madvise;
+#[path = "../../farmem-preload/src/protocol.rs"]
+#[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
+mod protocol;
+mod regions;
+mod report;
+mod rights;
+mod segments;
+mod shared;
+mod signal;
+mod static_data;
+mod supervisor;
+pub mod swap;
+mod throttle;
+mod todo;
+mod trap;
+mod userfault_trap;
+mod watch;
+mod word;
 
-pub mod engine;
-pub mod reuse;
-pub mod trace;
-
-pub mod runtime;
-
-pub use engine::{Action, Engine, EngineConfig, Event};
+pub use config::{
+    BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, bpf_batch, pack_name,
+};
+pub use error::RunError;
 pub use kind::{EngineKind, ParseEngineError};
-pub use page::PageIndex;
-pub use policy::{Policy, PolicyKind};
-pub use prefetch::{Prefetch, Prefetcher};
-pub use residency::{Admission, PageState, Residency, ResidencyConfig, Victim};
+pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
+pub use shared::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
+pub use supervisor::{Supervisor, VARIABLE};
+pub use trap::probe;

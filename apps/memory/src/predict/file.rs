@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use farmem::PageIndex;
-use farmem::reuse::{Part, Touch, TouchKind, Touches};
+use paging::PageIndex;
+use paging::reuse::{Part, Touch, TouchKind, Touches};
 use records::{Fault, FaultKind, FaultReader, FaultWriter, RecordError};
 use results::prediction::Facts;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
-use farmem::PolicyKind;
 use measure::{Bytes, Duration, LinkMode, LocalSize, ParseError};
+use paging::PolicyKind;
 
 use document::{Bandwidth, delay};
 

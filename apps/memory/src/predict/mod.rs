@@ -7,7 +7,7 @@
 //!                         └──────────── network: planner ─► slowdown ─► table, JSON, picture
 //! ```
 //!
-//! `farmem` knows what would be fetched, `planner` what waiting for it costs; numbers go from one
+//! `paging` knows what would be fetched, `planner` what waiting for it costs; numbers go from one
 //! to the other here.
 
 mod error;

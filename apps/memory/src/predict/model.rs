@@ -1,9 +1,9 @@
 //! From what was seen to slowdowns.
 
-use farmem::PolicyKind;
-use farmem::reuse::{Memory, Replayed, replay};
-use farmem::runtime::{BPF_BUDGET_MIN, bpf_batch};
+use farmem::{BPF_BUDGET_MIN, bpf_batch};
 use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages};
+use paging::PolicyKind;
+use paging::reuse::{Memory, Replayed, replay};
 use planner::slowdown::{Demand, Estimate, Network};
 use results::prediction::Facts;
 

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use console::{Failure, Line};
-use farmem::reuse::{SamplerConfig, Touches};
-use farmem::runtime::{BudgetScope, Outcome, RunConfig, Supervisor, Tier, TrapKind};
-use farmem::{PolicyKind, Prefetch};
+use farmem::{BudgetScope, EngineKind, Outcome, RunConfig, Supervisor, Tier, TrapKind};
 use measure::{Duration, Fraction, LinkConfig, LinkMode, LocalSize};
+use paging::reuse::{SamplerConfig, Touches};
+use paging::{PolicyKind, Prefetch};
 use results::prediction::Facts;
 use sys::process::Change;
 
@@ -17,7 +17,6 @@ use crate::run_failed::RunFailed;
 use crate::watch::Watch;
 use crate::{program, software, trap};
 use console::machine;
-use farmem::EngineKind;
 
 /// How a program uses its memory.
 pub(super) struct Profile {

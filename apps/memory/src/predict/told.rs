@@ -1,9 +1,9 @@
 //! A prediction for people and for programs.
 
 use console::layout::{kilo, table};
-use farmem::PolicyKind;
-use farmem::reuse::Replayed;
 use measure::{BitsPerSec, Bytes, Duration};
+use paging::PolicyKind;
+use paging::reuse::Replayed;
 use planner::slowdown::Estimate;
 use results::prediction::{self, Facts, Fetches, Slowdown};
 use results::validity::ALLOWED;

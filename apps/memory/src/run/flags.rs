@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use farmem::{EngineKind, PolicyKind, Prefetch};
+use farmem::EngineKind;
 use measure::{Bytes, Duration, LinkMode, LocalSize};
+use paging::{PolicyKind, Prefetch};
 
 use crate::setting::TierSetting;
 use document::{Bandwidth, delay, seed};

@@ -41,12 +41,14 @@ macro_rules! app {
 }
 
 #[rustfmt::skip] // one row, one line
-const ROWS: [Row; 39] = [
+const ROWS: [Row; 40] = [
     row("tidy", 10, Only(&[]), "reads text; checks a tree that does not build"),
     row("bench", 9, AllBelow, "measures what the product ships"),
     row("afar", 8, AllBelow, "the applications meet here and nowhere else"),
     row("paper", 7, AllBelow, "a figure of a paper is made of what other applications do"),
-    row("memory", 6, Only(app!["farmem", "afar-place", "planner", "records"]), "far memory"),
+    row("memory", 6, Only(app![
+        "farmem", "paging", "afar-place", "planner", "records"
+    ]), "far memory"),
     row("disk", 6, Only(app![
         "client", "target", "host", "diskload", "backend", "nvme", "scsi", "workload"
     ]), "remote flash"),
@@ -56,14 +58,15 @@ const ROWS: [Row; 39] = [
     row("fabric", 6, Only(app!["netsim", "records", "workload"]), "the network in between"),
     row("plan", 6, Only(app!["planner", "records"]), "from demand to a bill"),
     row("kv", 6, Only(app!["load", "jobs", "workload"]), "key-value stores and batch programs"),
-    row("sweep", 6, Only(app!["farmem", "workload"]), "repeats runs: asks them by flags"),
+    row("sweep", 6, Only(app!["farmem", "paging", "workload"]), "repeats runs: asks them by flags"),
     row("report", 6, Only(app!["raster", "records"]), "shows records: knows no domain"),
     row("target", 5, Only(disk!["backend"]), "serves disks: knows no host"),
     row("client", 5, Only(disk!["console", "host", "diskload"]), "what reaches targets shares"),
     row("diskload", 4, Only(disk!["backend", "host"]), "loads disks, wherever they are"),
     row("host", 3, Only(disk!["backend"]), "reaches disks: knows no target"),
     row("document", 3, Only(&["console", "records", "measure"]), "reads what users write"),
-    row("farmem", 2, Only(&["sys", "measure"]), "an engine that meets the others through data"),
+    row("farmem", 3, Only(&["paging", "sys", "measure"]), "meets the others through data"),
+    row("paging", 2, Only(&["measure"]), "which pages are local: no clock, no kernel"),
     row("backend", 2, Only(&["sys", "workload", "measure"]), "holds bytes: no network"),
     row("load", 2, Only(&["workload", "sys", "measure"]), "asks servers, times the answers"),
     row("jobs", 2, Only(&["workload", "measure"]), "computes in memory: no clock, no kernel"),

@@ -1,0 +1,459 @@
+//! One managed process: its memory file, its helper, its regions, its resident pages.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use paging::page::{PageIndex, Ranges};
+use paging::residency::Residency;
+use sys::memory::MemoryFile;
+use sys::processors::Processors;
+use sys::ptrace::Entry;
+use sys::remote::Remote;
+use sys::socket::Socket;
+use sys::userfault::Userfault;
+
+use super::cut::Cut;
+use super::last_words::Cleared;
+use super::loader::Loader;
+use super::moves::Move;
+use super::page_table::SEGMENT;
+use super::protocol::command;
+use super::regions::{PAGE, Regions, Traits};
+use super::segments::Segments;
+use super::shared::{ADDRESS_MIN, ADDRESS_TOP, Tables};
+use super::word::{State, Word};
+
+/// A command sent to the helper whose reply is awaited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// New memory for the call `id`.
+    Map { id: u64, thread: u32, start: u64, bytes: u64, attempts: u32, request: MapRequest },
+    /// A new place for a region that moves.
+    Move(Move),
+    /// Its old place is to be gone.
+    Vacate(Move),
+    /// The helper changes its rights before the program does by the call `id`.
+    Follow { id: u64 },
+    /// Ranges that nobody is to touch until a fork.
+    Freeze,
+    /// Pages on their way out; those at the addresses in `unprotected` are to be write-protected
+    /// once they are gone.
+    Drop { pages: u64, tier: usize, unprotected: Vec<u64> },
+}
+
+/// What the program asked of `mmap`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MapRequest {
+    pub(crate) protection: u64,
+    /// Whatever is there is replaced (`MAP_FIXED`).
+    pub(crate) fixed: bool,
+    /// It must be there or nowhere (`MAP_FIXED_NOREPLACE`).
+    pub(crate) only_there: bool,
+    /// Its pages are to be there at once (`MAP_POPULATE`).
+    pub(crate) populates: bool,
+}
+
+/// One managed process.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    /// Index into the tables.
+    pub(crate) slot: usize,
+    /// Index of the budget it draws on.
+    pub(crate) budget: usize,
+    pub(crate) tgid: u32,
+    /// The memory file: the offset is the address.
+    pub(crate) memory: MemoryFile,
+    pub(crate) socket: Socket,
+    pub(crate) fault: Option<Userfault>,
+    pub(crate) regions: Regions,
+    /// The numbers of its pages.
+    pub(crate) segments: Segments,
+    /// Addresses of memory that is locked.
+    pub(crate) pinned: Ranges<u64>,
+    /// One per tier.
+    pub(crate) tiers: Vec<Residency>,
+    /// Where the program's heap ended when it was greeted; it never grows after that.
+    pub(crate) program_break: u64,
+    pub(crate) fork_entry: Entry,
+    /// The helper is there and takes commands.
+    pub(crate) ready: bool,
+    /// Pages fetched by faults.
+    pub(crate) fetch_count: u64,
+    /// Pages that hold something, as the log has it.
+    pub(crate) populated: Vec<u64>,
+    /// Pages that were emptied and that the log has not had: it does not, while all memory is
+    /// local and first touches are only counted.
+    emptied_unlogged: u64,
+    pub(crate) pending: BTreeMap<u64, Pending>,
+    /// While a child gets its memory.
+    pub(crate) cut: Option<Cut>,
+    /// Pages in [`Pending::Drop`].
+    pub(crate) dropping: u64,
+    /// Looks at its helper that found it stopped, since it dropped any.
+    pub(crate) stopped_looks: u32,
+    /// New memory is locked, and populated at once.
+    pub(crate) lock_all: bool,
+    pub(crate) populate_all: bool,
+    /// Addresses that a thread is about to unmap.
+    pub(crate) leaving: Vec<(u32, u64, u64)>,
+    /// Where the kernel clears thread numbers, as far as that is in the arena.
+    pub(crate) cleared: Vec<Cleared>,
+    /// Of a program that a dynamic loader has begun.
+    pub(crate) loader: Option<Loader>,
+    /// The helper's thread, as the kernel has told it; 0 until the helper has called.
+    pub(crate) helper: u32,
+    /// Processors that the helper may use, and the one it is kept on.
+    pub(crate) processors: Option<Processors>,
+    pub(crate) kept_on: Option<usize>,
+    next_command: u64,
+}
+
+// What a look at a process may be wrong by: pages that are unmapped or logged meanwhile.
+const PAGES_UNCERTAIN: u64 = 256;
+
+/// What an arena starts from.
+pub(crate) struct Birth {
+    pub(crate) slot: usize,
+    pub(crate) budget: usize,
+    pub(crate) tgid: u32,
+    pub(crate) memory: MemoryFile,
+    pub(crate) socket: Socket,
+    pub(crate) regions: Regions,
+    pub(crate) segments: Segments,
+    pub(crate) pinned: Ranges<u64>,
+    pub(crate) tiers: Vec<Residency>,
+    pub(crate) program_break: u64,
+    pub(crate) fork_entry: Entry,
+    pub(crate) helper: u32,
+    pub(crate) loader: Option<Loader>,
+}
+
+impl Arena {
+    pub(crate) fn new(birth: Birth) -> Self {
+        let populated = vec![0; birth.tiers.len()];
+        Self {
+            slot: birth.slot,
+            budget: birth.budget,
+            tgid: birth.tgid,
+            memory: birth.memory,
+            socket: birth.socket,
+            fault: None,
+            regions: birth.regions,
+            segments: birth.segments,
+            pinned: birth.pinned,
+            tiers: birth.tiers,
+            program_break: birth.program_break,
+            fork_entry: birth.fork_entry,
+            ready: false,
+            fetch_count: 0,
+            populated,
+            emptied_unlogged: 0,
+            pending: BTreeMap::new(),
+            cut: None,
+            dropping: 0,
+            stopped_looks: 0,
+            lock_all: false,
+            populate_all: false,
+            leaving: Vec::new(),
+            cleared: Vec::new(),
+            helper: birth.helper,
+            loader: birth.loader,
+            processors: None,
+            kept_on: None,
+            next_command: 0,
+        }
+    }
+
+    /// Bytes of the arena that are mapped, to within what is on its way.
+    pub(crate) fn mapped_bytes(&self, unlimited: bool) -> u64 {
+        if unlimited {
+            // Nothing is known of single pages while all memory is local.
+            return self.memory.allocated_bytes().unwrap_or(0);
+        }
+        let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
+        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.dropping;
+        (pages + PAGES_UNCERTAIN) * PAGE
+    }
+
+    /// Ranges that are mapped and managed, in order.
+    pub(crate) fn managed(&self) -> Vec<(u64, u64)> {
+        let managed = self.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        managed.map(|piece| (piece.start, piece.end)).collect()
+    }
+
+    /// Makes addresses available again that threads for which `done` holds have unmapped.
+    pub(crate) fn recycle(&mut self, done: impl Fn(u32) -> bool) {
+        let (regions, memory) = (&mut self.regions, &self.memory);
+        self.leaving.retain(|&(tid, start, end)| {
+            let unmapped = done(tid);
+            if unmapped {
+                // Another thread may have touched it at the last moment.
+                if matches!(memory.next_populated(start, end), Ok(Some(_)))
+                    && regions.pieces(start, end).is_empty()
+                {
+                    let _end_of_file = memory.punch(start, end - start);
+                }
+                regions.recycle(start, end);
+            }
+            !unmapped
+        });
+    }
+
+    /// Whether anything in a range is locked into memory.
+    pub(crate) fn pins_any(&self, start: u64, bytes: u64) -> bool {
+        !self.pinned.within(start..start + bytes).is_empty()
+    }
+
+    /// Locks a range into memory, what of it is in use and what will be.
+    pub(crate) fn pin(&mut self, start: u64, bytes: u64) {
+        let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
+        self.pinned.insert(from..to);
+        for span in self.segments.spans(from, to) {
+            self.tiers.iter_mut().for_each(|tier| tier.pin(span.first, Pages::new(span.count)));
+        }
+    }
+
+    /// Undoes [`pin`](Self::pin).
+    pub(crate) fn unpin(&mut self, start: u64, bytes: u64) {
+        let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
+        self.pinned.remove(from..to);
+        for span in self.segments.spans(from, to) {
+            self.tiers.iter_mut().for_each(|tier| tier.unpin(span.first, Pages::new(span.count)));
+        }
+    }
+
+    /// The number of the page that holds `address`, which has a state word; none when all numbers
+    /// are taken.
+    pub(crate) fn page(&mut self, address: u64) -> Option<PageIndex> {
+        let (page, is_new) = self.segments.number(address)?;
+        if is_new && !self.pinned.is_empty() {
+            let start = address / SEGMENT * SEGMENT;
+            for pinned in self.pinned.within(start..start + SEGMENT) {
+                self.pin(pinned.start, pinned.end - pinned.start);
+            }
+        }
+        Some(page)
+    }
+
+    /// Address of `page`, which has a number.
+    pub(crate) fn address(&self, page: PageIndex) -> u64 {
+        self.segments.address(page)
+    }
+
+    /// Reads what thread `tid` of the process has at `address`. What is managed is never read by
+    /// way of the process: that might fault, and wait for us.
+    ///
+    /// # Errors
+    /// When not all of it is there.
+    pub(crate) fn read(&self, buffer: &mut [u8], address: u64, tid: u32) -> Result<(), sys::Error> {
+        let mut at = 0;
+        while at < buffer.len() {
+            let from = address.wrapping_add(at as u64);
+            let in_page = usize::try_from(PAGE - from % PAGE).unwrap_or(1);
+            let end = buffer.len().min(at + in_page);
+            let piece = &mut buffer[at..end];
+            if self.regions.manages(from) {
+                self.memory.read_at(piece, from)?;
+            } else {
+                Remote::open(tid)?.read(piece, from)?;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Takes a range under management; answers how many pages of it could not be.
+    pub(crate) fn open(&self, tables: &Tables, start: u64, bytes: u64) -> u64 {
+        tables.pages.open(self.slot, start, start + bytes)
+    }
+
+    /// A range is under management no longer, and holds nothing.
+    pub(crate) fn close(&mut self, tables: &Tables, start: u64, end: u64) {
+        // With it whatever lies around it that is not in use either, so that leaves and nodes go.
+        let (before, after) = self.regions.gap(start, end);
+        let from = before.unwrap_or(0).min(start);
+        let to = after.unwrap_or(ADDRESS_TOP).max(end);
+        let segments = &mut self.segments;
+        // Without nodes to tell apart what goes from what stays, touches of it would be counted;
+        // they are those of a program that uses what it has unmapped.
+        let _stays = tables.pages.close(self.slot, from, to, &mut |start| segments.remove(start));
+    }
+
+    /// Calls off what was to be mapped in a range.
+    pub(crate) fn call_off(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        self.regions.unmap(start, start + bytes);
+        self.close(tables, start, start + bytes);
+    }
+
+    /// Sends the helper a command whose reply will be matched with `pending`.
+    pub(crate) fn command(
+        &mut self,
+        operation: u64,
+        operands: &[u64],
+        pending: Pending,
+    ) -> Result<(), sys::Error> {
+        self.next_command += 1;
+        self.send(operation, self.next_command, operands)?;
+        if let Pending::Drop { pages, .. } = &pending {
+            self.dropping += pages;
+        }
+        self.pending.insert(self.next_command, pending);
+        Ok(())
+    }
+
+    /// Sends a command that has no reply.
+    pub(crate) fn send(
+        &self,
+        operation: u64,
+        number: u64,
+        operands: &[u64],
+    ) -> Result<(), sys::Error> {
+        let mut bytes = Vec::with_capacity(16 + operands.len() * 8);
+        for word in [operation, number].iter().chain(operands) {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        self.socket.send(&bytes)
+    }
+
+    /// Asks the helper for memory at `start`.
+    pub(crate) fn map(
+        &mut self,
+        start: u64,
+        bytes: u64,
+        request: MapRequest,
+        pending: Pending,
+    ) -> Result<(), sys::Error> {
+        const MAP_SHARED: u64 = 1;
+        const MAP_FIXED: u64 = 0x10;
+        const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+        let flags = MAP_SHARED | if request.fixed { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
+        self.command(command::MAP, &[start, bytes, request.protection, flags], pending)
+    }
+
+    /// Something of the program's own is where memory was thought to be free: what of it lies in
+    /// a range is left alone from now on.
+    pub(crate) fn avoid_obstacles(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        let obstacles = maps::read(self.helper, start, start + bytes);
+        for one in obstacles.iter().filter(|one| !one.ours) {
+            if let Some((start, end)) = manageable(one.start, one.end) {
+                self.make_foreign(tables, start, end - start);
+            }
+        }
+    }
+
+    /// Marks the pages of a range as the program's own, to be left alone.
+    pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
+        let traits = Traits { foreign: true, ..Traits::default() };
+        self.regions.map(start, start + bytes, traits);
+        self.close(tables, start, start + bytes);
+    }
+
+    /// Forgets the contents of a range, as if it had never been touched. Answers the frames given
+    /// back, per tier.
+    pub(crate) fn empty(&mut self, tables: &Tables, start: u64, bytes: u64) -> Vec<i64> {
+        let mut frames = vec![0_i64; self.tiers.len()];
+        let mut gone = vec![0_u64; self.tiers.len()];
+        tables.pages.each_word(self.slot, start, start + bytes, |_address, cell| {
+            let word = Word(cell.load(Ordering::Acquire));
+            if matches!(word.state(), State::Absent | State::Foreign) {
+                return;
+            }
+            let tier = word.tier().min(frames.len() - 1);
+            gone[tier] += 1;
+            if word.resident() {
+                frames[tier] += 1;
+            }
+            cell.store(word.emptied().0, Ordering::Release);
+        });
+        self.pinned.remove(start..start + bytes);
+        let spans = self.segments.spans(start, start + bytes);
+        for (tier, residency) in self.tiers.iter_mut().enumerate() {
+            let logged = gone[tier].min(self.populated[tier]);
+            self.populated[tier] -= logged;
+            self.emptied_unlogged += gone[tier] - logged;
+            for span in &spans {
+                residency.discard(span.first, Pages::new(span.count));
+            }
+        }
+        // Always, because pages can be populated without a fault that the trap sees (direct I/O).
+        let _end_of_file = self.memory.punch(start, bytes);
+        frames
+    }
+
+    /// Pages that hold something, of which so many were counted and not logged.
+    pub(crate) fn pages(&self, unlogged: u64) -> u64 {
+        (self.populated.iter().sum::<u64>() + unlogged).saturating_sub(self.emptied_unlogged)
+    }
+
+    /// Those of them that the log does not have.
+    pub(crate) const fn unlogged_pages(&self, unlogged: u64) -> u64 {
+        unlogged.saturating_sub(self.emptied_unlogged)
+    }
+
+    /// Takes what the state words say for what is populated.
+    pub(crate) fn counted(&mut self, populated: Vec<u64>) {
+        self.populated = populated;
+        self.emptied_unlogged = 0;
+    }
+}
+
+/// The part of a range of addresses that may be under management: none if it is empty.
+pub(crate) fn manageable(start: u64, end: u64) -> Option<(u64, u64)> {
+    let (start, end) = (start.max(ADDRESS_MIN), end.min(ADDRESS_TOP));
+    (start < end).then_some((start, end))
+}
+
+/// The mappings of a process, from `/proc/pid/maps`.
+pub(crate) mod maps {
+    /// One line of the file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Mapping {
+        pub(crate) start: u64,
+        pub(crate) end: u64,
+        /// As `mmap` takes it.
+        pub(crate) protection: u64,
+        /// Of a memory file of ours.
+        pub(crate) ours: bool,
+    }
+
+    /// Mappings of process `pid` that begin in `start..end`.
+    pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mappings = text.lines().filter_map(Mapping::parse);
+        mappings.filter(|m| m.start < end && m.end > start).collect()
+    }
+
+    impl Mapping {
+        /// One line of the file.
+        pub(crate) fn parse(line: &str) -> Option<Self> {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let bits = [('r', 1), ('w', 2), ('x', 4)];
+            let flags = rest.get(..3)?;
+            let allowed = bits.iter().filter(|(letter, _)| flags.contains(*letter));
+            Some(Self {
+                start: u64::from_str_radix(start, 16).ok()?,
+                end: u64::from_str_radix(end, 16).ok()?,
+                protection: allowed.map(|(_, bit)| bit).sum(),
+                ours: crate::file_pages::is_managed(rest),
+            })
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn parse_reads_ranges_and_protection() {
+            let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
+            let (start, end) = (0x1000_0020_0000, 0x1000_0020_1000);
+            let mapping = Mapping { start, end, protection: 3, ours: true };
+            assert_eq!(Mapping::parse(line), Some(mapping));
+            assert_eq!(Mapping::parse("nonsense"), None);
+            let hidden = Mapping::parse("1000-2000 ---p 0 00:00 0");
+            assert_eq!(hidden.map(|mapping| (mapping.protection, mapping.ours)), Some((0, false)));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run is to be, as plain data.
+
+use std::ffi::OsString;
+
+use measure::{Bytes, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
+use paging::policy::PolicyKind;
+use paging::prefetch::Prefetch;
+use paging::reuse::SamplerConfig;
+
+/// How page faults are noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrapKind {
+    /// A BPF program on the page-fault tracepoints: about 1 µs of its own; needs `CAP_BPF` and
+    /// `CAP_PERFMON`.
+    Bpf,
+    /// userfaultfd: about 10 µs of its own; needs only access to `/dev/userfaultfd`. Exact for
+    /// budgets of any size.
+    Userfault,
+}
+
+impl TrapKind {
+    /// The smallest budget that a share of memory is: one instruction may need several pages at
+    /// once.
+    pub(crate) const fn budget_min(self) -> Pages {
+        match self {
+            Self::Bpf => BPF_BUDGET_MIN,
+            Self::Userfault => Pages::new(16),
+        }
+    }
+
+    /// The name users know it by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bpf => "bpf",
+            Self::Userfault => "userfaultfd",
+        }
+    }
+}
+
+/// Which processes share one budget of local memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BudgetScope {
+    /// Each process has its own.
+    #[default]
+    Process,
+    /// One for the program and all its descendants.
+    Tree,
+}
+
+/// One kind of far memory and the local memory in front of it.
+#[derive(Debug, Clone)]
+pub struct Tier {
+    /// At most eight bytes, as in `afar_place(…, "slow")`. The first tier is where memory goes by
+    /// itself.
+    pub name: String,
+    /// Local memory for pages of this tier; `None` for no limit.
+    pub local: Option<LocalSize>,
+    /// What lies between.
+    pub link: LinkConfig,
+}
+
+/// A run.
+#[derive(Debug, Clone)]
+pub struct RunConfig {
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// How faults are noticed.
+    pub trap: TrapKind,
+    /// Tiers, at least one and at most eight.
+    pub tiers: Vec<Tier>,
+    /// What a fraction of local memory is a fraction of; `None` for the memory in use at each
+    /// moment.
+    pub of: Option<Bytes>,
+    /// Who shares a budget.
+    pub scope: BudgetScope,
+    /// In which order pages become remote.
+    pub policy: PolicyKind,
+    /// What is fetched ahead of use.
+    pub prefetch: Prefetch,
+    /// Share of local memory unmapped to see whether it is used; `None` for the policy's default.
+    pub probation: Option<Fraction>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Log the time of every fault and hand it to [`Observer::faults`](super::Observer::faults).
+    pub record: bool,
+    /// Watch how a sample of pages is used and answer that as
+    /// [`Outcome::touches`](super::Outcome::touches); with [`record`](Self::record), whose events
+    /// it is made of and which the observer then does not see.
+    pub watch: Option<SamplerConfig>,
+    /// Nanoseconds of a fault that are the kernel's own, taken off every requested delay: what a
+    /// fetch costs when none is requested, as measured before the run.
+    pub constant_ns: u64,
+    /// [`Outcome::pace`](super::Outcome::pace) of the run in which `constant_ns` was
+    /// measured: while the processor is slower or faster than then, so is the constant. 0 keeps it
+    /// as it is.
+    pub reference: u64,
+}
+
+/// How long before its time the BPF trap lets a fetched page be mapped, in nanoseconds: enough for
+/// the kernel to map it, with interruptions that have waited meanwhile. The thread waits for the
+/// rest afterwards, so that a delay does not depend on how long the kernel took; another thread
+/// that touches the page then has it early by at most this.
+pub(crate) const LEAD_NS: u64 = 4_000;
+/// Smallest budget that the BPF trap holds; below it a batch of evictions would be most of the
+/// budget.
+pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
+/// Longest round trip the BPF trap delays by: it waits with interrupts off.
+pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
+// One eviction message holds 255 ranges: half victims, half pages put on probation.
+const BATCH_MAX: u64 = 120;
+
+impl RunConfig {
+    /// The smallest budget of local memory that the trap holds, if a share of the memory is to be
+    /// far in some tier: a share of less memory than that is all of it.
+    pub(crate) fn share_min(&self) -> Option<Bytes> {
+        let is_share = |tier: &Tier| match tier.local {
+            Some(LocalSize::Fraction(share)) => share != Fraction::ONE,
+            _ => false,
+        };
+        let any = self.of.is_none() && self.tiers.iter().any(is_share);
+        any.then(|| Bytes::new(self.trap.budget_min().get() * PAGE_BYTES))
+    }
+
+    /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident
+    /// memory may be above the budget at any moment.
+    #[must_use]
+    pub fn batch(&self, limit: u64) -> u64 {
+        match self.trap {
+            TrapKind::Bpf => bpf_batch(limit),
+            // On demand, so that the budget is exact.
+            TrapKind::Userfault => 0,
+        }
+    }
+}
+
+/// [`RunConfig::batch`] of the BPF trap.
+#[must_use]
+pub fn bpf_batch(limit: u64) -> u64 {
+    // Enough for the faults of some 50 µs, in which the supervisor answers.
+    let least = (limit / 8).min(64);
+    (limit / 32).max(least).clamp(1, BATCH_MAX)
+}
+
+/// A tier's name as it travels in a register: its bytes, first byte lowest, at most eight.
+#[must_use]
+pub fn pack_name(name: &str) -> u64 {
+    name.bytes().take(8).rev().fold(0, |packed, byte| packed << 8 | u64::from(byte))
+}

@@ -1,0 +1,170 @@
+//! Threads that end under the userfaultfd trap.
+//!
+//! When a thread ends, the kernel clears its thread number where `pthread_join` waits for it and
+//! marks the robust mutexes it still holds. It does not wait for user space to bring a page then:
+//! the write is lost, and the waiter hangs. So those pages are brought, and kept, before the thread
+//! is let go. The words of the C library lie together in its descriptor of the thread; others are
+//! known from the calls that name them (`last_words`).
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use paging::residency::Admission;
+use sys::seccomp::Notification;
+
+use super::RunError;
+use super::filter::nr;
+use super::last_words::{Cleared, Whose, own_number};
+use super::regions::PAGE;
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
+
+// Robust mutexes of one thread that are looked after.
+const HELD_MAX: usize = 256;
+
+impl Supervisor<'_> {
+    /// A thread is about to be made whose number the kernel will clear in memory under management.
+    pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        self.note_cleared(slot, Cleared::by_clone(&call.args));
+        self.starting.push((call.tid, slot, run_ns(call.tid)));
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// A thread names the word of memory under management that the kernel will clear at its end.
+    pub(crate) fn names_word(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let whose = Whose::Thread(call.tid);
+        if let Some(arena) = self.arenas[slot].as_mut() {
+            arena.cleared.retain(|before| before.whose != whose);
+        }
+        self.note_cleared(slot, Cleared { address: call.args[0], whose });
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    fn note_cleared(&mut self, slot: usize, word: Cleared) {
+        const CLEARED_MAX: usize = 4096;
+        let Some(arena) = self.arenas[slot].as_mut() else { return };
+        arena.cleared.retain(|before| *before != word);
+        arena.cleared.push(word);
+        if arena.cleared.len() > CLEARED_MAX {
+            arena.cleared.remove(0);
+        }
+    }
+
+    /// Whether a thread of the process in `slot` is making another.
+    pub(crate) fn any_starts(&mut self, slot: usize) -> bool {
+        // Time on a processor, more than it takes.
+        const START_MAX_NS: u64 = 1_000_000;
+        self.starting.retain(|&(tid, _, before)| {
+            let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+            let inside = call.split(' ').next() == Some(&nr::CLONE.to_string());
+            inside || call.starts_with("running") && run_ns(tid) < before + START_MAX_NS
+        });
+        self.starting.iter().any(|&(_, owner, _)| owner == slot)
+    }
+
+    /// A thread is about to end.
+    pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        for address in self.last_words(slot, call.tid) {
+            self.hold(slot, call.tid, address);
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    // Addresses that the kernel will write to.
+    fn last_words(&self, slot: usize, tid: u32) -> Vec<u64> {
+        let Some(arena) = &self.arenas[slot] else { return Vec::new() };
+        let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
+        let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
+        let other = File::open(format!("/proc/{tid}/mem"));
+        // Never managed memory by way of the process: it might fault, and wait for us.
+        let read = |address: u64| {
+            let mut bytes = [0_u8; 8];
+            if arena.regions.manages(address) {
+                arena.memory.read_at(&mut bytes, address).ok()?;
+            } else {
+                other.as_ref().ok()?.read_exact_at(&mut bytes, address).ok()?;
+            }
+            Some(u64::from_ne_bytes(bytes))
+        };
+        let number = own_number(tid).unwrap_or(tid);
+        let is_its = |word: &&Cleared| word.is_of(word.value(arena), tid, number);
+        words.extend(arena.cleared.iter().filter(is_its).map(|word| word.address));
+        // struct robust_list_head: the first entry, the distance from an entry to its lock word.
+        let distance = read(head + 8).unwrap_or(0);
+        let mut entry = read(head).unwrap_or(head) & !1;
+        while entry != head && words.len() < HELD_MAX {
+            words.push(entry);
+            words.push(entry.wrapping_add(distance));
+            entry = read(entry).map_or(head, |next| next & !1);
+        }
+        words
+    }
+
+    fn hold(&mut self, slot: usize, tid: u32, address: u64) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let Some(cell) = self.tables.pages.word(slot, address) else { return };
+        let word = Word(cell.load(Ordering::Acquire));
+        let has_come = |state| match state {
+            // Static data are there before anybody touches them.
+            State::Absent => {
+                let start = address / PAGE * PAGE;
+                !matches!(arena.memory.next_populated(start, start + PAGE), Ok(Some(_)))
+            }
+            State::Foreign | State::Fetching => true,
+            _ => false,
+        };
+        if has_come(word.state()) {
+            return;
+        }
+        let tier = word.tier().min(arena.tiers.len() - 1);
+        let Some(page) = arena.page(address) else { return };
+        if matches!(word.state(), State::Absent | State::Remote) {
+            arena.tiers[tier].admit(page, Admission::Found);
+            self.tables.lane(arena.budget, tier).credit(-1);
+        }
+        self.members.touch(slot);
+        cell.store(word.made_local(true).0, Ordering::Release);
+        let address = address / PAGE * PAGE;
+        arena.tiers[tier].pin(page, Pages::new(1));
+        self.exiting.push((tid, slot, address));
+        self.preserve(slot, address, address + PAGE);
+        let Some(arena) = self.arenas[slot].as_ref() else { return };
+        if let Some(fault) = &arena.fault {
+            // Mapped already, or gone with its process.
+            let _there = fault.map(address, PAGE);
+        }
+    }
+
+    /// Whether a thread of the process in `slot` is ending, and the kernel may write its last
+    /// words.
+    pub(crate) fn any_ends(&self, slot: usize) -> bool {
+        self.arenas[slot].as_ref().is_some_and(|arena| {
+            let ends = |tid| sys::process::is_thread_of(tid, arena.tgid);
+            self.exiting.iter().any(|&(tid, owner, _)| owner == slot && ends(tid))
+        })
+    }
+
+    /// Lets go of what was held for threads that have ended.
+    pub(crate) fn forget_exits(&mut self) {
+        let arenas = &mut self.arenas;
+        self.exiting.retain(|&(tid, slot, address): &(u32, usize, u64)| {
+            let Some(arena) = arenas[slot].as_mut() else { return false };
+            let ended = !sys::process::is_thread_of(tid, arena.tgid);
+            let is_locked = arena.pinned.contains(address);
+            if let Some(page) = arena.segments.find(address).filter(|_| ended && !is_locked) {
+                arena.tiers.iter_mut().for_each(|tier| tier.unpin(page, Pages::new(1)));
+            }
+            !ended
+        });
+    }
+}
+
+// How long a thread has been on a processor.
+fn run_ns(tid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap_or_default();
+    text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)
+}

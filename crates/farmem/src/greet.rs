@@ -1,0 +1,327 @@
+//! Programs come and go: greeting, readiness, replies of the helper, retirement.
+
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use paging::page::Ranges;
+use paging::prefetch::Prefetch;
+use paging::residency::{Residency, ResidencyConfig};
+use sys::memory::MemoryFile;
+use sys::ptrace::Entry;
+use sys::seccomp::Notification;
+use sys::socket::{Received, Socket};
+use sys::userfault::{Userfault, Watch};
+
+use super::RunError;
+use super::arena::{Arena, Birth, Pending};
+use super::config::TrapKind;
+use super::images::Reason;
+use super::protocol::{VERSION, WORDS_MAX, reply};
+use super::regions::{Regions, WINDOWS};
+use super::segments::Segments;
+use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
+use super::supervisor::Supervisor;
+
+const EPERM: i64 = 1;
+const EBUSY: i64 = 16;
+const EPROTO: i64 = 71;
+
+impl Supervisor<'_> {
+    /// A program has just been executed and asks for its arena.
+    pub(crate) fn greet(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        // Only the helper of a process that was entered just now, which is no other thread's.
+        if call.tid == tgid || self.slots.contains_key(&tgid) {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        }
+        let slot = self.free_slot();
+        let Some(injection) = self.injections.get_mut(&tgid) else {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        };
+        let Some(slot) = slot else {
+            let why = format!("there were {PROCS_MAX} managed processes already");
+            injection.fail(Reason::new(&why));
+            return Ok(self.listener.answer(call.id, -EBUSY)?);
+        };
+        let loader = injection.loader();
+        if call.args[2] != VERSION {
+            return Ok(self.listener.answer(call.id, -EPROTO)?);
+        }
+        self.tables.pages.clear(slot);
+        let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
+        let (near, far) = Socket::pair()?;
+        let arena = Arena::new(Birth {
+            slot,
+            budget: self.budget_for(slot),
+            tgid,
+            memory,
+            socket: near,
+            regions: Regions::new(ADDRESS_MIN, ADDRESS_TOP, WINDOWS),
+            segments: Segments::default(),
+            pinned: Ranges::default(),
+            tiers: self.residencies(),
+            program_break: call.args[3],
+            fork_entry: Entry { routine: call.args[4], stack_top: call.args[5], argument: 0 },
+            helper: call.tid,
+            loader,
+        });
+        self.adopt(arena)?;
+        self.introduce(slot, call, far)?;
+        self.take_static_data(slot, tgid);
+        Ok(())
+    }
+
+    /// Hands the program its descriptors, and says where in the memory file an address is and how
+    /// it enrols with the trap.
+    pub(crate) fn introduce(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        far: std::os::fd::OwnedFd,
+    ) -> Result<(), RunError> {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        arena.helper = call.tid;
+        let given = self.listener.add_fd(call.id, &far).and_then(|socket| {
+            self.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
+        });
+        let Ok(answer) = given else {
+            // It died meanwhile, or has no descriptor left.
+            self.retire(slot);
+            return Ok(self.listener.answer(call.id, -EBUSY)?);
+        };
+        let words = [0, 1, self.tables.proc(slot).enrol_address().load(Ordering::Acquire)];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        if arena.socket.send(&bytes).is_err() {
+            // It died meanwhile.
+            self.retire(slot);
+        }
+        Ok(self.listener.answer(call.id, answer)?)
+    }
+
+    /// Enters an arena into the tables.
+    pub(crate) fn adopt(&mut self, arena: Arena) -> Result<(), RunError> {
+        let (slot, tgid, budget) = (arena.slot, arena.tgid, arena.budget);
+        if !self.images.is_fresh(tgid) {
+            self.images.begin(tgid);
+        }
+        self.slots.insert(tgid, slot);
+        self.arenas[slot] = Some(arena);
+        self.tally(slot);
+        self.members.touch(slot);
+        let proc = self.tables.proc(slot);
+        proc.clear();
+        proc.budget().store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
+        let (count, stride) = match self.config.prefetch {
+            Prefetch::None => (0, 0),
+            Prefetch::NextN(count) => (count, 0),
+            Prefetch::Stride(count) => (count, 1),
+        };
+        proc.prefetch_count().store(u32::from(count), Ordering::Relaxed);
+        proc.prefetch_stride().store(stride, Ordering::Relaxed);
+        if budget == slot {
+            // A budget of its own starts empty.
+            self.budgets[budget].fill(None);
+        }
+        self.update_budget(budget);
+        let unlimited = u32::from(*self.members.unlimited(budget));
+        self.tables.proc(slot).unlimited().store(unlimited, Ordering::Release);
+        let address = enrol_address(slot, sys::random::number());
+        self.tables.proc(slot).enrol_address().store(address, Ordering::Release);
+        self.watch_helper(slot)
+    }
+
+    /// Forgets the arena in `slot`: its process has ended or executes another program.
+    pub(crate) fn retire(&mut self, slot: usize) {
+        // What it did since the last look still counts.
+        self.drain_events();
+        self.note_peak(slot);
+        self.unwatch(slot, 0, ADDRESS_TOP);
+        let Some(arena) = self.arenas[slot].take() else {
+            return;
+        };
+        self.outlive(slot);
+        self.poll.remove(&arena.socket);
+        self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
+        if self.slots.get(&arena.tgid) == Some(&slot) {
+            self.slots.remove(&arena.tgid);
+        }
+        let direct = self.unlogged(slot);
+        let proc = self.tables.proc(slot);
+        self.tables.forget(proc.tgid().load(Ordering::Acquire));
+        self.totals.first_touch_count += direct;
+        self.images.fetched(arena.tgid, arena.fetch_count);
+        proc.clear();
+        // Its frames go back to a budget that others draw on.
+        for (tier, residency) in arena.tiers.iter().enumerate() {
+            let frames = residency.resident().get();
+            self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
+        }
+        self.waiting.forget(slot);
+        self.populates.retain(|one| one.slot != slot);
+        self.tables.pages.clear(slot);
+        let threads: Vec<(u32, u32)> =
+            self.threads.range((arena.tgid, 0)..=(arena.tgid, u32::MAX)).copied().collect();
+        for one in threads {
+            self.threads.remove(&one);
+            self.processes.remove(&one.1);
+        }
+        let budget = arena.budget;
+        drop(arena);
+        self.tally(slot);
+        self.update_budget(budget);
+    }
+
+    /// Reads what the helper of `slot` has sent.
+    pub(crate) fn next_replies(&mut self, slot: usize) {
+        let mut bytes = [0_u8; WORDS_MAX * 8];
+        loop {
+            let Some(arena) = &self.arenas[slot] else {
+                return;
+            };
+            match arena.socket.receive(&mut bytes) {
+                Ok(Received::Message(length, passenger)) => {
+                    let words: Vec<u64> = bytes[..length]
+                        .chunks_exact(8)
+                        .map(|chunk| u64::from_ne_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| chunk[i])))
+                        .collect();
+                    match words.as_slice() {
+                        [reply::READY, features] => {
+                            let fault = passenger.map(|fd| Userfault::new(fd, *features));
+                            self.ready(slot, *features, fault);
+                        }
+                        [reply::RESULT, number, result] => {
+                            self.drain_events();
+                            self.replied(slot, *number, result.cast_signed());
+                        }
+                        _ => {}
+                    }
+                }
+                Ok(Received::Nothing) => return,
+                Ok(Received::Closed) | Err(_) => {
+                    self.retire(slot);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ready(&mut self, slot: usize, features: u64, fault: Option<Userfault>) {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        let (pid, helper) = (arena.tgid, arena.helper);
+        if arena.ready || !sys::process::is_thread_of(helper, pid) {
+            return;
+        }
+        arena.fault = fault;
+        arena.processors = sys::processors::Processors::of(arena.helper).ok();
+        arena.ready = true;
+        if features == 0 {
+            if pid == self.child {
+                self.fatal = Some(RunError::NoUserfault);
+                return;
+            }
+            if self.config.trap == TrapKind::Userfault {
+                self.images.unmanaged(pid, Reason::new("it may not use userfaultfd"));
+                return;
+            }
+            self.totals.warn_once(
+                "no userfaultfd: neighbouring pages come along with a fault, and every page counts \
+                 as dirty",
+            );
+        } else if arena.fault.as_ref().is_some_and(|fault| !fault.tracks_writes()) {
+            self.totals.warn_once(
+                "every page counts as dirty: this kernel does not tell which pages are written to; \
+                 Linux 6.7 and later do",
+            );
+        }
+        if self.config.trap == TrapKind::Bpf
+            && self.tables.proc(slot).tgid().load(Ordering::Acquire) == 0
+        {
+            arena.ready = false;
+            self.images.unmanaged(pid, Reason::new("the trap does not see its page faults"));
+            return;
+        }
+        self.images.managed(pid);
+        self.notice_image(pid);
+        // A program that is killed soon is not looked at again.
+        self.sample(pid);
+        let Some(arena) = &self.arenas[slot] else {
+            return;
+        };
+        if self.config.trap == TrapKind::Bpf {
+            // Refused without the right to; said once, at the start.
+            let _ordinary = sys::process::make_urgent(helper);
+        }
+        let pieces = arena.regions.all();
+        for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
+            self.watch(slot, piece.start, piece.bytes());
+        }
+        if self.config.trap == TrapKind::Userfault {
+            self.watch_faults(slot);
+        }
+    }
+
+    /// Has the kernel keep track of a new range.
+    pub(crate) fn watch(&self, slot: usize, start: u64, bytes: u64) {
+        let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) else {
+            return;
+        };
+        let watch = match self.config.trap {
+            TrapKind::Bpf => Watch::Writes,
+            TrapKind::Userfault => Watch::Faults,
+        };
+        // A range that is gone already needs no watching.
+        let _unmapped = fault.register(start, bytes, watch);
+    }
+
+    fn replied(&mut self, slot: usize, number: u64, result: i64) {
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return;
+        };
+        self.members.touch(slot);
+        let pending = arena.pending.remove(&number);
+        match pending {
+            Some(Pending::Drop { pages, .. }) => {
+                arena.stopped_looks = 0;
+                arena.dropping = arena.dropping.saturating_sub(pages);
+                if arena.dropping == 0
+                    && let Some(throttle) = &self.throttle
+                {
+                    throttle.helper_rests(slot);
+                }
+                if let Some(pending) = pending {
+                    self.gone(&arena, pending);
+                }
+                self.arenas[slot] = Some(arena);
+                self.serve_waiting();
+            }
+            other => {
+                self.arenas[slot] = Some(arena);
+                if let Some(pending) = other {
+                    self.mapped(slot, pending, result);
+                }
+            }
+        }
+    }
+
+    /// The residencies of a new process.
+    pub(crate) fn residencies(&self) -> Vec<Residency> {
+        let build = |_tier: &super::config::Tier| {
+            Residency::new(ResidencyConfig {
+                policy: self.config.policy,
+                budget: Pages::new(u64::from(u32::MAX)),
+                headroom: Pages::new(0),
+                probation: self.config.probation,
+                seed: self.config.seed,
+            })
+        };
+        self.config.tiers.iter().map(build).collect()
+    }
+
+    /// A slot that nobody uses.
+    pub(crate) fn free_slot(&self) -> Option<usize> {
+        self.members.free_slot()
+    }
+}

@@ -1,0 +1,383 @@
+//! What a run tells: while it goes on, and at its end.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use measure::{
+    BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
+    ImageSummary, LocalSize, Loss, PAGE_BYTES, RunResults, StallCounts,
+};
+use paging::reuse::Touches;
+use sys::process::Change;
+
+use super::lanes::Lane;
+use super::shared::{FaultEvent, FaultKind};
+use super::supervisor::Supervisor;
+
+/// The state of a run at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Processes under management.
+    pub processes: u64,
+    /// Pages that hold something, local or remote.
+    pub populated_pages: u64,
+    /// Of those, local ones.
+    pub resident_pages: u64,
+    /// Fetches since the start.
+    pub fetch_count: u64,
+    /// Faults of every kind since the start.
+    pub fault_count: u64,
+    /// Faults that found no free frame, since the start.
+    pub stall_count: u64,
+    /// 99th percentile of a fetch so far, in nanoseconds.
+    pub fetch_p99_ns: u64,
+    /// Since the start, in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// A change to a running run; what is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retune {
+    /// Index of the tier.
+    pub tier: usize,
+    /// New round trip.
+    pub rtt: Option<Duration>,
+    /// New bandwidth; the inner `None` is no limit.
+    pub bandwidth: Option<Option<BitsPerSec>>,
+    /// New amount of local memory.
+    pub local: Option<LocalSize>,
+}
+
+/// Who watches a run.
+pub trait Observer {
+    /// Called every 100 ms; what it answers is done at once.
+    fn tick(&mut self, snapshot: &Snapshot) -> Vec<Retune> {
+        let _ = snapshot;
+        Vec::new()
+    }
+
+    /// Called with every fault when the run records them, in batches.
+    fn faults(&mut self, faults: &[FaultEvent]) {
+        let _ = faults;
+    }
+}
+
+/// A watcher that does not look.
+#[derive(Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// What ended the program.
+    pub change: Change,
+    /// Everything that was measured.
+    pub results: RunResults,
+    /// How long a turn of the trap's wait loop took lately, in 1024ths of a nanosecond; 0 if
+    /// nothing was delayed. A measure of how fast the processor is.
+    pub pace: u64,
+    /// How a sample of pages was used, if that was watched.
+    pub touches: Option<Touches>,
+}
+
+/// Counts and histograms of a run.
+pub(crate) struct Totals {
+    start_ns: u64,
+    constant_ns: u64,
+    page_ns: u64,
+    pub(crate) first_touch_count: u64,
+    fetch_count: u64,
+    soft_count: u64,
+    prefetch_count: u64,
+    arrived_count: u64,
+    pub(crate) unseen_count: u64,
+    pub(crate) joined_count: u64,
+    pub(crate) lost_count: u64,
+    /// Management that was lost, and how often.
+    losses: BTreeMap<&'static str, u64>,
+    pub(crate) fork_count: u64,
+    pub(crate) stall_count: u64,
+    pub(crate) stall_ns: u64,
+    stall_max_ns: u64,
+    /// There was nothing to evict when frames were short.
+    pub(crate) unrelieved: bool,
+    /// A helper was stopped when it had pages to drop.
+    pub(crate) stopped: bool,
+    dirty_count: u64,
+    clean_count: u64,
+    latencies: Latencies,
+    budget: BudgetHeld,
+    excess_pages: u64,
+    /// At the end.
+    pub(crate) images: Vec<ImageSummary>,
+    populated_peak: u64,
+    warnings: Vec<String>,
+}
+
+impl Totals {
+    pub(crate) fn new(start_ns: u64) -> Self {
+        Self {
+            start_ns,
+            constant_ns: 0,
+            page_ns: 0,
+            first_touch_count: 0,
+            fetch_count: 0,
+            soft_count: 0,
+            prefetch_count: 0,
+            arrived_count: 0,
+            unseen_count: 0,
+            joined_count: 0,
+            lost_count: 0,
+            losses: BTreeMap::new(),
+            fork_count: 0,
+            stall_count: 0,
+            stall_ns: 0,
+            stall_max_ns: 0,
+            unrelieved: false,
+            stopped: false,
+            dirty_count: 0,
+            clean_count: 0,
+            latencies: Latencies::default(),
+            budget: BudgetHeld { held: true, ..BudgetHeld::default() },
+            excess_pages: 0,
+            images: Vec::new(),
+            populated_peak: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// What the kernel adds to each fault, and what one page occupies the link for, in nanoseconds.
+    pub(crate) fn set_costs(&mut self, constant_ns: u64, page_ns: u64) {
+        self.constant_ns = constant_ns;
+        self.page_ns = page_ns;
+    }
+
+    pub(crate) fn note(&mut self, event: &FaultEvent) {
+        match event.kind {
+            FaultKind::FirstTouch => self.first_touch_count += 1,
+            FaultKind::Soft => self.soft_count += 1,
+            FaultKind::Prefetch => self.prefetch_count += 1,
+            FaultKind::Arrived => self.arrived_count += 1,
+            FaultKind::Fetch => {
+                self.fetch_count += 1;
+                if event.measured_ns > 0 {
+                    let total_ns = u64::from(event.measured_ns) + self.constant_ns;
+                    let (wait, requested) = (event.wait_ns, event.requested_ns);
+                    self.latencies.record(Some(total_ns), wait, requested);
+                }
+            }
+        }
+    }
+
+    /// Faults that found no frame in the trap, and how long processors were held for one.
+    pub(crate) fn held(&mut self, lane: &Lane<'_>) {
+        self.stall_count += lane.stall_count().load(Ordering::Relaxed);
+        self.stall_ns += lane.stall_ns().load(Ordering::Relaxed);
+        let longest = lane.stall_max_ns().load(Ordering::Relaxed);
+        self.stall_max_ns = self.stall_max_ns.max(longest);
+    }
+
+    /// A fault that waited for a frame in user space.
+    pub(crate) fn stalled(&mut self, ns: u64) {
+        self.stall_count += 1;
+        self.stall_ns += ns;
+        self.stall_max_ns = self.stall_max_ns.max(ns);
+    }
+
+    pub(crate) fn evicted(&mut self, dirty: u64, clean: u64) {
+        self.dirty_count += dirty;
+        self.clean_count += clean;
+    }
+
+    /// Resident pages of one budget at one moment, beside the budget and what is allowed now.
+    pub(crate) fn peak(&mut self, resident: u64, limit: u64, allowed: u64, batch: u64) {
+        let excess = resident.saturating_sub(allowed);
+        self.excess_pages = self.excess_pages.max(excess);
+        let budget = &mut self.budget;
+        budget.held &= excess <= batch;
+        if resident * PAGE_BYTES >= budget.peak_resident_bytes {
+            budget.peak_resident_bytes = resident * PAGE_BYTES;
+            budget.budget_bytes = limit * PAGE_BYTES;
+            budget.batch_bytes = batch * PAGE_BYTES;
+        }
+    }
+
+    /// Management was lost: `what` happened to so many touches, or so often.
+    pub(crate) fn lost(&mut self, what: &'static str, count: u64) {
+        if count > 0 {
+            *self.losses.entry(what).or_default() += count;
+        }
+    }
+
+    pub(crate) fn warn(&mut self, text: &str) {
+        if self.warnings.len() < 32 {
+            self.warn_once(text);
+        }
+    }
+
+    pub(crate) fn warn_once(&mut self, text: &str) {
+        if !self.warnings.iter().any(|warning| warning == text) {
+            self.warnings.push(text.to_owned());
+        }
+    }
+
+    pub(crate) fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.fetch_count = self.fetch_count;
+        snapshot.fault_count = self.fetch_count + self.first_touch_count + self.soft_count;
+        snapshot.stall_count = self.stall_count;
+        snapshot.fetch_p99_ns = self.latencies.p99_ns();
+        snapshot.elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
+    }
+
+    /// `least` is the smallest budget of local memory, if a share of the memory was to be far.
+    pub(crate) fn finish(mut self, change: Change, pace: u64, least: Option<Bytes>) -> Outcome {
+        let elapsed_ns = sys::clock::monotonic_ns().saturating_sub(self.start_ns);
+        if self.lost_count > 0 {
+            let lost = self.lost_count;
+            self.warn(&format!("{lost} faults were not logged one by one: the log was full"));
+        }
+        let touches = self.first_touch_count + self.fetch_count + self.soft_count;
+        if self.unseen_count * 100 > touches {
+            let unseen = self.unseen_count;
+            self.warn(&format!(
+                "{unseen} pages came without a fault (direct I/O, pinned buffers, another \
+                 process): nobody waited for them, and they were within the budget only when they \
+                 were found"
+            ));
+        }
+        if !self.budget.held {
+            let excess = Bytes::new(self.excess_pages * PAGE_BYTES);
+            let why = if self.stopped {
+                "all threads of a process were stopped, as debuggers and leak checkers do, and it \
+                 had pages to evict"
+            } else if self.unrelieved {
+                "there was nothing to evict: is more memory locked than may be local?"
+            } else {
+                "evictions came late"
+            };
+            self.warn(&format!("the budget was exceeded by up to {excess}: {why}"));
+        }
+        let (exit_status, signal) = match change {
+            Change::Exited(status) => (Some(status), None),
+            Change::Killed(signal) => (None, Some(signal)),
+            Change::Stopped { .. } => (None, None),
+        };
+        let evicted = self.dirty_count + self.clean_count;
+        let figures = Figures {
+            elapsed_ns,
+            faults: self.counts(),
+            fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
+            written_back_bytes: self.dirty_count * PAGE_BYTES,
+            dirty_share: (evicted > 0).then(|| share(self.dirty_count, evicted)),
+            fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
+            stall: StallCounts {
+                stall_count: self.stall_count,
+                stall_ns_total: self.stall_ns,
+                stall_ns_max: self.stall_max_ns,
+            },
+            budget: self.budget,
+            managed_peak_bytes: self.populated_peak * PAGE_BYTES,
+        };
+        let lost: Vec<Loss> = self
+            .losses
+            .iter()
+            .map(|(&what, &count)| Loss { what: what.to_owned(), count })
+            .collect();
+        let mut results = RunResults::judged(figures, self.images, &lost, least);
+        (results.exit_status, results.signal) = (exit_status, signal);
+        results.warnings = self.warnings;
+        Outcome { change, results, pace, touches: None }
+    }
+
+    fn counts(&self) -> FaultCounts {
+        FaultCounts {
+            first_touch_count: self.first_touch_count,
+            fetch_count: self.fetch_count,
+            soft_count: self.soft_count,
+            prefetch_count: self.prefetch_count,
+            prefetch_used_count: self.arrived_count,
+            silent_count: self.unseen_count,
+            duplicate_count: self.joined_count,
+        }
+    }
+}
+
+/// What fetches took, and what that was made of.
+pub(crate) struct Latencies {
+    total: Histogram,
+    wait: Histogram,
+    overhead: Histogram,
+    requested: Histogram,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        let [total, wait, overhead, requested] = [(); 4].map(|()| Histogram::new());
+        Self { total, wait, overhead, requested }
+    }
+}
+
+impl Latencies {
+    /// A fetch, in nanoseconds; no total if its end was not seen.
+    pub(crate) fn record(&mut self, total_ns: Option<u64>, wait_ns: u32, requested_ns: u32) {
+        let requested_ns = u64::from(requested_ns);
+        self.wait.record(Duration::from_ns(u64::from(wait_ns)));
+        self.requested.record(Duration::from_ns(requested_ns));
+        if let Some(total_ns) = total_ns {
+            self.total.record(Duration::from_ns(total_ns));
+            self.overhead.record(Duration::from_ns(total_ns.saturating_sub(requested_ns)));
+        }
+    }
+
+    /// 99th percentile of the totals so far.
+    pub(crate) fn p99_ns(&self) -> u64 {
+        self.total.quantile(0.99).as_ns()
+    }
+
+    /// All of them, where a page occupies the link for `page`.
+    pub(crate) fn summary(&self, page: Duration) -> FaultLatency {
+        let mut transfer = Histogram::new();
+        if self.total.count() > 0 {
+            transfer.record_n(page, self.total.count());
+        }
+        FaultLatency {
+            total: self.total.summary(),
+            wait: self.wait.summary(),
+            transfer: transfer.summary(),
+            overhead: self.overhead.summary(),
+            requested: self.requested.summary(),
+            achieved: self.total.summary(),
+            total_bins: self.total.bins(),
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    /// Keeps the most that has been managed at a time, in one process and in all.
+    pub(crate) fn note_peak(&mut self, slot: usize) {
+        self.tally(slot);
+        let (pages, _local) = self.members.pages();
+        self.totals.populated_peak = self.totals.populated_peak.max(pages);
+        if let Some(arena) = &self.arenas[slot] {
+            let pages = arena.pages(self.unlogged(slot));
+            self.images.had(arena.tgid, pages);
+        }
+    }
+
+    /// First touches of a process that were counted and not logged.
+    pub(crate) fn unlogged(&self, slot: usize) -> u64 {
+        self.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn command_name(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole as f64
+}

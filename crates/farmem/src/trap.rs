@@ -1,0 +1,176 @@
+//! Opening a trap: the BPF object with its tables, or tables alone for userfaultfd.
+
+use std::sync::atomic::Ordering;
+
+use measure::LinkConfig;
+use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
+
+use super::config::{LEAD_NS, RunConfig, TrapKind};
+use super::shared::{EVENTS_MAX, Sizes, Tables};
+use super::supervisor::Supervisor;
+use super::{Retune, RunError};
+
+// Aligned as the loader wants it.
+#[repr(C, align(8))]
+struct Aligned<T: ?Sized>(T);
+// Events at which the doorbell rings while a sample of pages is watched, so that what is touched
+// for the first time is soon watched.
+const WATCHED_BELL: u64 = 256;
+static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/fault.bpf.o")));
+
+/// An attached BPF object; dropping it detaches it.
+pub(crate) struct Trap {
+    object: Object,
+    /// Whether fetches wait for the rest of their delay after their page has been mapped.
+    resting: Option<bool>,
+}
+
+impl Trap {
+    /// Has fetches wait for the rest of their delay after their page has been mapped; answers
+    /// whether they do. Other processes' faults pay for it too, so not before there is a delay.
+    fn rest(&mut self) -> bool {
+        let object = &mut self.object;
+        let attach = || object.attach_minor_faults("afar_fault_done").is_ok();
+        *self.resting.get_or_insert_with(attach)
+    }
+}
+
+/// What a trap consists of.
+pub(crate) struct Opened {
+    pub(crate) tables: Tables,
+    pub(crate) doorbell: Option<Doorbell>,
+    /// Rings where a fault finds no frame.
+    pub(crate) bells: Vec<ProcessorBell>,
+    pub(crate) trap: Option<Trap>,
+}
+
+/// Opens the trap that `config` asks for.
+pub(crate) fn open(config: &RunConfig) -> Result<Opened, RunError> {
+    let sizes = Sizes::for_memory(memory_bytes("MemTotal:"));
+    let opened = match config.trap {
+        TrapKind::Bpf => attach(sizes)?,
+        TrapKind::Userfault => Opened {
+            tables: Tables::private(sizes)?,
+            doorbell: None,
+            bells: Vec::new(),
+            trap: None,
+        },
+    };
+    let tables = &opened.tables;
+    tables.epoch_ns().store(sys::clock::monotonic_ns(), Ordering::Release);
+    tables.recorded().store(u32::from(config.record), Ordering::Release);
+    let watched = config.watch.is_some();
+    tables.watched().store(u64::from(watched), Ordering::Release);
+    let bell = if watched { WATCHED_BELL } else { EVENTS_MAX as u64 / 4 };
+    tables.bell_mask().store(bell - 1, Ordering::Release);
+    Ok(opened)
+}
+
+/// Whether the BPF trap can be used here, and if not, why.
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn probe() -> Result<(), BpfError> {
+    attach(Sizes { nodes: 512 }).map(|_opened| ())
+}
+
+fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
+    let mask = sizes.stock() - 1;
+    let settings = [
+        Setting::Entries("afar_nodes", sizes.nodes),
+        Setting::Entries("afar_owners", sizes.nodes),
+        Setting::Entries("afar_stock", sizes.stock()),
+        Setting::Constant("stock_mask", &mask),
+    ];
+    let mut object = Object::load(&OBJECT.0, &settings)?;
+    let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
+    let doorbell = object.take_doorbell("afar_doorbell")?;
+    let bells = object.take_bells("afar_short")?;
+    object.attach("afar_fault_user", "page_fault_user")?;
+    object.attach("afar_fault_kernel", "page_fault_kernel")?;
+    Ok(Opened {
+        tables,
+        doorbell: Some(doorbell),
+        bells,
+        trap: Some(Trap { object, resting: None }),
+    })
+}
+
+/// Bytes of memory by a field of /proc/meminfo; 4 GiB if it does not say.
+pub(crate) fn memory_bytes(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(1 << 22) * 1024
+}
+
+impl Supervisor<'_> {
+    /// Writes the links of all tiers where the trap reads them.
+    pub(crate) fn write_links(&mut self) {
+        let mut delayed = false;
+        for (tier, config) in self.config.tiers.iter().enumerate() {
+            self.write_link(tier, &config.link);
+            delayed |= super::link::delays(&config.link);
+        }
+        let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
+        self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
+        self.tables.reference().store(self.config.reference, Ordering::Release);
+        let prefetches = self.config.prefetch != paging::prefetch::Prefetch::None;
+        let timed = delayed || self.config.record || prefetches;
+        self.tables.timed().store(u32::from(timed), Ordering::Release);
+    }
+
+    fn write_link(&self, tier: usize, link: &LinkConfig) {
+        let table = self.tables.link(tier);
+        table.constant_ns().store(self.config.constant_ns, Ordering::Release);
+        table.set(link, self.tables.profile(tier), self.config.seed);
+    }
+
+    /// Reserves the link of `tier` for pages that are written back.
+    pub(crate) fn reserve_write_back(&self, tier: usize, pages: u64) {
+        use measure::LinkMode;
+        let table = self.tables.link(tier);
+        let way = match self.config.tiers[tier].link.mode {
+            LinkMode::PerFault => return,
+            LinkMode::Shared => table.fetch_free_ps(),
+            LinkMode::FullDuplex => table.write_free_ps(),
+        };
+        let busy = table.page_ps().load(Ordering::Relaxed) * pages;
+        let now = self.now_ps();
+        // The closure always answers, so this cannot fail.
+        let _always = way
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| Some(free.max(now) + busy));
+    }
+
+    /// Picoseconds since the start of the run.
+    pub(crate) fn now_ps(&self) -> u64 {
+        self.now_ns() * 1000
+    }
+
+    /// Nanoseconds since the start of the run.
+    pub(crate) fn now_ns(&self) -> u64 {
+        let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+        sys::clock::monotonic_ns().saturating_sub(epoch)
+    }
+
+    /// Changes a running run.
+    pub(crate) fn retune(&mut self, change: &Retune) {
+        let Some(tier) = self.config.tiers.get_mut(change.tier) else {
+            return;
+        };
+        if let Some(rtt) = change.rtt {
+            tier.link.rtt = rtt;
+        }
+        if let Some(bandwidth) = change.bandwidth {
+            tier.link.bandwidth = bandwidth;
+        }
+        if let Some(local) = change.local {
+            tier.local = Some(local);
+        }
+        self.write_links();
+        self.touch_all();
+        self.restore_budgets();
+    }
+}

@@ -1,0 +1,364 @@
+//! The trap of user space: faults as messages, answered at their own deadlines.
+//!
+//! What `bpf/fault.bpf.c` does inside the fault, done by the supervisor. Ten times slower, but it
+//! needs no privilege beyond `/dev/userfaultfd`, and a fault without a free frame simply waits: the
+//! budget holds to the page.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use paging::page::PageIndex;
+use paging::prefetch::Prefetcher;
+use sys::userfault::Fault;
+
+use super::config::TrapKind;
+use super::events::TABLE_FULL;
+use super::link::PROFILE_ENTRIES;
+use super::page_table::NoWord;
+use super::regions::PAGE;
+use super::shared::{FaultEvent, FaultKind};
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
+
+// Deadlines nearer than this are awaited without sleeping: a timer would be late by as much.
+const SPIN_NS: u64 = 60_000;
+
+/// Faults that wait, for a frame or for their deadline.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    stalled: VecDeque<Touch>,
+    due: BinaryHeap<Reverse<(u64, u64, Due)>>,
+    sequence: u64,
+    /// When pages fetched ahead arrive, in nanoseconds of the run.
+    arrivals: BTreeMap<(usize, u64), u64>,
+    prefetchers: BTreeMap<usize, Prefetcher>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Touch {
+    pub(crate) slot: usize,
+    budget: usize,
+    tier: usize,
+    /// Of the page.
+    pub(crate) address: u64,
+    write: bool,
+    minor: bool,
+    pub(crate) tid: u32,
+    since_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    touch: Touch,
+    kind: u8,
+    wait_ns: u64,
+    requested_ns: u64,
+}
+
+const FETCH: u8 = 0;
+const ARRIVED: u8 = 1;
+
+impl Waiting {
+    /// Faults that wait for a frame of one budget.
+    pub(crate) fn frames(&self, budget: usize, tier: usize) -> i64 {
+        let waits = |touch: &&Touch| (touch.budget, touch.tier) == (budget, tier);
+        i64::try_from(self.stalled.iter().filter(waits).count()).unwrap_or(i64::MAX)
+    }
+
+    /// Whether any fault waits for a frame.
+    pub(crate) fn any(&self) -> bool {
+        !self.stalled.is_empty()
+    }
+
+    /// The fault of one budget that has waited longest for a frame.
+    pub(crate) fn take(&mut self, budget: usize, tier: usize) -> Option<Touch> {
+        let waits = |touch: &Touch| (touch.budget, touch.tier) == (budget, tier);
+        let at = self.stalled.iter().position(waits)?;
+        self.stalled.remove(at)
+    }
+
+    /// Forgets the faults of a process that is gone.
+    pub(crate) fn forget(&mut self, slot: usize) {
+        self.stalled.retain(|touch| touch.slot != slot);
+        self.due.retain(|Reverse((_, _, due))| due.touch.slot != slot);
+        self.arrivals.retain(|(owner, _), _| *owner != slot);
+        self.prefetchers.remove(&slot);
+    }
+}
+
+impl Supervisor<'_> {
+    /// Takes the faults that wait in `slot`.
+    pub(crate) fn next_faults(&mut self, slot: usize) {
+        while let Some(fault) = self.next_fault(slot) {
+            let Some(arena) = &self.arenas[slot] else {
+                return;
+            };
+            let touch = Touch {
+                slot,
+                budget: arena.budget,
+                tier: 0,
+                address: fault.address / PAGE * PAGE,
+                write: fault.write,
+                minor: fault.minor,
+                tid: fault.tid,
+                since_ns: self.now_ns(),
+            };
+            match self.config.trap {
+                TrapKind::Userfault => self.touch(touch),
+                TrapKind::Bpf => self.touch_frozen(&touch),
+            }
+        }
+        self.resolve_due();
+    }
+
+    fn next_fault(&self, slot: usize) -> Option<Fault> {
+        self.arenas[slot].as_ref()?.fault.as_ref()?.next()
+    }
+
+    fn touch(&mut self, touch: Touch) {
+        let cell = match self.tables.pages.make_word(touch.slot, touch.address) {
+            Ok(cell) => cell,
+            Err(NoWord::Closed) => return self.resolve(&touch),
+            Err(NoWord::Full) => {
+                self.totals.lost(TABLE_FULL, 1);
+                return self.resolve(&touch);
+            }
+        };
+        let word = Word(cell.load(Ordering::Acquire));
+        match word.state() {
+            State::Absent | State::Remote => {
+                let tier = word.tier().min(self.config.tiers.len() - 1);
+                let touch = Touch { tier, ..touch };
+                let lane = self.tables.lane(touch.budget, tier);
+                if lane.free() <= 0 {
+                    self.members.short(touch.budget);
+                    self.waiting.stalled.push_back(touch);
+                    return;
+                }
+                lane.credit(-1);
+                self.admit(touch, word);
+            }
+            State::Foreign => self.resolve(&touch),
+            State::Local | State::Probation => {
+                cell.store(word.made_local(touch.write).0, Ordering::Release);
+                self.resolve(&touch);
+                if word.state() == State::Probation {
+                    self.log(&touch, FaultKind::Soft, 0, 0, 0);
+                }
+            }
+            State::Prefetched => {
+                let at = self.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
+                cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+                let requested_ns = at.saturating_sub(touch.since_ns);
+                self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
+            }
+            // Another thread's; its answer wakes both.
+            State::Fetching => self.totals.joined_count += 1,
+        }
+    }
+
+    /// Serves the oldest fault of a budget that nothing can be evicted from, without a frame:
+    /// locked memory may be more than the budget.
+    pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
+        let Some(touch) = self.waiting.take(budget, tier) else { return };
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else { return };
+        let word = Word(cell.load(Ordering::Acquire));
+        if matches!(word.state(), State::Absent | State::Remote) {
+            self.tables.lane(budget, tier).credit(-1);
+            self.admit(touch, word);
+        } else {
+            self.touch(touch);
+        }
+        self.resolve_due();
+    }
+
+    // The frame is there.
+    fn admit(&mut self, touch: Touch, word: Word) {
+        let now = self.now_ns();
+        let stalled = now.saturating_sub(touch.since_ns);
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else {
+            return;
+        };
+        if word.state() == State::Absent {
+            // A new page has no copy anywhere else: it is dirty from birth.
+            cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
+            self.resolve(&touch);
+            self.log(&touch, FaultKind::FirstTouch, stalled, 0, 0);
+            return;
+        }
+        cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+        let (sent, ready) = self.reserve_fetch(word.tier(), now);
+        let page_ns = self.tables.link(word.tier()).page_ps().load(Ordering::Relaxed) / 1000;
+        let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
+        let requested_ns = ready.saturating_sub(touch.since_ns);
+        self.prefetch(&touch, now);
+        self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
+    }
+
+    /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
+    /// nanoseconds of the run.
+    pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
+        let link = self.tables.link(tier);
+        let page = link.page_ps().load(Ordering::Relaxed);
+        let now = now_ns * 1000;
+        let queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
+        let sent = if queued && page > 0 {
+            let next = |free: u64| Some(free.max(now) + page);
+            let free = link.fetch_free_ps();
+            // The closure always answers, so this cannot fail.
+            let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+            before.unwrap_or(now).max(now) + page
+        } else {
+            now + page
+        };
+        let latency = if link.profiled().load(Ordering::Relaxed) == 0 {
+            link.rtt_ps().load(Ordering::Relaxed)
+        } else {
+            let state = link.profile_state().fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
+            let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
+            u64::from(self.tables.profile(tier)[draw].load(Ordering::Relaxed)) * 1000
+        };
+        (sent / 1000, (sent + latency) / 1000)
+    }
+
+    fn prefetch(&mut self, touch: &Touch, now: u64) {
+        let prefetch = self.config.prefetch;
+        let prefetcher = self.waiting.prefetchers.entry(touch.slot);
+        let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
+        // It looks at distances between pages, so what is above the bits that a number has does not
+        // matter to it.
+        let number = touch.address / PAGE % (u64::from(PageIndex::MAX.get()) + 1);
+        let Ok(page) = PageIndex::try_from(number) else { return };
+        let distance = |ahead: PageIndex| i64::from(ahead.get()) - i64::from(page.get());
+        let distances: Vec<i64> = prefetcher.on_fault(page).map(distance).collect();
+        for distance in distances {
+            let Some(address) = touch.address.checked_add_signed(distance * PAGE.cast_signed())
+            else {
+                continue;
+            };
+            let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
+                return;
+            };
+            let Some(cell) = self.tables.pages.word(touch.slot, address) else {
+                continue;
+            };
+            let word = Word(cell.load(Ordering::Acquire));
+            let lane = self.tables.lane(budget, word.tier());
+            if word.state() != State::Remote || lane.free() <= 0 {
+                continue;
+            }
+            lane.credit(-1);
+            cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
+            let (_, ready) = self.reserve_fetch(word.tier(), now);
+            self.waiting.arrivals.insert((touch.slot, address), ready);
+            self.log(
+                &Touch { address, ..*touch },
+                FaultKind::Prefetch,
+                0,
+                ready.saturating_sub(now),
+                0,
+            );
+        }
+    }
+
+    fn wait_until(&mut self, at_ns: u64, due: Due) {
+        self.waiting.sequence += 1;
+        // The supervisor's own work on the fault is part of the delay, not on top of it.
+        let at_ns = at_ns.saturating_sub(self.config.constant_ns);
+        self.waiting.due.push(Reverse((at_ns, self.waiting.sequence, due)));
+    }
+
+    /// Lets every fault go whose deadline has come, and waits for the next.
+    pub(crate) fn resolve_due(&mut self) {
+        self.deadline.acknowledge();
+        while let Some(Reverse((at, _, due))) = self.waiting.due.peek().copied() {
+            let now = self.now_ns();
+            if at > now + SPIN_NS {
+                let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+                let _valid = self.deadline.at(epoch + at - SPIN_NS / 2);
+                return;
+            }
+            if at > now {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.waiting.due.pop();
+            if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
+                let word = Word(cell.load(Ordering::Acquire));
+                if word.state() != State::Fetching {
+                    // It has been emptied or moved meanwhile.
+                    self.touch(Touch { since_ns: now, ..due.touch });
+                    continue;
+                }
+                cell.store(word.made_local(due.touch.write).0, Ordering::Release);
+            }
+            self.resolve(&due.touch);
+            let kind = if due.kind == FETCH { FaultKind::Fetch } else { FaultKind::Arrived };
+            let measured = self.now_ns().saturating_sub(due.touch.since_ns);
+            self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
+        }
+    }
+
+    /// Serves faults that wait for a frame, in order.
+    pub(crate) fn serve_waiting(&mut self) {
+        for _ in 0..self.waiting.stalled.len() {
+            let Some(touch) = self.waiting.stalled.pop_front() else {
+                break;
+            };
+            let before = self.waiting.stalled.len();
+            self.touch(touch);
+            if self.waiting.stalled.len() == before {
+                self.totals.stalled(self.now_ns().saturating_sub(touch.since_ns));
+            }
+        }
+        self.resolve_due();
+    }
+
+    /// Lets a fault go, unless it has to wait for a fork.
+    pub(crate) fn resolve(&mut self, touch: &Touch) {
+        if self.detains(touch) {
+            return;
+        }
+        self.preserve(touch.slot, touch.address, touch.address + PAGE);
+        let Some(arena) = &self.arenas[touch.slot] else {
+            return;
+        };
+        let Some(fault) = &arena.fault else { return };
+        let address = touch.address;
+        // A page whose contents exist is mapped; one that has none is created. Errors mean that the
+        // range or the process is gone, and then nobody waits.
+        let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
+        if let Err(error) = mapped
+            && error.errno() == Some(14)
+        {
+            let _gone = fault.zero(address, 4096);
+        }
+    }
+
+    fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
+        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        let page = self.arenas[touch.slot].as_mut().and_then(|arena| arena.page(touch.address));
+        let Some(page) = page else { return };
+        let event = FaultEvent {
+            time_ns: touch.since_ns,
+            address: touch.address,
+            page,
+            slot: touch.slot,
+            tid: touch.tid,
+            kind,
+            write: touch.write,
+            wait_ns: short(wait),
+            requested_ns: short(requested),
+            measured_ns: short(measured),
+        };
+        self.keep(&event);
+    }
+}
+
+// splitmix64, as in the trap.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z
+}

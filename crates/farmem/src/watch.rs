@@ -1,0 +1,138 @@
+//! Watching how a sample of pages is used while all memory is local.
+//!
+//! ```text
+//! log ─► Sampler ─► due ─► state word PROBATION ─► drop, write-protect
+//! ```
+//!
+//! A page that is to be watched is unmapped as one on probation is, and is not dirty any more: the
+//! next touch is a soft fault, the next write sets the bit again. So a touch is known to have been
+//! a write, or to have been followed by one, when its page is watched again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use paging::page::PageIndex;
+use paging::reuse::{Due, Touch, TouchKind};
+
+use super::arena::Pending;
+use super::nearby;
+use super::shared::{FaultEvent, FaultKind};
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
+
+/// Pages in one message to a helper: each may be a range of its own.
+const DROP_MAX: usize = 200;
+/// Messages at a time, and those that a helper may have yet to answer: a helper that does not get a
+/// processor is not to be buried.
+const MESSAGES_MAX: usize = 4;
+
+impl Supervisor<'_> {
+    /// Takes an event of the log.
+    pub(crate) fn watched(&mut self, event: &FaultEvent) {
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        let kind = match event.kind {
+            FaultKind::FirstTouch => TouchKind::First,
+            FaultKind::Soft => TouchKind::Again,
+            // Nothing is remote.
+            FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived => return,
+        };
+        sampler.touched(Touch {
+            time_ns: event.time_ns,
+            slot: event.slot,
+            page: event.page,
+            tid: event.tid,
+            kind,
+            write: event.write,
+        });
+    }
+
+    /// The program has given a range of addresses back.
+    pub(crate) fn unwatch(&mut self, slot: usize, start: u64, end: u64) {
+        let now = self.now_ns();
+        let (Some(sampler), Some(arena)) = (&mut self.sampler, &self.arenas[slot]) else {
+            return;
+        };
+        for span in arena.segments.spans(start, end) {
+            sampler.freed(slot, span.first, span.count, now);
+        }
+    }
+
+    /// Pages that have come from elsewhere are as good as touched; nobody has touched them for the
+    /// first time.
+    pub(crate) fn rewatch(&mut self, slot: usize, tid: u32, pages: &[PageIndex]) {
+        let time_ns = self.now_ns();
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        for &page in pages {
+            let kind = TouchKind::Again;
+            sampler.touched(Touch { time_ns, slot, page, tid, kind, write: true });
+        }
+    }
+
+    /// Unmaps the pages that are to be watched.
+    pub(crate) fn watch_due(&mut self) {
+        let now = self.now_ns();
+        let Some(sampler) = &mut self.sampler else {
+            return;
+        };
+        let arenas = &self.arenas;
+        let is_busy = |slot: &usize| {
+            arenas[*slot].as_ref().is_some_and(|arena| arena.pending.len() >= MESSAGES_MAX)
+        };
+        if self.members.live().iter().any(is_busy) {
+            return;
+        }
+        let mut by_slot: BTreeMap<usize, Vec<Due>> = BTreeMap::new();
+        for due in sampler.due(now, DROP_MAX * MESSAGES_MAX) {
+            by_slot.entry(due.slot).or_default().push(due);
+        }
+        for (slot, due) in by_slot {
+            for some in due.chunks(DROP_MAX) {
+                self.watch_some(slot, some);
+            }
+        }
+    }
+
+    fn watch_some(&mut self, slot: usize, due: &[Due]) {
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return;
+        };
+        let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
+        for due in due {
+            let address = arena.address(due.page);
+            let Some(before) = self.make_watched(slot, address) else {
+                continue;
+            };
+            dropped.push(address);
+            if !before.dirty() {
+                continue;
+            }
+            if let Some(sampler) = &mut self.sampler {
+                sampler.written(due);
+            }
+            // Always, other than when it is evicted: what is seen must not depend on the touch
+            // before.
+            unprotected.push(address);
+        }
+        if !dropped.is_empty() {
+            nearby::place(&mut arena, &self.tables, unprotected.len());
+            let pending = Pending::Drop { pages: 0, tier: 0, unprotected };
+            self.send_drop(&mut arena, dropped, pending);
+        }
+        self.arenas[slot] = Some(arena);
+    }
+
+    fn make_watched(&self, slot: usize, address: u64) -> Option<Word> {
+        let unmap = |word: u32| {
+            let word = Word(word);
+            let untracked = word.dirty() || word.untracked();
+            let watched = word.with_state(State::Probation).with_dirty(false);
+            (word.state() == State::Local).then(|| watched.with_untracked(untracked).0)
+        };
+        let cell = self.tables.pages.word(slot, address)?;
+        cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
+    }
+}

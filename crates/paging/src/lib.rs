@@ -1,0 +1,25 @@
+//! Which pages are local: residency, policies, prefetching, and curves of what is missed.
+//!
+//! ```text
+//! fault ─► residency ─► policy ─► link ─► resolve
+//! ```
+//!
+//! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
+//! through the same code as a program does. What knows the kernel is crate `farmem`.
+
+pub mod page;
+
+pub mod policy;
+pub mod residency;
+
+pub mod prefetch;
+
+pub mod engine;
+pub mod reuse;
+pub mod trace;
+
+pub use engine::{Action, Engine, EngineConfig, Event};
+pub use page::PageIndex;
+pub use policy::{Policy, PolicyKind};
+pub use prefetch::{Prefetch, Prefetcher};
+pub use residency::{Admission, PageState, Residency, ResidencyConfig, Victim};
