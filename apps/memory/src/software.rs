@@ -16,7 +16,7 @@
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use farmem::{RunConfig, Tier, TrapKind, bpf_batch};
+use farmem::{RunConfig, Tier, TrapKind, batch};
 use measure::{Calibration, Duration, Pages};
 use paging::reuse::SamplerConfig;
 use results::prediction::Software;
@@ -80,7 +80,7 @@ pub(crate) fn measure(
         (near_ns, beyond_ns)
     };
     let [few, at_once, some, much, some_in_order, much_in_order] = measured.map(median);
-    let together = |case: usize| evicted(trap, CASES[case].local);
+    let together = |case: usize| evicted(CASES[case].local);
     let software = between(
         (together(0), few.1),
         together(2),
@@ -142,11 +142,8 @@ fn at(measured: &[(u64, u64)], work_ns: f64) -> f64 {
 }
 
 /// Pages that are evicted together from so many local ones.
-pub(crate) fn evicted(trap: TrapKind, local: Pages) -> u64 {
-    match trap {
-        TrapKind::Bpf => bpf_batch(local.get()).div_ceil(2),
-        TrapKind::Userfault => 1,
-    }
+pub(crate) fn evicted(local: Pages) -> u64 {
+    batch(local.get()).div_ceil(2)
 }
 
 impl Case {

@@ -11,9 +11,11 @@
 //   resolves the fault as an ordinary minor fault of a shared memory file: the bytes never moved.
 // * One 32-bit word holds all that is known of a page. Every change of state is one compare-and-exchange, so two
 //   threads that meet on a page never both pay for it: the loser waits for the winner (STATE_FETCHING).
-// * A frame is claimed by decrementing a lane's `free` counter. Below zero means that the supervisor is late. The
-//   fault cannot wait for a frame here, because the thread that would free one needs this processor to answer its
-//   TLB shoot-down, and interrupts are off. So it goes on, and rings for the thread that holds this processor.
+// * A frame is claimed by decrementing a lane's `free` counter, or else from the next outgoing page: that is unmapped,
+//   and needs one compare-and-exchange. Its frame is free when its write-back is acknowledged, and the fault waits for
+//   that. With neither the supervisor is late. The fault cannot wait for a frame here, because the thread that would
+//   free one needs this processor to answer its TLB shoot-down, and interrupts are off. So it goes on, and rings for
+//   the thread that holds this processor.
 // * The log is a plain array with an atomic head, not a BPF ring buffer: it costs a third, and the supervisor wants
 //   batches. The ring buffer `doorbell` only wakes it.
 // * The kernel takes a few hundred nanoseconds to map the page, more or less as its caches are warm. So the wait ends
@@ -248,21 +250,93 @@ struct fault {
     void *context;
 };
 
-// Claims a frame; answers whether the doorbell was rung. A fault without one goes on, and its processor is held
-// afterwards until there is one.
-static __always_inline bool claim_frame(struct fault *f, struct lane *lane, __u32 number)
+// A frame: when it is free, in picoseconds of the run, and whether the doorbell was rung for the next ones.
+struct frame {
+    __u64 free_ps;
+    bool rang;
+};
+
+// Pages that were touched before their turn, in one go.
+#define STAYING_MAX 32
+// The answer of `take_outgoing`, above which its frame's time follows.
+#define TAKEN 1U
+#define TAKEN_LOW 2U
+#define TAKEN_SHIFT 2
+
+// Takes the frame of the next outgoing page. Answers when it is free; TAKEN_LOW if few are left. 0 if there is none.
+static __noinline __u64 take_outgoing(struct shared *shared, __u32 number)
 {
+    struct lane *lane = &shared->lanes[number & (PROCS_MAX * TIERS_MAX - 1)];
+    __u32 ring = ACCESS_ONCE(lane->outgoing);
+    struct node *entries = ring ? bpf_map_lookup_elem(&afar_nodes, &ring) : 0;
+    if (!entries)
+        return 0;
+    __s32 before = ACCESS_ONCE(lane->placed) - ACCESS_ONCE(lane->taken);
+    for (int i = 0; i < STAYING_MAX; i++) {
+        __u32 taken = ACCESS_ONCE(lane->taken);
+        if (taken == ACCESS_ONCE(lane->placed))
+            return 0;
+        if (__sync_val_compare_and_swap(&lane->taken, taken, taken + 1) != taken)
+            continue;
+        __u32 first = (taken & (OUTGOING_MAX - 1)) * OUTGOING_WORDS;
+        __u32 page = ACCESS_ONCE(entries->entry[first + OUTGOING_PAGE]);
+        __u32 leaf = page / NODE_ENTRIES;
+        struct node *words = bpf_map_lookup_elem(&afar_nodes, &leaf);
+        if (!words) {
+            ACCESS_ONCE(entries->entry[first + OUTGOING_OUTCOME]) = OUTCOME_STAYS;
+            continue;
+        }
+        __u32 *word = &words->entry[page & (NODE_ENTRIES - 1)];
+        __u32 old = ACCESS_ONCE(*word);
+        bool leaves = (old & STATE_MASK) == STATE_PROBATION && old >> TICKET_SHIFT == (taken & (TICKETS - 1)) + 1;
+        __u32 remote = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_REMOTE;
+        leaves = leaves && __sync_val_compare_and_swap(word, old, remote) == old;
+        __u64 free_ps = *(__u64 *)&entries->entry[first + OUTGOING_FREE];
+        ACCESS_ONCE(entries->entry[first + OUTGOING_OUTCOME]) = leaves ? OUTCOME_LEFT : OUTCOME_STAYS;
+        if (leaves) {
+            __s32 left = ACCESS_ONCE(lane->placed) - (taken + 1);
+            bool is_low = before > lane->low && left <= lane->low;
+            return free_ps << TAKEN_SHIFT | (is_low ? TAKEN_LOW : 0) | TAKEN;
+        }
+    }
+    return 0;
+}
+
+// Claims a frame. A fault without one goes on, and its processor is held afterwards until there is one.
+static __always_inline struct frame claim_frame(struct fault *f, struct lane *lane, __u32 number)
+{
+    struct frame frame = {};
+    if (ACCESS_ONCE(lane->free) <= 0) {
+        __u64 taken = take_outgoing(f->shared, number);
+        frame.free_ps = taken >> TAKEN_SHIFT;
+        frame.rang = taken & TAKEN_LOW;
+        if (frame.rang)
+            ring_from(&f->shared->control, f->proc);
+        if (taken)
+            return frame;
+    }
     __s64 before = __sync_fetch_and_add(&lane->free, -1);
-    bool rang = before == lane->low;
-    if (rang)
+    frame.rang = before == lane->low;
+    if (frame.rang)
         ring_from(&f->shared->control, f->proc);
     if (before > 0)
-        return rang;
+        return frame;
     __sync_fetch_and_add(&lane->stall_count, 1);
     if (!ACCESS_ONCE(lane->unrelieved))
         bpf_perf_event_output(f->context, &afar_short, BPF_F_CURRENT_CPU, &number, sizeof(number));
     ring_doorbell(&f->shared->control, f->proc->budget + 1);
-    return rang;
+    return frame;
+}
+
+// Waits until a frame is free; answers when that is, or now.
+static __always_inline __u64 await_frame(struct control *control, struct lane *lane, struct frame *frame, __u64 now_ps)
+{
+    if (frame->free_ps <= now_ps)
+        return now_ps;
+    spin_until(control->epoch_ns + frame->free_ps / 1000);
+    __sync_fetch_and_add(&lane->stall_count, 1);
+    __sync_fetch_and_add(&lane->stall_ns, (frame->free_ps - now_ps) / 1000);
+    return frame->free_ps;
 }
 
 // Round trip, or a draw from the profile of completion times.
@@ -281,6 +355,8 @@ struct prefetch {
     __s64 stride;
     __u32 slot;
     __u32 tid;
+    // Of the lane.
+    __u32 number;
 };
 
 static long prefetch_one(__u32 index, void *context)
@@ -297,12 +373,17 @@ static long prefetch_one(__u32 index, void *context)
     if ((old & STATE_MASK) != STATE_REMOTE)
         return 0;
     // A prefetch never takes the last frames: those are for faults.
-    if (ACCESS_ONCE(p->lane->free) <= p->lane->low)
+    __s64 free = ACCESS_ONCE(p->lane->free);
+    __s32 outgoing = ACCESS_ONCE(p->lane->placed) - ACCESS_ONCE(p->lane->taken);
+    if ((free > 0 ? free : 0) + outgoing <= p->lane->low)
         return 1;
     if (__sync_val_compare_and_swap(word, old, (old & ~STATE_MASK) | STATE_FETCHING) != old)
         return 0;
-    __sync_fetch_and_add(&p->lane->free, -1);
-    __u64 now_ps = (p->now_ns - p->shared->control.epoch_ns) * 1000;
+    __u64 taken = free > 0 ? 0 : take_outgoing(p->shared, p->number);
+    if (!taken)
+        __sync_fetch_and_add(&p->lane->free, -1);
+    __u64 asked_ps = (p->now_ns - p->shared->control.epoch_ns) * 1000;
+    __u64 now_ps = taken >> TAKEN_SHIFT > asked_ps ? taken >> TAKEN_SHIFT : asked_ps;
     __u64 ready_ps = reserve(p->link, now_ps, p->link->page_ps) + latency_ps(p->link, (old >> TIER_SHIFT) & (TIERS_MAX - 1));
     __u64 ready_ns = ready_ps / 1000;
     __u32 ticks = (__u32)(ready_ns >> READY_UNIT_SHIFT) & READY_MASK;
@@ -311,7 +392,7 @@ static long prefetch_one(__u32 index, void *context)
     ACCESS_ONCE(*word) = (old & (FLAGS_KEPT | WORD_UNTRACKED)) | STATE_PREFETCHED | ticks << READY_SHIFT;
     __u32 logged = log_place(&p->shared->control);
     struct timing timing = { .time_ns = p->now_ns - p->shared->control.epoch_ns, .tid = p->tid,
-                             .requested_ns = ready_ns - now_ps / 1000 };
+                             .requested_ns = ready_ns - asked_ps / 1000 };
     publish_timed(p->shared, logged, TAG(KIND_PREFETCH, 0, place.leaf, place.page), &timing);
     return 0;
 }
@@ -388,7 +469,7 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     __u64 until = 0;
     __u32 zero = 0;
     struct rest *rest = control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
-    bool rang = claim_frame(f, lane, number);
+    struct frame frame = claim_frame(f, lane, number);
     __u64 wait_ns = 0;
     __u64 requested_ns = 0;
     __u64 measured_ns = 0;
@@ -397,21 +478,22 @@ static __always_inline void fetch(struct fault *f, __u32 old)
     barrier_var(link);
     if (link) {
         __u64 now_ps = (entered - control->epoch_ns) * 1000;
-        __u64 sent_ps = reserve(link, now_ps, link->page_ps);
+        // Not before there is a frame: other budgets' fetches would queue behind an idle link.
+        __u64 sent_ps = reserve(link, await_frame(control, lane, &frame, now_ps), link->page_ps);
         __u64 ready_ps = sent_ps + latency_ps(link, tier);
         __u64 ready = control->epoch_ns + ready_ps / 1000;
         wait_ns = (sent_ps - link->page_ps - now_ps) / 1000;
         requested_ns = ready - entered;
         if (f->proc->prefetch_count) {
             struct prefetch p = { .shared = f->shared, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
-                                  .slot = f->slot, .page = f->address >> PAGE_SHIFT, .tid = f->tid };
+                                  .slot = f->slot, .page = f->address >> PAGE_SHIFT, .tid = f->tid, .number = number };
             prefetch(&p);
         }
         // What is left of the fault then takes a constant time, which the calibration has measured.
         until = ready - (rest ? constant_at(control, link, rest) : link->constant_ns);
         __u64 lead = rest ? control->lead_ns : 0;
         // The doorbell is heard when interrupts are allowed again, which takes time; so that fault waits afterwards.
-        if (!rest || !rang)
+        if (!rest || !frame.rang)
             spin_until(until > lead ? until - lead : 0);
         __u64 passed = bpf_ktime_get_ns();
         measured_ns = (rest && passed < until ? until : passed) - entered;
@@ -479,7 +561,10 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
     __u32 number = lane_number(f->proc, old);
     struct lane *lane = &f->shared->lanes[number];
     __u32 flags = f->write ? FLAG_WRITE : 0;
-    claim_frame(f, lane, number);
+    struct frame frame = claim_frame(f, lane, number);
+    struct control *control = &f->shared->control;
+    if (control->timed)
+        await_frame(control, lane, &frame, (f->entered_ns - control->epoch_ns) * 1000);
     log_happened(f, TAG(KIND_FIRST_TOUCH, flags, f->leaf, f->page));
 }
 

@@ -35,8 +35,9 @@
 #define PAGE_SHIFT 12
 
 // The state word of a page: state 0..2, dirty 3, untracked 4, tier 5..7; then, of a prefetched page, its time of
-// arrival 8..31 (0: it has arrived); of a local page, whether it was fetched by a write 8. The time wraps around after
-// a second, so the supervisor sets it to 0 some time after the arrival.
+// arrival 8..31 (0: it has arrived); of a local page, whether it was fetched by a write 8; of a page on probation, its
+// ticket 9..31 (0: it is not leaving). The time wraps around after a second, so the supervisor sets it to 0 some time
+// after the arrival.
 #define STATE_MASK 7U
 #define STATE_ABSENT 0U
 #define STATE_LOCAL 1U
@@ -51,6 +52,8 @@
 #define WORD_WRITE_FETCHED (1U << 8)
 #define TIER_SHIFT 5
 #define FLAGS_KEPT (0xf8U & ~WORD_UNTRACKED)
+#define TICKET_SHIFT 9
+#define TICKETS (1U << 22)
 #define READY_SHIFT 8
 #define READY_MASK 0xffffffU
 #define READY_UNIT_SHIFT 6
@@ -130,9 +133,26 @@ struct proc {
 };
 _Static_assert(sizeof(struct proc) == 64, "struct proc");
 
+// Pages that leave local memory, in order: unmapped, with their contents on the way out or there already. A fault that
+// finds no free frame takes that of the next page, unless it was touched meanwhile. They lie in a node of the stock, a
+// ring of OUTGOING_MAX. The ticket in a page's word is the number of its entry modulo TICKETS, plus one; so an entry of
+// a page that was touched, and is leaving again, is known to be an old one.
+#define OUTGOING_MAX 128U
+#define OUTGOING_WORDS 4U
+// Which one: its leaf times NODE_ENTRIES, plus its place there.
+#define OUTGOING_PAGE 0U
+// What became of it: 0 nothing yet, or one of these.
+#define OUTGOING_OUTCOME 1U
+#define OUTCOME_LEFT 1U
+#define OUTCOME_STAYS 2U
+// Two words: when far memory has what is in it, in picoseconds of the run; only then is the frame free.
+#define OUTGOING_FREE 2U
+
 // A share of local memory: the frames of one budget in one tier.
 struct lane {
+    // Frames without a page.
     __s64 free;
+    // The doorbell rings when so many frames can still be had.
     __s64 low;
     // Faults that found no free frame, and how long processors were held for one: in all, and at most at a time.
     __u64 stall_count;
@@ -140,7 +160,12 @@ struct lane {
     __u64 stall_max_ns;
     // There is nothing to evict: nobody waits for a frame.
     __u64 unrelieved;
-    __u64 pad[2];
+    // Entries of the outgoing pages that were taken, and placed, since the start; they wrap around.
+    __u32 taken;
+    __u32 placed;
+    // The node they are in; 0 for none.
+    __u32 outgoing;
+    __u32 pad;
 };
 _Static_assert(sizeof(struct lane) == 64, "struct lane");
 

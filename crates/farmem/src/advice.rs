@@ -219,9 +219,14 @@ impl Supervisor<'_> {
                 self.totals.lost(TABLE_FULL, (end - address) / PAGE);
                 return;
             };
-            let before = Word(cell.load(Ordering::Acquire));
-            let change = |word: u32| Some(Word(word).with_tier(bits).0);
-            let _always = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+            // A page that leaves one tier's memory does not leave the other's.
+            let change = |word: u32| {
+                let word = Word(word);
+                let leaves = word.ticket().is_some();
+                Some(if leaves { word.unmapped() } else { word }.with_tier(bits).0)
+            };
+            let before = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+            let Ok(before) = before.map(Word) else { continue };
             if before.tier() == tier || before.state() == State::Absent {
                 continue;
             }

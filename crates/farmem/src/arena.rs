@@ -37,9 +37,9 @@ pub(crate) enum Pending {
     Follow { id: u64 },
     /// Ranges that nobody is to touch until a fork.
     Freeze,
-    /// Pages on their way out; those at the addresses in `unprotected` are to be write-protected
-    /// once they are gone.
-    Drop { pages: u64, tier: usize, unprotected: Vec<u64> },
+    /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
+    /// to be write-protected.
+    Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
 }
 
 /// What the program asked of `mmap`.
@@ -296,7 +296,7 @@ impl Arena {
         self.next_command += 1;
         self.send(operation, self.next_command, operands)?;
         if let Pending::Drop { pages, .. } = &pending {
-            self.dropping += pages;
+            self.dropping += pages.len() as u64;
         }
         self.pending.insert(self.next_command, pending);
         Ok(())
@@ -355,16 +355,19 @@ impl Arena {
         let mut frames = vec![0_i64; self.tiers.len()];
         let mut gone = vec![0_u64; self.tiers.len()];
         tables.pages.each_word(self.slot, start, start + bytes, |_address, cell| {
-            let word = Word(cell.load(Ordering::Acquire));
-            if matches!(word.state(), State::Absent | State::Foreign) {
+            let empty = |word: u32| {
+                let is_empty = matches!(Word(word).state(), State::Absent | State::Foreign);
+                (!is_empty).then(|| Word(word).emptied().0)
+            };
+            let Ok(before) = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, empty) else {
                 return;
-            }
+            };
+            let word = Word(before);
             let tier = word.tier().min(frames.len() - 1);
             gone[tier] += 1;
             if word.resident() {
                 frames[tier] += 1;
             }
-            cell.store(word.emptied().0, Ordering::Release);
         });
         self.pinned.remove(start..start + bytes);
         let spans = self.segments.spans(start, start + bytes);

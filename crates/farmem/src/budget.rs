@@ -1,24 +1,26 @@
 //! Restoring the budgets: how much local memory there is, and who has to leave.
 //!
 //! ```text
-//! memory in use -> limit -> free frames too few -> victims -> state word REMOTE
-//!               -> credit, drop, write-protect
+//! memory in use -> limit -> frames that can be had too few -> pages on probation leave
+//!               -> others are unmapped, and on probation once the helper says so
 //! ```
 //!
-//! Write-protection tells dirty pages from clean ones. It is renewed after a page has been dropped,
+//! A frame can be had if it is free, or if its page is leaving (`super::outgoing`). With a link that
+//! takes time all frames are in use and the next pages are leaving; without one, half a batch to a
+//! batch is kept free, because taking a page's frame is most of what a fault would then cost.
+//!
+//! Write-protection tells dirty pages from clean ones. It is renewed when a page is about to leave,
 //! when that needs no TLB shoot-down, and not at all for a page that was fetched by a write: it
 //! will probably be written again, and a second fault to find that out would cost more than the
 //! fetch. Such a page counts as dirty until it is fetched by a read once.
 //!
-//! With the BPF trap a frame is given to the next fault when its old page is on the way out, at
-//! most one batch before it is gone: that batch is how far resident memory may exceed the budget. A
-//! fault that finds no frame goes through, and its processor is held (`super::throttle`).
-//! With the userfaultfd trap a frame is given when the page has gone.
+//! Only unmapped pages give their frames up, so resident memory exceeds the budget only by faults
+//! of the BPF trap that find no frame and go through, and their processor is held
+//! (`super::throttle`). With the userfaultfd trap such a fault waits.
 
 use std::sync::atomic::Ordering;
 
 use measure::{LocalSize, Pages};
-use paging::residency::Admission;
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
@@ -30,6 +32,8 @@ use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
 const UNLIMITED: i64 = i64::MAX / 4;
+// Ranges of one message to a helper.
+const PROBES_MAX: u64 = 255;
 // More pages than a process has.
 const PAGES_MANY: u64 = u32::MAX as u64;
 
@@ -61,8 +65,8 @@ impl Supervisor<'_> {
                     lane.set_free(now.cast_signed() - resident.cast_signed());
                 }
             }
-            let headroom = limit.map_or(0, |limit| self.config.batch(limit));
-            let low = headroom / 2 + self.margins[budget][tier].pages();
+            let batch = limit.map_or(0, |limit| self.config.batch(limit));
+            let low = batch / 2 + self.margins[budget][tier].pages();
             lane.set_low(if limit.is_some() { low.cast_signed() } else { i64::MIN });
         }
         self.set_unlimited(budget, !any);
@@ -110,6 +114,8 @@ impl Supervisor<'_> {
         let others = total.saturating_sub(residency.resident().get());
         let share = Pages::new(limit.saturating_sub(others).max(1));
         if residency.budget() != share {
+            // Those that leave next, and as many unmapped behind them.
+            residency.set_ready(Pages::new(self.config.batch(limit) * 2));
             residency.set_budget(share);
         }
     }
@@ -156,52 +162,62 @@ impl Supervisor<'_> {
         let Some(limit) = self.budgets[budget][tier] else {
             return;
         };
-        let batch = self.config.batch(limit);
+        self.settle_outgoing(budget, tier);
         self.keep_margin(budget, tier, limit);
-        let margin = self.margins[budget][tier].pages().cast_signed();
-        loop {
-            let free = self.tables.lane(budget, tier).free();
-            let resident = limit.cast_signed().saturating_sub(free);
-            self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
-            let stalled = self.waiting.frames(budget, tier) + self.populates_short(budget, tier);
-            let wanted = batch.cast_signed() + margin - free + stalled;
-            // The doorbell rings at half a batch. Until it would ring again nothing more is done:
-            // few large evictions interrupt the program less often than many small ones.
-            if stalled == 0 && free > (batch / 2).cast_signed() + margin {
-                return;
-            }
-            let Ok(wanted) = u64::try_from(wanted) else {
-                return;
-            };
-            if wanted == 0 {
-                return;
-            }
-            let dropping = self.members.dropping(budget);
-            // Half a batch at a time: while one waits for a processor to notice (a stalled fault
-            // holds interrupts off), the next can release that fault.
-            let chunk = batch.div_ceil(2).max(1);
-            if dropping + chunk > batch.max(1) {
-                if self.tables.lane(budget, tier).is_unrelieved() {
-                    self.serve_without_frame(budget, tier);
-                }
-                return;
-            }
-            let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
-            let slot = self.members.fullest(budget, tier).find(is_ready);
-            let evicted = slot.map_or(0, |slot| {
-                self.size_residency(slot, tier);
-                let evicted = self.evict(slot, tier, wanted.min(chunk));
-                self.tally(slot);
-                evicted
-            });
-            let none_left = evicted == 0 && dropping == 0;
-            self.tables.lane(budget, tier).set_unrelieved(none_left);
-            if none_left && slot.is_some() {
-                self.totals.unrelieved = true;
+        let free = self.tables.lane(budget, tier).free();
+        let resident = limit.cast_signed().saturating_sub(free);
+        self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
+        let batch = self.config.batch(limit);
+        let margin = self.margins[budget][tier].pages();
+        // The doorbell rings at half a batch. Until it would ring again nothing more is done: few
+        // large evictions interrupt the program less often than many small ones.
+        let low = (batch / 2 + margin).cast_signed();
+        let stalled = self.waiting.frames(budget, tier) + self.populates_short(budget, tier);
+        let outgoing = i64::from(self.outgoing_count(budget, tier));
+        if stalled == 0 && free >= 0 && free + outgoing > low {
+            return;
+        }
+        self.refill(budget, tier, batch);
+        let is_free = self.config.tiers[tier].local.is_some() && !self.is_timed(tier);
+        let kept = if is_free { batch + margin } else { margin };
+        if free <= (kept / 2).cast_signed() {
+            let wanted = kept.cast_signed() - free;
+            self.free_frames(budget, tier, u64::try_from(wanted).unwrap_or(0));
+            self.refill(budget, tier, batch);
+        }
+        self.note_relief(budget, tier, stalled);
+    }
+
+    // Whether a fault of this tier takes time, so that its frame may be one that is leaving.
+    fn is_timed(&self, tier: usize) -> bool {
+        self.config.trap == TrapKind::Userfault
+            || super::link::delays(&self.config.tiers[tier].link)
+    }
+
+    // Has a batch of pages leaving, from the fullest processes, and others unmapped in their place.
+    fn refill(&mut self, budget: usize, tier: usize, batch: u64) {
+        let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
+        let Some(slot) = self.members.fullest(budget, tier).find(is_ready) else {
+            return;
+        };
+        self.size_residency(slot, tier);
+        let wanted = batch.max(1).saturating_sub(u64::from(self.outgoing_count(budget, tier)));
+        self.send_out(slot, tier, wanted);
+        self.probe(slot, tier);
+        self.tally(slot);
+    }
+
+    // Nobody waits for frames where there are none to be had: all memory is locked, or the helper
+    // that would unmap some is stopped.
+    fn note_relief(&mut self, budget: usize, tier: usize, stalled: i64) {
+        let lane = self.tables.lane(budget, tier);
+        let is_short = lane.free() <= 0 && self.outgoing_count(budget, tier) == 0;
+        let is_waiting = self.members.dropping(budget) > 0 && !lane.is_unrelieved();
+        lane.set_unrelieved(is_short && !is_waiting);
+        if is_short && !is_waiting && (stalled > 0 || lane.free() < 0) {
+            self.totals.unrelieved |= self.members.dropping(budget) == 0;
+            for _ in 0..stalled.max(1) {
                 self.serve_without_frame(budget, tier);
-            }
-            if evicted == 0 {
-                return;
             }
         }
     }
@@ -248,60 +264,33 @@ impl Supervisor<'_> {
         self.totals.peak(resident, limit, allowed, batch);
     }
 
-    /// Gives up to `wanted` pages of one arena up; answers how many.
-    fn evict(&mut self, slot: usize, tier: usize, wanted: u64) -> u64 {
+    // Has pages of one process unmapped, to see whether they are used.
+    fn probe(&mut self, slot: usize, tier: usize) {
         let Some(mut arena) = self.arenas[slot].take() else {
-            return 0;
+            return;
         };
-        let (mut victims, mut probes) = (Vec::new(), Vec::new());
-        arena.tiers[tier].evict_batch(&mut victims, Pages::new(wanted));
-        arena.tiers[tier].probe_batch(&mut probes, Pages::new(wanted.max(8)));
-        let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
-        let (mut evicted, mut dirty) = (0, 0);
-        let mut flushed = Vec::new();
-        for victim in victims {
-            let address = arena.address(victim.page);
-            match self.make_remote(slot, address) {
-                Ok(before) => {
-                    evicted += 1;
-                    dirty += u64::from(before.dirty());
-                    if before.dirty() && !before.write_fetched() {
-                        unprotected.push(address);
-                    }
-                    if victim.mapped {
-                        dropped.push(address);
-                        if before.dirty() {
-                            flushed.push(address);
-                        }
-                    }
-                }
-                // Touched since: it stays, as the newest.
-                Err(Some(State::Fetching)) => {
-                    arena.tiers[tier].admit(victim.page, Admission::Found);
-                }
-                // Given back.
-                Err(_) => {}
-            }
-        }
-        for page in probes {
+        let most = PROBES_MAX.saturating_sub(arena.dropping);
+        let (mut pages, mut dropped, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
+        arena.tiers[tier].probe_batch(&mut pages, Pages::new(most));
+        for &page in &pages {
             let address = arena.address(page);
-            if let Some(before) = self.make_probation(slot, address) {
-                dropped.push(address);
-                if before.dirty() {
-                    flushed.push(address);
+            match self.make_probation(slot, address) {
+                Some(before) => {
+                    dropped.push(address);
+                    if before.dirty() {
+                        flushed.push(address);
+                    }
                 }
+                // It is being fetched, or has gone.
+                None => self.stays(&mut arena, tier, page),
             }
         }
-        self.totals.evicted(dirty, evicted - dirty);
-        self.reserve_write_back(tier, dirty);
-        if self.config.trap == TrapKind::Bpf {
-            self.tables.lane(arena.budget, tier).credit(evicted.cast_signed());
+        if !pages.is_empty() {
+            nearby::place(&mut arena, &self.tables, runs(flushed).len());
+            let pending = Pending::Drop { pages, tier, unprotected: Vec::new() };
+            self.send_drop(&mut arena, dropped, pending);
         }
-        let pending = Pending::Drop { pages: evicted, tier, unprotected };
-        nearby::place(&mut arena, &self.tables, runs(flushed).len());
-        self.send_drop(&mut arena, dropped, pending);
         self.arenas[slot] = Some(arena);
-        evicted
     }
 
     /// Has the helper drop the pages at `addresses`.
@@ -319,50 +308,18 @@ impl Supervisor<'_> {
     }
 
     /// Pages have been dropped.
-    pub(crate) fn gone(&self, arena: &Arena, pending: Pending) {
+    pub(crate) fn gone(&self, arena: &mut Arena, pending: Pending) {
         let Pending::Drop { pages, tier, unprotected } = pending else {
             return;
         };
-        if self.config.trap == TrapKind::Userfault {
-            self.tables.lane(arena.budget, tier).credit(pages.cast_signed());
-        }
-        let Some(fault) = arena.fault.as_ref().filter(|fault| fault.tracks_writes()) else {
-            return;
-        };
-        for (start, bytes) in runs(unprotected) {
-            // A range that was unmapped meanwhile needs no protection.
-            let _unmapped = fault.write_protect(start, bytes);
-            self.tables.pages.each_word(arena.slot, start, start + bytes, |_address, cell| {
-                let tracked = |word: u32| {
-                    let word = Word(word);
-                    let gone = matches!(word.state(), State::Remote | State::Probation);
-                    gone.then(|| word.with_untracked(false).0)
-                };
-                // A page that is back already was taken for dirty.
-                let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
-            });
-        }
-    }
-
-    // The word before; else the state that is in the way, if there is a word.
-    fn make_remote(&self, slot: usize, address: u64) -> Result<Word, Option<State>> {
-        let cell = self.tables.pages.word(slot, address).ok_or(None)?;
-        let leave = |word: u32| {
-            let word = Word(word);
-            let resident =
-                matches!(word.state(), State::Local | State::Probation | State::Prefetched);
-            let untracked = word.dirty() || word.untracked();
-            let remote = word.with_state(State::Remote).with_dirty(false);
-            resident.then(|| remote.with_untracked(untracked).0)
-        };
-        let before = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave);
-        before.map(Word).map_err(|word| Some(Word(word).state()))
+        pages.into_iter().for_each(|page| arena.tiers[tier].unmapped(page));
+        self.protect(arena, unprotected);
     }
 
     fn make_probation(&self, slot: usize, address: u64) -> Option<Word> {
         let unmap = |word: u32| {
             let word = Word(word);
-            (word.state() == State::Local).then(|| word.with_state(State::Probation).0)
+            (word.state() == State::Local).then(|| word.unmapped().0)
         };
         let cell = self.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
@@ -370,7 +327,7 @@ impl Supervisor<'_> {
 }
 
 /// Neighbouring pages as ranges: first address, bytes.
-fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
+pub(super) fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
     pages.sort_unstable();
     let mut runs: Vec<(u64, u64)> = Vec::with_capacity(pages.len());
     for page in pages {

@@ -154,6 +154,7 @@ impl Supervisor<'_> {
         while let Some(from) = self.next_used(slot, at, end) {
             let stop = (from / SEGMENT * SEGMENT + SEGMENT).min(end);
             self.preserve(slot, from, stop);
+            self.settle_outgoing_of(slot);
             let Some(arena) = self.arenas[slot].as_mut() else {
                 return;
             };

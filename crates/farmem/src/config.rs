@@ -107,7 +107,7 @@ pub(crate) const LEAD_NS: u64 = 4_000;
 pub const BPF_BUDGET_MIN: Pages = Pages::new(256);
 /// Longest round trip the BPF trap delays by: it waits with interrupts off.
 pub const BPF_DELAY_MAX_NS: u64 = 1_000_000;
-// One eviction message holds 255 ranges: half victims, half pages put on probation.
+// Fewer than a ring of outgoing pages holds.
 const BATCH_MAX: u64 = 120;
 
 impl RunConfig {
@@ -122,21 +122,16 @@ impl RunConfig {
         any.then(|| Bytes::new(self.trap.budget_min().get() * PAGE_BYTES))
     }
 
-    /// Pages that may be on their way out at once, for a budget of `limit` pages: how far resident
-    /// memory may be above the budget at any moment.
+    /// Pages that are leaving at a time, for a budget of `limit` pages.
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
-        match self.trap {
-            TrapKind::Bpf => bpf_batch(limit),
-            // On demand, so that the budget is exact.
-            TrapKind::Userfault => 0,
-        }
+        batch(limit)
     }
 }
 
-/// [`RunConfig::batch`] of the BPF trap.
+/// [`RunConfig::batch`].
 #[must_use]
-pub fn bpf_batch(limit: u64) -> u64 {
+pub fn batch(limit: u64) -> u64 {
     // Enough for the faults of some 50 µs, in which the supervisor answers.
     let least = (limit / 8).min(64);
     (limit / 32).max(least).clamp(1, BATCH_MAX)

@@ -114,6 +114,7 @@ impl Supervisor<'_> {
 
     /// Brings residency up to date with one event.
     pub(crate) fn note(&mut self, event: &FaultEvent) {
+        self.settle_outgoing_of(event.slot);
         let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return;
         };
@@ -177,6 +178,7 @@ impl Supervisor<'_> {
     /// Admits resident pages that residency does not know of: the log overflowed, or did not log
     /// until now.
     pub(crate) fn find_unlogged(&mut self, slot: usize) {
+        self.settle_outgoing_of(slot);
         let Some(arena) = self.arenas[slot].as_mut() else {
             return;
         };
@@ -267,6 +269,8 @@ impl Supervisor<'_> {
                 self.reserve_fetch(tier, self.now_ns());
             }
             if let Some(page) = arena.page(address) {
+                // What is leaving had its frame, and has left.
+                arena.tiers[tier].left(page);
                 arena.tiers[tier].admit(page, Admission::Found);
             }
             self.tables.lane(arena.budget, tier).credit(-1);

@@ -107,7 +107,7 @@ impl Supervisor<'_> {
             return;
         };
         let Some(cell) = self.tables.pages.word(slot, address) else { return };
-        let word = Word(cell.load(Ordering::Acquire));
+        let mut word = Word(cell.load(Ordering::Acquire));
         let has_come = |state| match state {
             // Static data are there before anybody touches them.
             State::Absent => {
@@ -122,12 +122,21 @@ impl Supervisor<'_> {
         }
         let tier = word.tier().min(arena.tiers.len() - 1);
         let Some(page) = arena.page(address) else { return };
+        // A fault may take its frame at this moment.
+        while let Err(now) = cell.compare_exchange(
+            word.0,
+            word.made_local(true).0,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            word = Word(now);
+        }
         if matches!(word.state(), State::Absent | State::Remote) {
+            arena.tiers[tier].left(page);
             arena.tiers[tier].admit(page, Admission::Found);
             self.tables.lane(arena.budget, tier).credit(-1);
         }
         self.members.touch(slot);
-        cell.store(word.made_local(true).0, Ordering::Release);
         let address = address / PAGE * PAGE;
         arena.tiers[tier].pin(page, Pages::new(1));
         self.exiting.push((tid, slot, address));

@@ -137,6 +137,9 @@ impl Supervisor<'_> {
         self.drain_events();
         self.note_peak(slot);
         self.unwatch(slot, 0, ADDRESS_TOP);
+        if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
+            self.withdraw(slot, budget);
+        }
         let Some(arena) = self.arenas[slot].take() else {
             return;
         };
@@ -283,16 +286,16 @@ impl Supervisor<'_> {
         self.members.touch(slot);
         let pending = arena.pending.remove(&number);
         match pending {
-            Some(Pending::Drop { pages, .. }) => {
+            Some(Pending::Drop { ref pages, .. }) => {
                 arena.stopped_looks = 0;
-                arena.dropping = arena.dropping.saturating_sub(pages);
+                arena.dropping = arena.dropping.saturating_sub(pages.len() as u64);
                 if arena.dropping == 0
                     && let Some(throttle) = &self.throttle
                 {
                     throttle.helper_rests(slot);
                 }
                 if let Some(pending) = pending {
-                    self.gone(&arena, pending);
+                    self.gone(&mut arena, pending);
                 }
                 self.arenas[slot] = Some(arena);
                 self.serve_waiting();
@@ -313,6 +316,7 @@ impl Supervisor<'_> {
                 policy: self.config.policy,
                 budget: Pages::new(u64::from(u32::MAX)),
                 headroom: Pages::new(0),
+                ready: Pages::ZERO,
                 probation: self.config.probation,
                 seed: self.config.seed,
             })

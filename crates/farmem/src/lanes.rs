@@ -2,7 +2,7 @@
 //! `struct lane` of `bpf/shared.h` is the same in C.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use sys::memory::SharedView;
 
@@ -31,22 +31,25 @@ impl Lanes {
 /// The frames of one budget in one tier.
 pub(crate) struct Lane<'a> {
     words: &'a [AtomicU64],
+    halves: &'a [AtomicU32],
 }
 
 impl<'a> Lane<'a> {
     /// The one with this number of those that begin at word `first` of `view`.
     pub(crate) fn of(view: &'a SharedView, first: usize, number: usize) -> Self {
-        Self { words: &view.words64()[first + number * LANE_WORDS..][..LANE_WORDS] }
+        let first = first + number * LANE_WORDS;
+        let words = &view.words64()[first..][..LANE_WORDS];
+        Self { words, halves: &view.words32()[first * 2..][..LANE_WORDS * 2] }
     }
 
-    /// Free frames; below zero while the supervisor is late.
+    /// Frames without a page; below zero while the supervisor is late.
     pub(crate) fn free(&self) -> i64 {
         self.words[0].load(Ordering::Acquire).cast_signed()
     }
 
-    /// Whether faults have to wait for a frame.
+    /// Whether faults went on without a frame.
     pub(crate) fn is_short(&self) -> bool {
-        self.free() <= 0 && self.words[5].load(Ordering::Acquire) == 0
+        self.free() < 0 && !self.is_unrelieved()
     }
 
     /// Adds frames (or takes them, if negative).
@@ -54,7 +57,7 @@ impl<'a> Lane<'a> {
         self.words[0].fetch_add(frames.cast_unsigned(), Ordering::AcqRel);
     }
 
-    /// The doorbell rings when the free frames fall through this.
+    /// The doorbell rings when fewer frames than this can be had.
     pub(crate) fn set_low(&self, low: i64) {
         self.words[1].store(low.cast_unsigned(), Ordering::Release);
     }
@@ -83,5 +86,20 @@ impl<'a> Lane<'a> {
     /// Sets whether there is nothing to evict: then nobody waits for a frame.
     pub(crate) fn set_unrelieved(&self, unrelieved: bool) {
         self.words[5].store(u64::from(unrelieved), Ordering::Release);
+    }
+
+    /// Entries of the outgoing pages that were taken since the start, modulo 2³².
+    pub(crate) fn taken(&self) -> &'a AtomicU32 {
+        &self.halves[12]
+    }
+
+    /// Entries that were placed.
+    pub(crate) fn placed(&self) -> &'a AtomicU32 {
+        &self.halves[13]
+    }
+
+    /// The node that they are in; 0 for none.
+    pub(crate) fn outgoing(&self) -> &'a AtomicU32 {
+        &self.halves[14]
     }
 }

@@ -44,6 +44,7 @@ mod moves;
 mod nearby;
 mod notices;
 mod object;
+mod outgoing;
 mod page_table;
 mod populate;
 mod process_madvise;
@@ -67,7 +68,7 @@ mod watch;
 mod word;
 
 pub use config::{
-    BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, bpf_batch, pack_name,
+    BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
 pub use kind::{EngineKind, ParseEngineError};

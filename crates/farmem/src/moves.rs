@@ -354,17 +354,31 @@ impl Supervisor<'_> {
         let slot = arena.slot;
         let mut moved = Vec::new();
         self.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
-            let word = Word(cell.load(Ordering::Acquire));
-            if !matches!(word.state(), State::Absent | State::Foreign) {
-                cell.store(0, Ordering::Release);
-                let fetched = word.state() == State::Fetching;
+            let take = |word: u32| {
+                let is_empty = matches!(Word(word).state(), State::Absent | State::Foreign);
+                (!is_empty).then_some(0)
+            };
+            // A fault may take the frame of a page that is leaving at this moment.
+            let taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+            let Ok(word) = taken.map(Word) else { return };
+            moved.push(match word.state() {
                 // Who fetches it has its frame, and will find that it has gone.
-                let word = if fetched { word.with_state(State::Local) } else { word };
-                moved.push((address, word));
-            }
+                State::Fetching => (address, word.with_state(State::Local)),
+                State::Probation => (address, word.unmapped()),
+                _ => (address, word),
+            });
         });
         let mut unmanaged = 0;
         let mut now_at = Vec::new();
+        for (address, word) in &moved {
+            if word.state() == State::Remote
+                && let Some(page) = arena.page(*address)
+            {
+                // It has just left.
+                let tier = word.tier().min(arena.tiers.len() - 1);
+                arena.tiers[tier].left(page);
+            }
+        }
         for (address, word) in moved {
             let target = address - from + to;
             match (self.tables.pages.make_word(slot, target), arena.page(target)) {

@@ -267,6 +267,46 @@ impl PageTable {
         self.leaf(slot, address).map(|words| &words[index_in_leaf(address)])
     }
 
+    /// The state word of a page, if it has one, and what finds it without its process:
+    /// [`word_of`](Self::word_of).
+    pub(crate) fn reference(&self, slot: usize, address: u64) -> Option<(u32, &AtomicU32)> {
+        let mut entries = self.root(slot);
+        let mut shift = ROOT_SHIFT;
+        let mut number = 0;
+        while shift > PAGE_SHIFT {
+            let index = usize::try_from(address >> shift).ok()? % entries.len();
+            number = numbered(&entries[index])?;
+            entries = self.node(number);
+            shift = child_shift(shift);
+        }
+        let index = index_in_leaf(address);
+        let place = u32::try_from(index).ok()?;
+        Some((number * NODE_ENTRIES as u32 + place, &entries[index]))
+    }
+
+    /// The state word that a reference is of; any word, if its leaf was given back meanwhile.
+    pub(crate) fn word_of(&self, reference: u32) -> &AtomicU32 {
+        &self.nodes.words32()[reference as usize]
+    }
+
+    /// Takes a node of the stock for a ring of outgoing pages; none if the stock is empty.
+    pub(crate) fn take_ring(&self) -> Option<u32> {
+        let number = self.take()?;
+        self.node(number).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        Some(number)
+    }
+
+    /// Gives the node of a ring back.
+    pub(crate) fn give_ring(&self, number: u32) {
+        self.give_back(number);
+    }
+
+    /// The words of a ring of outgoing pages, and the same two by two.
+    pub(crate) fn ring(&self, number: u32) -> (&[AtomicU32], &[AtomicU64]) {
+        let first = number as usize * NODE_ENTRIES / 2;
+        (self.node(number), &self.nodes.words64()[first..][..NODE_ENTRIES / 2])
+    }
+
     /// The state word of a page under management, whose leaf is taken from the stock if need be;
     /// none if the stock is empty or the page is not under management.
     pub(crate) fn make_word(&self, slot: usize, address: u64) -> Result<&AtomicU32, NoWord> {

@@ -161,17 +161,22 @@ impl Supervisor<'_> {
         }
         let now = self.now_ns();
         let (budget, tier) = (arena.budget, before.tier().min(arena.tiers.len() - 1));
+        let frame = self.claim_frame(budget, tier);
+        one.short = frame.is_none().then_some((budget, tier));
         let lane = self.tables.lane(budget, tier);
-        one.short = (lane.free() <= 0).then_some((budget, tier));
-        if one.short.is_some() && !lane.is_unrelieved() {
+        if frame.is_none() {
             self.members.short(budget);
-            return false;
+            if !lane.is_unrelieved() {
+                return false;
+            }
+            lane.credit(-1);
         }
         if change().is_err() {
             // Somebody has touched it just now.
+            lane.credit(1);
             return true;
         }
-        lane.credit(-1);
+        one.ready_ns = one.ready_ns.max(frame.unwrap_or(0) / 1000);
         let requested_ns = if kind == FaultKind::Fetch {
             let asked_ns = one.ready_ns.max(now);
             (_, one.ready_ns) = self.reserve_fetch(tier, asked_ns);

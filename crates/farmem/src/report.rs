@@ -105,8 +105,8 @@ pub(crate) struct Totals {
     pub(crate) unrelieved: bool,
     /// A helper was stopped when it had pages to drop.
     pub(crate) stopped: bool,
-    dirty_count: u64,
-    clean_count: u64,
+    evict_count: u64,
+    write_back_count: u64,
     latencies: Latencies,
     budget: BudgetHeld,
     excess_pages: u64,
@@ -137,8 +137,8 @@ impl Totals {
             stall_max_ns: 0,
             unrelieved: false,
             stopped: false,
-            dirty_count: 0,
-            clean_count: 0,
+            evict_count: 0,
+            write_back_count: 0,
             latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
@@ -186,9 +186,14 @@ impl Totals {
         self.stall_max_ns = self.stall_max_ns.max(ns);
     }
 
-    pub(crate) fn evicted(&mut self, dirty: u64, clean: u64) {
-        self.dirty_count += dirty;
-        self.clean_count += clean;
+    /// A page has given its frame up.
+    pub(crate) const fn evicted(&mut self) {
+        self.evict_count += 1;
+    }
+
+    /// So many pages were sent to far memory.
+    pub(crate) const fn written_back(&mut self, pages: u64) {
+        self.write_back_count += pages;
     }
 
     /// Resident pages of one budget at one moment, beside the budget and what is allowed now.
@@ -264,13 +269,13 @@ impl Totals {
             Change::Killed(signal) => (None, Some(signal)),
             Change::Stopped { .. } => (None, None),
         };
-        let evicted = self.dirty_count + self.clean_count;
         let figures = Figures {
             elapsed_ns,
             faults: self.counts(),
             fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
-            written_back_bytes: self.dirty_count * PAGE_BYTES,
-            dirty_share: (evicted > 0).then(|| share(self.dirty_count, evicted)),
+            written_back_bytes: self.write_back_count * PAGE_BYTES,
+            dirty_share: (self.evict_count > 0)
+                .then(|| share(self.write_back_count, self.evict_count).min(1.0)),
             fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
             stall: StallCounts {
                 stall_count: self.stall_count,

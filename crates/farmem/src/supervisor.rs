@@ -41,6 +41,7 @@ use super::last_words::Mortal;
 use super::margin::Margin;
 use super::members::Members;
 use super::object::Object;
+use super::outgoing::Outgoing;
 use super::populate::Populate;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
@@ -89,6 +90,8 @@ pub struct Supervisor<'a> {
     /// How many resident pages each budget may have right now: more than its limit while it
     /// shrinks.
     pub(crate) ceilings: Vec<Vec<u64>>,
+    /// Pages that are leaving, by budget and tier.
+    pub(crate) outgoing: Vec<Vec<Outgoing>>,
     /// By budget and tier.
     pub(crate) margins: Vec<Vec<Margin>>,
     pub(crate) forks: Vec<Fork>,
@@ -159,6 +162,7 @@ impl<'a> Supervisor<'a> {
         let mut supervisor = Self {
             budgets: vec![vec![None; tiers]; PROCS_MAX],
             ceilings: vec![vec![0; tiers]; PROCS_MAX],
+            outgoing: vec![vec![Outgoing::default(); tiers]; PROCS_MAX],
             margins: vec![vec![Margin::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
             child: spawned.pid,

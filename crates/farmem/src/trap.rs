@@ -128,20 +128,17 @@ impl Supervisor<'_> {
         table.set(link, self.tables.profile(tier), self.config.seed);
     }
 
-    /// Reserves the link of `tier` for pages that are written back.
-    pub(crate) fn reserve_write_back(&self, tier: usize, pages: u64) {
+    /// Reserves the link of `tier` for a page that is written back; answers when far memory has
+    /// acknowledged it, in picoseconds of the run.
+    pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
         use measure::LinkMode;
         let table = self.tables.link(tier);
         let way = match self.config.tiers[tier].link.mode {
-            LinkMode::PerFault => return,
-            LinkMode::Shared => table.fetch_free_ps(),
-            LinkMode::FullDuplex => table.write_free_ps(),
+            LinkMode::PerFault => None,
+            LinkMode::Shared => Some(table.fetch_free_ps()),
+            LinkMode::FullDuplex => Some(table.write_free_ps()),
         };
-        let busy = table.page_ps().load(Ordering::Relaxed) * pages;
-        let now = self.now_ps();
-        // The closure always answers, so this cannot fail.
-        let _always = way
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| Some(free.max(now) + busy));
+        self.reserve(tier, way, self.now_ps()).1
     }
 
     /// Picoseconds since the start of the run.

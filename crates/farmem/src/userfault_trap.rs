@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use paging::page::PageIndex;
 use paging::prefetch::Prefetcher;
@@ -58,6 +58,10 @@ struct Due {
 
 const FETCH: u8 = 0;
 const ARRIVED: u8 = 1;
+/// The frame of a new page is free.
+const NEW_FRAME: u8 = 2;
+/// The frame of a page to be fetched is free.
+const FETCH_FRAME: u8 = 3;
 
 impl Waiting {
     /// Faults that wait for a frame of one budget.
@@ -130,14 +134,11 @@ impl Supervisor<'_> {
             State::Absent | State::Remote => {
                 let tier = word.tier().min(self.config.tiers.len() - 1);
                 let touch = Touch { tier, ..touch };
-                let lane = self.tables.lane(touch.budget, tier);
-                if lane.free() <= 0 {
-                    self.members.short(touch.budget);
-                    self.waiting.stalled.push_back(touch);
-                    return;
+                match self.claim_frame(touch.budget, tier) {
+                    Some(free_ps) => self.admit(touch, word, free_ps),
+                    None => self.waiting.stalled.push_back(touch),
                 }
-                lane.credit(-1);
-                self.admit(touch, word);
+                self.members.short(touch.budget);
             }
             State::Foreign => self.resolve(&touch),
             State::Local | State::Probation => {
@@ -151,6 +152,7 @@ impl Supervisor<'_> {
                 let at = self.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
                 cell.store(word.with_state(State::Fetching).0, Ordering::Release);
                 let requested_ns = at.saturating_sub(touch.since_ns);
+                let at = at.saturating_sub(self.config.constant_ns);
                 self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
             }
             // Another thread's; its answer wakes both.
@@ -166,51 +168,79 @@ impl Supervisor<'_> {
         let word = Word(cell.load(Ordering::Acquire));
         if matches!(word.state(), State::Absent | State::Remote) {
             self.tables.lane(budget, tier).credit(-1);
-            self.admit(touch, word);
+            self.admit(touch, word, 0);
         } else {
             self.touch(touch);
         }
         self.resolve_due();
     }
 
-    // The frame is there.
-    fn admit(&mut self, touch: Touch, word: Word) {
-        let now = self.now_ns();
-        let stalled = now.saturating_sub(touch.since_ns);
+    // It has a frame, which is free at `free_ps`.
+    fn admit(&mut self, touch: Touch, word: Word, free_ps: u64) {
         let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else {
             return;
         };
-        if word.state() == State::Absent {
-            // A new page has no copy anywhere else: it is dirty from birth.
-            cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
-            self.resolve(&touch);
-            self.log(&touch, FaultKind::FirstTouch, stalled, 0, 0);
-            return;
-        }
+        let is_new = word.state() == State::Absent;
         cell.store(word.with_state(State::Fetching).0, Ordering::Release);
-        let (sent, ready) = self.reserve_fetch(word.tier(), now);
-        let page_ns = self.tables.link(word.tier()).page_ps().load(Ordering::Relaxed) / 1000;
+        let free = free_ps.div_ceil(1000);
+        if free > self.now_ns() {
+            let kind = if is_new { NEW_FRAME } else { FETCH_FRAME };
+            self.wait_until(free, Due { touch, kind, wait_ns: 0, requested_ns: 0 });
+        } else if is_new {
+            self.create(&touch);
+        } else {
+            self.fetch(touch, word.tier());
+        }
+    }
+
+    // Its frame is there, and it is a new page.
+    fn create(&mut self, touch: &Touch) {
+        let stalled = self.now_ns().saturating_sub(touch.since_ns);
+        if let Some(cell) = self.tables.pages.word(touch.slot, touch.address) {
+            // A new page has no copy anywhere else: it is dirty from birth.
+            let word = Word(cell.load(Ordering::Acquire));
+            cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
+        }
+        self.resolve(touch);
+        self.log(touch, FaultKind::FirstTouch, stalled, 0, 0);
+    }
+
+    // Its frame is there, and it is to be fetched.
+    fn fetch(&mut self, touch: Touch, tier: usize) {
+        let now = self.now_ns();
+        let stalled = now.saturating_sub(touch.since_ns);
+        let (sent, ready) = self.reserve_fetch(tier, now);
+        let page_ns = self.tables.link(tier).page_ps().load(Ordering::Relaxed) / 1000;
         let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
         let requested_ns = ready.saturating_sub(touch.since_ns);
         self.prefetch(&touch, now);
+        // The supervisor's own work on the fault is part of the delay, not on top of it.
+        let ready = ready.saturating_sub(self.config.constant_ns);
         self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
     }
 
     /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
     /// nanoseconds of the run.
     pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
+        let is_queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
+        let way = is_queued.then(|| self.tables.link(tier).fetch_free_ps());
+        let (sent, ready) = self.reserve(tier, way, now_ns * 1000);
+        (sent / 1000, ready / 1000)
+    }
+
+    /// Reserves one page's time on `way`, if pages queue there: when the last bit has been sent,
+    /// and when a round trip, or a draw from the profile, is over as well; picoseconds of the run.
+    pub(crate) fn reserve(&self, tier: usize, way: Option<&AtomicU64>, now: u64) -> (u64, u64) {
         let link = self.tables.link(tier);
         let page = link.page_ps().load(Ordering::Relaxed);
-        let now = now_ns * 1000;
-        let queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
-        let sent = if queued && page > 0 {
-            let next = |free: u64| Some(free.max(now) + page);
-            let free = link.fetch_free_ps();
-            // The closure always answers, so this cannot fail.
-            let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-            before.unwrap_or(now).max(now) + page
-        } else {
-            now + page
+        let sent = match way.filter(|_| page > 0) {
+            Some(free) => {
+                let next = |free: u64| Some(free.max(now) + page);
+                // The closure always answers, so this cannot fail.
+                let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+                before.unwrap_or(now).max(now) + page
+            }
+            None => now + page,
         };
         let latency = if link.profiled().load(Ordering::Relaxed) == 0 {
             link.rtt_ps().load(Ordering::Relaxed)
@@ -219,7 +249,7 @@ impl Supervisor<'_> {
             let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
             u64::from(self.tables.profile(tier)[draw].load(Ordering::Relaxed)) * 1000
         };
-        (sent / 1000, (sent + latency) / 1000)
+        (sent, sent + latency)
     }
 
     fn prefetch(&mut self, touch: &Touch, now: u64) {
@@ -244,13 +274,14 @@ impl Supervisor<'_> {
                 continue;
             };
             let word = Word(cell.load(Ordering::Acquire));
-            let lane = self.tables.lane(budget, word.tier());
-            if word.state() != State::Remote || lane.free() <= 0 {
+            if word.state() != State::Remote {
                 continue;
             }
-            lane.credit(-1);
+            let Some(free_ps) = self.claim_frame(budget, word.tier()) else {
+                return;
+            };
             cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
-            let (_, ready) = self.reserve_fetch(word.tier(), now);
+            let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
             self.waiting.arrivals.insert((touch.slot, address), ready);
             self.log(
                 &Touch { address, ..*touch },
@@ -264,8 +295,6 @@ impl Supervisor<'_> {
 
     fn wait_until(&mut self, at_ns: u64, due: Due) {
         self.waiting.sequence += 1;
-        // The supervisor's own work on the fault is part of the delay, not on top of it.
-        let at_ns = at_ns.saturating_sub(self.config.constant_ns);
         self.waiting.due.push(Reverse((at_ns, self.waiting.sequence, due)));
     }
 
@@ -284,6 +313,9 @@ impl Supervisor<'_> {
                 continue;
             }
             self.waiting.due.pop();
+            if self.take_frame(&due) {
+                continue;
+            }
             if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
                 let word = Word(cell.load(Ordering::Acquire));
                 if word.state() != State::Fetching {
@@ -298,6 +330,24 @@ impl Supervisor<'_> {
             let measured = self.now_ns().saturating_sub(due.touch.since_ns);
             self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
         }
+    }
+
+    // The frame that a fault waited for is free. Answers whether that was what it waited for.
+    fn take_frame(&mut self, due: &Due) -> bool {
+        if due.kind != NEW_FRAME && due.kind != FETCH_FRAME {
+            return false;
+        }
+        let (slot, now) = (due.touch.slot, self.now_ns());
+        let word = self.tables.pages.word(slot, due.touch.address);
+        let word = word.map(|cell| Word(cell.load(Ordering::Acquire)));
+        self.totals.stalled(now.saturating_sub(due.touch.since_ns));
+        match word.filter(|word| word.state() == State::Fetching) {
+            Some(_) if due.kind == NEW_FRAME => self.create(&due.touch),
+            Some(word) => self.fetch(due.touch, word.tier()),
+            // It has been emptied or moved meanwhile.
+            None => self.touch(Touch { since_ns: now, ..due.touch }),
+        }
+        true
     }
 
     /// Serves faults that wait for a frame, in order.

@@ -119,7 +119,7 @@ impl Supervisor<'_> {
         }
         if !dropped.is_empty() {
             nearby::place(&mut arena, &self.tables, unprotected.len());
-            let pending = Pending::Drop { pages: 0, tier: 0, unprotected };
+            let pending = Pending::Drop { pages: Vec::new(), tier: 0, unprotected };
             self.send_drop(&mut arena, dropped, pending);
         }
         self.arenas[slot] = Some(arena);

@@ -23,9 +23,13 @@ impl Word {
     const UNTRACKED: u32 = 1 << 4;
     const WRITE_FETCHED: u32 = 1 << 8;
     const TIER_SHIFT: u32 = 5;
+    const TICKET_SHIFT: u32 = 9;
     const READY_SHIFT: u32 = 8;
     const READY_MASK: u64 = 0xff_ffff;
     const READY_UNIT_SHIFT: u32 = 6;
+
+    /// Entries of a ring of outgoing pages that have a ticket of their own.
+    pub(crate) const TICKETS: u32 = 1 << 22;
 
     pub(crate) fn state(self) -> State {
         match self.0 & 7 {
@@ -51,6 +55,22 @@ impl Word {
     /// It was written to by the access that fetched it.
     pub(crate) const fn write_fetched(self) -> bool {
         self.0 & Self::WRITE_FETCHED != 0
+    }
+
+    /// The entry of the order of leaving that it has, if it is on probation and leaving.
+    pub(crate) fn ticket(self) -> Option<u32> {
+        let ticket = self.0 >> Self::TICKET_SHIFT;
+        (self.state() == State::Probation && ticket != 0).then_some(ticket)
+    }
+
+    /// The same page on probation, with another entry.
+    pub(crate) const fn with_ticket(self, ticket: u32) -> Self {
+        Self(self.0 & ((1 << Self::TICKET_SHIFT) - 1) | ticket << Self::TICKET_SHIFT)
+    }
+
+    /// The same page, unmapped to see whether it is used.
+    pub(crate) const fn unmapped(self) -> Self {
+        Self(self.0 & (0xf8 | Self::WRITE_FETCHED) | State::Probation as u32)
     }
 
     pub(crate) const fn with_untracked(self, untracked: bool) -> Self {

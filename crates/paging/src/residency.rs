@@ -1,23 +1,28 @@
 //! Which pages are local, under one budget.
 //!
 //! ```text
-//!            admit                    probe_batch                 evict_batch
-//!  absent ──────────► active ───────────────────────► probation ────────────► absent
-//!                     ▲  │ ▲ ◄──────── soft_fault ────────┘
-//!                  unpin pin └─────────────────────────────────► absent (policies without
-//!                     │  ▼                          evict_batch          references)
+//!            admit          probe_batch            leave_batch             left
+//!  absent ──────────► active ─────────► probation ────────────► leaving ─────────► absent
+//!                     ▲  │ ▲ ◄── soft_fault ─┴──────────────────────┘
+//!                  unpin pin
+//!                     │  ▼
 //!                    pinned
 //! ```
 //!
 //! Memory has no accessed bit that a supervisor can read. What stands in for it is *probation*: a
 //! page is unmapped but keeps its frame, so it is still local and still counted. If the program
 //! touches it, the fault costs no delay and tells the policy of a reference; if it is still
-//! untouched when its turn comes, it is given up for good.
+//! untouched when its turn comes, it is put in order of *leaving*, and has its frame until a fault
+//! needs one. So no frame is kept free: the policy has all of the budget.
+//!
+//! The share of the budget on probation is adapted to how often it is touched
+//! ([`Probation`]). A policy that ignores references has only as much on probation as is about to
+//! leave.
 //!
 //! Nothing here maps or unmaps: the caller does what the batches say, and reports what the
-//! program did. A page is in exactly one of the four states; active, probation and pinned pages
-//! are resident and count against the budget. Pinned pages are never victims, every other
-//! resident page eventually is.
+//! program did. A page is in exactly one of the five states; all but absent pages are resident and
+//! count against the budget. Pinned pages are never victims, every other resident page eventually
+//! is. [`evict_batch`](Residency::evict_batch) is for callers that give a page up in one step.
 
 use measure::{Fraction, Pages};
 
@@ -29,6 +34,16 @@ const ABSENT: u8 = 0;
 const ACTIVE: u8 = 1;
 const PROBATION: u8 = 2;
 const PINNED: u8 = 3;
+const LEAVING: u8 = 4;
+
+// The notes of pages on probation.
+const UNMAPPING: u8 = 0;
+const UNMAPPED: u8 = 1;
+
+/// Fetches after which the share on probation is adapted.
+const ADAPT_FETCHES: u32 = 512;
+/// By how much, in thousandths of the budget.
+const ADAPT_STEP: u32 = 20;
 
 /// How local memory is managed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +55,11 @@ pub struct ResidencyConfig {
     /// Frames to keep free so that a fault need not wait for an eviction: the size of an
     /// eviction batch. At most half the budget is kept free.
     pub headroom: Pages,
-    /// The share of the budget on probation; `None` for the policy's own
-    /// ([`default_probation`]). Policies that ignore references have no probation.
+    /// Pages to have on probation at least, so that as many can leave at any time; at most half
+    /// the budget.
+    pub ready: Pages,
+    /// The share of the budget on probation; `None` for the policy's own, which is adapted
+    /// ([`Probation::of`]). Policies that ignore references have none but [`ready`](Self::ready).
     pub probation: Option<Fraction>,
     /// Where random choices come from.
     pub seed: u64,
@@ -56,6 +74,8 @@ pub enum PageState {
     Active,
     /// Local but unmapped: the next touch is a soft fault.
     Probation,
+    /// As on probation, and in order of leaving.
+    Leaving,
     /// Local, mapped, and not to be given up.
     Pinned,
 }
@@ -87,36 +107,61 @@ pub struct Victim {
 pub struct Residency {
     policy: Box<dyn Policy>,
     config: ResidencyConfig,
+    // Of the budget, in thousandths.
+    share: u32,
     probation_max: u64,
     states: PageStates,
     // The policy holds the active pages; these are its former victims, oldest first.
     probation: Queue,
     probation_places: Places,
+    leaving: u64,
+    // Since the share was last adapted.
+    fetched: u32,
+    touched: u32,
     pins: Ranges<u32>,
     pinned: u64,
     peak: u64,
     admitted: [u64; 4],
 }
 
-/// The share of the budget that a policy keeps on probation unless told otherwise, in per cent.
+/// How much of the budget a policy has on probation.
 ///
 /// The larger the share, the closer the order is to the one that knows every reference, and the
-/// more soft faults it costs. These balance the two when a fetch costs about five times as much
-/// as a soft fault. On independent references, Zipf a = 1.0 over ten times the budget:
+/// more soft faults it costs. After every 512 fetches the share grows or shrinks by 2 % of the
+/// budget, so that there are about `touches` soft faults to 100 fetches.
 ///
-/// | policy | share | fetches per access | all references known | soft faults per access |
-/// |---|---|---|---|---|
-/// | fifo | – | 0.371 | 0.371 | – |
-/// | clock | 20 % | 0.337 | 0.316 | 0.046 |
-/// | lru | 30 % | 0.339 | 0.327 | 0.080 |
-/// | s3fifo | 10 % | 0.308 | 0.265 | 0.017 |
-#[must_use]
-pub const fn default_probation(policy: PolicyKind) -> u32 {
-    match policy {
-        PolicyKind::Fifo | PolicyKind::Random => 0,
-        PolicyKind::S3Fifo => 10,
-        PolicyKind::Clock => 20,
-        PolicyKind::Lru => 30,
+/// Fetches and soft faults for 100 fetches beside the policy that knows every reference, 64 MiB of
+/// which 10, 25, 50 and 80 % are local, from a simulation of this rule:
+///
+/// | access | clock | lru |
+/// |---|---|---|
+/// | 80 % to a fifth | −0.2, −2.4, +1.3, −0.5 %; at most 86 | +0.2, +1.1, −0.1, −0.1 %; 297 |
+/// | Zipf a = 1.0 | 0.0, +0.4, +1.3, +2.8 %; 115 | +0.4, +0.5, +0.4, +0.4 %; 303 |
+/// | uniform | at most 0.2 % | at most 0.1 % |
+/// | a quarter of the memory that moves | 10, 50, 80: 0.2; 25: +15 % | at most 1.4 % |
+/// | 30 % in a loop, beside uniform | +0.0, −1.5, +11.5, +3.7 % | at most 1.1 % |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probation {
+    /// At first, in thousandths of the budget.
+    pub initial: u32,
+    /// At least.
+    pub least: u32,
+    /// At most.
+    pub most: u32,
+    /// Soft faults to 100 fetches.
+    pub touches: u32,
+}
+
+impl Probation {
+    /// That of `policy`; `None` for a policy that ignores references.
+    #[must_use]
+    pub const fn of(policy: PolicyKind) -> Option<Self> {
+        match policy {
+            PolicyKind::Fifo | PolicyKind::Random => None,
+            PolicyKind::S3Fifo => Some(Self { initial: 100, least: 100, most: 100, touches: 100 }),
+            PolicyKind::Clock => Some(Self { initial: 200, least: 80, most: 200, touches: 95 }),
+            PolicyKind::Lru => Some(Self { initial: 500, least: 40, most: 750, touches: 250 }),
+        }
     }
 }
 
@@ -128,16 +173,35 @@ impl Residency {
         let mut residency = Self {
             policy: config.policy.build(capacity, config.seed),
             config,
+            share: 0,
             probation_max: 0,
             states: PageStates::default(),
             probation: Queue::new(1),
             probation_places: Places::default(),
+            leaving: 0,
+            fetched: 0,
+            touched: 0,
             pins: Ranges::default(),
             pinned: 0,
             peak: 0,
             admitted: [0; 4],
         };
+        let own = Probation::of(config.policy).map_or(0, |own| own.initial);
+        residency.share = match config.probation {
+            Some(share) if own > 0 => u32::try_from(share.of_pages(Pages::new(1000)).get()),
+            _ => Ok(own),
+        }
+        .unwrap_or(own);
         residency.set_budget(config.budget);
+        residency
+    }
+
+    /// As [`new`](Self::new), with every reference reported: nothing need be on probation.
+    #[must_use]
+    pub fn told_all(config: ResidencyConfig) -> Self {
+        let mut residency = Self::new(config);
+        residency.share = 0;
+        residency.size_probation();
         residency
     }
 
@@ -157,24 +221,33 @@ impl Residency {
             self.pinned += 1;
         } else {
             self.states.set(page, ACTIVE);
-            self.policy.insert(page);
+            if self.share > 0 {
+                self.policy.insert_unseen(page);
+            } else {
+                self.policy.insert(page);
+            }
         }
         self.admitted[how as usize] += 1;
+        if how == Admission::Fetch {
+            self.fetched += 1;
+            self.adapt();
+        }
         self.peak = self.peak.max(self.resident().get());
         true
     }
 
-    /// The program touched `page` and it was still local. Returns whether it was on probation;
-    /// it is active again.
+    /// The program touched `page` and it was still local. Returns whether it was on probation or
+    /// leaving; it is active again.
     ///
     /// An absent page is left alone: the report of a touch can arrive after the page was given
     /// up.
     pub fn soft_fault(&mut self, page: PageIndex) -> bool {
         match self.state(page) {
-            PageState::Probation => {
-                self.probation.remove(&mut self.probation_places, page);
+            PageState::Probation | PageState::Leaving => {
+                self.take_from_queues(page);
                 self.states.set(page, ACTIVE);
                 self.policy.restore(page);
+                self.touched += 1;
                 true
             }
             PageState::Active => {
@@ -268,6 +341,12 @@ impl Residency {
             match state {
                 ACTIVE => self.policy.rename(page, target),
                 PROBATION => self.probation.replace(&mut self.probation_places, page, target),
+                // The order of leaving is of places; this one is not in it any more.
+                LEAVING => {
+                    self.leaving -= 1;
+                    self.states.set(target, PROBATION);
+                    self.probation.push_front(&mut self.probation_places, target, UNMAPPED);
+                }
                 _ => {}
             }
         }
@@ -320,9 +399,11 @@ impl Residency {
     /// that fewer pages are active than on probation, and none while so much memory is free that
     /// nothing will be given up soon.
     pub fn probe_batch(&mut self, pages: &mut Vec<PageIndex>, max: Pages) -> Pages {
-        let (active, waiting) = (self.policy.len() as u64, self.probation.len() as u64);
+        let waiting = self.probation.len() as u64 + self.leaving;
+        let all = self.policy.len() as u64 + waiting;
         let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
-        let share = self.probation_max.min((active + waiting) / 2);
+        // A share of little is half of it, unless more than half is wanted.
+        let share = self.probation_max.min((all / 2).max(all * u64::from(self.share) / 1000));
         let wanted = if pressure { share.saturating_sub(waiting) } else { 0 };
         let mut taken = 0;
         while taken < wanted.min(max.get()) {
@@ -330,22 +411,79 @@ impl Residency {
                 break;
             };
             self.states.set(page, PROBATION);
-            self.probation.push_back(&mut self.probation_places, page, 0);
+            self.probation.push_back(&mut self.probation_places, page, UNMAPPING);
             pages.push(page);
             taken += 1;
         }
         Pages::new(taken)
     }
 
+    /// `page`, which [`probe_batch`](Self::probe_batch) has named, is unmapped. Not before may it
+    /// leave.
+    pub fn unmapped(&mut self, page: PageIndex) {
+        if self.states.get(page) == PROBATION {
+            self.probation_places.change_note(page, |_| UNMAPPED);
+        }
+    }
+
+    /// Puts up to `max` pages in order of leaving, those longest on probation first, and appends
+    /// them to `pages`. Returns how many. Each [leaves](Self::left) or
+    /// [is touched](Self::soft_fault) later.
+    pub fn leave_batch(&mut self, pages: &mut Vec<PageIndex>, max: Pages) -> Pages {
+        let mut taken = 0;
+        while taken < max.get()
+            && self.probation.first_note(&self.probation_places) == Some(UNMAPPED)
+            && let Some((page, _)) = self.probation.pop_front(&mut self.probation_places)
+        {
+            self.states.set(page, LEAVING);
+            self.leaving += 1;
+            pages.push(page);
+            taken += 1;
+        }
+        Pages::new(taken)
+    }
+
+    /// `page` has given its frame up. Returns whether it was leaving; otherwise nothing changes.
+    pub fn left(&mut self, page: PageIndex) -> bool {
+        let leaves = self.states.get(page) == LEAVING;
+        if leaves {
+            self.leaving -= 1;
+            self.states.set(page, ABSENT);
+        }
+        leaves
+    }
+
+    // Moves the share on probation towards the soft faults that it is to cost.
+    fn adapt(&mut self) {
+        if self.fetched < ADAPT_FETCHES {
+            return;
+        }
+        let own = Probation::of(self.config.policy).filter(|_| self.share > 0);
+        if let (Some(own), None) = (own, self.config.probation) {
+            let is_cheap = self.touched * 100 < self.fetched * own.touches;
+            let share = if is_cheap { self.share + ADAPT_STEP } else { self.share - ADAPT_STEP };
+            self.share = share.clamp(own.least, own.most);
+            self.size_probation();
+        }
+        (self.fetched, self.touched) = (0, 0);
+    }
+
+    fn size_probation(&mut self) {
+        let budget = self.config.budget.get();
+        let share = u64::from(self.share).saturating_mul(budget) / 1000;
+        self.probation_max = share.max(self.config.ready.get().min(budget / 2));
+    }
+
+    /// Changes how many pages are on probation at least.
+    pub fn set_ready(&mut self, ready: Pages) {
+        self.config.ready = ready;
+        self.size_probation();
+    }
+
     /// Changes the budget. If it shrinks, [`over_target`](Self::over_target) says what has to go.
     pub fn set_budget(&mut self, budget: Pages) {
         self.config.budget = budget;
-        self.probation_max = if self.policy.wants_references() {
-            let default = Fraction::from_percent(default_probation(self.config.policy));
-            self.config.probation.or(default).map_or(0, |share| share.of_pages(budget).get())
-        } else {
-            0
-        };
+        self.size_probation();
         self.resize_policy();
     }
 
@@ -356,10 +494,14 @@ impl Residency {
         let mut child = Self {
             policy: self.policy.boxed_clone(),
             config: self.config,
+            share: self.share,
             probation_max: self.probation_max,
             states: self.states.clone(),
             probation: self.probation.clone(),
             probation_places: self.probation_places.clone(),
+            leaving: self.leaving,
+            fetched: 0,
+            touched: 0,
             pins: self.pins.clone(),
             pinned: self.pinned,
             peak: self.resident().get(),
@@ -375,6 +517,7 @@ impl Residency {
         match self.states.get(page) {
             ACTIVE => PageState::Active,
             PROBATION => PageState::Probation,
+            LEAVING => PageState::Leaving,
             PINNED => PageState::Pinned,
             _ => PageState::Absent,
         }
@@ -383,13 +526,14 @@ impl Residency {
     /// Pages that occupy a frame.
     #[must_use]
     pub fn resident(&self) -> Pages {
-        Pages::new(self.policy.len() as u64 + self.probation.len() as u64 + self.pinned)
+        let waiting = self.probation.len() as u64 + self.leaving;
+        Pages::new(self.policy.len() as u64 + waiting + self.pinned)
     }
 
-    /// Resident pages that are on probation.
+    /// Resident pages that are not mapped: on probation, or leaving.
     #[must_use]
     pub fn on_probation(&self) -> Pages {
-        Pages::new(self.probation.len() as u64)
+        Pages::new(self.probation.len() as u64 + self.leaving)
     }
 
     /// Resident pages that are pinned.
@@ -433,6 +577,7 @@ impl Residency {
         match self.states.get(page) {
             ACTIVE => self.policy.remove(page),
             PROBATION => self.probation.remove(&mut self.probation_places, page),
+            LEAVING => self.leaving -= 1,
             PINNED => self.pinned -= 1,
             _ => {}
         }

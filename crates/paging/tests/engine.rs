@@ -23,6 +23,7 @@ fn config(policy: PolicyKind, budget: u64) -> EngineConfig {
             policy,
             budget: Pages::new(budget),
             headroom: Pages::ZERO,
+            ready: Pages::ZERO,
             probation: None,
             seed: 5,
         },

@@ -36,6 +36,7 @@ fn settings() -> impl Strategy<Value = EngineConfig> {
                 policy,
                 budget: Pages::new(budget),
                 headroom: Pages::new(headroom),
+                ready: Pages::ZERO,
                 probation: Fraction::from_percent(40),
                 seed: 5,
             },

@@ -67,8 +67,9 @@ fn fifo_has_beladys_anomaly_and_lru_has_not() {
     assert_eq!([3, 4].map(|n| faults(PolicyKind::Lru, n, &trace)), [10, 8]);
 }
 
-/// Three frames, by hand: the hand is on `a`, which was referenced and is spared, so `b` goes. Its
-/// bit spent, `a` comes after `c` and before the newcomer `d`.
+/// Three frames, by hand. All bits are set by the references that brought the pages, so the first
+/// round clears them and `a` goes. `b` is referenced and spared, so `c` goes; its bit spent, `b`
+/// comes before the newcomer `d`, whose bit is set.
 #[test]
 fn clock_spares_referenced_pages_once() {
     let [a, b, c, d] = [0, 1, 2, 3].map(PageIndex::new);
@@ -76,23 +77,24 @@ fn clock_spares_referenced_pages_once() {
     for page in [a, b, c] {
         clock.insert(page);
     }
-    clock.touch(a);
-    assert_eq!(clock.victim(), Some(b));
+    assert_eq!(clock.victim(), Some(a));
+    clock.touch(b);
     clock.insert(d);
-    assert_eq!(drain(&mut *clock), [c, a, d]);
+    assert_eq!(clock.victim(), Some(c));
+    assert_eq!(drain(&mut *clock), [b, d]);
 }
 
-/// Page `a` proved referenced on probation and comes back with its bit set: when the hand gets
-/// there, it passes once more.
+/// Where references are seen on probation alone, a page arrives with its bit clear. Page `a` proved
+/// referenced there and comes back with its bit set: when the hand gets there, it passes once more.
 #[test]
 fn clock_gives_a_restored_page_another_round() {
     let [a, b, c] = [0, 1, 2].map(PageIndex::new);
     let mut clock = PolicyKind::Clock.build(3, SEED);
-    clock.insert(a);
-    clock.insert(b);
+    clock.insert_unseen(a);
+    clock.insert_unseen(b);
     assert_eq!(clock.victim(), Some(a));
     clock.restore(a);
-    clock.insert(c);
+    clock.insert_unseen(c);
     assert_eq!(drain(&mut *clock), [b, c, a]);
 }
 
@@ -263,9 +265,10 @@ fn zipf_miss_ratios_of_clock_and_s3fifo_are_ordered() {
     }
 }
 
-/// What soft faults reveal is less than every reference, and more than nothing.
+/// What soft faults reveal is less than every reference, and more than nothing: with them CLOCK and
+/// LRU are within 3 % of what they are with all references, S3-FIFO within 20 %.
 #[test]
-fn soft_faults_lie_between_all_references_and_none() {
+fn soft_faults_are_nearly_as_good_as_all_references() {
     let trace = zipf(60_000);
     let misses = |kind, references| {
         let accesses = trace.iter().map(|&page| Access { page, write: false });
@@ -277,9 +280,9 @@ fn soft_faults_lie_between_all_references_and_none() {
     for kind in [PolicyKind::Clock, PolicyKind::Lru, PolicyKind::S3Fifo] {
         let exact = misses(kind, References::Exact);
         let soft = misses(kind, References::SoftFaults);
-        assert!(exact < soft && soft < fifo, "{kind}: {exact} {soft} {fifo}");
-        // At least a third of what references can save is saved.
-        assert!(3 * (fifo - soft) > fifo - exact, "{kind}: {exact} {soft} {fifo}");
+        assert!(soft < fifo, "{kind}: {exact} {soft} {fifo}");
+        let within = if kind == PolicyKind::S3Fifo { 20 } else { 3 };
+        assert!(soft.abs_diff(exact) * 100 <= exact * within, "{kind}: {exact} {soft} {fifo}");
     }
 }
 
@@ -290,6 +293,7 @@ fn engine(policy: PolicyKind, references: References) -> EngineConfig {
             policy,
             budget: Pages::new(100),
             headroom: Pages::ZERO,
+            ready: Pages::ZERO,
             probation: None,
             seed: SEED,
         },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{Fraction, Pages};
-use paging::residency::default_probation;
+use paging::residency::Probation;
 use paging::{Admission, PageIndex, PageState, PolicyKind, Residency, ResidencyConfig, Victim};
 use proptest::prelude::*;
 
@@ -21,6 +21,7 @@ fn config(policy: PolicyKind, budget: u64) -> ResidencyConfig {
         policy,
         budget: Pages::new(budget),
         headroom: Pages::ZERO,
+        ready: Pages::ZERO,
         probation: None,
         seed: 3,
     }
@@ -112,11 +113,67 @@ fn probation_waits_for_pressure() {
 fn probation_share_is_the_policys_own_unless_given() {
     for kind in PolicyKind::ALL {
         let mut residency = filled(Residency::new(config(kind, 20)), 20);
-        let expected = default_probation(kind) * 20 / 100;
-        assert_eq!(probe(&mut residency, 20).len(), expected as usize, "{kind}");
+        let own = Probation::of(kind).map_or(0, |own| own.initial);
+        assert_eq!(probe(&mut residency, 20).len(), own as usize * 20 / 1000, "{kind}");
         let wants = kind.build(1, 0).wants_references();
-        assert_eq!(wants, default_probation(kind) > 0, "{kind}");
+        assert_eq!(wants, own > 0, "{kind}");
     }
+}
+
+/// What is ready to leave leaves in order, once it is unmapped; what is touched comes back.
+#[test]
+fn pages_leave_in_order_unless_they_are_touched() {
+    for kind in PolicyKind::ALL {
+        let ready = Pages::new(4);
+        let config = ResidencyConfig { ready, ..config(kind, 12) };
+        let mut residency = filled(Residency::new(config), 12);
+        let probed = probe(&mut residency, 4);
+        assert_eq!(probed.len(), 4, "{kind}");
+        let mut leaving = Vec::new();
+        let mut leave = |residency: &mut Residency, max: u64| {
+            leaving.clear();
+            residency.leave_batch(&mut leaving, Pages::new(max));
+            leaving.clone()
+        };
+        assert_eq!(leave(&mut residency, 4), [], "none is unmapped");
+        residency.unmapped(probed[1]);
+        assert_eq!(leave(&mut residency, 4), [], "not before the first");
+        residency.unmapped(probed[0]);
+        assert_eq!(leave(&mut residency, 4), [probed[0], probed[1]]);
+        assert_eq!(residency.state(probed[0]), PageState::Leaving);
+        assert_eq!(residency.resident(), Pages::new(12), "it has its frame");
+        assert_eq!(residency.on_probation(), Pages::new(4));
+        assert!(residency.soft_fault(probed[0]));
+        assert!(!residency.left(probed[0]), "it was touched");
+        assert!(residency.left(probed[1]));
+        assert_eq!(residency.resident(), Pages::new(11));
+        assert_eq!(residency.state(probed[1]), PageState::Absent);
+        if kind == PolicyKind::Fifo {
+            assert_eq!(probe(&mut residency, 1), [probed[0]], "it is still the oldest");
+        }
+    }
+}
+
+/// 600 fetches, 500 of which follow a touch of a page on probation.
+#[test]
+fn the_share_on_probation_follows_what_it_costs() {
+    let wanted = |often: bool| {
+        let mut residency = Residency::new(config(PolicyKind::Lru, 1000));
+        for n in 0..1000 {
+            residency.admit(PageIndex::new(n), Admission::FirstTouch);
+        }
+        for n in 0..600 {
+            let probed = probe(&mut residency, 10);
+            if often {
+                probed.iter().for_each(|&page| _ = residency.soft_fault(page));
+            }
+            evict(&mut residency, 1);
+            residency.admit(PageIndex::new(1000 + n), Admission::Fetch);
+        }
+        let before = residency.on_probation().get();
+        before + probe(&mut residency, 1000).len() as u64
+    };
+    assert_eq!((wanted(true), wanted(false)), (480, 520));
 }
 
 /// A second fault on a page is a reference, a prefetch of a local page is none.

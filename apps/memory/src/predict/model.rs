@@ -1,6 +1,6 @@
 //! From what was seen to slowdowns.
 
-use farmem::{BPF_BUDGET_MIN, bpf_batch};
+use farmem::{BPF_BUDGET_MIN, batch};
 use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages};
 use paging::PolicyKind;
 use paging::reuse::{Memory, Replayed, replay};
@@ -91,7 +91,7 @@ fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize
         local,
         of: grid.of,
         least: if is_bpf { BPF_BUDGET_MIN } else { Pages::new(1) },
-        batch: if is_bpf { bpf_batch } else { |_| 0 },
+        batch,
         processors: profile::processors(&profile.facts),
         seed: 1,
     };

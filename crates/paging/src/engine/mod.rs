@@ -85,8 +85,12 @@ impl Engine {
     /// An engine that has seen nothing.
     #[must_use]
     pub fn new(config: EngineConfig) -> Self {
+        let build = match config.references {
+            References::SoftFaults => Residency::new,
+            References::Exact => Residency::told_all,
+        };
         Self {
-            residency: Residency::new(config.residency),
+            residency: build(config.residency),
             link: Link::seeded(config.link.clone(), config.residency.seed),
             prefetcher: Prefetcher::new(config.prefetch),
             config,
@@ -172,7 +176,7 @@ impl Engine {
         }
         match self.residency.state(page) {
             PageState::Active | PageState::Pinned => PageStatus::Local,
-            PageState::Probation => PageStatus::Probation,
+            PageState::Probation | PageState::Leaving => PageStatus::Probation,
             PageState::Absent if self.pages.get(page) & REMOTE != 0 => PageStatus::Remote,
             PageState::Absent => PageStatus::Absent,
         }
@@ -250,7 +254,7 @@ impl Engine {
                     });
                     return;
                 }
-                PageState::Probation => {
+                PageState::Probation | PageState::Leaving => {
                     self.residency.soft_fault(page);
                     self.fresh.push(page);
                     self.counters.soft_count += 1;

@@ -41,6 +41,13 @@ impl Policy for Fifo {
 
     fn touch(&mut self, _page: PageIndex) {}
 
+    /// A reference changes nothing: the page is still the one that has been local longest.
+    fn restore(&mut self, page: PageIndex) {
+        if !self.contains(page) {
+            self.queue.push_front(&mut self.places, page, 0);
+        }
+    }
+
     fn remove(&mut self, page: PageIndex) {
         if self.contains(page) {
             self.queue.remove(&mut self.places, page);

@@ -34,11 +34,16 @@ pub trait Policy: fmt::Debug + Send {
     fn name(&self) -> &'static str;
 
     /// Whether [`touch`](Self::touch) changes anything. If so, the caller of a running program
-    /// puts victims on probation first.
+    /// has a share of its pages on probation.
     fn wants_references(&self) -> bool;
 
     /// `page` became local: first touch, fetch, or found by a scan.
     fn insert(&mut self, page: PageIndex);
+
+    /// `page` became local, and references to it will be seen on probation alone.
+    fn insert_unseen(&mut self, page: PageIndex) {
+        self.insert(page);
+    }
 
     /// `page` was referenced while local.
     fn touch(&mut self, page: PageIndex);

@@ -83,6 +83,29 @@ impl Queue {
         self.len += 1;
     }
 
+    /// Puts `page`, which is in no queue, first, with a note.
+    pub(crate) fn push_front(&mut self, places: &mut Places, page: PageIndex, note: u8) {
+        self.first = self.first.wrapping_sub(1);
+        let word = places.words.slot(page);
+        debug_assert_eq!(*word, 0, "page {page} is in a queue already");
+        *word = self.place(0) | u32::from(note) << NOTE_SHIFT;
+        self.ring.push_front(page);
+        self.len += 1;
+    }
+
+    /// The first page's note; `None` if there is no page.
+    pub(crate) fn first_note(&mut self, places: &Places) -> Option<u8> {
+        while let Some(&page) = self.ring.front() {
+            let word = places.words.get(page);
+            if word & !NOTE_MASK == self.place(0) {
+                return Some(note(word));
+            }
+            self.ring.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        None
+    }
+
     /// Removes and returns the first page, with its note.
     pub(crate) fn pop_front(&mut self, places: &mut Places) -> Option<(PageIndex, u8)> {
         while let Some(page) = self.ring.pop_front() {
@@ -157,6 +180,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Push(usize, u32, u8),
+        PushFront(usize, u32, u8),
         Pop(usize),
         Remove(u32),
         Replace(u32, u32),
@@ -169,6 +193,7 @@ mod tests {
         let page = 0..PAGES;
         prop_oneof![
             4 => (0..2_usize, page.clone(), 0..4_u8).prop_map(|(q, n, x)| Step::Push(q, n, x)),
+            1 => (0..2_usize, page.clone(), 0..4_u8).prop_map(|(q, n, x)| Step::PushFront(q, n, x)),
             2 => (0..2_usize).prop_map(Step::Pop),
             1 => page.clone().prop_map(Step::Remove),
             1 => (page.clone(), page.clone()).prop_map(|(old, new)| Step::Replace(old, new)),
@@ -193,6 +218,13 @@ mod tests {
             if self.queue_of(n).is_none() {
                 self.queues[q].push_back(&mut self.places, PageIndex::new(n), note);
                 self.model[q].push_back((n, note));
+            }
+        }
+
+        fn push_front(&mut self, q: usize, n: u32, note: u8) {
+            if self.queue_of(n).is_none() {
+                self.queues[q].push_front(&mut self.places, PageIndex::new(n), note);
+                self.model[q].push_front((n, note));
             }
         }
 
@@ -221,7 +253,10 @@ mod tests {
         fn apply(&mut self, step: &Step) {
             match *step {
                 Step::Push(q, n, note) => self.push(q, n, note),
+                Step::PushFront(q, n, note) => self.push_front(q, n, note),
                 Step::Pop(q) => {
+                    let first = self.queues[q].first_note(&self.places);
+                    assert_eq!(first, self.model[q].front().map(|&(_, note)| note));
                     let popped = self.queues[q].pop_front(&mut self.places);
                     let popped = popped.map(|(page, note)| (page.get(), note));
                     assert_eq!(popped, self.model[q].pop_front());

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | LRU | 1 − e^(−pT) | it was accessed within the last T |
 //! | FIFO, RANDOM | pT / (1 + pT) | it stays for T, then is away for 1/p |
-//! | CLOCK | pT·e^(pT) / (1 + pT·e^(pT)) | it stays another T if accessed in the last |
+//! | CLOCK | x / (1 + x), x = pT·(1 + e^(pT)) | it stays 2T, and another T whenever accessed in the last |
 //!
 //! T is where the shares add up to the frames, and a share h of a page's accesses hit.
 
@@ -50,7 +50,7 @@ impl Popularity {
         let away: fn(f64) -> f64 = match policy {
             PolicyKind::Lru => |stay| (-stay).exp(),
             PolicyKind::Fifo | PolicyKind::Random => |stay| 1.0 / (1.0 + stay),
-            PolicyKind::Clock => |stay| 1.0 / (1.0 + stay * stay.exp()),
+            PolicyKind::Clock => |stay| 1.0 / (1.0 + stay * (1.0 + stay.exp())),
             PolicyKind::S3Fifo => return None,
         };
         let frames = frames as f64;

@@ -248,6 +248,7 @@ impl Process {
             policy: memory.policy,
             budget: Pages::new(u64::from(u32::MAX)),
             headroom: Pages::new(0),
+            ready: Pages::ZERO,
             probation: None,
             seed: memory.seed,
         });
@@ -292,11 +293,9 @@ impl Process {
             }
         };
         let limit = limit.get().max(1);
-        // Between half a batch and a whole one is free or on its way out.
         let batch = (memory.batch)(limit);
-        let free = batch as f64 * 0.75;
         self.together = batch.div_ceil(2).max(1);
-        self.target = rounded((limit as f64 - free) / scale).max(1);
+        self.target = rounded(limit as f64 / scale).max(1);
         let budget = Pages::new(rounded(limit as f64 / scale).max(1));
         if self.residency.budget() != budget {
             self.residency.set_budget(budget);
@@ -328,10 +327,8 @@ impl Process {
                 self.residency.admit(victim.page, Admission::Fetch);
             }
         }
-        // As many as leave: the engine looks for pages to put on probation when it evicts, and for
-        // no more than a batch at a time.
         let mut probed = Vec::new();
-        self.residency.probe_batch(&mut probed, Pages::new(over));
+        self.residency.probe_batch(&mut probed, Pages::new(u64::MAX));
         for page in probed {
             if self.pages[page.get() as usize].hot {
                 self.residency.soft_fault(page);

@@ -1,0 +1,332 @@
+//! Pages on their way out of local memory, in order.
+//!
+//! ```text
+//! probation ─► place: write-back reserved, protected, ticket ─► ring ─► the next fault without a
+//!                                                                │      free frame, or the supervisor
+//!                                                  touched ◄─────┘─► settle: left, or stays
+//! ```
+//!
+//! A page here is unmapped, and local until a fault takes its frame: one compare-and-exchange of
+//! its word, from probation to remote, in the trap. So no frame is kept free for faults to come,
+//! and local memory never holds more than the budget. Its contents are on their way to far memory
+//! meanwhile, and its frame is free when far memory has them.
+//!
+//! `bpf/shared.h` has the same ring in C.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use measure::Pages;
+use paging::{PageIndex, PageState};
+
+use super::arena::Arena;
+use super::budget::runs;
+use super::page_table::NODE_ENTRIES;
+use super::supervisor::Supervisor;
+use super::word::{State, Word};
+
+/// Entries of a ring.
+pub(crate) const OUTGOING_MAX: u32 = 128;
+/// Words of 32 bits of an entry.
+pub(crate) const OUTGOING_WORDS: usize = 4;
+const _: () = assert!(OUTGOING_MAX as usize * OUTGOING_WORDS == NODE_ENTRIES);
+const PAGE: usize = 0;
+const OUTCOME: usize = 1;
+const FREE: usize = 2;
+/// The page has given its frame up.
+pub(crate) const LEFT: u32 = 1;
+/// It was touched before its turn.
+pub(crate) const STAYS: u32 = 2;
+/// Slot of an entry whose process has ended.
+const NOBODY: usize = usize::MAX;
+
+/// The order of leaving of one lane, as the supervisor knows it: entries that were placed, and of
+/// which it is not settled what became of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outgoing {
+    node: Option<u32>,
+    placed: VecDeque<(usize, PageIndex)>,
+    /// The number of the first of them.
+    settled: u32,
+}
+
+/// A ring in the tables.
+struct Ring<'a> {
+    words: &'a [AtomicU32],
+    times: &'a [AtomicU64],
+}
+
+impl<'a> Ring<'a> {
+    fn entry(&self, number: u32) -> (&'a [AtomicU32], &'a AtomicU64) {
+        let first = (number % OUTGOING_MAX) as usize * OUTGOING_WORDS;
+        (&self.words[first..first + OUTGOING_WORDS], &self.times[(first + FREE) / 2])
+    }
+}
+
+impl Supervisor<'_> {
+    fn ring(&self, node: u32) -> Ring<'_> {
+        let (words, times) = self.tables.pages.ring(node);
+        Ring { words, times }
+    }
+
+    /// Pages of a lane that are leaving and were not taken.
+    pub(crate) fn outgoing_count(&self, budget: usize, tier: usize) -> u32 {
+        let lane = self.tables.lane(budget, tier);
+        lane.placed().load(Ordering::Acquire).wrapping_sub(lane.taken().load(Ordering::Acquire))
+    }
+
+    /// Takes what became of pages that were leaving.
+    ///
+    /// Before an event of the log is acted on: that a page is fetched again comes after that it has
+    /// left.
+    pub(crate) fn settle_outgoing(&mut self, budget: usize, tier: usize) {
+        let lane = self.tables.lane(budget, tier);
+        let taken = lane.taken().load(Ordering::Acquire);
+        while self.outgoing[budget][tier].settled != taken {
+            let Outgoing { node: Some(node), settled, .. } = self.outgoing[budget][tier] else {
+                return;
+            };
+            let (entry, _) = self.ring(node).entry(settled);
+            let outcome = entry[OUTCOME].swap(0, Ordering::AcqRel);
+            if outcome == 0 {
+                // A fault is about to say.
+                return;
+            }
+            let one = &mut self.outgoing[budget][tier];
+            one.settled = settled.wrapping_add(1);
+            let Some((slot, page)) = one.placed.pop_front() else { return };
+            let Some(arena) = self.arenas.get_mut(slot).and_then(Option::as_mut) else {
+                continue;
+            };
+            let residency = &mut arena.tiers[tier];
+            if outcome == LEFT {
+                if residency.left(page) {
+                    self.totals.evicted();
+                }
+            } else if residency.state(page) == PageState::Leaving {
+                // Its fault is in the log, or it has moved.
+                residency.soft_fault(page);
+            }
+            self.members.touch(slot);
+        }
+    }
+
+    /// Takes what became of the pages of all tiers of a process's budget.
+    pub(crate) fn settle_outgoing_of(&mut self, slot: usize) {
+        if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
+            (0..self.config.tiers.len()).for_each(|tier| self.settle_outgoing(budget, tier));
+        }
+    }
+
+    /// Takes the frame of the next outgoing page, as the trap does; answers when it is free, in
+    /// picoseconds of the run. None if no page is leaving.
+    fn take_outgoing(&self, budget: usize, tier: usize) -> Option<u64> {
+        let node = self.outgoing[budget][tier].node?;
+        let lane = self.tables.lane(budget, tier);
+        loop {
+            let placed = lane.placed().load(Ordering::Acquire);
+            let next = |taken: u32| (taken != placed).then(|| taken.wrapping_add(1));
+            let taken =
+                lane.taken().fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()?;
+            let (entry, time) = self.ring(node).entry(taken);
+            let word = self.tables.pages.word_of(entry[PAGE].load(Ordering::Acquire));
+            let free_ps = time.load(Ordering::Acquire);
+            let leave = |word: u32| {
+                let leaves = Word(word).ticket() == Some(ticket(taken));
+                leaves.then(|| Word(word).with_state(State::Remote).with_dirty(false).0)
+            };
+            let left = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).is_ok();
+            entry[OUTCOME].store(if left { LEFT } else { STAYS }, Ordering::Release);
+            if left {
+                return Some(free_ps);
+            }
+        }
+    }
+
+    /// Claims a frame; answers when it is free, in picoseconds of the run. None if there is none,
+    /// and none is about to be.
+    pub(crate) fn claim_frame(&self, budget: usize, tier: usize) -> Option<u64> {
+        let lane = self.tables.lane(budget, tier);
+        if lane.free() > 0 {
+            lane.credit(-1);
+            return Some(0);
+        }
+        self.take_outgoing(budget, tier)
+    }
+
+    /// Has up to `wanted` frames free that no fault has claimed.
+    pub(crate) fn free_frames(&mut self, budget: usize, tier: usize, wanted: u64) {
+        let mut freed = 0;
+        while freed < wanted && self.take_outgoing(budget, tier).is_some() {
+            freed += 1;
+        }
+        self.tables.lane(budget, tier).credit(freed.cast_signed());
+        self.settle_outgoing(budget, tier);
+    }
+
+    /// Puts up to `most` pages of one process in order of leaving; answers how many.
+    pub(crate) fn send_out(&mut self, slot: usize, tier: usize, most: u64) -> u64 {
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return 0;
+        };
+        let budget = arena.budget;
+        let mut pages = Vec::new();
+        if self.has_ring(budget, tier) {
+            arena.tiers[tier].leave_batch(&mut pages, Pages::new(most));
+        }
+        // Pages whose writes are to be noticed from now on are protected before they can be taken.
+        let (mut going, mut unprotected) = (Vec::new(), Vec::new());
+        for page in pages {
+            let address = arena.address(page);
+            match self.clean(slot, address) {
+                Some(before) => {
+                    let is_dirty = before.dirty();
+                    going.push((page, address, is_dirty));
+                    if is_dirty && !before.write_fetched() {
+                        unprotected.push(address);
+                    }
+                }
+                None => self.stays(&mut arena, tier, page),
+            }
+        }
+        self.protect(&arena, unprotected);
+        let mut placed = 0;
+        for (page, address, is_dirty) in going {
+            if self.enlist((slot, page), address, (budget, tier), is_dirty) {
+                placed += 1;
+            } else {
+                self.stays(&mut arena, tier, page);
+            }
+        }
+        self.arenas[slot] = Some(arena);
+        placed
+    }
+
+    /// A page is not on probation, though it was thought to be.
+    pub(crate) fn stays(&self, arena: &mut Arena, tier: usize, page: PageIndex) {
+        let word = self.tables.pages.word(arena.slot, arena.address(page));
+        let word = word.map_or(Word(0), |cell| Word(cell.load(Ordering::Acquire)));
+        if word.resident() {
+            // Touched, and its fault is in the log; or never unmapped, in a child of fork.
+            arena.tiers[tier].soft_fault(page);
+        } else {
+            arena.tiers[tier].discard(page, Pages::new(1));
+        }
+    }
+
+    // Whether a lane has a ring; it gets one when it first needs one.
+    fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
+        let one = &mut self.outgoing[budget][tier];
+        if one.node.is_none() {
+            one.node = self.tables.pages.take_ring();
+            let node = one.node.unwrap_or(0);
+            self.tables.lane(budget, tier).outgoing().store(node, Ordering::Release);
+        }
+        one.node.is_some()
+    }
+
+    // Marks a page on probation as clean: what it holds is about to be sent. Answers its word
+    // before, or none if it is not on probation any more.
+    fn clean(&self, slot: usize, address: u64) -> Option<Word> {
+        let cell = self.tables.pages.word(slot, address)?;
+        let clean = |word: u32| {
+            let word = Word(word);
+            let untracked = word.dirty() || word.untracked();
+            (word.state() == State::Probation)
+                .then(|| word.with_dirty(false).with_untracked(untracked).0)
+        };
+        cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, clean).ok().map(Word)
+    }
+
+    // Places a page in its lane's order of leaving, and has what it holds sent if it is dirty.
+    // Answers whether it was still on probation.
+    fn enlist(
+        &mut self,
+        whose: (usize, PageIndex),
+        address: u64,
+        (budget, tier): (usize, usize),
+        is_dirty: bool,
+    ) -> bool {
+        let Some(node) = self.outgoing[budget][tier].node else { return false };
+        let lane = self.tables.lane(budget, tier);
+        let number = lane.placed().load(Ordering::Relaxed);
+        let Some((reference, cell)) = self.tables.pages.reference(whose.0, address) else {
+            return false;
+        };
+        let issue = |word: u32| {
+            let word = Word(word);
+            (word.state() == State::Probation).then(|| word.with_ticket(ticket(number)).0)
+        };
+        if cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, issue).is_err() {
+            return false;
+        }
+        let free_ps = if is_dirty { self.reserve_write_back(tier) } else { 0 };
+        let (entry, time) = self.ring(node).entry(number);
+        entry[PAGE].store(reference, Ordering::Relaxed);
+        entry[OUTCOME].store(0, Ordering::Relaxed);
+        time.store(free_ps, Ordering::Relaxed);
+        lane.placed().store(number.wrapping_add(1), Ordering::Release);
+        self.totals.written_back(u64::from(is_dirty));
+        self.outgoing[budget][tier].placed.push_back(whose);
+        true
+    }
+
+    // Has the kernel notice writes to pages that are unmapped: no shoot-down is needed then.
+    pub(crate) fn protect(&self, arena: &Arena, addresses: Vec<u64>) {
+        let Some(fault) = arena.fault.as_ref().filter(|fault| fault.tracks_writes()) else {
+            return;
+        };
+        for (start, bytes) in runs(addresses) {
+            // A range that was unmapped meanwhile needs no protection.
+            let _unmapped = fault.write_protect(start, bytes);
+            self.tables.pages.each_word(arena.slot, start, start + bytes, |_address, cell| {
+                let tracked = |word: u32| {
+                    let word = Word(word);
+                    let gone = matches!(word.state(), State::Remote | State::Probation);
+                    gone.then(|| word.with_untracked(false).0)
+                };
+                // A page that is back already was taken for dirty.
+                let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
+            });
+        }
+    }
+
+    /// No page of the process in `slot` is leaving any more: it has ended, and its frames are about
+    /// to be given back as a whole.
+    pub(crate) fn withdraw(&mut self, slot: usize, budget: usize) {
+        for tier in 0..self.config.tiers.len() {
+            let Some(node) = self.outgoing[budget][tier].node else { continue };
+            self.settle_outgoing(budget, tier);
+            let first = self.outgoing[budget][tier].settled;
+            for place in 0..self.outgoing[budget][tier].placed.len() {
+                if self.outgoing[budget][tier].placed[place].0 != slot {
+                    continue;
+                }
+                let number = first.wrapping_add(u32::try_from(place).unwrap_or(0));
+                let (entry, _) = self.ring(node).entry(number);
+                let cell = self.tables.pages.word_of(entry[PAGE].load(Ordering::Acquire));
+                let own = |word: u32| {
+                    let own = Word(word).ticket() == Some(ticket(number));
+                    own.then(|| Word(word).with_state(State::Probation).0)
+                };
+                let _taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, own);
+            }
+            self.settle_outgoing(budget, tier);
+            let one = &mut self.outgoing[budget][tier];
+            one.placed.iter_mut().filter(|one| one.0 == slot).for_each(|one| one.0 = NOBODY);
+            if self.members.of(budget).iter().all(|&other| other == slot) {
+                let lane = self.tables.lane(budget, tier);
+                lane.outgoing().store(0, Ordering::Release);
+                lane.taken().store(0, Ordering::Release);
+                lane.placed().store(0, Ordering::Release);
+                self.tables.pages.give_ring(node);
+                self.outgoing[budget][tier] = Outgoing::default();
+            }
+        }
+    }
+}
+
+/// The ticket of the entry with this number.
+const fn ticket(number: u32) -> u32 {
+    (number & (Word::TICKETS - 1)) + 1
+}
