@@ -353,7 +353,7 @@ pub(crate) mod tests {
     fn presets_agree_with_flags_that_say_the_same() {
         let experiment = resolve("--like dime --link per-fault --policy fifo").unwrap();
         assert_eq!(experiment.tiers[0].link.mode, LinkMode::PerFault);
-        assert!(resolve("--like dime --link shared").is_err());
+        assert!(resolve("--like dime --link half-duplex").is_err());
         assert!(resolve("--like gao --policy fifo").is_err());
     }
 
@@ -365,7 +365,7 @@ pub(crate) mod tests {
         assert_eq!(experiment.shortest_delay(), None, "no delay, so nothing to calibrate");
         let tier = &experiment.tiers[0];
         assert_eq!(tier.local, Some(LocalSize::Fraction(Fraction::ONE)));
-        assert_eq!(tier.link.mode, LinkMode::Shared);
+        assert_eq!(tier.link.mode, LinkMode::FullDuplex);
     }
 
     #[test]
@@ -397,12 +397,12 @@ pub(crate) mod tests {
 
     #[test]
     fn further_tiers_share_as_the_first_unless_they_say_so() {
-        let flags = "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=shared,local=1MiB";
+        let flags = "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=half-duplex,local=1MiB";
         let tiers = resolve(flags).unwrap().tiers;
         assert_eq!(tiers.len(), 3);
         assert_eq!(tiers[1].link.mode, LinkMode::FullDuplex);
         assert_eq!((tiers[1].link.rtt, tiers[1].local), (Duration::from_us(9), None));
-        assert_eq!(tiers[2].link.mode, LinkMode::Shared);
+        assert_eq!(tiers[2].link.mode, LinkMode::HalfDuplex);
         let seven = "--tier name=t1 --tier name=t2 --tier name=t3 --tier name=t4 --tier name=t5 \
                      --tier name=t6 --tier name=t7";
         assert_eq!(resolve(seven).unwrap().tiers.len(), TIERS_MAX);

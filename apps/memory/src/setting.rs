@@ -218,7 +218,7 @@ mod tests {
             (&[][..], format!("there is nothing to set; write KEY=VALUE with {known}")),
             (&["tier=slow"], format!("there is nothing to set; write KEY=VALUE with {known}")),
             (&["rtt"], format!("\"rtt\" is not a setting; write KEY=VALUE with {known}")),
-            (&["link=shared"], format!("there is no setting \"link\"; use {known}")),
+            (&["link=half-duplex"], format!("there is no setting \"link\"; use {known}")),
             (&["rtt=1us", "rtt=2us"], "rtt is given twice; leave one out".to_owned()),
         ];
         for (words, message) in cases {

@@ -6,7 +6,7 @@
 
 #define PROFILE_ENTRIES 4096
 
-#define LINK_SHARED 0U
+#define LINK_HALF_DUPLEX 0U
 #define LINK_PER_FAULT 1U
 #define LINK_FULL_DUPLEX 2U
 

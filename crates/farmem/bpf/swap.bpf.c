@@ -117,7 +117,7 @@ static __always_inline void write_back(struct swap_control *control, struct link
     if (link->mode == LINK_PER_FAULT || !busy_ps)
         return;
     __u64 now_ps = (bpf_ktime_get_ns() - control->epoch_ns) * 1000;
-    occupy(link->mode == LINK_SHARED ? &link->fetch_free_ps : &link->write_free_ps, now_ps, busy_ps);
+    occupy(link->mode == LINK_HALF_DUPLEX ? &link->fetch_free_ps : &link->write_free_ps, now_ps, busy_ps);
 }
 
 static __always_inline void fetch(struct swap_control *control, struct link *link, struct task_struct *task,

@@ -32,6 +32,8 @@ use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
 const UNLIMITED: i64 = i64::MAX / 4;
+// Pages of a budget from which on some are unmapped ahead of need.
+const AHEAD_FROM: u64 = 32;
 // Ranges of one message to a helper.
 const PROBES_MAX: u64 = 255;
 // More pages than a process has.
@@ -105,17 +107,19 @@ impl Supervisor<'_> {
         Some(pages.max(1))
     }
 
-    // A process of a shared budget may use what the others leave.
-    fn size_residency(&mut self, slot: usize, tier: usize) {
+    // A process of a shared budget may use what the others leave. `short` faults have no frame.
+    fn size_residency(&mut self, slot: usize, tier: usize, short: u64) {
         let Some(arena) = self.arenas[slot].as_mut() else { return };
         let limit = self.budgets[arena.budget][tier].unwrap_or(PAGES_MANY);
         let residency = &mut arena.tiers[tier];
         let total = self.members.resident(arena.budget, tier);
         let others = total.saturating_sub(residency.resident().get());
         let share = Pages::new(limit.saturating_sub(others).max(1));
+        // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
+        // unmapped before a fault needs its frame.
+        let ahead = if limit < AHEAD_FROM { 0 } else { self.config.batch(limit) * 2 };
+        residency.set_ready(Pages::new(ahead.max(short)));
         if residency.budget() != share {
-            // Those that leave next, and as many unmapped behind them.
-            residency.set_ready(Pages::new(self.config.batch(limit) * 2));
             residency.set_budget(share);
         }
     }
@@ -177,13 +181,14 @@ impl Supervisor<'_> {
         if stalled == 0 && free >= 0 && free + outgoing > low {
             return;
         }
-        self.refill(budget, tier, batch);
+        let short = u64::try_from(stalled + (-free).max(0)).unwrap_or(0);
+        self.refill(budget, tier, (batch, short));
         let is_free = self.config.tiers[tier].local.is_some() && !self.is_timed(tier);
         let kept = if is_free { batch + margin } else { margin };
         if free <= (kept / 2).cast_signed() {
             let wanted = kept.cast_signed() - free;
             self.free_frames(budget, tier, u64::try_from(wanted).unwrap_or(0));
-            self.refill(budget, tier, batch);
+            self.refill(budget, tier, (batch, short));
         }
         self.note_relief(budget, tier, stalled);
     }
@@ -195,12 +200,12 @@ impl Supervisor<'_> {
     }
 
     // Has a batch of pages leaving, from the fullest processes, and others unmapped in their place.
-    fn refill(&mut self, budget: usize, tier: usize, batch: u64) {
+    fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
         let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
         let Some(slot) = self.members.fullest(budget, tier).find(is_ready) else {
             return;
         };
-        self.size_residency(slot, tier);
+        self.size_residency(slot, tier, short);
         let wanted = batch.max(1).saturating_sub(u64::from(self.outgoing_count(budget, tier)));
         self.send_out(slot, tier, wanted);
         self.probe(slot, tier);
@@ -211,10 +216,11 @@ impl Supervisor<'_> {
     // that would unmap some is stopped.
     fn note_relief(&mut self, budget: usize, tier: usize, stalled: i64) {
         let lane = self.tables.lane(budget, tier);
-        let is_short = lane.free() <= 0 && self.outgoing_count(budget, tier) == 0;
-        let is_waiting = self.members.dropping(budget) > 0 && !lane.is_unrelieved();
-        lane.set_unrelieved(is_short && !is_waiting);
-        if is_short && !is_waiting && (stalled > 0 || lane.free() < 0) {
+        let is_wanted = stalled > 0 || lane.free() < 0;
+        let is_short = is_wanted && lane.free() <= 0 && self.outgoing_count(budget, tier) == 0;
+        let is_coming = self.members.dropping(budget) > 0 && !lane.is_unrelieved();
+        lane.set_unrelieved(is_short && !is_coming);
+        if is_short && !is_coming {
             self.totals.unrelieved |= self.members.dropping(budget) == 0;
             for _ in 0..stalled.max(1) {
                 self.serve_without_frame(budget, tier);

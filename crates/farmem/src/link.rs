@@ -10,7 +10,7 @@ pub(crate) const LINK_WORDS: usize = 16;
 /// Entries of the table of completion times.
 pub(crate) const PROFILE_ENTRIES: usize = 4096;
 /// Ways of sharing, in the order of their numbers.
-const LINK_MODES: [LinkMode; 3] = [LinkMode::Shared, LinkMode::PerFault, LinkMode::FullDuplex];
+const LINK_MODES: [LinkMode; 3] = [LinkMode::HalfDuplex, LinkMode::PerFault, LinkMode::FullDuplex];
 
 /// The link of one tier.
 pub(crate) struct LinkTable<'a> {
@@ -88,7 +88,7 @@ mod tests {
         let size = format!("_Static_assert(sizeof(struct link) == {}, ", LINK_WORDS * 8);
         assert!(header.contains(&size));
         assert!(header.contains(&format!("#define PROFILE_ENTRIES {PROFILE_ENTRIES}\n")));
-        for (number, mode) in ["SHARED", "PER_FAULT", "FULL_DUPLEX"].iter().enumerate() {
+        for (number, mode) in ["HALF_DUPLEX", "PER_FAULT", "FULL_DUPLEX"].iter().enumerate() {
             assert!(header.contains(&format!("#define LINK_{mode} {number}U\n")), "{mode}");
         }
     }

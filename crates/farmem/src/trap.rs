@@ -135,7 +135,7 @@ impl Supervisor<'_> {
         let table = self.tables.link(tier);
         let way = match self.config.tiers[tier].link.mode {
             LinkMode::PerFault => None,
-            LinkMode::Shared => Some(table.fetch_free_ps()),
+            LinkMode::HalfDuplex => Some(table.fetch_free_ps()),
             LinkMode::FullDuplex => Some(table.write_free_ps()),
         };
         self.reserve(tier, way, self.now_ps()).1

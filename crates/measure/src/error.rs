@@ -128,7 +128,7 @@ impl Quantity {
             Self::Rate | Self::Time => "a number and a unit",
             Self::Fraction => "a percentage or a number between 0 and 1",
             Self::LocalSize => "a percentage or a size",
-            Self::LinkMode => "shared, per-fault or full-duplex",
+            Self::LinkMode => "full-duplex, half-duplex or per-fault",
             Self::Money => "a number",
             Self::Count => "a number, with k, M or G for powers of 1000",
         }
@@ -141,7 +141,7 @@ impl Quantity {
             Self::Time => "5us",
             Self::Fraction => "25%",
             Self::LocalSize => "25% or 512MiB",
-            Self::LinkMode => "shared",
+            Self::LinkMode => "full-duplex",
             Self::Money => "2400",
             Self::Count => "50k",
         }

@@ -18,11 +18,11 @@ use crate::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LinkMode {
     /// One queue: fetches and write-backs wait for one another.
-    #[default]
-    Shared,
+    HalfDuplex,
     /// No queue: every transfer has the whole bandwidth to itself (DiME, Eq. 1).
     PerFault,
     /// Two queues: fetches wait for fetches, write-backs for write-backs.
+    #[default]
     FullDuplex,
 }
 
@@ -164,7 +164,7 @@ impl Link {
     /// Changes the link from the next reservation on. What is reserved stays reserved, and the
     /// sequence of draws goes on where it was.
     pub fn retune(&mut self, config: LinkConfig) {
-        if config.mode == LinkMode::Shared {
+        if config.mode == LinkMode::HalfDuplex {
             // The one queue takes over the load of both.
             let busy_until = self.fetch_free.max(self.write_back_free);
             self.fetch_free = busy_until;
@@ -182,8 +182,8 @@ impl Link {
         }
         match (self.config.mode, direction) {
             (LinkMode::PerFault, _) => Instant::ZERO,
-            (LinkMode::Shared | LinkMode::FullDuplex, Direction::Fetch) => self.fetch_free,
-            (LinkMode::Shared | LinkMode::FullDuplex, Direction::WriteBack) => self.write_back_free,
+            (LinkMode::HalfDuplex | LinkMode::FullDuplex, Direction::Fetch) => self.fetch_free,
+            (LinkMode::HalfDuplex | LinkMode::FullDuplex, Direction::WriteBack) => self.write_back_free,
         }
     }
 
@@ -196,7 +196,7 @@ impl Link {
     fn occupy(&mut self, until: Instant, direction: Direction) {
         match (self.config.mode, direction) {
             (LinkMode::PerFault, _) => {}
-            (LinkMode::Shared, _) => {
+            (LinkMode::HalfDuplex, _) => {
                 self.fetch_free = until;
                 self.write_back_free = until;
             }
@@ -209,7 +209,7 @@ impl Link {
 impl fmt::Display for LinkMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Shared => "shared",
+            Self::HalfDuplex => "half-duplex",
             Self::PerFault => "per-fault",
             Self::FullDuplex => "full-duplex",
         })
@@ -221,7 +221,7 @@ impl FromStr for LinkMode {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.trim() {
-            "shared" => Ok(Self::Shared),
+            "half-duplex" => Ok(Self::HalfDuplex),
             "per-fault" => Ok(Self::PerFault),
             "full-duplex" => Ok(Self::FullDuplex),
             _ => Err(ParseError::UnknownWord {
@@ -313,7 +313,7 @@ mod tests {
                 transfer.wait.as_ps() / PAGE_PS
             })
         };
-        assert_eq!(waits(LinkMode::Shared), [0, 1, 2, 3]);
+        assert_eq!(waits(LinkMode::HalfDuplex), [0, 1, 2, 3]);
         assert_eq!(waits(LinkMode::FullDuplex), [0, 0, 1, 1]);
         assert_eq!(waits(LinkMode::PerFault), [0, 0, 0, 0]);
     }
@@ -334,7 +334,7 @@ mod tests {
         let mut link = Link::new(LinkConfig {
             bandwidth: None,
             profile: Some(profile()),
-            ..config(LinkMode::Shared)
+            ..config(LinkMode::HalfDuplex)
         });
         for _ in 0..32 {
             let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn reserve_profile_with_bandwidth_queues() {
         let mut link =
-            Link::new(LinkConfig { profile: Some(profile()), ..config(LinkMode::Shared) });
+            Link::new(LinkConfig { profile: Some(profile()), ..config(LinkMode::HalfDuplex) });
         for index in 0..8 {
             let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
             assert_eq!(fetch.wait.as_ps(), index * PAGE_PS);
@@ -378,7 +378,7 @@ mod tests {
 
         link.retune(LinkConfig {
             bandwidth: Some(BitsPerSec::from_gbps(10)),
-            ..config(LinkMode::Shared)
+            ..config(LinkMode::HalfDuplex)
         });
         let fetch = link.reserve(Instant::ZERO, Bytes::PAGE, Direction::Fetch);
         assert_eq!(fetch.wait.as_ps(), 4 * PAGE_PS);
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn reserve_saturates_at_the_end_of_time() {
-        let mut link = Link::new(config(LinkMode::Shared));
+        let mut link = Link::new(config(LinkMode::HalfDuplex));
         let huge = Bytes::new(u64::MAX);
         for _ in 0..2 {
             let fetch = link.reserve(Instant::MAX, huge, Direction::Fetch);
@@ -403,12 +403,12 @@ mod tests {
 
     #[test]
     fn mode_text() {
-        for mode in [LinkMode::Shared, LinkMode::PerFault, LinkMode::FullDuplex] {
+        for mode in [LinkMode::HalfDuplex, LinkMode::PerFault, LinkMode::FullDuplex] {
             assert_eq!(mode.to_string().parse(), Ok(mode));
         }
         assert_eq!(
             "dime".parse::<LinkMode>().unwrap_err().to_string(),
-            "\"dime\": unknown link mode; use shared, per-fault or full-duplex"
+            "\"dime\": unknown link mode; use full-duplex, half-duplex or per-fault"
         );
     }
 
@@ -422,7 +422,7 @@ mod tests {
         /// what it carries in its busy time is its bandwidth times that time.
         #[test]
         fn reserve_conserves_work_and_bandwidth(requests in requests(), is_shared: bool) {
-            let mode = if is_shared { LinkMode::Shared } else { LinkMode::FullDuplex };
+            let mode = if is_shared { LinkMode::HalfDuplex } else { LinkMode::FullDuplex };
             let mut link = Link::new(config(mode));
             let mut now = Instant::ZERO;
             let mut log = Vec::new();

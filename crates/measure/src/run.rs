@@ -448,7 +448,7 @@ mod tests {
             local_bytes: Some(536_870_912),
             rtt_ns: 5_000,
             bandwidth_bps: Some(40_000_000_000),
-            link: "shared".to_owned(),
+            link: "half-duplex".to_owned(),
             profile: None,
             policy: "clock".to_owned(),
             prefetch: "none".to_owned(),

@@ -38,7 +38,7 @@ fn link(mode: LinkMode, rtt: Duration) -> Link {
 
 /// Mean wait in µs of `count` pages that arrive at random and fill the share `load` of the link.
 fn mean_wait_us(load: f64, count: u32) -> f64 {
-    let mut link = link(LinkMode::Shared, Duration::from_us(5));
+    let mut link = link(LinkMode::HalfDuplex, Duration::from_us(5));
     let mut arrivals = Exponential::new(1, SERVICE_US / load);
     let mut now = Instant::ZERO;
     let mut wait_ps = 0.0;
@@ -98,7 +98,7 @@ fn closed_throughput(clients: u64, mode: LinkMode) -> f64 {
 fn shared_link_bounds_a_closed_system() {
     let printed = [(1, 0.0632), (4, 0.2527), (8, 0.4993), (16, 0.9598), (32, 1.2207)];
     for (clients, per_us) in printed {
-        let measured = closed_throughput(clients, LinkMode::Shared);
+        let measured = closed_throughput(clients, LinkMode::HalfDuplex);
         let error = measured / per_us - 1.0;
         assert!(error.abs() < 0.01, "{clients} clients: {measured} for {per_us} per µs");
     }

@@ -56,7 +56,7 @@ pub struct ResidencyConfig {
     /// eviction batch. At most half the budget is kept free.
     pub headroom: Pages,
     /// Pages to have on probation at least, so that as many can leave at any time; at most half
-    /// the budget.
+    /// the budget, rounded up.
     pub ready: Pages,
     /// The share of the budget on probation; `None` for the policy's own, which is adapted
     /// ([`Probation::of`]). Policies that ignore references have none but [`ready`](Self::ready).
@@ -403,7 +403,7 @@ impl Residency {
         let all = self.policy.len() as u64 + waiting;
         let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
         // A share of little is half of it, unless more than half is wanted.
-        let share = self.probation_max.min((all / 2).max(all * u64::from(self.share) / 1000));
+        let share = self.probation_max.min(all.div_ceil(2).max(all * u64::from(self.share) / 1000));
         let wanted = if pressure { share.saturating_sub(waiting) } else { 0 };
         let mut taken = 0;
         while taken < wanted.min(max.get()) {
@@ -471,7 +471,7 @@ impl Residency {
     fn size_probation(&mut self) {
         let budget = self.config.budget.get();
         let share = u64::from(self.share).saturating_mul(budget) / 1000;
-        self.probation_max = share.max(self.config.ready.get().min(budget / 2));
+        self.probation_max = share.max(self.config.ready.get().min(budget.div_ceil(2)));
     }
 
     /// Changes how many pages are on probation at least.

@@ -27,7 +27,7 @@ fn config(policy: PolicyKind, budget: u64) -> EngineConfig {
             probation: None,
             seed: 5,
         },
-        link: link(LinkMode::Shared),
+        link: link(LinkMode::HalfDuplex),
         references: References::Exact,
         write_back: WriteBack::Charged,
         prefetch: Prefetch::None,
@@ -102,7 +102,7 @@ fn faults_at_once_share_the_link() {
         let fetch = |(n, time)| resolve(n, us(time), ResolveKind::Fetch);
         (0..3).zip(times).map(fetch).collect::<Vec<_>>()
     };
-    assert_eq!(ready(LinkMode::Shared), fetched([5.8192, 6.6384, 7.4576]));
+    assert_eq!(ready(LinkMode::HalfDuplex), fetched([5.8192, 6.6384, 7.4576]));
     assert_eq!(ready(LinkMode::PerFault), fetched([5.8192; 3]));
 }
 
@@ -234,10 +234,10 @@ fn headroom_takes_write_backs_off_the_critical_path() {
 #[test]
 fn write_backs_use_the_link() {
     for (mode, write_back, free_us, ready_us) in [
-        (LinkMode::Shared, WriteBack::Charged, 16.6384, 22.4576),
+        (LinkMode::HalfDuplex, WriteBack::Charged, 16.6384, 22.4576),
         (LinkMode::FullDuplex, WriteBack::Charged, 15.8192, 21.6384),
         (LinkMode::PerFault, WriteBack::Charged, 15.8192, 21.6384),
-        (LinkMode::Shared, WriteBack::Ignored, 10.0, 16.6384),
+        (LinkMode::HalfDuplex, WriteBack::Ignored, 10.0, 16.6384),
     ] {
         let mut config =
             EngineConfig { link: link(mode), write_back, ..config(PolicyKind::Fifo, 4) };
@@ -299,7 +299,7 @@ fn retune_changes_what_comes_after() {
     let mut engine = with_remote(config(PolicyKind::Fifo, 8), 2);
     let before = [resolve(0, us(5.8192), ResolveKind::Fetch)];
     assert_eq!(fault(&mut engine, 0, false, us(0.0)), before);
-    let slower = LinkConfig { rtt: Duration::from_us(9), ..link(LinkMode::Shared) };
+    let slower = LinkConfig { rtt: Duration::from_us(9), ..link(LinkMode::HalfDuplex) };
     engine.handle(retune(None, Some(slower)), us(0.0));
     // Behind page 0 on the link, as before.
     let after = [resolve(1, us(10.6384), ResolveKind::Fetch)];

@@ -24,7 +24,7 @@ fn accesses(pages: u32) -> impl Strategy<Value = Vec<Access>> {
 
 /// Settings that differ in all that could lose a page.
 fn settings() -> impl Strategy<Value = EngineConfig> {
-    let modes = vec![LinkMode::Shared, LinkMode::PerFault, LinkMode::FullDuplex];
+    let modes = vec![LinkMode::HalfDuplex, LinkMode::PerFault, LinkMode::FullDuplex];
     let prefetches = vec![Prefetch::None, Prefetch::NextN(2), Prefetch::Stride(3)];
     let local = (prop::sample::select(PolicyKind::ALL.to_vec()), 1..9_u64, 0..3_u64);
     let references = prop::sample::select(vec![References::Exact, References::SoftFaults]);

@@ -55,7 +55,7 @@ pub struct PredictFlags {
     pub(crate) policy: PolicyKind,
 
     /// What transfers share
-    #[arg(long, value_name = "MODE", value_parser = link(), default_value = "shared")]
+    #[arg(long, value_name = "MODE", value_parser = link(), default_value = "full-duplex")]
     pub(crate) link: LinkMode,
 
     /// Predict although much of the program's memory stayed local and was not watched; it is said
@@ -97,7 +97,7 @@ fn policy() -> impl TypedValueParser<Value = PolicyKind> {
 }
 
 fn link() -> impl TypedValueParser<Value = LinkMode> {
-    PossibleValuesParser::new(["shared", "per-fault", "full-duplex"])
+    PossibleValuesParser::new(["full-duplex", "half-duplex", "per-fault"])
         .try_map(|name| name.parse::<LinkMode>())
 }
 

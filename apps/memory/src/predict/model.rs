@@ -145,11 +145,12 @@ fn slowdown_of(
     let software_ns =
         software::fetch_ns(&facts.software, work_ns, in_order) + unmapping_ns / fetches;
     let bandwidth = bandwidth.unwrap_or(UNLIMITED);
-    // Bytes that others wait for: with a link of its own each fetch waits for itself alone, and
-    // what is written back is in the way only where it shares the link.
+    // Bytes that others wait for: with a link of its own each fetch waits for itself alone. What is
+    // written back is in the way where it shares the link; else it is the bound if there is more of
+    // it, because a frame is free only when its page is there.
     let pages = match link {
-        LinkMode::Shared => fetches + replayed.contested,
-        LinkMode::FullDuplex => fetches,
+        LinkMode::HalfDuplex => fetches + replayed.contested,
+        LinkMode::FullDuplex => fetches.max(replayed.contested),
         LinkMode::PerFault => 0.0,
     };
     let mut network = Network::exact(rtt, bandwidth);

@@ -136,7 +136,7 @@ fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
             name: "far".to_owned(),
             local: Some(LocalSize::Fraction(Fraction::ONE)),
             link: LinkConfig {
-                mode: LinkMode::Shared,
+                mode: LinkMode::HalfDuplex,
                 rtt: Duration::ZERO,
                 bandwidth: None,
                 profile: None,

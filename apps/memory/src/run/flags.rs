@@ -43,7 +43,7 @@ pub struct RunFlags {
     pub(crate) prefetch: Prefetch,
 
     /// A further kind of far memory, for what the program places there with afar_place:
-    /// name=slow,rtt=20us,bandwidth=10Gbps,local=25%,link=shared (all but the name may be left
+    /// name=slow,rtt=20us,bandwidth=10Gbps,local=25%,link=half-duplex (all but the name may be left
     /// out; up to 7)
     #[arg(long = "tier", value_name = "SETTINGS", help_heading = MEMORY)]
     pub(crate) tiers: Vec<TierSetting>,
@@ -192,6 +192,6 @@ fn policy() -> impl TypedValueParser<Value = PolicyKind> {
 }
 
 fn link() -> impl TypedValueParser<Value = LinkMode> {
-    PossibleValuesParser::new(["shared", "per-fault", "full-duplex"])
+    PossibleValuesParser::new(["full-duplex", "half-duplex", "per-fault"])
         .try_map(|name| name.parse::<LinkMode>())
 }
