@@ -35,7 +35,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
     if let Some(budget) = budget(figures) {
         row("budget", budget);
     }
-    row("link", link(params));
+    row("link", link(params, figures));
     if is_swap(params) {
         row("engine", swap(params));
         row("faults", swap_faults(figures));
@@ -46,6 +46,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("faults", faults(figures));
         row("traffic", traffic(figures));
         row("stalls", stalls(figures));
+        row("fetches took", fetches_took(figures));
     }
     row("coverage", validity::covered(&results.coverage));
     for loss in &results.coverage.lost {
@@ -112,7 +113,7 @@ fn budget(figures: &Figures) -> Option<String> {
     })
 }
 
-fn link(params: &Params) -> String {
+fn link(params: &Params, figures: &Figures) -> String {
     let mut text = match &params.profile {
         Some(profile) => format!("times from {profile}"),
         None if params.rtt_ns == 0 && params.bandwidth_bps.is_none() => "no delay".to_owned(),
@@ -120,6 +121,9 @@ fn link(params: &Params) -> String {
     };
     if let Some(rate) = params.bandwidth_bps.filter(|&rate| rate > 0) {
         let _infallible = write!(text, ", {}, {}", BitsPerSec::new(rate), params.link);
+        if figures.links.first().is_some_and(|link| !link.conserves) {
+            text.push_str(" (a delay, no bound: more may move than the bandwidth allows)");
+        }
     }
     for tier in &params.tiers {
         let _infallible = write!(text, "; {}: rtt {}", tier.name, Duration::from_ns(tier.rtt_ns));
@@ -202,6 +206,13 @@ fn traffic(figures: &Figures) -> String {
     text
 }
 
+/// All fetches of all threads together, beside the time of the run.
+fn fetches_took(figures: &Figures) -> String {
+    let achieved = &figures.fault_latency.achieved;
+    let all = Duration::from_ns(achieved.mean_ns.saturating_mul(achieved.count));
+    format!("{all} in all")
+}
+
 fn stalls(figures: &Figures) -> String {
     let stall = &figures.stall;
     if stall.stall_count == 0 {
@@ -239,8 +250,8 @@ fn latency(latency: &FaultLatency) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<NAME$}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
-        "fetch, µs", "p50", "p95", "p99", "p99.9", "max"
+        "\n{:<NAME$}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n",
+        "fetch, µs", "mean", "p50", "p95", "p99", "p99.9", "max"
     );
     let rows = [
         ("requested", &latency.requested),
@@ -256,8 +267,14 @@ fn latency(latency: &FaultLatency) -> String {
 }
 
 fn quantiles(latency: &LatencySummary) -> String {
-    let quantiles =
-        [latency.p50_ns, latency.p95_ns, latency.p99_ns, latency.p999_ns, latency.max_ns];
+    let quantiles = [
+        latency.mean_ns,
+        latency.p50_ns,
+        latency.p95_ns,
+        latency.p99_ns,
+        latency.p999_ns,
+        latency.max_ns,
+    ];
     quantiles.map(|ns| format!("{:>10}", micros(ns))).concat()
 }
 
@@ -296,23 +313,24 @@ afar: redis-server ended with status 0 after 1.5 s
 
 local memory  512.0 MiB of 2.0 GiB in use at most
 budget        held: 512.0 MiB resident at peak, 512.0 MiB allowed and 256.0 KiB in flight
-link          rtt 5.0 µs, 40 Gb/s, shared; far: rtt 9.0 µs
+link          rtt 5.0 µs, 40 Gb/s, half-duplex; far: rtt 9.0 µs
 trap          bpf; shortest delay 900.0 ns, median error -12 ns
 faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
 joined a fetch under way 7, not seen 6
 traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
 stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
+fetches took  1.8 µs in all
 coverage      0.0 % managed: 0 B; local: 12.0 KiB anonymous, 8.0 KiB shared, and 4.0 KiB of files
 lost          the page-state table was full: 4
 not managed   redis-server (pid 77): statically linked
 warning       one processor was busy
 
-fetch, µs            p50       p95       p99     p99.9       max
-requested            0.5       0.5       0.5       0.5       0.5
-achieved             0.6       0.6       0.6       0.6       0.6
-  wait               0.2       0.2       0.2       0.2       0.2
-  transfer           0.3       0.3       0.3       0.3       0.3
-  overhead           0.4       0.4       0.4       0.4       0.4
+fetch, µs           mean       p50       p95       p99     p99.9       max
+requested            0.5       0.5       0.5       0.5       0.5       0.5
+achieved             0.6       0.6       0.6       0.6       0.6       0.6
+  wait               0.2       0.2       0.2       0.2       0.2       0.2
+  transfer           0.3       0.3       0.3       0.3       0.3       0.3
+  overhead           0.4       0.4       0.4       0.4       0.4       0.4
 ";
         assert_eq!(text, wanted);
     }

@@ -20,12 +20,15 @@
 
 struct spin_clock {
     __u64 until_ns;
+    // What the clock was when it was last looked at.
+    __u64 now_ns;
 };
 
 static long spin_clock(__u32 index, void *context)
 {
     struct spin_clock *spin = context;
-    return bpf_ktime_get_ns() >= spin->until_ns;
+    spin->now_ns = bpf_ktime_get_ns();
+    return spin->now_ns >= spin->until_ns;
 }
 
 // Answers how often it looked at the clock.

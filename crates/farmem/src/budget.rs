@@ -218,7 +218,8 @@ impl Supervisor<'_> {
         let lane = self.tables.lane(budget, tier);
         let is_wanted = stalled > 0 || lane.free() < 0;
         let is_short = is_wanted && lane.free() <= 0 && self.outgoing_count(budget, tier) == 0;
-        let is_coming = self.members.dropping(budget) > 0 && !lane.is_unrelieved();
+        let coming = self.members.dropping(budget) + self.waiting.owed(budget, tier);
+        let is_coming = coming > 0 && !lane.is_unrelieved();
         lane.set_unrelieved(is_short && !is_coming);
         if is_short && !is_coming {
             self.totals.unrelieved |= self.members.dropping(budget) == 0;

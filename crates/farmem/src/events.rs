@@ -37,7 +37,6 @@ impl Supervisor<'_> {
     /// Takes every event that is in the log now. Those that come meanwhile are for the next time:
     /// threads that fault as fast as they can would keep the supervisor here for ever.
     pub(crate) fn drain_events(&mut self) {
-        let mut recorded = Vec::new();
         let until = self.tables.logged_count().load(Ordering::Acquire);
         while self.tables.taken_count() < until
             && let Some(mut event) = self.tables.next_event()
@@ -48,13 +47,10 @@ impl Supervisor<'_> {
             self.note(&event);
             if self.sampler.is_some() {
                 self.watched(&event);
-            } else if self.config.record {
-                recorded.push(event);
             }
+            self.ends.push(event, self.tables.taken_count() - 1);
         }
-        if !recorded.is_empty() {
-            self.observer.faults(&recorded);
-        }
+        self.tell_ends(self.now_ns());
         if self.tables.event_lost().load(Ordering::Acquire) > 0 {
             let lost = self.tables.event_lost().swap(0, Ordering::AcqRel);
             self.totals.lost_count += lost;
@@ -66,6 +62,20 @@ impl Supervisor<'_> {
         if self.tables.stock_empty().load(Ordering::Acquire) > 0 {
             let count = self.tables.stock_empty().swap(0, Ordering::AcqRel);
             self.totals.lost(TABLE_FULL, count);
+        }
+    }
+
+    /// Takes what is known at `now_ns` of how long faults took.
+    pub(crate) fn tell_ends(&mut self, now_ns: u64) {
+        let mut recorded = Vec::new();
+        while let Some(event) = self.ends.pop(&self.tables, now_ns) {
+            self.totals.ended(&event);
+            if self.config.record && self.sampler.is_none() {
+                recorded.push(event);
+            }
+        }
+        if !recorded.is_empty() {
+            self.observer.faults(&recorded);
         }
     }
 
@@ -145,12 +155,13 @@ impl Supervisor<'_> {
                 residency.soft_fault(event.page);
             }
         }
-        self.totals.note(event);
+        self.totals.note(event, tier);
     }
 
     /// Takes one event that is not in the log.
     pub(crate) fn keep(&mut self, event: &FaultEvent) {
         self.note(event);
+        self.totals.ended(event);
         if self.sampler.is_some() {
             self.watched(event);
         } else if self.config.record {

@@ -154,14 +154,20 @@ impl Supervisor<'_> {
         self.take_outgoing(budget, tier)
     }
 
-    /// Has up to `wanted` frames free that no fault has claimed.
+    /// Has up to `wanted` frames free that no fault has claimed, each when its write-back is
+    /// acknowledged.
     pub(crate) fn free_frames(&mut self, budget: usize, tier: usize, wanted: u64) {
-        let mut freed = 0;
-        while freed < wanted && self.take_outgoing(budget, tier).is_some() {
-            freed += 1;
+        let owed = self.waiting.owed(budget, tier);
+        for _ in owed..wanted {
+            let Some(free_ps) = self.take_outgoing(budget, tier) else { break };
+            if free_ps > self.now_ps() {
+                self.waiting.owe(free_ps.div_ceil(1000), budget, tier);
+            } else {
+                self.tables.lane(budget, tier).credit(1);
+            }
         }
-        self.tables.lane(budget, tier).credit(freed.cast_signed());
         self.settle_outgoing(budget, tier);
+        self.await_next();
     }
 
     /// Puts up to `most` pages of one process in order of leaving; answers how many.
@@ -266,7 +272,7 @@ impl Supervisor<'_> {
         entry[OUTCOME].store(0, Ordering::Relaxed);
         time.store(free_ps, Ordering::Relaxed);
         lane.placed().store(number.wrapping_add(1), Ordering::Release);
-        self.totals.written_back(u64::from(is_dirty));
+        self.totals.written_back(u64::from(is_dirty), tier);
         self.outgoing[budget][tier].placed.push_back(whose);
         true
     }
@@ -315,6 +321,7 @@ impl Supervisor<'_> {
             let one = &mut self.outgoing[budget][tier];
             one.placed.iter_mut().filter(|one| one.0 == slot).for_each(|one| one.0 = NOBODY);
             if self.members.of(budget).iter().all(|&other| other == slot) {
+                self.waiting.forget_budget(budget);
                 let lane = self.tables.lane(budget, tier);
                 lane.outgoing().store(0, Ordering::Release);
                 lane.taken().store(0, Ordering::Release);

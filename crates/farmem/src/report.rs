@@ -5,12 +5,15 @@ use std::sync::atomic::Ordering;
 
 use measure::{
     BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
-    ImageSummary, LocalSize, Loss, PAGE_BYTES, RunResults, StallCounts,
+    ImageSummary, LinkUse, LocalSize, Loss, PAGE_BYTES, RunResults, StallCounts,
 };
 use paging::reuse::Touches;
 use sys::process::Change;
 
+use super::carried::Carried;
+use super::config::Tier;
 use super::lanes::Lane;
+use super::outgoing::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 
@@ -106,7 +109,8 @@ pub(crate) struct Totals {
     /// A helper was stopped when it had pages to drop.
     pub(crate) stopped: bool,
     evict_count: u64,
-    write_back_count: u64,
+    /// By tier.
+    carried: Vec<Carried>,
     latencies: Latencies,
     budget: BudgetHeld,
     excess_pages: u64,
@@ -138,7 +142,7 @@ impl Totals {
             unrelieved: false,
             stopped: false,
             evict_count: 0,
-            write_back_count: 0,
+            carried: Vec::new(),
             latencies: Latencies::default(),
             budget: BudgetHeld { held: true, ..BudgetHeld::default() },
             excess_pages: 0,
@@ -154,20 +158,41 @@ impl Totals {
         self.page_ns = page_ns;
     }
 
-    pub(crate) fn note(&mut self, event: &FaultEvent) {
+    /// Opens the accounts of the links of `tiers`.
+    pub(crate) fn open_accounts(&mut self, tiers: &[Tier]) {
+        let now = sys::clock::monotonic_ns();
+        let open = |(place, tier): (usize, &Tier)| {
+            let name = if place == 0 { "" } else { &tier.name };
+            Carried::new(name, &tier.link, true, now)
+        };
+        self.carried = tiers.iter().enumerate().map(open).collect();
+    }
+
+    /// The link of `tier` has another bandwidth from now on.
+    pub(crate) fn retuned(&mut self, tier: usize, rate: Option<BitsPerSec>) {
+        self.carried[tier].retuned(rate, sys::clock::monotonic_ns());
+    }
+
+    /// Counts one event, which concerned a page of `tier`.
+    pub(crate) fn note(&mut self, event: &FaultEvent, tier: usize) {
+        if matches!(event.kind, FaultKind::Fetch | FaultKind::Prefetch) {
+            self.carried[tier].fetched(1);
+        }
         match event.kind {
             FaultKind::FirstTouch => self.first_touch_count += 1,
             FaultKind::Soft => self.soft_count += 1,
             FaultKind::Prefetch => self.prefetch_count += 1,
             FaultKind::Arrived => self.arrived_count += 1,
-            FaultKind::Fetch => {
-                self.fetch_count += 1;
-                if event.measured_ns > 0 {
-                    let total_ns = u64::from(event.measured_ns) + self.constant_ns;
-                    let (wait, requested) = (event.wait_ns, event.requested_ns);
-                    self.latencies.record(Some(total_ns), wait, requested);
-                }
-            }
+            FaultKind::Fetch => self.fetch_count += 1,
+        }
+    }
+
+    /// An event has ended, as far as that was seen.
+    pub(crate) fn ended(&mut self, event: &FaultEvent) {
+        if event.kind == FaultKind::Fetch && event.measured_ns > 0 {
+            let total_ns = u64::from(event.measured_ns) + self.constant_ns;
+            let (wait, requested) = (event.wait_ns, event.requested_ns);
+            self.latencies.record(Some(total_ns), wait, requested);
         }
     }
 
@@ -191,9 +216,9 @@ impl Totals {
         self.evict_count += 1;
     }
 
-    /// So many pages were sent to far memory.
-    pub(crate) const fn written_back(&mut self, pages: u64) {
-        self.write_back_count += pages;
+    /// So many pages of `tier` were sent to far memory.
+    pub(crate) fn written_back(&mut self, pages: u64, tier: usize) {
+        self.carried[tier].written(pages);
     }
 
     /// Resident pages of one budget at one moment, beside the budget and what is allowed now.
@@ -269,13 +294,20 @@ impl Totals {
             Change::Killed(signal) => (None, Some(signal)),
             Change::Stopped { .. } => (None, None),
         };
+        let now = sys::clock::monotonic_ns();
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        let window = u64::from(OUTGOING_MAX) + processors;
+        let links: Vec<LinkUse> =
+            self.carried.drain(..).map(|one| one.finish(now, window)).collect();
+        let written_back = links.iter().map(|one| one.written_back_bytes).sum::<u64>();
         let figures = Figures {
             elapsed_ns,
             faults: self.counts(),
             fetched_bytes: (self.fetch_count + self.prefetch_count) * PAGE_BYTES,
-            written_back_bytes: self.write_back_count * PAGE_BYTES,
+            written_back_bytes: written_back,
             dirty_share: (self.evict_count > 0)
-                .then(|| share(self.write_back_count, self.evict_count).min(1.0)),
+                .then(|| share(written_back / PAGE_BYTES, self.evict_count).min(1.0)),
+            links,
             fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
             stall: StallCounts {
                 stall_count: self.stall_count,

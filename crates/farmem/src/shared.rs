@@ -83,7 +83,8 @@ pub struct FaultEvent {
     pub wait_ns: u32,
     /// Nanoseconds the fault should take.
     pub requested_ns: u32,
-    /// Nanoseconds until the trap let it go; the kernel's own share follows.
+    /// Nanoseconds until it ended; what the kernel takes before and after the trap comes on top. 0
+    /// if its end was not seen.
     pub measured_ns: u32,
 }
 
@@ -285,6 +286,15 @@ impl Tables {
         // Two to a word.
         let half = &self.shared.words32()[SLOTS_AT * 2 + number / 2];
         half.fetch_and(if number.is_multiple_of(2) { !0xffff } else { 0xffff }, Ordering::AcqRel);
+    }
+
+    /// How long the fault took that `tid` logged at `place` since the start, in nanoseconds; none
+    /// before it has ended.
+    pub(crate) fn end_of(&self, place: u64, tid: u32) -> Option<u32> {
+        let place = usize::try_from(place).unwrap_or(0) & (EVENTS_MAX - 1);
+        let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
+        let measured = halves[5].load(Ordering::Acquire);
+        (halves[2].load(Ordering::Relaxed) == tid && measured > 0).then_some(measured)
     }
 
     /// Takes the next event out of the log; its page is yet to be numbered.

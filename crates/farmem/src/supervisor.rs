@@ -33,6 +33,7 @@ use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
 use super::copy::Copy;
 use super::detour::Detour;
+use super::ends::Ends;
 use super::events::Scan;
 use super::fork::Fork;
 use super::images::Images;
@@ -86,6 +87,7 @@ pub struct Supervisor<'a> {
     /// What processes have, by budget.
     pub(crate) members: Members,
     pub(crate) chores: Chores,
+    pub(crate) ends: Ends,
     pub(crate) budgets: Vec<Vec<Option<u64>>>,
     /// How many resident pages each budget may have right now: more than its limit while it
     /// shrinks.
@@ -177,6 +179,7 @@ impl<'a> Supervisor<'a> {
             threads: BTreeSet::new(),
             members: Members::new(PROCS_MAX, tiers),
             chores: Chores::default(),
+            ends: Ends::default(),
             forks: Vec::new(),
             detours: BTreeMap::new(),
             born: BTreeMap::new(),
@@ -226,6 +229,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.write_links();
+        self.totals.open_accounts(&self.config.tiers);
         let page = self.config.tiers[0].link.bandwidth;
         let page_ns = page.map_or(0, |rate| rate.transfer_time(measure::Bytes::PAGE).as_ns());
         self.totals.set_costs(self.config.constant_ns, page_ns);
@@ -387,6 +391,7 @@ impl<'a> Supervisor<'a> {
         for slot in 0..PROCS_MAX {
             self.retire(slot);
         }
+        self.tell_ends(u64::MAX);
         for budget in 0..PROCS_MAX {
             for tier in 0..self.config.tiers.len() {
                 self.totals.held(&self.tables.lane(budget, tier));

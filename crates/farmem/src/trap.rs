@@ -166,6 +166,8 @@ impl Supervisor<'_> {
         if let Some(local) = change.local {
             tier.local = Some(local);
         }
+        let bandwidth = tier.link.bandwidth;
+        self.totals.retuned(change.tier, bandwidth);
         self.write_links();
         self.touch_all();
         self.restore_budgets();

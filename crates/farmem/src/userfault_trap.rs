@@ -5,7 +5,7 @@
 //! budget holds to the page.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use paging::page::PageIndex;
@@ -30,6 +30,8 @@ pub(crate) struct Waiting {
     stalled: VecDeque<Touch>,
     due: BinaryHeap<Reverse<(u64, u64, Due)>>,
     sequence: u64,
+    /// Frames that are free at a time to come: nanoseconds of the run, budget, tier.
+    owed: BTreeSet<(u64, usize, usize, u64)>,
     /// When pages fetched ahead arrive, in nanoseconds of the run.
     arrivals: BTreeMap<(usize, u64), u64>,
     prefetchers: BTreeMap<usize, Prefetcher>,
@@ -80,6 +82,22 @@ impl Waiting {
         let waits = |touch: &Touch| (touch.budget, touch.tier) == (budget, tier);
         let at = self.stalled.iter().position(waits)?;
         self.stalled.remove(at)
+    }
+
+    /// One more frame of a budget is free at `free_ns`, and nobody has claimed it.
+    pub(crate) fn owe(&mut self, free_ns: u64, budget: usize, tier: usize) {
+        self.sequence += 1;
+        self.owed.insert((free_ns, budget, tier, self.sequence));
+    }
+
+    /// Frames of a budget that are free later.
+    pub(crate) fn owed(&self, budget: usize, tier: usize) -> u64 {
+        self.owed.iter().filter(|one| (one.1, one.2) == (budget, tier)).count() as u64
+    }
+
+    /// Nobody draws on a budget any more.
+    pub(crate) fn forget_budget(&mut self, budget: usize) {
+        self.owed.retain(|one| one.1 != budget);
     }
 
     /// Forgets the faults of a process that is gone.
@@ -301,12 +319,11 @@ impl Supervisor<'_> {
     /// Lets every fault go whose deadline has come, and waits for the next.
     pub(crate) fn resolve_due(&mut self) {
         self.deadline.acknowledge();
+        self.credit_owed();
         while let Some(Reverse((at, _, due))) = self.waiting.due.peek().copied() {
             let now = self.now_ns();
             if at > now + SPIN_NS {
-                let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
-                let _valid = self.deadline.at(epoch + at - SPIN_NS / 2);
-                return;
+                break;
             }
             if at > now {
                 std::hint::spin_loop();
@@ -329,6 +346,29 @@ impl Supervisor<'_> {
             let kind = if due.kind == FETCH { FaultKind::Fetch } else { FaultKind::Arrived };
             let measured = self.now_ns().saturating_sub(due.touch.since_ns);
             self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
+        }
+        self.await_next();
+    }
+
+    /// Wakes the supervisor when the next fault is due, or the next frame free.
+    pub(crate) fn await_next(&self) {
+        let fault = self.waiting.due.peek().map(|Reverse((at, ..))| at.saturating_sub(SPIN_NS / 2));
+        let frame = self.waiting.owed.first().map(|one| one.0);
+        if let Some(at) = fault.into_iter().chain(frame).min() {
+            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+            let _valid = self.deadline.at(epoch + at);
+        }
+    }
+
+    // Frames whose write-backs are acknowledged.
+    fn credit_owed(&mut self) {
+        let now = self.now_ns();
+        while let Some(&one) = self.waiting.owed.first()
+            && one.0 <= now
+        {
+            self.waiting.owed.remove(&one);
+            self.tables.lane(one.1, one.2).credit(1);
+            self.members.short(one.1);
         }
     }
 

@@ -52,13 +52,15 @@ pub enum InvalidKind {
     Small,
     /// A share of memory was to be far, and none ever was.
     NothingFar,
+    /// More bytes moved than the link can carry.
+    Overrun,
 }
 
 impl InvalidKind {
     /// Whether afar has failed to do what it was asked to. If not, there was nothing to do it with.
     #[must_use]
     pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Unmanaged | Self::Lost)
+        matches!(self, Self::Unmanaged | Self::Lost | Self::Overrun)
     }
 }
 

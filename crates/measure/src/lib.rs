@@ -24,12 +24,14 @@ mod time;
 mod link;
 mod profile;
 
+mod conservation;
 mod coverage;
 mod histogram;
 mod load;
 mod run;
 mod workload;
 
+pub use conservation::LinkUse;
 pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };

@@ -9,7 +9,8 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, Loss, judge, nothing_far};
+use crate::conservation::LinkUse;
+use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, judge, nothing_far};
 use crate::histogram::LatencySummary;
 use crate::quantity::Bytes;
 
@@ -193,6 +194,9 @@ pub struct Figures {
     pub fetched_bytes: u64,
     /// Bytes written back to far memory.
     pub written_back_bytes: u64,
+    /// What each link carried against what it could, nearest tier first.
+    #[serde(default)]
+    pub links: Vec<LinkUse>,
     /// Share of evicted pages that were dirty, 0 to 1; `None` if it was not observed.
     pub dirty_share: Option<f64>,
     /// How long fetches took.
@@ -240,17 +244,19 @@ impl RunResults {
         if let Some(least) = least.filter(|_| invalid.is_empty()) {
             invalid.extend(nothing_far(&images, &figures, least));
         }
+        invalid.extend(figures.links.iter().filter_map(LinkUse::overrun));
         let valid = invalid.is_empty();
         Self { valid, invalid, coverage, images, figures, ..Self::default() }
     }
 
-    /// Accepts what is not managed: the run is valid, and the reasons against it are told as
-    /// [`allowed`](Self::allowed).
+    /// Accepts what is not managed: the run is valid, if nothing else is wrong, and the reasons
+    /// against it are told as [`allowed`](Self::allowed).
     #[must_use]
     pub fn allowing_unmanaged(mut self) -> Self {
-        self.allowed.append(&mut self.invalid);
+        let is_allowed = |one: &mut Invalid| one.kind != InvalidKind::Overrun;
+        self.allowed.extend(self.invalid.extract_if(.., is_allowed));
         self.coverage.allow_unmanaged = true;
-        self.valid = true;
+        self.valid = self.invalid.is_empty();
         self
     }
 
@@ -478,6 +484,15 @@ mod tests {
             },
             fetched_bytes: 8_192,
             written_back_bytes: 4_096,
+            links: vec![LinkUse {
+                tier: String::new(),
+                link: "half-duplex".to_owned(),
+                fetched_bytes: 8_192,
+                written_back_bytes: 4_096,
+                capacity_bytes: Some(7_500_000_000),
+                window_bytes: 524_288,
+                conserves: true,
+            }],
             dirty_share: Some(0.5),
             fault_latency: FaultLatency {
                 total: latency(100),

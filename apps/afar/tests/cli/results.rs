@@ -187,7 +187,7 @@ fn summary_says_how_it_went_and_is_plain_when_piped() {
         "\nfaults        ",
         "\ntraffic       ",
         "\ncoverage      ",
-        "\nfetch, µs            p50       p95       p99     p99.9       max\n",
+        "\nfetch, µs           mean       p50       p95       p99     p99.9       max\n",
         "\nrequested          300.",
     ] {
         assert!(said.contains(wanted), "{wanted:?} is missing in {said}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, PAGE_BYTES, RunResults,
+    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkUse, PAGE_BYTES, RunResults,
     StallCounts,
 };
 use sys::group::Group;
@@ -12,6 +12,7 @@ use sys::process::Change;
 use super::SwapConfig;
 use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
+use crate::carried::Carried;
 use crate::report::{Latencies, command_name};
 use crate::{Outcome, Snapshot};
 
@@ -153,6 +154,7 @@ impl Totals {
             },
             fetched_bytes: counts.read_bytes,
             written_back_bytes: counts.write_bytes,
+            links: vec![carried(config, self.start_ns, counts)],
             dirty_share: None,
             fault_latency: self.latencies.summary(page),
             stall: StallCounts { stall_count: group.limited_count(), ..StallCounts::default() },
@@ -191,6 +193,14 @@ impl Totals {
             ));
         }
     }
+}
+
+// The kernel has pages written when it likes, and nobody waits for them.
+fn carried(config: &SwapConfig, start_ns: u64, counts: Counts) -> LinkUse {
+    let mut carried = Carried::new("", &config.link, false, start_ns);
+    carried.fetched(counts.read_bytes / PAGE_BYTES);
+    carried.written(counts.write_bytes / PAGE_BYTES);
+    carried.finish(sys::clock::monotonic_ns(), 0)
 }
 
 // How far the kernel itself goes beyond a limit: a thread that makes room takes what it needs for
