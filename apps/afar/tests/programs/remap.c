@@ -228,6 +228,7 @@ static struct {
     _Atomic uint64_t *_Atomic old;
     _Atomic uint64_t done;
     _Atomic bool stop;
+    _Atomic int counting;
 } busy_place;
 
 // Counts up in one word of each page, wherever the pages are.
@@ -238,6 +239,7 @@ static void *count_up(void *number)
     while (!busy_place.stop) {
         for (size_t page = 0; page < 16; page++)
             words[page * (PAGE / 8) + (size_t)number]++;
+        busy_place.counting += added == 0;
         added += 16;
     }
     busy_place.done += added;
@@ -252,6 +254,9 @@ static void leave_behind_in_use(void)
     busy_place.old = (_Atomic uint64_t *)memory;
     for (long i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], 0, count_up, (void *)i) == 0);
+    // On a busy machine all would be over before they began.
+    while (busy_place.counting < 2)
+        usleep(100);
     uint64_t found = 0;
     for (int i = 0; i < 200; i++) {
         char *moved = mremap(memory, 16 * PAGE, 16 * PAGE, MOVE_AND_LEAVE, 0);
