@@ -114,10 +114,8 @@ static __always_inline void write_back(struct swap_control *control, struct link
     __sync_fetch_and_add(&control->write_count, 1);
     __sync_fetch_and_add(&control->write_bytes, bytes);
     __u64 busy_ps = link->page_ps * (bytes >> 12);
-    if (link->mode == LINK_PER_FAULT || !busy_ps)
-        return;
-    __u64 now_ps = (bpf_ktime_get_ns() - control->epoch_ns) * 1000;
-    occupy(link->mode == LINK_HALF_DUPLEX ? &link->fetch_free_ps : &link->write_free_ps, now_ps, busy_ps);
+    if (busy_ps)
+        reserve_out(link, (bpf_ktime_get_ns() - control->epoch_ns) * 1000, busy_ps);
 }
 
 static __always_inline void fetch(struct swap_control *control, struct link *link, struct task_struct *task,

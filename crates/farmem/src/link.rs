@@ -1,8 +1,9 @@
-//! A link to far memory in a table that the kernel side reads; `bpf/link.h` is the same in C.
+//! A link to far memory in a table that the kernel side reads; `bpf/link.h` and `bpf/law.h` are the
+//! same in C.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use measure::{Bytes, LinkConfig, LinkMode};
+use measure::{Bytes, Direction, LinkConfig, LinkMode};
 use sys::memory::SharedView;
 
 /// Words of one link.
@@ -73,6 +74,53 @@ impl<'a> LinkTable<'a> {
     }
 }
 
+impl LinkTable<'_> {
+    /// Reserves one page's time in `direction` at `now`: when its last bit has been sent, and when
+    /// a round trip, or a draw from the `profile`, is over as well; picoseconds of the run.
+    pub(crate) fn reserve(
+        &self,
+        direction: Direction,
+        now: u64,
+        profile: &[AtomicU32],
+    ) -> (u64, u64) {
+        let page = self.page_ps().load(Ordering::Relaxed);
+        let way = match (self.shares(), direction) {
+            (LinkMode::PerFault, _) => None,
+            (LinkMode::FullDuplex, Direction::WriteBack) => Some(self.write_free_ps()),
+            _ => Some(self.fetch_free_ps()),
+        };
+        let sent = match way.filter(|_| page > 0) {
+            Some(free) => {
+                let next = |free: u64| Some(free.max(now) + page);
+                // The closure always answers, so this cannot fail.
+                let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+                before.unwrap_or(now).max(now) + page
+            }
+            None => now + page,
+        };
+        let latency = if self.profiled().load(Ordering::Relaxed) == 0 {
+            self.rtt_ps().load(Ordering::Relaxed)
+        } else {
+            let state = self.profile_state().fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
+            let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
+            u64::from(profile[draw].load(Ordering::Relaxed)) * 1000
+        };
+        (sent, sent + latency)
+    }
+
+    fn shares(&self) -> LinkMode {
+        let number = self.mode().load(Ordering::Relaxed) as usize;
+        LINK_MODES.get(number).copied().unwrap_or_default()
+    }
+}
+
+// splitmix64, as in the trap.
+const fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z
+}
+
 /// Whether a fetch over `link` takes any time.
 pub(crate) fn delays(link: &LinkConfig) -> bool {
     !link.rtt.is_zero() || link.bandwidth.is_some() || link.profile.is_some()
@@ -80,6 +128,13 @@ pub(crate) fn delays(link: &LinkConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use measure::{BitsPerSec, Duration, Instant, Link};
+    use sys::memory::MemoryFile;
+
     use super::*;
 
     #[test]
@@ -91,5 +146,106 @@ mod tests {
         for (number, mode) in ["HALF_DUPLEX", "PER_FAULT", "FULL_DUPLEX"].iter().enumerate() {
             assert!(header.contains(&format!("#define LINK_{mode} {number}U\n")), "{mode}");
         }
+    }
+
+    /// What a reservation asks for: direction, the time of its bytes and now, in picoseconds.
+    type Request = (Direction, u64, u64);
+
+    // Bursts and pauses, in both directions.
+    fn requests(seed: u64, page: u64) -> Vec<Request> {
+        let mut state = seed;
+        let mut now = 0;
+        let mut next = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            mix(state)
+        };
+        let mut request = |_| {
+            now += if next() % 3 == 0 { next() % (page * 8 + 1) } else { next() % (page / 4 + 1) };
+            let direction =
+                if next() % 2 == 0 { Direction::Fetch } else { Direction::WriteBack };
+            (direction, page, now)
+        };
+        (0..2000).map(&mut request).collect()
+    }
+
+    fn in_c(law: &Path, mode: usize, rtt_ps: u64, profiled: bool, of: &[Request]) -> Vec<String> {
+        let words = [mode as u64, rtt_ps, u64::from(profiled), 7].map(|word| word.to_string());
+        let mut child = Command::new(law)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines: String = of
+            .iter()
+            .map(|&(direction, page, now)| {
+                format!("{} {page} {now}\n", u8::from(direction == Direction::WriteBack))
+            })
+            .collect();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn in_tables(config: &LinkConfig, of: &[Request]) -> Vec<String> {
+        let bytes = (LINK_WORDS * 8).max(4096) + PROFILE_ENTRIES * 4;
+        let file = MemoryFile::new("link", bytes as u64).unwrap();
+        let view = SharedView::map(&file, bytes).unwrap();
+        let profile = &view.words32()[1024..][..PROFILE_ENTRIES];
+        let table = LinkTable::of(&view, 0);
+        table.set(config, profile, 7);
+        if config.profile.is_some() {
+            // Quantiles that C has, too.
+            for (entry, ns) in profile.iter().zip((7..).step_by(3)) {
+                entry.store(ns, Ordering::Relaxed);
+            }
+        }
+        let reserve = |&(direction, _, now): &Request| {
+            let (sent, ready) = table.reserve(direction, now, profile);
+            format!("{sent} {ready}")
+        };
+        of.iter().map(reserve).collect()
+    }
+
+    fn in_measure(config: &LinkConfig, of: &[Request]) -> Vec<String> {
+        let mut link = Link::new(config.clone());
+        let reserve = |&(direction, _, now): &Request| {
+            let one = link.reserve(Instant::from_ps(now), Bytes::PAGE, direction);
+            format!("{} {}", (one.start + one.transfer).as_ps(), one.ready.as_ps())
+        };
+        of.iter().map(reserve).collect()
+    }
+
+    /// The law as the kernel side has it, as the supervisor has it, and as it is defined: the same
+    /// times to the picosecond for the same reservations.
+    #[test]
+    fn all_implementations_of_the_law_agree() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let law = std::env::temp_dir().join(format!("afar-law-{}", std::process::id()));
+        let built = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()))
+            .args(["-O2", "-Wall", "-Werror", "-I"])
+            .args([here.join("bpf"), "-o".into(), law.clone(), here.join("tests/law.c")])
+            .status();
+        assert!(built.unwrap().success());
+        let rtt = Duration::from_us(5);
+        for (number, mode) in LINK_MODES.into_iter().enumerate() {
+            for (seed, mbps) in [(1, 100), (2, 1_000), (3, 40_000)] {
+                let bandwidth = Some(BitsPerSec::new(mbps * 1_000_000));
+                let config = LinkConfig { mode, rtt, bandwidth, profile: None };
+                let page = bandwidth.unwrap().transfer_time(Bytes::PAGE).as_ps();
+                let of = requests(seed, page);
+                let wanted = in_measure(&config, &of);
+                assert_eq!(in_tables(&config, &of), wanted, "{mode} {mbps}: supervisor");
+                let kernel = in_c(&law, number, rtt.as_ps(), false, &of);
+                assert_eq!(kernel, wanted, "{mode} {mbps}: kernel side");
+                let profile = measure::DelayProfile::parse("4096,2\n4096,4").ok();
+                let drawn = LinkConfig { profile, ..config };
+                let kernel = in_c(&law, number, rtt.as_ps(), true, &of);
+                assert_eq!(in_tables(&drawn, &of), kernel, "{mode} {mbps}: draws");
+            }
+        }
+        std::fs::remove_file(law).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use measure::LinkConfig;
+use measure::{Direction, LinkConfig};
 use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
 use super::config::{LEAD_NS, RunConfig, TrapKind};
@@ -131,14 +131,8 @@ impl Supervisor<'_> {
     /// Reserves the link of `tier` for a page that is written back; answers when far memory has
     /// acknowledged it, in picoseconds of the run.
     pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
-        use measure::LinkMode;
-        let table = self.tables.link(tier);
-        let way = match self.config.tiers[tier].link.mode {
-            LinkMode::PerFault => None,
-            LinkMode::HalfDuplex => Some(table.fetch_free_ps()),
-            LinkMode::FullDuplex => Some(table.write_free_ps()),
-        };
-        self.reserve(tier, way, self.now_ps()).1
+        let profile = self.tables.profile(tier);
+        self.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1
     }
 
     /// Picoseconds since the start of the run.

@@ -6,15 +6,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
+use measure::Direction;
 use paging::page::PageIndex;
 use paging::prefetch::Prefetcher;
 use sys::userfault::Fault;
 
 use super::config::TrapKind;
 use super::events::TABLE_FULL;
-use super::link::PROFILE_ENTRIES;
 use super::page_table::NoWord;
 use super::regions::PAGE;
 use super::shared::{FaultEvent, FaultKind};
@@ -240,34 +240,10 @@ impl Supervisor<'_> {
     /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
     /// nanoseconds of the run.
     pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
-        let is_queued = self.config.tiers[tier].link.mode != measure::LinkMode::PerFault;
-        let way = is_queued.then(|| self.tables.link(tier).fetch_free_ps());
-        let (sent, ready) = self.reserve(tier, way, now_ns * 1000);
+        let profile = self.tables.profile(tier);
+        let (sent, ready) =
+            self.tables.link(tier).reserve(Direction::Fetch, now_ns * 1000, profile);
         (sent / 1000, ready / 1000)
-    }
-
-    /// Reserves one page's time on `way`, if pages queue there: when the last bit has been sent,
-    /// and when a round trip, or a draw from the profile, is over as well; picoseconds of the run.
-    pub(crate) fn reserve(&self, tier: usize, way: Option<&AtomicU64>, now: u64) -> (u64, u64) {
-        let link = self.tables.link(tier);
-        let page = link.page_ps().load(Ordering::Relaxed);
-        let sent = match way.filter(|_| page > 0) {
-            Some(free) => {
-                let next = |free: u64| Some(free.max(now) + page);
-                // The closure always answers, so this cannot fail.
-                let before = free.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-                before.unwrap_or(now).max(now) + page
-            }
-            None => now + page,
-        };
-        let latency = if link.profiled().load(Ordering::Relaxed) == 0 {
-            link.rtt_ps().load(Ordering::Relaxed)
-        } else {
-            let state = link.profile_state().fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::AcqRel);
-            let draw = usize::try_from(mix(state) >> 32).unwrap_or(0) & (PROFILE_ENTRIES - 1);
-            u64::from(self.tables.profile(tier)[draw].load(Ordering::Relaxed)) * 1000
-        };
-        (sent, sent + latency)
     }
 
     fn prefetch(&mut self, touch: &Touch, now: u64) {
@@ -444,11 +420,4 @@ impl Supervisor<'_> {
         };
         self.keep(&event);
     }
-}
-
-// splitmix64, as in the trap.
-const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z
 }
