@@ -335,6 +335,7 @@ pub(crate) fn engine(
         scope: BudgetScope::Process,
         policy: PolicyKind::Fifo,
         prefetch: paging::Prefetch::None,
+        in_flight: None,
         probation: None,
         seed: 1,
         record: false,

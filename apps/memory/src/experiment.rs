@@ -32,6 +32,8 @@ pub(crate) struct Experiment {
     pub(crate) scope: BudgetScope,
     pub(crate) policy: PolicyKind,
     pub(crate) prefetch: Prefetch,
+    /// Pages on their way to far memory at a time; none leaves it to the engine.
+    pub(crate) in_flight: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) engine: EngineKind,
     /// What the kernel is to read ahead with the swap engine; none leaves it.
@@ -136,6 +138,7 @@ impl Experiment {
             },
             policy,
             prefetch: flags.prefetch,
+            in_flight: flags.in_flight,
             seed: flags.seed,
             engine: flags.engine,
             page_cluster: flags.page_cluster,
@@ -156,6 +159,7 @@ impl Experiment {
             scope: self.scope,
             policy: self.policy,
             prefetch: self.prefetch,
+            in_flight: self.in_flight,
             probation: None,
             seed: self.seed,
             record,
@@ -201,6 +205,7 @@ impl Experiment {
                 Mechanism::Arena(_) => self.prefetch.to_string(),
                 Mechanism::Swap => "kernel".to_owned(),
             },
+            in_flight_pages: self.in_flight,
             page_cluster: match mechanism {
                 Mechanism::Arena(_) => None,
                 Mechanism::Swap => self.page_cluster.or_else(page_cluster),
@@ -236,6 +241,7 @@ fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
         ("--policy", flags.policy.is_some(), KERNEL),
         ("--like dime", flags.like == Some(Like::Dime), KERNEL),
         ("--prefetch", flags.prefetch != Prefetch::None, "the kernel reads ahead: --page-cluster"),
+        ("--in-flight", flags.in_flight.is_some(), "the kernel writes pages when it likes"),
         ("--tier", !flags.tiers.is_empty(), "all swap space lies behind one link"),
         ("--trap", flags.trap != Trap::Auto, "the kernel handles the faults"),
         (
@@ -397,7 +403,8 @@ pub(crate) mod tests {
 
     #[test]
     fn further_tiers_share_as_the_first_unless_they_say_so() {
-        let flags = "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=half-duplex,local=1MiB";
+        let flags =
+            "--link full-duplex --tier name=a,rtt=9us --tier name=b,link=half-duplex,local=1MiB";
         let tiers = resolve(flags).unwrap().tiers;
         assert_eq!(tiers.len(), 3);
         assert_eq!(tiers[1].link.mode, LinkMode::FullDuplex);

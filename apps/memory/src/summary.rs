@@ -47,6 +47,7 @@ pub(crate) fn text(run: &Run, extra: &Extra<'_>) -> String {
         row("traffic", traffic(figures));
         row("stalls", stalls(figures));
         row("fetches took", fetches_took(figures));
+        row("mechanism", mechanism(figures));
     }
     row("coverage", validity::covered(&results.coverage));
     for loss in &results.coverage.lost {
@@ -213,6 +214,18 @@ fn fetches_took(figures: &Figures) -> String {
     format!("{all} in all")
 }
 
+/// What is afar's own and would not be there with a real network.
+fn mechanism(figures: &Figures) -> String {
+    let own = &figures.mechanism;
+    let [late, soft, supervisor] =
+        [own.late_ns, own.soft_ns, own.supervisor_ns].map(Duration::from_ns);
+    format!(
+        "took {:.1} % of the run beyond delays: {late} of fetches that ended late, {soft} of soft \
+         faults; the supervisor ran for {supervisor}",
+        own.share(figures.elapsed_ns) * 100.0,
+    )
+}
+
 fn stalls(figures: &Figures) -> String {
     let stall = &figures.stall;
     if stall.stall_count == 0 {
@@ -320,6 +333,8 @@ joined a fetch under way 7, not seen 6
 traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
 stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
 fetches took  1.8 µs in all
+mechanism     took 0.3 % of the run beyond delays: 1.5 ms of fetches that ended late, 3.0 ms of \
+soft faults; the supervisor ran for 2.0 ms
 coverage      0.0 % managed: 0 B; local: 12.0 KiB anonymous, 8.0 KiB shared, and 4.0 KiB of files
 lost          the page-state table was full: 4
 not managed   redis-server (pid 77): statically linked

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::regions::PAGE;
 use sys::seccomp::Notification;
 
 use super::RunError;
@@ -11,7 +12,6 @@ use super::calls::round_up;
 use super::events::TABLE_FULL;
 use super::filter::nr;
 use super::populate::Then;
-use super::regions::PAGE;
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use paging::page::{PageIndex, Ranges};
+use paging::regions::{PAGE, Regions, Traits};
 use paging::residency::Residency;
 use sys::memory::MemoryFile;
 use sys::processors::Processors;
@@ -19,7 +20,6 @@ use super::loader::Loader;
 use super::moves::Move;
 use super::page_table::SEGMENT;
 use super::protocol::command;
-use super::regions::{PAGE, Regions, Traits};
 use super::segments::Segments;
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, Tables};
 use super::word::{State, Word};

@@ -5,9 +5,9 @@
 //!               -> others are unmapped, and on probation once the helper says so
 //! ```
 //!
-//! A frame can be had if it is free, or if its page is leaving (`super::outgoing`). With a link that
-//! takes time all frames are in use and the next pages are leaving; without one, half a batch to a
-//! batch is kept free, because taking a page's frame is most of what a fault would then cost.
+//! A frame can be had if it is free, or if its page is leaving (`super::outgoing`). With a link
+//! that takes time all frames are in use and the next pages are leaving; without one, half a batch
+//! to a batch is kept free, because taking a page's frame is most of what a fault would then cost.
 //!
 //! Write-protection tells dirty pages from clean ones. It is renewed when a page is about to leave,
 //! when that needs no TLB shoot-down, and not at all for a page that was fetched by a write: it
@@ -22,12 +22,13 @@ use std::sync::atomic::Ordering;
 
 use measure::{LocalSize, Pages};
 
+use paging::regions::runs;
+
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
 use super::members::Holding;
 use super::nearby;
 use super::protocol::command;
-use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
@@ -54,9 +55,10 @@ impl Supervisor<'_> {
         for tier in 0..self.config.tiers.len() {
             let limit = self.limit(budget, tier);
             any |= limit.is_some();
-            let before = std::mem::replace(&mut self.budgets[budget][tier], limit);
+            let before = std::mem::replace(&mut self.accounts[budget][tier].limit, limit);
             let ceiling = before.unwrap_or(PAGES_MANY);
-            self.ceilings[budget][tier] = self.ceilings[budget][tier].max(ceiling);
+            let account = &mut self.accounts[budget][tier];
+            account.ceiling = account.ceiling.max(ceiling);
             let lane = self.tables.lane(budget, tier);
             match (before, limit) {
                 (Some(before), Some(now)) if before == now => continue,
@@ -68,7 +70,7 @@ impl Supervisor<'_> {
                 }
             }
             let batch = limit.map_or(0, |limit| self.config.batch(limit));
-            let low = batch / 2 + self.margins[budget][tier].pages();
+            let low = batch / 2 + self.accounts[budget][tier].margin.pages();
             lane.set_low(if limit.is_some() { low.cast_signed() } else { i64::MIN });
         }
         self.set_unlimited(budget, !any);
@@ -110,7 +112,7 @@ impl Supervisor<'_> {
     // A process of a shared budget may use what the others leave. `short` faults have no frame.
     fn size_residency(&mut self, slot: usize, tier: usize, short: u64) {
         let Some(arena) = self.arenas[slot].as_mut() else { return };
-        let limit = self.budgets[arena.budget][tier].unwrap_or(PAGES_MANY);
+        let limit = self.accounts[arena.budget][tier].limit.unwrap_or(PAGES_MANY);
         let residency = &mut arena.tiers[tier];
         let total = self.members.resident(arena.budget, tier);
         let others = total.saturating_sub(residency.resident().get());
@@ -163,7 +165,7 @@ impl Supervisor<'_> {
     }
 
     fn restore(&mut self, budget: usize, tier: usize) {
-        let Some(limit) = self.budgets[budget][tier] else {
+        let Some(limit) = self.accounts[budget][tier].limit else {
             return;
         };
         self.settle_outgoing(budget, tier);
@@ -172,7 +174,7 @@ impl Supervisor<'_> {
         let resident = limit.cast_signed().saturating_sub(free);
         self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
         let batch = self.config.batch(limit);
-        let margin = self.margins[budget][tier].pages();
+        let margin = self.accounts[budget][tier].margin.pages();
         // The doorbell rings at half a batch. Until it would ring again nothing more is done: few
         // large evictions interrupt the program less often than many small ones.
         let low = (batch / 2 + margin).cast_signed();
@@ -247,7 +249,7 @@ impl Supervisor<'_> {
         }
         let batch = self.config.batch(limit);
         let lane = self.tables.lane(budget, tier);
-        let margin = &mut self.margins[budget][tier];
+        let margin = &mut self.accounts[budget][tier].margin;
         let before = margin.pages();
         let pages = margin.look(lane.free(), limit, batch, sys::clock::monotonic_ns());
         if pages != before {
@@ -265,7 +267,7 @@ impl Supervisor<'_> {
             TrapKind::Userfault => 0,
         };
         let batch = self.config.batch(limit).max(1) + processors;
-        let ceiling = &mut self.ceilings[budget][tier];
+        let ceiling = &mut self.accounts[budget][tier].ceiling;
         let allowed = (*ceiling).max(limit);
         *ceiling = resident.min(allowed).max(limit);
         self.totals.peak(resident, limit, allowed, batch);
@@ -330,31 +332,5 @@ impl Supervisor<'_> {
         };
         let cell = self.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
-    }
-}
-
-/// Neighbouring pages as ranges: first address, bytes.
-pub(super) fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
-    pages.sort_unstable();
-    let mut runs: Vec<(u64, u64)> = Vec::with_capacity(pages.len());
-    for page in pages {
-        match runs.last_mut() {
-            Some((start, bytes)) if *start + *bytes == page => *bytes += PAGE,
-            _ => runs.push((page, PAGE)),
-        }
-    }
-    runs
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_join_neighbours_whatever_their_order() {
-        let pages = [7, 3, 4, 9, 8, 1].map(|page| page * PAGE).to_vec();
-        let expected = [(1, 1), (3, 2), (7, 3)].map(|(page, count)| (page * PAGE, count * PAGE));
-        assert_eq!(runs(pages), expected);
-        assert_eq!(runs(vec![]), []);
     }
 }

@@ -8,6 +8,7 @@
 //! brk                           the heap does not grow: allocators turn to mmap
 //! ```
 
+use paging::regions::{PAGE, Traits};
 use sys::seccomp::Notification;
 
 use super::RunError;
@@ -15,7 +16,6 @@ use super::arena::{MapRequest, Pending, manageable};
 use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
 use super::populate::Then;
-use super::regions::{PAGE, Traits};
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 
@@ -127,7 +127,7 @@ impl Supervisor<'_> {
         let Some((start, end)) = range.filter(|_| address > 0) else {
             return Ok(self.listener.proceed(call.id)?);
         };
-        let is_free = |regions: &super::regions::Regions| regions.is_free(start, end);
+        let is_free = |regions: &paging::regions::Regions| regions.is_free(start, end);
         if !replace && !self.arenas[slot].as_ref().is_some_and(|arena| is_free(&arena.regions)) {
             // The kernel refuses it, or looks for another place.
             return Ok(self.listener.proceed(call.id)?);

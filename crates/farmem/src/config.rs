@@ -78,6 +78,8 @@ pub struct RunConfig {
     pub policy: PolicyKind,
     /// What is fetched ahead of use.
     pub prefetch: Prefetch,
+    /// Pages that are leaving at a time, at most; `None` for [`batch`] alone.
+    pub in_flight: Option<u64>,
     /// Share of local memory unmapped to see whether it is used; `None` for the policy's default.
     pub probation: Option<Fraction>,
     /// Seed of every random choice.
@@ -125,7 +127,7 @@ impl RunConfig {
     /// Pages that are leaving at a time, for a budget of `limit` pages.
     #[must_use]
     pub fn batch(&self, limit: u64) -> u64 {
-        batch(limit)
+        batch(limit).min(self.in_flight.unwrap_or(u64::MAX)).max(1)
     }
 }
 

@@ -15,12 +15,12 @@
 
 use std::sync::atomic::Ordering;
 
+use paging::regions::PAGE;
 use sys::memory::MemoryFile;
 
 use super::RunError;
 use super::arena::Arena;
 use super::config::TrapKind;
-use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::todo::Todo;
 use super::word::{State, Word};

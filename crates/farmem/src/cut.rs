@@ -23,6 +23,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
+use paging::regions::PAGE;
 use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
@@ -32,7 +33,6 @@ use super::config::TrapKind;
 use super::filter::nr;
 use super::moves::Move;
 use super::protocol::{WORDS_MAX, command};
-use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::userfault_trap::Touch;
 use super::word::{State, Word};

@@ -40,3 +40,54 @@ impl Ends {
         Some(event)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use paging::PageIndex;
+
+    use super::super::shared::Sizes;
+    use super::*;
+
+    fn event(time_ns: u64, kind: FaultKind, measured_ns: u32) -> FaultEvent {
+        FaultEvent {
+            time_ns,
+            address: 0,
+            page: PageIndex::new(0),
+            slot: 0,
+            tid: 7,
+            kind,
+            write: false,
+            wait_ns: 0,
+            requested_ns: 5_000,
+            measured_ns,
+        }
+    }
+
+    #[test]
+    fn what_was_achieved_is_when_the_fault_ended() {
+        let tables = Tables::private(Sizes { nodes: 64 }).unwrap();
+        let mut ends = Ends::default();
+        ends.push(event(100, FaultKind::Fetch, 0), 3);
+        ends.push(event(200, FaultKind::Soft, 0), 4);
+        assert_eq!(ends.pop(&tables, 6_000), None, "it has not ended");
+        tables.set_end(3, 8, 6_100);
+        assert_eq!(ends.pop(&tables, 6_000), None, "that was another thread's");
+        tables.set_end(3, 7, 6_100);
+        let ended = ends.pop(&tables, 6_200).unwrap();
+        assert_eq!((ended.measured_ns, ended.requested_ns), (6_100, 5_000));
+        assert_eq!(ends.pop(&tables, 6_200).map(|event| event.kind), Some(FaultKind::Soft));
+        assert_eq!(ends.pop(&tables, 6_200), None);
+    }
+
+    #[test]
+    fn an_end_that_nobody_sees_is_not_waited_for_for_ever() {
+        let tables = Tables::private(Sizes { nodes: 64 }).unwrap();
+        let mut ends = Ends::default();
+        ends.push(event(100, FaultKind::Fetch, 0), 3);
+        assert_eq!(ends.pop(&tables, 100 + MISSED_NS), None);
+        let missed = ends.pop(&tables, 5_100 + MISSED_NS).unwrap();
+        assert_eq!(missed.measured_ns, 0, "no time was measured");
+        ends.push(event(100, FaultKind::Fetch, 4_000), 4);
+        assert_eq!(ends.pop(&tables, 0).map(|event| event.measured_ns), Some(4_000));
+    }
+}

@@ -236,7 +236,7 @@ impl Supervisor<'_> {
         };
         // Pages on their way out may still be mapped.
         let idle = arena.dropping == 0 && arena.ready;
-        let limited = self.budgets[arena.budget].iter().any(Option::is_some);
+        let limited = self.accounts[arena.budget].iter().any(|one| one.limit.is_some());
         let next = if idle && limited { self.scan_slice(&mut arena, from, steps) } else { None };
         self.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));
         self.arenas[slot] = Some(arena);

@@ -11,13 +11,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::regions::PAGE;
 use paging::residency::Admission;
 use sys::seccomp::Notification;
 
 use super::RunError;
 use super::filter::nr;
 use super::last_words::{Cleared, Whose, own_number};
-use super::regions::PAGE;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 

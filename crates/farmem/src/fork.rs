@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 
 use measure::Pages;
 use paging::page::Ranges;
+use paging::regions::PAGE;
 use sys::memory::MemoryFile;
 use sys::ptrace::{self, Context};
 use sys::seccomp::Notification;
@@ -32,7 +33,6 @@ use super::detour::Way;
 use super::events::TABLE_FULL;
 use super::filter::nr;
 use super::inherit::{clip, send_mappings};
-use super::regions::PAGE;
 use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use measure::Pages;
 use paging::page::Ranges;
 use paging::prefetch::Prefetch;
+use paging::regions::{Regions, WINDOWS};
 use paging::residency::{Residency, ResidencyConfig};
 use sys::memory::MemoryFile;
 use sys::ptrace::Entry;
@@ -17,7 +18,6 @@ use super::arena::{Arena, Birth, Pending};
 use super::config::TrapKind;
 use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::regions::{Regions, WINDOWS};
 use super::segments::Segments;
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
 use super::supervisor::Supervisor;
@@ -121,7 +121,7 @@ impl Supervisor<'_> {
         proc.prefetch_stride().store(stride, Ordering::Relaxed);
         if budget == slot {
             // A budget of its own starts empty.
-            self.budgets[budget].fill(None);
+            self.accounts[budget].iter_mut().for_each(|account| account.limit = None);
         }
         self.update_budget(budget);
         let unlimited = u32::from(*self.members.unlimited(budget));

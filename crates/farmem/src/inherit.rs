@@ -4,9 +4,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use paging::regions::Regions;
+
 use super::arena::{Arena, maps};
 use super::protocol::command;
-use super::regions::Regions;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 

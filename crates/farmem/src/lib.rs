@@ -13,6 +13,7 @@
 //! sides use, `events` what the trap reported, `budget` who has to leave, `watch` how pages are
 //! used, `supervisor` the loop.
 
+mod account;
 mod advice;
 mod arena;
 mod budget;
@@ -53,9 +54,9 @@ mod process_madvise;
 #[path = "../../farmem-preload/src/protocol.rs"]
 #[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
-mod regions;
 mod report;
 mod rights;
+mod ring;
 mod segments;
 mod shared;
 mod signal;

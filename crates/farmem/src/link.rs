@@ -161,8 +161,7 @@ mod tests {
         };
         let mut request = |_| {
             now += if next() % 3 == 0 { next() % (page * 8 + 1) } else { next() % (page / 4 + 1) };
-            let direction =
-                if next() % 2 == 0 { Direction::Fetch } else { Direction::WriteBack };
+            let direction = if next() % 2 == 0 { Direction::Fetch } else { Direction::WriteBack };
             (direction, page, now)
         };
         (0..2000).map(&mut request).collect()
@@ -232,9 +231,9 @@ mod tests {
         let rtt = Duration::from_us(5);
         for (number, mode) in LINK_MODES.into_iter().enumerate() {
             for (seed, mbps) in [(1, 100), (2, 1_000), (3, 40_000)] {
-                let bandwidth = Some(BitsPerSec::new(mbps * 1_000_000));
-                let config = LinkConfig { mode, rtt, bandwidth, profile: None };
-                let page = bandwidth.unwrap().transfer_time(Bytes::PAGE).as_ps();
+                let rate = BitsPerSec::new(mbps * 1_000_000);
+                let config = LinkConfig { mode, rtt, bandwidth: Some(rate), profile: None };
+                let page = rate.transfer_time(Bytes::PAGE).as_ps();
                 let of = requests(seed, page);
                 let wanted = in_measure(&config, &of);
                 assert_eq!(in_tables(&config, &of), wanted, "{mode} {mbps}: supervisor");

@@ -13,6 +13,7 @@
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::regions::{PAGE, Traits};
 use sys::remote::Remote;
 use sys::seccomp::Notification;
 
@@ -22,7 +23,6 @@ use super::calls::round_up;
 use super::events::TABLE_FULL;
 use super::page_table::SEGMENT;
 use super::protocol::command;
-use super::regions::{PAGE, Traits};
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};

@@ -1,72 +1,33 @@
 //! Pages on their way out of local memory, in order.
 //!
 //! ```text
-//! probation ─► place: write-back reserved, protected, ticket ─► ring ─► the next fault without a
-//!                                                                │      free frame, or the supervisor
-//!                                                  touched ◄─────┘─► settle: left, or stays
+//! probation ─► protect, reserve the write-back, ticket ─► ring ─► the next fault without a frame
+//!                                                          │
+//!                                              touched ◄───┴─► settle: left, or stays
 //! ```
 //!
 //! A page here is unmapped, and local until a fault takes its frame: one compare-and-exchange of
 //! its word, from probation to remote, in the trap. So no frame is kept free for faults to come,
 //! and local memory never holds more than the budget. Its contents are on their way to far memory
 //! meanwhile, and its frame is free when far memory has them.
-//!
-//! `bpf/shared.h` has the same ring in C.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::regions::runs;
 use paging::{PageIndex, PageState};
 
 use super::arena::Arena;
-use super::budget::runs;
-use super::page_table::NODE_ENTRIES;
+use super::ring::{LEFT, Outgoing, Ring, STAYS, ticket};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
 
-/// Entries of a ring.
-pub(crate) const OUTGOING_MAX: u32 = 128;
-/// Words of 32 bits of an entry.
-pub(crate) const OUTGOING_WORDS: usize = 4;
-const _: () = assert!(OUTGOING_MAX as usize * OUTGOING_WORDS == NODE_ENTRIES);
-const PAGE: usize = 0;
-const OUTCOME: usize = 1;
-const FREE: usize = 2;
-/// The page has given its frame up.
-pub(crate) const LEFT: u32 = 1;
-/// It was touched before its turn.
-pub(crate) const STAYS: u32 = 2;
 /// Slot of an entry whose process has ended.
 const NOBODY: usize = usize::MAX;
 
-/// The order of leaving of one lane, as the supervisor knows it: entries that were placed, and of
-/// which it is not settled what became of them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outgoing {
-    node: Option<u32>,
-    placed: VecDeque<(usize, PageIndex)>,
-    /// The number of the first of them.
-    settled: u32,
-}
-
-/// A ring in the tables.
-struct Ring<'a> {
-    words: &'a [AtomicU32],
-    times: &'a [AtomicU64],
-}
-
-impl<'a> Ring<'a> {
-    fn entry(&self, number: u32) -> (&'a [AtomicU32], &'a AtomicU64) {
-        let first = (number % OUTGOING_MAX) as usize * OUTGOING_WORDS;
-        (&self.words[first..first + OUTGOING_WORDS], &self.times[(first + FREE) / 2])
-    }
-}
-
 impl Supervisor<'_> {
     fn ring(&self, node: u32) -> Ring<'_> {
-        let (words, times) = self.tables.pages.ring(node);
-        Ring { words, times }
+        Ring::of(self.tables.pages.ring(node))
     }
 
     /// Pages of a lane that are leaving and were not taken.
@@ -82,17 +43,18 @@ impl Supervisor<'_> {
     pub(crate) fn settle_outgoing(&mut self, budget: usize, tier: usize) {
         let lane = self.tables.lane(budget, tier);
         let taken = lane.taken().load(Ordering::Acquire);
-        while self.outgoing[budget][tier].settled != taken {
-            let Outgoing { node: Some(node), settled, .. } = self.outgoing[budget][tier] else {
+        while self.accounts[budget][tier].outgoing.settled != taken {
+            let Outgoing { node: Some(node), settled, .. } = self.accounts[budget][tier].outgoing
+            else {
                 return;
             };
-            let (entry, _) = self.ring(node).entry(settled);
-            let outcome = entry[OUTCOME].swap(0, Ordering::AcqRel);
+            let entry = self.ring(node).entry(settled);
+            let outcome = entry.outcome.swap(0, Ordering::AcqRel);
             if outcome == 0 {
                 // A fault is about to say.
                 return;
             }
-            let one = &mut self.outgoing[budget][tier];
+            let one = &mut self.accounts[budget][tier].outgoing;
             one.settled = settled.wrapping_add(1);
             let Some((slot, page)) = one.placed.pop_front() else { return };
             let Some(arena) = self.arenas.get_mut(slot).and_then(Option::as_mut) else {
@@ -121,22 +83,22 @@ impl Supervisor<'_> {
     /// Takes the frame of the next outgoing page, as the trap does; answers when it is free, in
     /// picoseconds of the run. None if no page is leaving.
     fn take_outgoing(&self, budget: usize, tier: usize) -> Option<u64> {
-        let node = self.outgoing[budget][tier].node?;
+        let node = self.accounts[budget][tier].outgoing.node?;
         let lane = self.tables.lane(budget, tier);
         loop {
             let placed = lane.placed().load(Ordering::Acquire);
             let next = |taken: u32| (taken != placed).then(|| taken.wrapping_add(1));
             let taken =
                 lane.taken().fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()?;
-            let (entry, time) = self.ring(node).entry(taken);
-            let word = self.tables.pages.word_of(entry[PAGE].load(Ordering::Acquire));
-            let free_ps = time.load(Ordering::Acquire);
+            let entry = self.ring(node).entry(taken);
+            let word = self.tables.pages.word_of(entry.page.load(Ordering::Acquire));
+            let free_ps = entry.free_ps.load(Ordering::Acquire);
             let leave = |word: u32| {
                 let leaves = Word(word).ticket() == Some(ticket(taken));
                 leaves.then(|| Word(word).with_state(State::Remote).with_dirty(false).0)
             };
             let left = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).is_ok();
-            entry[OUTCOME].store(if left { LEFT } else { STAYS }, Ordering::Release);
+            entry.outcome.store(if left { LEFT } else { STAYS }, Ordering::Release);
             if left {
                 return Some(free_ps);
             }
@@ -222,7 +184,7 @@ impl Supervisor<'_> {
 
     // Whether a lane has a ring; it gets one when it first needs one.
     fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
-        let one = &mut self.outgoing[budget][tier];
+        let one = &mut self.accounts[budget][tier].outgoing;
         if one.node.is_none() {
             one.node = self.tables.pages.take_ring();
             let node = one.node.unwrap_or(0);
@@ -253,7 +215,7 @@ impl Supervisor<'_> {
         (budget, tier): (usize, usize),
         is_dirty: bool,
     ) -> bool {
-        let Some(node) = self.outgoing[budget][tier].node else { return false };
+        let Some(node) = self.accounts[budget][tier].outgoing.node else { return false };
         let lane = self.tables.lane(budget, tier);
         let number = lane.placed().load(Ordering::Relaxed);
         let Some((reference, cell)) = self.tables.pages.reference(whose.0, address) else {
@@ -267,13 +229,13 @@ impl Supervisor<'_> {
             return false;
         }
         let free_ps = if is_dirty { self.reserve_write_back(tier) } else { 0 };
-        let (entry, time) = self.ring(node).entry(number);
-        entry[PAGE].store(reference, Ordering::Relaxed);
-        entry[OUTCOME].store(0, Ordering::Relaxed);
-        time.store(free_ps, Ordering::Relaxed);
+        let entry = self.ring(node).entry(number);
+        entry.page.store(reference, Ordering::Relaxed);
+        entry.outcome.store(0, Ordering::Relaxed);
+        entry.free_ps.store(free_ps, Ordering::Relaxed);
         lane.placed().store(number.wrapping_add(1), Ordering::Release);
         self.totals.written_back(u64::from(is_dirty), tier);
-        self.outgoing[budget][tier].placed.push_back(whose);
+        self.accounts[budget][tier].outgoing.placed.push_back(whose);
         true
     }
 
@@ -301,16 +263,16 @@ impl Supervisor<'_> {
     /// to be given back as a whole.
     pub(crate) fn withdraw(&mut self, slot: usize, budget: usize) {
         for tier in 0..self.config.tiers.len() {
-            let Some(node) = self.outgoing[budget][tier].node else { continue };
+            let Some(node) = self.accounts[budget][tier].outgoing.node else { continue };
             self.settle_outgoing(budget, tier);
-            let first = self.outgoing[budget][tier].settled;
-            for place in 0..self.outgoing[budget][tier].placed.len() {
-                if self.outgoing[budget][tier].placed[place].0 != slot {
+            let first = self.accounts[budget][tier].outgoing.settled;
+            for place in 0..self.accounts[budget][tier].outgoing.placed.len() {
+                if self.accounts[budget][tier].outgoing.placed[place].0 != slot {
                     continue;
                 }
                 let number = first.wrapping_add(u32::try_from(place).unwrap_or(0));
-                let (entry, _) = self.ring(node).entry(number);
-                let cell = self.tables.pages.word_of(entry[PAGE].load(Ordering::Acquire));
+                let entry = self.ring(node).entry(number);
+                let cell = self.tables.pages.word_of(entry.page.load(Ordering::Acquire));
                 let own = |word: u32| {
                     let own = Word(word).ticket() == Some(ticket(number));
                     own.then(|| Word(word).with_state(State::Probation).0)
@@ -318,7 +280,7 @@ impl Supervisor<'_> {
                 let _taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, own);
             }
             self.settle_outgoing(budget, tier);
-            let one = &mut self.outgoing[budget][tier];
+            let one = &mut self.accounts[budget][tier].outgoing;
             one.placed.iter_mut().filter(|one| one.0 == slot).for_each(|one| one.0 = NOBODY);
             if self.members.of(budget).iter().all(|&other| other == slot) {
                 self.waiting.forget_budget(budget);
@@ -327,13 +289,8 @@ impl Supervisor<'_> {
                 lane.taken().store(0, Ordering::Release);
                 lane.placed().store(0, Ordering::Release);
                 self.tables.pages.give_ring(node);
-                self.outgoing[budget][tier] = Outgoing::default();
+                self.accounts[budget][tier].outgoing = Outgoing::default();
             }
         }
     }
-}
-
-/// The ticket of the entry with this number.
-const fn ticket(number: u32) -> u32 {
-    (number & (Word::TICKETS - 1)) + 1
 }

@@ -280,8 +280,8 @@ impl PageTable {
             shift = child_shift(shift);
         }
         let index = index_in_leaf(address);
-        let place = u32::try_from(index).ok()?;
-        Some((number * NODE_ENTRIES as u32 + place, &entries[index]))
+        let reference = u32::try_from(number as usize * NODE_ENTRIES + index).ok()?;
+        Some((reference, &entries[index]))
     }
 
     /// The state word that a reference is of; any word, if its leaf was given back meanwhile.

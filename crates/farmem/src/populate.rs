@@ -18,10 +18,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use paging::regions::PAGE;
+
 use super::RunError;
 use super::events::TABLE_FULL;
 use super::page_table::NoWord;
-use super::regions::PAGE;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};

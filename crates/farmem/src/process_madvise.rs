@@ -3,12 +3,12 @@
 //! To the kernel managed memory is shared, so it would only unmap the pages, and the next touch
 //! would find the old contents. As with `madvise`, the contents go first.
 
+use paging::regions::PAGE;
 use sys::seccomp::Notification;
 
 use super::RunError;
 use super::advice::hint;
 use super::arena::Arena;
-use super::regions::PAGE;
 use super::supervisor::Supervisor;
 
 const EINVAL: i64 = 22;

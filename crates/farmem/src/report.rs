@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use measure::{
     BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
-    ImageSummary, LinkUse, LocalSize, Loss, PAGE_BYTES, RunResults, StallCounts,
+    ImageSummary, LinkUse, LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, StallCounts,
 };
 use paging::reuse::Touches;
 use sys::process::Change;
@@ -13,7 +13,7 @@ use sys::process::Change;
 use super::carried::Carried;
 use super::config::Tier;
 use super::lanes::Lane;
-use super::outgoing::OUTGOING_MAX;
+use super::ring::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 
@@ -309,6 +309,11 @@ impl Totals {
                 .then(|| share(written_back / PAGE_BYTES, self.evict_count).min(1.0)),
             links,
             fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
+            mechanism: MechanismTime {
+                late_ns: self.latencies.late_ns(),
+                soft_ns: self.soft_count.saturating_mul(self.constant_ns),
+                supervisor_ns: sys::clock::thread_ns(),
+            },
             stall: StallCounts {
                 stall_count: self.stall_count,
                 stall_ns_total: self.stall_ns,
@@ -366,6 +371,11 @@ impl Latencies {
             self.total.record(Duration::from_ns(total_ns));
             self.overhead.record(Duration::from_ns(total_ns.saturating_sub(requested_ns)));
         }
+    }
+
+    /// What fetches took beyond what was requested, all together.
+    pub(crate) fn late_ns(&self) -> u64 {
+        self.overhead.mean().as_ns().saturating_mul(self.overhead.count())
     }
 
     /// 99th percentile of the totals so far.

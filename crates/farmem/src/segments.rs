@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use paging::page::PageIndex;
+use paging::regions::PAGE;
 
 use super::page_table::{NODE_ENTRIES, SEGMENT};
-use super::regions::PAGE;
 
 /// Pages of a segment.
 const PAGES: u32 = 512;

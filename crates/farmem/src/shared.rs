@@ -297,6 +297,14 @@ impl Tables {
         (halves[2].load(Ordering::Relaxed) == tid && measured > 0).then_some(measured)
     }
 
+    /// As the trap does it.
+    #[cfg(test)]
+    pub(crate) fn set_end(&self, place: usize, tid: u32, measured_ns: u32) {
+        let halves = &self.timings.words32()[place * TIMING_WORDS * 2..][..TIMING_WORDS * 2];
+        halves[2].store(tid, Ordering::Relaxed);
+        halves[5].store(measured_ns, Ordering::Release);
+    }
+
     /// Takes the next event out of the log; its page is yet to be numbered.
     pub(crate) fn next_event(&mut self) -> Option<FaultEvent> {
         let place = usize::try_from(self.event_tail).unwrap_or(0) & (EVENTS_MAX - 1);

@@ -15,6 +15,7 @@
 //!   no loader (`-static-pie`).
 //! * A `.bss` may be large and is empty at first: only pages that are there are copied.
 
+use paging::regions::Traits;
 use sys::memory::MemoryFile;
 use sys::pagemap::PageMap;
 use sys::remote::Remote;
@@ -23,7 +24,6 @@ use super::arena::{manageable, maps::Mapping};
 use super::events::TABLE_FULL;
 use super::inherit::send_mappings;
 use super::loader::given;
-use super::regions::Traits;
 use super::supervisor::Supervisor;
 
 const PROT_WRITE: u64 = 2;

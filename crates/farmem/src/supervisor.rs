@@ -28,6 +28,7 @@ use sys::process::{Change, Life, Spawned};
 use sys::seccomp::{Listener, Notification};
 
 use super::RunError;
+use super::account::Account;
 use super::arena::Arena;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
@@ -39,10 +40,8 @@ use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
 use super::last_words::Mortal;
-use super::margin::Margin;
 use super::members::Members;
 use super::object::Object;
-use super::outgoing::Outgoing;
 use super::populate::Populate;
 use super::report::{Observer, Outcome, Snapshot, Totals};
 use super::shared::{PROCS_MAX, Tables};
@@ -88,14 +87,8 @@ pub struct Supervisor<'a> {
     pub(crate) members: Members,
     pub(crate) chores: Chores,
     pub(crate) ends: Ends,
-    pub(crate) budgets: Vec<Vec<Option<u64>>>,
-    /// How many resident pages each budget may have right now: more than its limit while it
-    /// shrinks.
-    pub(crate) ceilings: Vec<Vec<u64>>,
-    /// Pages that are leaving, by budget and tier.
-    pub(crate) outgoing: Vec<Vec<Outgoing>>,
     /// By budget and tier.
-    pub(crate) margins: Vec<Vec<Margin>>,
+    pub(crate) accounts: Vec<Vec<Account>>,
     pub(crate) forks: Vec<Fork>,
     /// Detours of threads that fork in our object, by slot.
     pub(crate) detours: BTreeMap<usize, Detour>,
@@ -162,10 +155,7 @@ impl<'a> Supervisor<'a> {
         }
         let tiers = config.tiers.len();
         let mut supervisor = Self {
-            budgets: vec![vec![None; tiers]; PROCS_MAX],
-            ceilings: vec![vec![0; tiers]; PROCS_MAX],
-            outgoing: vec![vec![Outgoing::default(); tiers]; PROCS_MAX],
-            margins: vec![vec![Margin::default(); tiers]; PROCS_MAX],
+            accounts: vec![vec![Account::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
             child: spawned.pid,
             throttle: None,

@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 use measure::Direction;
 use paging::page::PageIndex;
 use paging::prefetch::Prefetcher;
+use paging::regions::PAGE;
 use sys::userfault::Fault;
 
 use super::config::TrapKind;
 use super::events::TABLE_FULL;
 use super::page_table::NoWord;
-use super::regions::PAGE;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 use super::word::{State, Word};

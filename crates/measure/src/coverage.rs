@@ -12,6 +12,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::conservation::LinkUse;
+use crate::link::LinkMode;
 use crate::quantity::Bytes;
 use crate::run::Figures;
 
@@ -203,6 +205,30 @@ pub(crate) fn nothing_far(
         reason: format!("nothing was far: {why}"),
         remedy: remedy.to_owned(),
         kind: InvalidKind::NothingFar,
+    })
+}
+
+/// Why the run is invalid, if more bytes moved than the link can carry.
+pub(crate) fn overrun(link: &LinkUse) -> Option<Invalid> {
+    let capacity = link.capacity_bytes.filter(|_| link.conserves)?;
+    let (fetched, written) = (link.fetched_bytes, link.written_back_bytes);
+    let moved = if link.link == LinkMode::HalfDuplex.to_string() {
+        fetched.saturating_add(written)
+    } else {
+        fetched.max(written)
+    };
+    if moved <= capacity.saturating_add(link.window_bytes) {
+        return None;
+    }
+    let (moved, capacity) = (Bytes::new(moved), Bytes::new(capacity));
+    let of = if link.tier.is_empty() { String::new() } else { format!(" of {}", link.tier) };
+    Some(Invalid {
+        reason: format!(
+            "the link{of} carried {moved} in a time in which it can carry {capacity}: pages \
+             moved that nobody waited for"
+        ),
+        remedy: "use --trap userfaultfd, where every page is waited for".to_owned(),
+        kind: InvalidKind::Overrun,
     })
 }
 
@@ -472,5 +498,34 @@ mod tests {
     #[test]
     fn percents_are_rounded_down() {
         assert_eq!([0.9, 0.8999, 0.0, 1.0].map(percent), ["90 %", "89.9 %", "0 %", "100 %"]);
+    }
+
+    fn used(link: &str, fetched_bytes: u64, written_back_bytes: u64) -> LinkUse {
+        LinkUse {
+            link: link.to_owned(),
+            fetched_bytes,
+            written_back_bytes,
+            capacity_bytes: Some(1000),
+            window_bytes: 10,
+            conserves: true,
+            ..LinkUse::default()
+        }
+    }
+
+    #[test]
+    fn each_direction_has_the_bandwidth_or_both_share_it() {
+        assert_eq!(overrun(&used("full-duplex", 1010, 1010)), None);
+        assert!(overrun(&used("full-duplex", 1011, 0)).is_some());
+        assert!(overrun(&used("full-duplex", 0, 1011)).is_some());
+        assert_eq!(overrun(&used("half-duplex", 510, 500)), None);
+        assert!(overrun(&used("half-duplex", 511, 500)).is_some());
+    }
+
+    #[test]
+    fn without_a_bound_there_is_nothing_to_break() {
+        let unbound = LinkUse { capacity_bytes: None, ..used("full-duplex", 9999, 9999) };
+        assert_eq!(overrun(&unbound), None);
+        let free = LinkUse { conserves: false, ..used("per-fault", 9999, 9999) };
+        assert_eq!(overrun(&free), None);
     }
 }

@@ -45,8 +45,8 @@ pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};
 pub use rate::BitsPerSec;
 pub use run::{
-    BudgetHeld, Calibration, FaultCounts, FaultLatency, Figures, Host, InvalidRun, Params, Results,
-    Run, RunError, RunResults, StallCounts, TierParams,
+    BudgetHeld, Calibration, FaultCounts, FaultLatency, Figures, Host, InvalidRun, MechanismTime,
+    Params, Results, Run, RunError, RunResults, StallCounts, TierParams,
 };
 pub use time::{Duration, Instant};
 pub use workload::{WorkloadInput, WorkloadOutcome, WorkloadParams, WorkloadResults};

@@ -183,7 +183,9 @@ impl Link {
         match (self.config.mode, direction) {
             (LinkMode::PerFault, _) => Instant::ZERO,
             (LinkMode::HalfDuplex | LinkMode::FullDuplex, Direction::Fetch) => self.fetch_free,
-            (LinkMode::HalfDuplex | LinkMode::FullDuplex, Direction::WriteBack) => self.write_back_free,
+            (LinkMode::HalfDuplex | LinkMode::FullDuplex, Direction::WriteBack) => {
+                self.write_back_free
+            }
         }
     }
 

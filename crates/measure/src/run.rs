@@ -10,7 +10,9 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::conservation::LinkUse;
-use crate::coverage::{COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, judge, nothing_far};
+use crate::coverage::{
+    COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, judge, nothing_far, overrun,
+};
 use crate::histogram::LatencySummary;
 use crate::quantity::Bytes;
 
@@ -130,6 +132,10 @@ pub struct Params {
     pub policy: String,
     /// Prefetch policy.
     pub prefetch: String,
+    /// Pages written back whose acknowledgement may be awaited at a time; `None` if the engine
+    /// chose, by the size of local memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_pages: Option<u64>,
     /// What the kernel reads ahead when it swaps, as `vm.page-cluster`: 2 to this power pages;
     /// `None` with an engine that does not swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -201,6 +207,9 @@ pub struct Figures {
     pub dirty_share: Option<f64>,
     /// How long fetches took.
     pub fault_latency: FaultLatency,
+    /// What afar's own work took beside the delays.
+    #[serde(default)]
+    pub mechanism: MechanismTime,
     /// Faults that had to wait for local memory.
     pub stall: StallCounts,
     /// Whether local memory stayed within its budget.
@@ -244,7 +253,7 @@ impl RunResults {
         if let Some(least) = least.filter(|_| invalid.is_empty()) {
             invalid.extend(nothing_far(&images, &figures, least));
         }
-        invalid.extend(figures.links.iter().filter_map(LinkUse::overrun));
+        invalid.extend(figures.links.iter().filter_map(overrun));
         let valid = invalid.is_empty();
         Self { valid, invalid, coverage, images, figures, ..Self::default() }
     }
@@ -283,6 +292,28 @@ impl RunResults {
     #[must_use]
     pub const fn seen(&self) -> &Figures {
         &self.figures
+    }
+}
+
+/// What the mechanism of far memory took beyond the delays that were asked for. A real network
+/// would not take it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MechanismTime {
+    /// Achieved beyond requested delays, all fetches of all threads together.
+    pub late_ns: u64,
+    /// Soft faults, at what a fault without a delay took in the calibration; 0 without one.
+    pub soft_ns: u64,
+    /// Processor time of the supervisor.
+    pub supervisor_ns: u64,
+}
+
+impl MechanismTime {
+    /// What the program's threads waited for, as a share of `elapsed_ns`; above 1 if many did.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+    pub fn share(&self, elapsed_ns: u64) -> f64 {
+        let own = self.late_ns.saturating_add(self.soft_ns);
+        own as f64 / elapsed_ns.max(1) as f64
     }
 }
 
@@ -458,6 +489,7 @@ mod tests {
             profile: None,
             policy: "clock".to_owned(),
             prefetch: "none".to_owned(),
+            in_flight_pages: None,
             page_cluster: None,
             budget_scope: "tree".to_owned(),
             tiers: vec![TierParams {
@@ -502,6 +534,11 @@ mod tests {
                 requested: latency(500),
                 achieved: latency(600),
                 total_bins: vec![(100, 2), (107, 1)],
+            },
+            mechanism: MechanismTime {
+                late_ns: 1_500_000,
+                soft_ns: 3_000_000,
+                supervisor_ns: 2_000_000,
             },
             stall: StallCounts { stall_count: 1, stall_ns_total: 20, stall_ns_max: 30 },
             budget: BudgetHeld {

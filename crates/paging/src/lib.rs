@@ -7,12 +7,15 @@
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
 
+pub mod local;
 pub mod page;
 
 pub mod policy;
+pub mod probation;
 pub mod residency;
 
 pub mod prefetch;
+pub mod regions;
 
 pub mod engine;
 pub mod reuse;

@@ -16,8 +16,8 @@
 //! needs one. So no frame is kept free: the policy has all of the budget.
 //!
 //! The share of the budget on probation is adapted to how often it is touched
-//! ([`Probation`]). A policy that ignores references has only as much on probation as is about to
-//! leave.
+//! ([`Probation`](crate::probation::Probation)). A policy that ignores references has only as much
+//! on probation as is about to leave.
 //!
 //! Nothing here maps or unmaps: the caller does what the batches say, and reports what the
 //! program did. A page is in exactly one of the five states; all but absent pages are resident and
@@ -26,8 +26,10 @@
 
 use measure::{Fraction, Pages};
 
+pub use crate::local::{Admission, PageState, Victim};
 use crate::page::{PageIndex, PageStates, Ranges, span};
 use crate::policy::{Places, Policy, PolicyKind, Queue};
+use crate::probation::Share;
 
 // The states as the table holds them; zero is what a page starts with.
 const ABSENT: u8 = 0;
@@ -39,11 +41,6 @@ const LEAVING: u8 = 4;
 // The notes of pages on probation.
 const UNMAPPING: u8 = 0;
 const UNMAPPED: u8 = 1;
-
-/// Fetches after which the share on probation is adapted.
-const ADAPT_FETCHES: u32 = 512;
-/// By how much, in thousandths of the budget.
-const ADAPT_STEP: u32 = 20;
 
 /// How local memory is managed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,47 +56,11 @@ pub struct ResidencyConfig {
     /// the budget, rounded up.
     pub ready: Pages,
     /// The share of the budget on probation; `None` for the policy's own, which is adapted
-    /// ([`Probation::of`]). Policies that ignore references have none but [`ready`](Self::ready).
+    /// ([`Probation`](crate::probation::Probation)). Policies that ignore references have none
+    /// but [`ready`](Self::ready).
     pub probation: Option<Fraction>,
     /// Where random choices come from.
     pub seed: u64,
-}
-
-/// Where a page is, as far as its frame is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PageState {
-    /// Not local: never touched, freed, or given up.
-    Absent,
-    /// Local and mapped.
-    Active,
-    /// Local but unmapped: the next touch is a soft fault.
-    Probation,
-    /// As on probation, and in order of leaving.
-    Leaving,
-    /// Local, mapped, and not to be given up.
-    Pinned,
-}
-
-/// How a page became local.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Admission {
-    /// The first touch of a new page.
-    FirstTouch,
-    /// A fault on a page in far memory.
-    Fetch,
-    /// Fetched ahead of a fault.
-    Prefetch,
-    /// Without a fault that was seen: a scan came across it.
-    Found,
-}
-
-/// A page to give up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Victim {
-    /// The page.
-    pub page: PageIndex,
-    /// Whether it is still mapped; if not, it was unmapped when it went on probation.
-    pub mapped: bool,
 }
 
 /// The resident pages of one program, their order, and the budget they share.
@@ -107,62 +68,17 @@ pub struct Victim {
 pub struct Residency {
     policy: Box<dyn Policy>,
     config: ResidencyConfig,
-    // Of the budget, in thousandths.
-    share: u32,
+    share: Share,
     probation_max: u64,
     states: PageStates,
     // The policy holds the active pages; these are its former victims, oldest first.
     probation: Queue,
     probation_places: Places,
     leaving: u64,
-    // Since the share was last adapted.
-    fetched: u32,
-    touched: u32,
     pins: Ranges<u32>,
     pinned: u64,
     peak: u64,
     admitted: [u64; 4],
-}
-
-/// How much of the budget a policy has on probation.
-///
-/// The larger the share, the closer the order is to the one that knows every reference, and the
-/// more soft faults it costs. After every 512 fetches the share grows or shrinks by 2 % of the
-/// budget, so that there are about `touches` soft faults to 100 fetches.
-///
-/// Fetches and soft faults for 100 fetches beside the policy that knows every reference, 64 MiB of
-/// which 10, 25, 50 and 80 % are local, from a simulation of this rule:
-///
-/// | access | clock | lru |
-/// |---|---|---|
-/// | 80 % to a fifth | −0.2, −2.4, +1.3, −0.5 %; at most 86 | +0.2, +1.1, −0.1, −0.1 %; 297 |
-/// | Zipf a = 1.0 | 0.0, +0.4, +1.3, +2.8 %; 115 | +0.4, +0.5, +0.4, +0.4 %; 303 |
-/// | uniform | at most 0.2 % | at most 0.1 % |
-/// | a quarter of the memory that moves | 10, 50, 80: 0.2; 25: +15 % | at most 1.4 % |
-/// | 30 % in a loop, beside uniform | +0.0, −1.5, +11.5, +3.7 % | at most 1.1 % |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probation {
-    /// At first, in thousandths of the budget.
-    pub initial: u32,
-    /// At least.
-    pub least: u32,
-    /// At most.
-    pub most: u32,
-    /// Soft faults to 100 fetches.
-    pub touches: u32,
-}
-
-impl Probation {
-    /// That of `policy`; `None` for a policy that ignores references.
-    #[must_use]
-    pub const fn of(policy: PolicyKind) -> Option<Self> {
-        match policy {
-            PolicyKind::Fifo | PolicyKind::Random => None,
-            PolicyKind::S3Fifo => Some(Self { initial: 100, least: 100, most: 100, touches: 100 }),
-            PolicyKind::Clock => Some(Self { initial: 200, least: 80, most: 200, touches: 95 }),
-            PolicyKind::Lru => Some(Self { initial: 500, least: 40, most: 750, touches: 250 }),
-        }
-    }
 }
 
 impl Residency {
@@ -173,25 +89,17 @@ impl Residency {
         let mut residency = Self {
             policy: config.policy.build(capacity, config.seed),
             config,
-            share: 0,
+            share: Share::of(config.policy, config.probation),
             probation_max: 0,
             states: PageStates::default(),
             probation: Queue::new(1),
             probation_places: Places::default(),
             leaving: 0,
-            fetched: 0,
-            touched: 0,
             pins: Ranges::default(),
             pinned: 0,
             peak: 0,
             admitted: [0; 4],
         };
-        let own = Probation::of(config.policy).map_or(0, |own| own.initial);
-        residency.share = match config.probation {
-            Some(share) if own > 0 => u32::try_from(share.of_pages(Pages::new(1000)).get()),
-            _ => Ok(own),
-        }
-        .unwrap_or(own);
         residency.set_budget(config.budget);
         residency
     }
@@ -200,7 +108,7 @@ impl Residency {
     #[must_use]
     pub fn told_all(config: ResidencyConfig) -> Self {
         let mut residency = Self::new(config);
-        residency.share = 0;
+        residency.share = Share::NONE;
         residency.size_probation();
         residency
     }
@@ -221,16 +129,15 @@ impl Residency {
             self.pinned += 1;
         } else {
             self.states.set(page, ACTIVE);
-            if self.share > 0 {
+            if self.share.is_any() {
                 self.policy.insert_unseen(page);
             } else {
                 self.policy.insert(page);
             }
         }
         self.admitted[how as usize] += 1;
-        if how == Admission::Fetch {
-            self.fetched += 1;
-            self.adapt();
+        if how == Admission::Fetch && self.share.fetched() {
+            self.size_probation();
         }
         self.peak = self.peak.max(self.resident().get());
         true
@@ -247,7 +154,7 @@ impl Residency {
                 self.take_from_queues(page);
                 self.states.set(page, ACTIVE);
                 self.policy.restore(page);
-                self.touched += 1;
+                self.share.touched();
                 true
             }
             PageState::Active => {
@@ -403,7 +310,7 @@ impl Residency {
         let all = self.policy.len() as u64 + waiting;
         let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
         // A share of little is half of it, unless more than half is wanted.
-        let share = self.probation_max.min(all.div_ceil(2).max(all * u64::from(self.share) / 1000));
+        let share = self.probation_max.min(all.div_ceil(2).max(self.share.of_pages(all)));
         let wanted = if pressure { share.saturating_sub(waiting) } else { 0 };
         let mut taken = 0;
         while taken < wanted.min(max.get()) {
@@ -453,25 +360,10 @@ impl Residency {
         leaves
     }
 
-    // Moves the share on probation towards the soft faults that it is to cost.
-    fn adapt(&mut self) {
-        if self.fetched < ADAPT_FETCHES {
-            return;
-        }
-        let own = Probation::of(self.config.policy).filter(|_| self.share > 0);
-        if let (Some(own), None) = (own, self.config.probation) {
-            let is_cheap = self.touched * 100 < self.fetched * own.touches;
-            let share = if is_cheap { self.share + ADAPT_STEP } else { self.share - ADAPT_STEP };
-            self.share = share.clamp(own.least, own.most);
-            self.size_probation();
-        }
-        (self.fetched, self.touched) = (0, 0);
-    }
-
     fn size_probation(&mut self) {
         let budget = self.config.budget.get();
-        let share = u64::from(self.share).saturating_mul(budget) / 1000;
-        self.probation_max = share.max(self.config.ready.get().min(budget.div_ceil(2)));
+        self.probation_max =
+            self.share.of_pages(budget).max(self.config.ready.get().min(budget.div_ceil(2)));
     }
 
     /// Changes how many pages are on probation at least.
@@ -500,8 +392,6 @@ impl Residency {
             probation: self.probation.clone(),
             probation_places: self.probation_places.clone(),
             leaving: self.leaving,
-            fetched: 0,
-            touched: 0,
             pins: self.pins.clone(),
             pinned: self.pinned,
             peak: self.resident().get(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{Fraction, Pages};
-use paging::residency::Probation;
+use paging::probation::Probation;
 use paging::{Admission, PageIndex, PageState, PolicyKind, Residency, ResidencyConfig, Victim};
 use proptest::prelude::*;
 

@@ -37,7 +37,10 @@ const CASES: [(&[&str], &str); 41] = [
     (&["--like", "dime", "--rtt", "5us"], "give half of it as --one-way"),
     (&["--like", "gao", "--one-way", "5us"], "give twice of it as --rtt"),
     (&["--like", "dime", "--policy", "lru"], "--like dime is --policy fifo, so --policy lru"),
-    (&["--like", "gao", "--link", "half-duplex"], "--like gao is --link full-duplex, so --link half-duplex"),
+    (
+        &["--like", "gao", "--link", "half-duplex"],
+        "--like gao is --link full-duplex, so --link half-duplex",
+    ),
     (&["--tier", "slow"], "write KEY=VALUE with name, rtt, bandwidth, local or link"),
     (&["--tier", "rtt=5us"], "the tier has no name"),
     (&["--tier", "name=far,rtt=5us"], "two tiers are named \"far\""),

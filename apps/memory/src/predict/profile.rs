@@ -146,6 +146,7 @@ fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
         scope: BudgetScope::Process,
         policy: PolicyKind::Fifo,
         prefetch: Prefetch::None,
+        in_flight: None,
         probation: None,
         seed: SEED,
         record: true,

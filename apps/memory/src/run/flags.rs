@@ -62,9 +62,14 @@ pub struct RunFlags {
     #[arg(long, value_name = "RATE", help_heading = LINK)]
     pub(crate) bandwidth: Option<Bandwidth>,
 
-    /// What transfers share [default: shared]
+    /// What transfers share [default: full-duplex]
     #[arg(long, value_name = "MODE", value_parser = link(), help_heading = LINK)]
     pub(crate) link: Option<LinkMode>,
+
+    /// Pages written back whose acknowledgement may be awaited at a time, at most 128
+    /// [default: a thirty-second of local memory, 120 at most]
+    #[arg(long, value_name = "PAGES", value_parser = in_flight(), help_heading = LINK)]
+    pub(crate) in_flight: Option<u64>,
 
     /// Completion times to draw from, in place of --rtt: lines of bytes,microseconds
     #[arg(long, value_name = "FILE", help_heading = LINK)]
@@ -189,6 +194,10 @@ fn engine() -> impl TypedValueParser<Value = EngineKind> {
 fn policy() -> impl TypedValueParser<Value = PolicyKind> {
     let names = PolicyKind::ALL.map(PolicyKind::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<PolicyKind>())
+}
+
+fn in_flight() -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(1..=128)
 }
 
 fn link() -> impl TypedValueParser<Value = LinkMode> {

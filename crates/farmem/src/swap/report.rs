@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkUse, PAGE_BYTES, RunResults,
-    StallCounts,
+    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkUse, MechanismTime,
+    PAGE_BYTES, RunResults, StallCounts,
 };
 use sys::group::Group;
 use sys::process::Change;
@@ -157,6 +157,7 @@ impl Totals {
             links: vec![carried(config, self.start_ns, counts)],
             dirty_share: None,
             fault_latency: self.latencies.summary(page),
+            mechanism: MechanismTime::default(),
             stall: StallCounts { stall_count: group.limited_count(), ..StallCounts::default() },
             budget: self.budget,
             managed_peak_bytes: self.footprint_peak,

@@ -16,7 +16,7 @@ const REFERENCED: u8 = 1;
 /// is touched on probation has it set. Probation is short beside a round of the hand, so few of
 /// the pages that are referenced show it there; the second round of those makes up for the first
 /// one of the others, and misses are within 3 % of those above
-/// ([`Probation`](crate::residency::Probation)).
+/// ([`Probation`](crate::probation::Probation)).
 #[derive(Clone, Debug)]
 pub struct Clock {
     places: Places,
@@ -67,7 +67,6 @@ impl Policy for Clock {
             self.places.change_note(page, |_| REFERENCED);
         }
     }
-
 
     fn remove(&mut self, page: PageIndex) {
         if self.contains(page) {

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | LRU | 1 − e^(−pT) | it was accessed within the last T |
 //! | FIFO, RANDOM | pT / (1 + pT) | it stays for T, then is away for 1/p |
-//! | CLOCK | x / (1 + x), x = pT·(1 + e^(pT)) | it stays 2T, and another T whenever accessed in the last |
+//! | CLOCK | x / (1 + x), x = pT·(1 + e^(pT)) | it stays 2T, and T more if accessed in the last |
 //!
 //! T is where the shares add up to the frames, and a share h of a page's accesses hit.
 

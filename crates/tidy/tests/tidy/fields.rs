@@ -12,7 +12,7 @@ const VISIBLE_FIELDS: usize = 12;
 /// larger than its struct is an error as well.
 const KNOWN: [(&str, &str, usize); 7] = [
     ("farmem", "Arena", 27),
-    ("farmem", "Supervisor", 40),
+    ("farmem", "Supervisor", 39),
     ("target", "IscsiSession", 22),
     ("target", "Pending", 15),
     ("target", "Site", 18),

@@ -10,35 +10,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Size of a page, the unit of everything here.
-pub(crate) const PAGE: u64 = 4096;
+pub const PAGE: u64 = 4096;
 // From this size on a region gets as much free room behind it as it is long.
 const ROOM_FROM: u64 = 4 << 20;
 
 /// What is special about a region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Traits {
+pub struct Traits {
     /// Mapped by the program from something else than our memory file: its pages are not managed.
-    pub(crate) foreign: bool,
+    pub foreign: bool,
     /// A forked child sees zeros (`MADV_WIPEONFORK`).
-    pub(crate) wipe_on_fork: bool,
+    pub wipe_on_fork: bool,
     /// A forked child does not see it at all (`MADV_DONTFORK`).
-    pub(crate) not_on_fork: bool,
+    pub not_on_fork: bool,
 }
 
 /// A piece of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub struct Piece {
     /// First address.
-    pub(crate) start: u64,
+    pub start: u64,
     /// First address behind it.
-    pub(crate) end: u64,
+    pub end: u64,
     /// What is special about it.
-    pub(crate) traits: Traits,
+    pub traits: Traits,
 }
 
 impl Piece {
     /// Length in bytes.
-    pub(crate) const fn bytes(&self) -> u64 {
+    pub const fn bytes(&self) -> u64 {
         self.end - self.start
     }
 }
@@ -51,7 +51,7 @@ const WINDOWS_COUNT: usize = 3;
 ///
 /// The usual place lies between executables and what sanitizers (address, memory, thread) keep for
 /// themselves: they end a program that has memory elsewhere, or map over it.
-pub(crate) const WINDOWS: [(u64, u64); WINDOWS_COUNT] = [
+pub const WINDOWS: [(u64, u64); WINDOWS_COUNT] = [
     (0x5660_0000_0000, 0x5680_0000_0000),
     (0x7c00_0000_0000, 0x7e00_0000_0000),
     (0x2000_0000_0000, 0x5000_0000_0000),
@@ -59,7 +59,7 @@ pub(crate) const WINDOWS: [(u64, u64); WINDOWS_COUNT] = [
 
 /// The address space of one process.
 #[derive(Debug, Clone)]
-pub(crate) struct Regions {
+pub struct Regions {
     windows: [(u64, u64); WINDOWS_COUNT],
     mapped: BTreeMap<u64, (u64, Traits)>,
     /// None reaches across the bounds of a window.
@@ -70,7 +70,7 @@ pub(crate) struct Regions {
 
 impl Regions {
     /// Addresses `start..end`, all free, with places for new memory in `windows`.
-    pub(crate) fn new(start: u64, end: u64, windows: [(u64, u64); WINDOWS_COUNT]) -> Self {
+    pub fn new(start: u64, end: u64, windows: [(u64, u64); WINDOWS_COUNT]) -> Self {
         let mut regions = Self {
             windows,
             mapped: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl Regions {
     }
 
     /// Finds room for `bytes` and maps it; none if there is none in the windows.
-    pub(crate) fn place(&mut self, bytes: u64) -> Option<u64> {
+    pub fn place(&mut self, bytes: u64) -> Option<u64> {
         let wanted = if bytes >= ROOM_FROM { bytes.checked_mul(2)? } else { bytes };
         let fitting = |window: usize, size: u64| {
             let holes = (window, size, 0)..(window + 1, 0, 0);
@@ -95,7 +95,7 @@ impl Regions {
     }
 
     /// Maps `bytes` at `start` if nothing is there.
-    pub(crate) fn place_at(&mut self, start: u64, bytes: u64) -> bool {
+    pub fn place_at(&mut self, start: u64, bytes: u64) -> bool {
         let free = self.is_free(start, start + bytes);
         if free {
             self.map(start, start + bytes, Traits::default());
@@ -104,7 +104,7 @@ impl Regions {
     }
 
     /// Lets the region that ends at `end` grow to `new_end` if nothing is in the way.
-    pub(crate) fn extend(&mut self, end: u64, new_end: u64) -> bool {
+    pub fn extend(&mut self, end: u64, new_end: u64) -> bool {
         let traits = self.pieces(end - PAGE, end).first().map(|piece| piece.traits);
         match traits {
             Some(traits) if self.is_free(end, new_end) => {
@@ -116,14 +116,14 @@ impl Regions {
     }
 
     /// Makes `start..end` one mapped region whatever was there before.
-    pub(crate) fn map(&mut self, start: u64, end: u64, traits: Traits) {
+    pub fn map(&mut self, start: u64, end: u64, traits: Traits) {
         self.unmap(start, end);
         self.take_from_holes(start, end);
         self.insert(start, end, traits);
     }
 
     /// Frees `start..end`.
-    pub(crate) fn unmap(&mut self, start: u64, end: u64) {
+    pub fn unmap(&mut self, start: u64, end: u64) {
         for piece in self.pieces(start, end) {
             self.cut(piece);
             self.add_hole(piece.start, piece.end);
@@ -131,14 +131,14 @@ impl Regions {
     }
 
     /// Forgets what is mapped in `start..end`, without using the addresses again yet.
-    pub(crate) fn vacate(&mut self, start: u64, end: u64) {
+    pub fn vacate(&mut self, start: u64, end: u64) {
         for piece in self.pieces(start, end) {
             self.cut(piece);
         }
     }
 
     /// Makes vacated addresses of `start..end` available again, except what has been mapped anew.
-    pub(crate) fn recycle(&mut self, start: u64, end: u64) {
+    pub fn recycle(&mut self, start: u64, end: u64) {
         let hole = |(&start, &end): (&u64, &u64)| (start, end);
         let first = self.holes.range(..=start).next_back().map_or(start, |(&at, _)| at);
         let mut used: Vec<(u64, u64)> = self.holes.range(first..end).map(hole).collect();
@@ -157,7 +157,7 @@ impl Regions {
     }
 
     /// Changes the traits of what is mapped in `start..end`.
-    pub(crate) fn mark(&mut self, start: u64, end: u64, change: impl Fn(&mut Traits)) {
+    pub fn mark(&mut self, start: u64, end: u64, change: impl Fn(&mut Traits)) {
         for mut piece in self.pieces(start, end) {
             self.cut(piece);
             change(&mut piece.traits);
@@ -166,7 +166,7 @@ impl Regions {
     }
 
     /// What is mapped in `start..end`, in order, clipped to it.
-    pub(crate) fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
+    pub fn pieces(&self, start: u64, end: u64) -> Vec<Piece> {
         if start >= end {
             return Vec::new();
         }
@@ -183,26 +183,26 @@ impl Regions {
     }
 
     /// Whether every address of `start..end` is mapped.
-    pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
+    pub fn covers(&self, start: u64, end: u64) -> bool {
         let mapped: u64 = self.pieces(start, end).iter().map(Piece::bytes).sum();
         mapped == end - start
     }
 
     /// Bytes that are mapped and managed.
     #[cfg(test)]
-    pub(crate) fn mapped_bytes(&self) -> u64 {
+    pub fn mapped_bytes(&self) -> u64 {
         self.mapped.iter().map(|(start, (end, _))| end - start).sum()
     }
 
     /// What is mapped around `start..end`, where nothing is: the end of what comes before and the
     /// start of what comes after, if there are any.
-    pub(crate) fn gap(&self, start: u64, end: u64) -> (Option<u64>, Option<u64>) {
+    pub fn gap(&self, start: u64, end: u64) -> (Option<u64>, Option<u64>) {
         let before = self.mapped.range(..start).next_back().map(|(_, &(end, _))| end);
         (before, self.mapped.range(end..).next().map(|(&start, _)| start))
     }
 
     /// Whether nothing is mapped at `start..end`, or has been until a moment ago.
-    pub(crate) fn is_free(&self, start: u64, end: u64) -> bool {
+    pub fn is_free(&self, start: u64, end: u64) -> bool {
         let mut at = start;
         while at < end {
             match self.holes.range(..=at).next_back() {
@@ -214,7 +214,7 @@ impl Regions {
     }
 
     /// The first piece of memory under management that lies at or after `from`, clipped to that.
-    pub(crate) fn next_managed(&self, from: u64) -> Option<Piece> {
+    pub fn next_managed(&self, from: u64) -> Option<Piece> {
         let before = self.mapped.range(..=from).next_back();
         before
             .into_iter()
@@ -224,13 +224,13 @@ impl Regions {
     }
 
     /// Everything that is mapped, in order.
-    pub(crate) fn all(&self) -> Vec<Piece> {
+    pub fn all(&self) -> Vec<Piece> {
         let piece = |(&start, &(end, traits)): (&u64, &(u64, Traits))| Piece { start, end, traits };
         self.mapped.iter().map(piece).collect()
     }
 
     /// Whether the page at `address` is mapped and managed.
-    pub(crate) fn manages(&self, address: u64) -> bool {
+    pub fn manages(&self, address: u64) -> bool {
         let before = self.mapped.range(..=address).next_back();
         before.is_some_and(|(_, (end, traits))| *end > address && !traits.foreign)
     }
@@ -331,6 +331,20 @@ impl Regions {
             self.holes_by_size.remove(&(window, end - start, start));
         }
     }
+}
+
+/// Neighbouring pages as ranges: first address, bytes.
+#[must_use]
+pub fn runs(mut pages: Vec<u64>) -> Vec<(u64, u64)> {
+    pages.sort_unstable();
+    let mut runs: Vec<(u64, u64)> = Vec::with_capacity(pages.len());
+    for page in pages {
+        match runs.last_mut() {
+            Some((start, bytes)) if *start + *bytes == page => *bytes += PAGE,
+            _ => runs.push((page, PAGE)),
+        }
+    }
+    runs
 }
 
 #[cfg(test)]
@@ -495,5 +509,13 @@ mod tests {
                 prop_assert!(!regions.holes.iter().any(across));
             }
         }
+    }
+
+    #[test]
+    fn runs_join_neighbours_whatever_their_order() {
+        let pages = [7, 3, 4, 9, 8, 1].map(|page| page * PAGE).to_vec();
+        let expected = [(1, 1), (3, 2), (7, 3)].map(|(page, count)| (page * PAGE, count * PAGE));
+        assert_eq!(runs(pages), expected);
+        assert_eq!(runs(vec![]), []);
     }
 }

@@ -1,0 +1,17 @@
+//! What the supervisor knows of one budget in one tier.
+
+use super::margin::Margin;
+use super::ring::Outgoing;
+
+/// Local memory of one budget in one tier.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Account {
+    /// Its pages; `None` for no limit.
+    pub(crate) limit: Option<u64>,
+    /// How many resident pages there may be right now: more than the limit while it shrinks.
+    pub(crate) ceiling: u64,
+    /// Frames kept free because evictions have come late.
+    pub(crate) margin: Margin,
+    /// Pages that are leaving.
+    pub(crate) outgoing: Outgoing,
+}
