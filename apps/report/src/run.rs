@@ -119,8 +119,14 @@ fn settings(run: &Run) -> Vec<(String, String)> {
     facts
 }
 
-fn facts(figures: &Figures) -> [(String, String); 3] {
+fn facts(figures: &Figures) -> [(String, String); 5] {
+    let is_bound = figures.links.iter().all(|link| link.conserves);
+    let bound =
+        if is_bound { "bounds fetches and write-backs" } else { "delays, and bounds nothing" };
+    let own = figures.mechanism.share(figures.elapsed_ns) * 100.0;
     [
+        ("bandwidth".to_owned(), bound.to_owned()),
+        ("beyond delays".to_owned(), format!("{own:.1} % of the run")),
         ("fetched".to_owned(), Bytes::new(figures.fetched_bytes).to_string()),
         ("written back".to_owned(), Bytes::new(figures.written_back_bytes).to_string()),
         ("stalls".to_owned(), figures.stall.stall_count.to_string()),

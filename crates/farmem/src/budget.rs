@@ -179,15 +179,15 @@ impl Supervisor<'_> {
         // large evictions interrupt the program less often than many small ones.
         let low = (batch / 2 + margin).cast_signed();
         let stalled = self.waiting.frames(budget, tier) + self.populates_short(budget, tier);
-        let outgoing = i64::from(self.outgoing_count(budget, tier));
-        if stalled == 0 && free >= 0 && free + outgoing > low {
+        let is_timed = self.is_timed(tier);
+        let outgoing = if is_timed { self.outgoing_count(budget, tier) } else { 0 };
+        if stalled == 0 && free >= 0 && free + i64::from(outgoing) > low {
             return;
         }
         let short = u64::try_from(stalled + (-free).max(0)).unwrap_or(0);
         self.refill(budget, tier, (batch, short));
-        let is_free = self.config.tiers[tier].local.is_some() && !self.is_timed(tier);
-        let kept = if is_free { batch + margin } else { margin };
-        if free <= (kept / 2).cast_signed() {
+        let kept = if is_timed { margin } else { batch + margin };
+        if !is_timed || free <= (margin / 2).cast_signed() {
             let wanted = kept.cast_signed() - free;
             self.free_frames(budget, tier, u64::try_from(wanted).unwrap_or(0));
             self.refill(budget, tier, (batch, short));
