@@ -2,6 +2,7 @@
 //! rounds.
 
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use measure::Host;
@@ -33,6 +34,8 @@ pub(crate) struct Stolen {
 pub(crate) struct Context {
     /// The binary under test.
     pub(crate) afar: PathBuf,
+    /// This program, whose hidden commands are what is measured.
+    own: PathBuf,
     /// Small sizes.
     pub(crate) quick: bool,
     /// Rounds of alternating runs.
@@ -59,6 +62,7 @@ impl Context {
         let default = if flags.quick { QUICK_ROUNDS } else { ROUNDS };
         let mut context = Self {
             afar,
+            own,
             quick: flags.quick,
             rounds: flags.runs.map_or(default, usize::from),
             host: Host::default(),
@@ -75,6 +79,11 @@ impl Context {
             context.host = run.host;
         }
         Ok(context)
+    }
+
+    /// One of this program's hidden commands.
+    pub(crate) fn hidden(&self, command: &str) -> Vec<OsString> {
+        vec![self.own.clone().into(), command.into()]
     }
 
     /// `full`, or `quick` with `--quick`.

@@ -8,7 +8,6 @@
 //! a budget of its own, so that the others' memory does not change what is fetched; only tables and
 //! lists that grow with the number of processes do.
 
-use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -85,8 +84,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
 }
 
 fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], Failure> {
-    let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
-    let mut program: Vec<OsString> = vec![own.into(), "crowd".into()];
+    let mut program = context.hidden("crowd");
     let sizes = [("--processes", processes), ("--pages", PAGES), ("--rounds", rounds)];
     for (flag, value) in sizes.into_iter().chain([("--exits", EXITS)]) {
         program.extend([flag.into(), value.to_string().into()]);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::context::{Context, STOLEN_MAX, Stolen};
 use crate::failure::Failure;
@@ -20,6 +20,17 @@ pub(crate) struct Report {
     /// What was measured, for the record.
     pub(crate) results: Value,
     /// The same for people.
+    pub(crate) text: String,
+    pub(crate) verdicts: Vec<Verdict>,
+}
+
+/// What one part of a benchmark found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// As on the command line.
+    pub(crate) name: &'static str,
+    pub(crate) settings: Value,
+    pub(crate) results: Value,
     pub(crate) text: String,
     pub(crate) verdicts: Vec<Verdict>,
 }
@@ -54,6 +65,25 @@ pub(crate) struct RecordFile {
 }
 
 impl Report {
+    /// Of a benchmark in parts, each under its name.
+    pub(crate) fn of_parts(name: &'static str, parts: Vec<Found>) -> Self {
+        let (mut settings, mut results) = (Map::new(), Map::new());
+        let (mut texts, mut verdicts) = (Vec::new(), Vec::new());
+        for part in parts {
+            settings.insert(part.name.to_owned(), part.settings);
+            results.insert(part.name.to_owned(), part.results);
+            texts.push(part.text);
+            verdicts.extend(part.verdicts);
+        }
+        Self {
+            name,
+            settings: settings.into(),
+            results: results.into(),
+            text: texts.join("\n"),
+            verdicts,
+        }
+    }
+
     pub(crate) fn passes(&self) -> bool {
         self.verdicts.iter().all(Verdict::passes)
     }

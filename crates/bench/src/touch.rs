@@ -88,8 +88,7 @@ impl Touches {
         command: &str,
         more: &[&str],
     ) -> Result<(Vec<u64>, Outcome), Failure> {
-        let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
-        let mut program: Vec<OsString> = vec![own.into(), command.into()];
+        let mut program = context.hidden(command);
         for (flag, value) in [("--pages", self.pages), ("--rounds", self.rounds)] {
             program.extend([flag.into(), value.to_string().into()]);
         }

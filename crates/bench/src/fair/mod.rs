@@ -106,9 +106,8 @@ struct Crowd {
 
 impl Crowd {
     fn start(context: &Context, server: &Server, idle_only: bool) -> Result<Self, Failure> {
-        let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
         let ready = context.fresh("ready");
-        let mut command: Vec<OsString> = vec![own.into(), "attackers".into()];
+        let mut command = context.hidden("attackers");
         let [nvme, iscsi] = [server.nvme, server.iscsi].map(|port| format!("127.0.0.1:{port}"));
         let (nqn, iqn) = (format!("{NQN}other"), format!("{IQN}other"));
         command.extend(words(&["--nvme", &nvme, "--iscsi", &iscsi, "--nqn", &nqn]));

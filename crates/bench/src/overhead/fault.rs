@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::Found;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::report::{Bound, Table, Verdict};
+use crate::report::{Bound, Found, Table, Verdict};
 use crate::stats::{Quantile, Spread, float, quantile};
 use crate::touch::{Drops, Touches};
 

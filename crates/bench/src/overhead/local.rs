@@ -4,13 +4,12 @@ use std::ffi::OsString;
 
 use serde_json::{Map, Value, json};
 
-use super::Found;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::far::Place;
 use crate::process::{Job, LONG, find};
 use crate::python;
-use crate::report::{Bound, Table, Verdict};
+use crate::report::{Bound, Found, Table, Verdict};
 use crate::server::{Kind, Server};
 use crate::stats::{Spread, float};
 use crate::store::VALUE_BYTES;

@@ -2,12 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Found;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::far::Place;
 use crate::python;
-use crate::report::Table;
+use crate::report::{Found, Table};
 use crate::stats::{Spread, float};
 
 const SIZES: [(u64, &str); 2] = [(64 << 10, "64 KiB"), (1 << 20, "1 MiB")];
