@@ -6,21 +6,21 @@
 //!
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
-//! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies` what
-//! the choice of a policy is worth, `predict` whether slowdowns that were told come true, `load`
-//! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
-//! whether a neighbour is left alone, `fabric` how fast the simulated network is and `curve` that
-//! this is so for runs of any length. `process`, `far`, `server` and `store` run what is measured;
-//! `touch` and `python` are the programs, `random` the keys; `stats`, `report` and `progress` tell
-//! it.
+//! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies`
+//! whether policies are what they are called and what the choice of one is worth, `predict`
+//! whether slowdowns that were told come true, `load` whether the load client is in the way,
+//! `flash` what a disk over the network costs, `fair` whether a neighbour is left alone, `fabric`
+//! how fast the simulated network is and `curve` that this is so for runs of any length.
+//! `process`, `far`, `server` and `store` run what is measured; `touch` and `python` are the
+//! programs, `random` the keys; `stats`, `report` and `progress` tell it.
 //!
 //! Invariants:
 //! - Nothing outlives a benchmark, however it ends: children die with it (parent-death signal), its
 //!   directory goes with it (a guard that waits for its end).
 //! - Compared variants alternate, first one first in even rounds and last in odd ones, so that
 //!   drift of the machine hits all alike.
-//! - A run is repeated, whatever it measured, when other guests of the machine took too much of its
-//!   processor time; how often that was is said.
+//! - A timed run is repeated, whatever it measured, when other guests of the machine took too much
+//!   of its processor time; how often that was is said.
 //! - A benchmark that got a wrong answer from the program it ran fails; it does not report.
 
 mod context;
@@ -102,7 +102,9 @@ fn run(command: &Command) -> Result<bool, Failure> {
             let run = if flags.curve { curve::run } else { fabric::run };
             benchmark(&flags.common, run)
         }
-        Command::Policies(flags) => benchmark(flags, policies::run),
+        Command::Policies(flags) => {
+            benchmark(&flags.common, |context| policies::run(context, &flags.parts))
+        }
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Processes(flags) => benchmark(flags, processes::run),
@@ -111,6 +113,10 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),
         Command::Touch(flags) => {
             touch::touch(flags);
+            Ok(true)
+        }
+        Command::Accesses(flags) => {
+            policies::accesses(flags);
             Ok(true)
         }
         Command::Baseline(flags) => touch::baseline(flags).map(|()| true),

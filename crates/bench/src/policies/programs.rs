@@ -1,4 +1,4 @@
-//! What the choice of an eviction policy is worth.
+//! What the choice of a policy is worth to CPython and Redis.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::far::Place;
 use crate::python;
 use crate::random::{SplitMix64, Zipf};
-use crate::report::{Report, Table};
+use crate::report::{Found, Table};
 use crate::server::{Kind, Server};
 use crate::stats::{Spread, float};
 use crate::store::{VALUE_BYTES, read};
@@ -41,7 +41,7 @@ const COLUMNS: [(&str, Measure); 4] = [
 
 /// # Errors
 /// When a run fails.
-pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
+pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let strings = context.size(250_000, 50_000);
     let operations = context.size(100_000, 10_000);
     let zipf = Zipf::new(KEYS, ZIPF_EXPONENT, SEED);
@@ -65,8 +65,8 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     })?;
     python::same_result(runs.iter().flatten().map(|sample| sample.checksum))?;
     let names: Vec<&str> = places.iter().map(|(name, _)| *name).collect();
-    Ok(Report {
-        name: "policies",
+    Ok(Found {
+        name: "programs",
         settings: json!({
             "flags": FLAGS,
             "string_count": strings,

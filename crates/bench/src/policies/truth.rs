@@ -1,0 +1,191 @@
+//! What the policies would fetch that know every access: written anew here, so that a mistake in
+//! afar's does not show in both.
+
+use std::collections::VecDeque;
+
+use paging::trace::Frames;
+use paging::{PageIndex, PolicyKind};
+
+/// Accesses of `sequence` to pages that are not local, if `frames` of `pages` pages are local at
+/// most, and every page was touched once before, in order.
+///
+/// RANDOM and S3-FIFO are crate `paging`'s: the one is right on average only, and of the other
+/// there is no shorter version.
+pub(super) fn fetches(
+    policy: PolicyKind,
+    [pages, frames]: [usize; 2],
+    seed: u64,
+    sequence: impl Iterator<Item = usize>,
+) -> u64 {
+    let mut order: Box<dyn Order> = match policy {
+        PolicyKind::Fifo => Box::new(Fifo::new(pages, frames)),
+        PolicyKind::Lru => Box::new(Lru::new(pages, frames)),
+        PolicyKind::Clock => Box::new(Clock::new(pages, frames)),
+        PolicyKind::Random | PolicyKind::S3Fifo => {
+            return told_all(Frames::new(policy, frames, seed), pages, sequence);
+        }
+    };
+    sequence.filter(|&page| order.fetches(page)).count() as u64
+}
+
+fn told_all(mut frames: Frames, pages: usize, sequence: impl Iterator<Item = usize>) -> u64 {
+    let page = |page: usize| PageIndex::new(u32::try_from(page).unwrap_or(u32::MAX));
+    (0..pages).for_each(|touched| frames.access(page(touched)));
+    let before = frames.fault_count();
+    sequence.for_each(|accessed| frames.access(page(accessed)));
+    frames.fault_count() - before
+}
+
+/// A policy with all frames in use.
+trait Order {
+    /// Accesses `page`. Whether it was not local; it is now.
+    fn fetches(&mut self, page: usize) -> bool;
+}
+
+/// The page that came first goes first.
+struct Fifo {
+    is_local: Vec<bool>,
+    arrivals: VecDeque<usize>,
+}
+
+impl Fifo {
+    fn new(pages: usize, frames: usize) -> Self {
+        Self {
+            is_local: (0..pages).map(|page| page >= pages - frames).collect(),
+            arrivals: (pages - frames..pages).collect(),
+        }
+    }
+}
+
+impl Order for Fifo {
+    fn fetches(&mut self, page: usize) -> bool {
+        if self.is_local[page] {
+            return false;
+        }
+        if let Some(victim) = self.arrivals.pop_front() {
+            self.is_local[victim] = false;
+        }
+        self.arrivals.push_back(page);
+        self.is_local[page] = true;
+        true
+    }
+}
+
+/// The page whose last access is longest ago goes first.
+struct Lru {
+    // The time of each page's last access; none if it is not local.
+    last: Vec<Option<u64>>,
+    // Every access, those that were not a page's last included.
+    accesses: VecDeque<(u64, usize)>,
+    now: u64,
+}
+
+impl Lru {
+    fn new(pages: usize, frames: usize) -> Self {
+        let mut lru = Self { last: vec![None; pages], accesses: VecDeque::new(), now: 0 };
+        (pages - frames..pages).for_each(|page| lru.access(page));
+        lru
+    }
+
+    fn access(&mut self, page: usize) {
+        self.now += 1;
+        self.last[page] = Some(self.now);
+        self.accesses.push_back((self.now, page));
+    }
+}
+
+impl Order for Lru {
+    fn fetches(&mut self, page: usize) -> bool {
+        let is_local = self.last[page].is_some();
+        while !is_local && let Some((time, victim)) = self.accesses.pop_front() {
+            if self.last[victim] == Some(time) {
+                self.last[victim] = None;
+                break;
+            }
+        }
+        self.access(page);
+        !is_local
+    }
+}
+
+/// Corbató's: a hand goes round the frames, clears their bits and takes the first that is clear.
+/// Every access sets a bit, the one that loads the page included.
+struct Clock {
+    frame_of: Vec<Option<usize>>,
+    frames: Vec<(usize, bool)>,
+    hand: usize,
+}
+
+impl Clock {
+    fn new(pages: usize, frames: usize) -> Self {
+        let first = pages - frames;
+        Self {
+            frame_of: (0..pages).map(|page| page.checked_sub(first)).collect(),
+            frames: (first..pages).map(|page| (page, false)).collect(),
+            hand: 0,
+        }
+    }
+}
+
+impl Order for Clock {
+    fn fetches(&mut self, page: usize) -> bool {
+        if let Some(frame) = self.frame_of[page] {
+            self.frames[frame].1 = true;
+            return false;
+        }
+        loop {
+            let hand = self.hand;
+            self.hand = (hand + 1) % self.frames.len();
+            if !std::mem::take(&mut self.frames[hand].1) {
+                let (victim, _) = std::mem::replace(&mut self.frames[hand], (page, true));
+                self.frame_of[victim] = None;
+                self.frame_of[page] = Some(hand);
+                return true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+
+    // Three of five pages are local: 2, 3 and 4.
+    fn count(policy: PolicyKind, sequence: &[usize]) -> u64 {
+        fetches(policy, [5, 3], 1, sequence.iter().copied())
+    }
+
+    #[test]
+    fn counts_are_those_by_hand() {
+        // FIFO: 0 for 2, then 2 for 3, though 2 was just used. LRU: 0 for 3. CLOCK: as LRU.
+        assert_eq!(count(PolicyKind::Fifo, &[2, 0, 2]), 2);
+        assert_eq!(count(PolicyKind::Lru, &[2, 0, 2]), 1);
+        assert_eq!(count(PolicyKind::Clock, &[2, 0, 2]), 1);
+        // CLOCK: 0 for 3, 1 for 4, 3 for 2, and 2 for 0: all bits are set then, 3's by its load.
+        assert_eq!(count(PolicyKind::Clock, &[2, 0, 1, 3, 0, 1, 2, 3, 1]), 4);
+        assert_eq!(count(PolicyKind::Clock, &[2, 0, 1, 3, 0, 1, 2, 0]), 5);
+    }
+
+    #[test]
+    fn nothing_is_fetched_of_what_is_local_and_all_of_a_loop_that_does_not_fit() {
+        for policy in [PolicyKind::Fifo, PolicyKind::Lru, PolicyKind::Clock] {
+            assert_eq!(count(policy, &[2, 3, 4, 4, 3, 2]), 0);
+            assert_eq!(count(policy, &[0, 1, 2, 3, 4, 0, 1, 2, 3, 4]), 10);
+        }
+    }
+
+    #[test]
+    fn counts_are_those_of_afars_policies_that_are_told_all() {
+        // CLOCK starts with all bits clear here, and some set there.
+        for (policy, apart) in [(PolicyKind::Fifo, 0), (PolicyKind::Lru, 0), (PolicyKind::Clock, 9)]
+        {
+            let mut random = SplitMix64::new(3);
+            let draw = |_| usize::try_from(random.below(100).min(random.below(100))).unwrap();
+            let sequence: Vec<usize> = (0..20_000).map(draw).collect();
+            let ours = fetches(policy, [100, 30], 1, sequence.iter().copied());
+            let theirs = told_all(Frames::new(policy, 30, 1), 100, sequence.into_iter());
+            assert!(ours.abs_diff(theirs) <= apart, "{policy}: {ours}, {theirs}");
+        }
+    }
+}
