@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Fabric(FabricFlags),
     /// Eviction policies: fetches against the true ones', faults and time of programs
     Policies(PoliciesFlags),
+    /// Time of a program that writes more than its local memory, against its bytes over a link
+    Writes(CommonFlags),
     /// Slowdowns that `afar predict` tells against measured ones
     Predict(CommonFlags),
     /// The swap engine: by how much a delay moves a swap-in
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     /// Access pages in a seeded order: prints nanoseconds
     #[command(hide = true)]
     Accesses(AccessesFlags),
+    /// Write memory twice: prints nanoseconds
+    #[command(hide = true)]
+    Overwrite(OverwriteFlags),
     /// Time minor faults: prints nanoseconds
     #[command(hide = true)]
     Baseline(BaselineFlags),
@@ -75,6 +80,14 @@ pub(crate) struct CommonFlags {
     /// Write settings, host, results and verdicts as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+impl CommonFlags {
+    /// With `runs` rounds if nothing is said of them.
+    pub(crate) fn or_runs(&self, runs: u16) -> Self {
+        let runs = self.runs.or_else(|| (!self.quick).then_some(runs));
+        Self { runs, ..self.clone() }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -226,6 +239,13 @@ impl Pattern {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OverwriteFlags {
+    /// How much memory
+    #[arg(long)]
+    pub(crate) pages: usize,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AttackersFlags {
     /// Where the target listens for NVMe/TCP hosts
     #[arg(long)]
@@ -294,6 +314,10 @@ policies   true      fetches of seeded accesses to 64 and 256 MiB, 10 to 80 % lo
                      faults a fetch 1.0 (clock) and 3.3 (lru); uniform and sequential: 1 %, all
                      policies; zipf, window, loop: 5 %; s3fifo is not judged there
            programs  faults and time of each policy, CPython sort and Redis with Zipf keys
+writes     a program that writes four times its local memory, twice, 100 Mb/s to 40 Gb/s, both
+           traps, full-duplex and half-duplex; 3 rounds
+           bounds: where it waits for the link, the time of its bytes within 5 %; nowhere less
+           than that of its bytes but 128 pages
 predict    slowdowns told from one run with all memory local, against measured ones: twelve
            programs, local memories and networks that nothing was fitted to
            bounds, up to 2x: median error 0.05, 90th percentile 0.15, better than a line over

@@ -7,10 +7,11 @@
 //! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
 //! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
 //! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies`
-//! whether policies are what they are called and what the choice of one is worth, `predict`
-//! whether slowdowns that were told come true, `load` whether the load client is in the way,
-//! `flash` what a disk over the network costs, `fair` whether a neighbour is left alone, `fabric`
-//! how fast the simulated network is and `curve` that this is so for runs of any length.
+//! whether policies are what they are called and what the choice of one is worth, `writes` whether
+//! write-backs take their time, `predict` whether slowdowns that were told come true, `load`
+//! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
+//! whether a neighbour is left alone, `fabric` how fast the simulated network is and `curve` that
+//! this is so for runs of any length.
 //! `process`, `far`, `server` and `store` run what is measured; `touch` and `python` are the
 //! programs, `random` the keys; `stats`, `report` and `progress` tell it.
 //!
@@ -51,6 +52,7 @@ mod stats;
 mod store;
 mod swap;
 mod touch;
+mod writes;
 
 use std::process::ExitCode;
 
@@ -105,6 +107,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Policies(flags) => {
             benchmark(&flags.common, |context| policies::run(context, &flags.parts))
         }
+        Command::Writes(flags) => benchmark(&flags.or_runs(writes::ROUNDS), writes::run),
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Processes(flags) => benchmark(flags, processes::run),
@@ -117,6 +120,10 @@ fn run(command: &Command) -> Result<bool, Failure> {
         }
         Command::Accesses(flags) => {
             policies::accesses(flags);
+            Ok(true)
+        }
+        Command::Overwrite(flags) => {
+            writes::overwrite(flags);
             Ok(true)
         }
         Command::Baseline(flags) => touch::baseline(flags).map(|()| true),
