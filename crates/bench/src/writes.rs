@@ -198,8 +198,8 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let mut table = Table::new(&header);
     compared.iter().for_each(|one| table.row(one.row()));
     let note = "ms: both passes over four times the local memory (8 MiB at 100 Mb/s, 16 at 1,\n\
-                \x20   64 above), by the program's clock; bytes: out and in, of the record, over the\n\
-                \x20   bandwidth: the larger (full-duplex) or both (half-duplex)\n\
+                \x20   64 above), by the program's clock; bytes: out and in, of the record, over\n\
+                \x20   the bandwidth: the larger (full-duplex) or both (half-duplex)\n\
                 ratio: ms over bytes; unlimited: the same program without a bandwidth\n\
                 bound: the link, if unlimited takes less than half of the bytes' time\n";
     Ok(Report {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct LinkUse {
     /// Name of the tier behind it; empty for the first.
     pub tier: String,
-    /// What transfers share, as [`LinkMode`].
+    /// What transfers share, as [`LinkMode`](crate::LinkMode).
     pub link: String,
     /// Bytes fetched, prefetched ones included.
     pub fetched_bytes: u64,
