@@ -136,7 +136,7 @@ impl Sizes {
     /// for as many processes as there may be.
     pub(crate) fn for_memory(bytes: u64) -> Self {
         let segments = (bytes >> LOWER_SHIFT).max(512) * 2;
-        let nodes = (segments + 5 * PROCS_MAX as u64).min(1 << 18);
+        let nodes = (segments + 4 * PROCS_MAX as u64).min(1 << 18);
         Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
     }
 

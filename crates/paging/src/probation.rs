@@ -44,7 +44,7 @@ impl Probation {
         match policy {
             PolicyKind::Fifo | PolicyKind::Random => None,
             PolicyKind::S3Fifo => Some(Self { initial: 100, least: 100, most: 100, touches: 100 }),
-            PolicyKind::Clock => Some(Self { initial: 200, least: 80, most: 200, touches: 95 }),
+            PolicyKind::Clock => Some(Self { initial: 210, least: 80, most: 210, touches: 95 }),
             PolicyKind::Lru => Some(Self { initial: 500, least: 40, most: 750, touches: 250 }),
         }
     }

@@ -1,5 +1,7 @@
 //! Uniformly random.
 
+use std::collections::VecDeque;
+
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
@@ -12,6 +14,8 @@ pub struct Random {
     pages: Vec<PageIndex>,
     // Where in `pages` a page is, plus one; zero if it is not.
     position: PageMap<u32>,
+    // Pages that were drawn and stayed: a reference does not undo the draw.
+    drawn: VecDeque<PageIndex>,
     rng: Pcg32,
 }
 
@@ -19,7 +23,12 @@ impl Random {
     /// An empty set whose victims are drawn from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { pages: Vec::new(), position: PageMap::default(), rng: Pcg32::seed_from_u64(seed) }
+        Self {
+            pages: Vec::new(),
+            position: PageMap::default(),
+            drawn: VecDeque::new(),
+            rng: Pcg32::seed_from_u64(seed),
+        }
     }
 
     fn position_of(&self, page: PageIndex) -> Option<usize> {
@@ -59,7 +68,14 @@ impl Policy for Random {
 
     fn touch(&mut self, _page: PageIndex) {}
 
+    /// It is the next to be given up still.
+    fn restore(&mut self, page: PageIndex) {
+        self.insert(page);
+        self.drawn.push_back(page);
+    }
+
     fn remove(&mut self, page: PageIndex) {
+        self.drawn.retain(|&drawn| drawn != page);
         if let Some(position) = self.position_of(page) {
             self.take(position);
         }
@@ -70,10 +86,15 @@ impl Policy for Random {
             *self.position.slot(from) = 0;
             self.set_position(to, position);
             self.pages[position] = to;
+            self.drawn.iter_mut().filter(|drawn| **drawn == from).for_each(|drawn| *drawn = to);
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
+        if let Some(page) = self.drawn.pop_front() {
+            let position = self.position_of(page)?;
+            return Some(self.take(position));
+        }
         let len = u32::try_from(self.pages.len()).ok().filter(|&len| len > 0)?;
         // The high half of a 64-bit product maps a 32-bit draw onto `0..len`; the bias, at most
         // len / 2³², is far below what any run could show.
