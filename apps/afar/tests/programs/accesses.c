@@ -1,6 +1,6 @@
 // accesses PAGES COUNT SEED: touches every page once, in order, then accesses pages in an order that follows from the
 // seed, four fifths of them in the first fifth.
-// accesses PAGES: writes a byte of every page, twice, and prints the nanoseconds that this took.
+// accesses PAGES: writes a byte of every page, twice, and prints the nanoseconds from the start to the end of each pass.
 #include "check.h"
 
 static uint64_t now(void)
@@ -13,10 +13,11 @@ static uint64_t now(void)
 static void write_twice(volatile char *memory, uint64_t pages)
 {
     uint64_t before = now();
-    for (int pass = 1; pass <= 2; pass++)
+    for (int pass = 1; pass <= 2; pass++) {
         for (uint64_t page = 0; page < pages; page++)
             memory[page * PAGE] = pass;
-    printf("%lu\n", now() - before);
+        printf("%lu\n", now() - before);
+    }
 }
 
 int main(int count, char **arguments)
