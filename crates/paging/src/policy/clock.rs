@@ -15,7 +15,7 @@ const REFERENCED: u8 = 1;
 /// Where references are seen on probation alone, a page arrives with its bit clear, and one that
 /// is touched on probation has it set. Probation is short beside a round of the hand, so few of
 /// the pages that are referenced show it there; the second round of those makes up for the first
-/// one of the others, and misses are within 3 % of those above
+/// one of the others, and misses on skewed access are within 5 % of those above
 /// ([`Probation`](crate::probation::Probation)).
 #[derive(Clone, Debug)]
 pub struct Clock {
