@@ -64,6 +64,11 @@ fn write_backs_take_their_time_on_the_link() {
         let left = (PAGES - FRAMES as u64) * 4096;
         let least_ns = (left - WINDOW_BYTES) * 80;
         assert!(first_ns >= least_ns, "{what}: first pass {first_ns} ns, at least {least_ns}");
+        let stall = &figures.stall;
+        // The longest is no shorter than the mean, and no longer than all.
+        let is_told = stall.stall_ns_max.saturating_mul(stall.stall_count) >= stall.stall_ns_total;
+        let is_part = stall.stall_ns_max <= stall.stall_ns_total;
+        assert!(stall.stall_count > 0 && is_told && is_part, "{what}: {stall:?}");
         // The first pass leaves a quarter, the second fetches all.
         assert!(figures.written_back_bytes >= 6 * PAGES / 4 * 4096, "{what}: {figures:?}");
         // 80 ns a byte.

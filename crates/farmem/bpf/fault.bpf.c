@@ -335,7 +335,11 @@ static __always_inline __u64 await_frame(struct control *control, struct lane *l
         return now_ps;
     spin_until(control->epoch_ns + frame->free_ps / 1000);
     __sync_fetch_and_add(&lane->stall_count, 1);
-    __sync_fetch_and_add(&lane->stall_ns, (frame->free_ps - now_ps) / 1000);
+    __u64 waited_ns = (frame->free_ps - now_ps) / 1000;
+    __sync_fetch_and_add(&lane->stall_ns, waited_ns);
+    // Of two processors that are here at once the shorter wait may be kept.
+    if (ACCESS_ONCE(lane->stall_max_ns) < waited_ns)
+        ACCESS_ONCE(lane->stall_max_ns) = waited_ns;
     return frame->free_ps;
 }
 

@@ -132,10 +132,10 @@ impl Supervisor<'_> {
         self.await_next();
     }
 
-    /// Puts up to `most` pages of one process in order of leaving; answers how many.
-    pub(crate) fn send_out(&mut self, slot: usize, tier: usize, most: u64) -> u64 {
+    /// Puts up to `most` pages of one process in order of leaving.
+    pub(crate) fn send_out(&mut self, slot: usize, tier: usize, most: u64) {
         let Some(mut arena) = self.arenas[slot].take() else {
-            return 0;
+            return;
         };
         let budget = arena.budget;
         let mut pages = Vec::new();
@@ -158,16 +158,12 @@ impl Supervisor<'_> {
             }
         }
         self.protect(&arena, unprotected);
-        let mut placed = 0;
         for (page, address, is_dirty) in going {
-            if self.enlist((slot, page), address, (budget, tier), is_dirty) {
-                placed += 1;
-            } else {
+            if !self.enlist((slot, page), address, (budget, tier), is_dirty) {
                 self.stays(&mut arena, tier, page);
             }
         }
         self.arenas[slot] = Some(arena);
-        placed
     }
 
     /// A page is not on probation, though it was thought to be.
