@@ -24,7 +24,7 @@ const CASES: [(&[&str], &str); 41] = [
     (&["--rtt", "5us", "--rtt", "6us"], "'--rtt <TIME>' cannot be used multiple times"),
     (&["--profile", "/no/such/file"], "read the delay profile /no/such/file: No such file"),
     (&["--profile", "/dev/null"], "/dev/null: the delay profile has no samples"),
-    (&["--link", "sharde"], "a similar value exists: 'shared'"),
+    (&["--link", "half-dupelx"], "a similar value exists: 'half-duplex'"),
     (&["--policy", "mru"], "[possible values: fifo, clock, lru, random, s3fifo]"),
     (&["--prefetch", "next-0"], "use none, next-N or stride-N"),
     (&["--trap", "mouse"], "[possible values: auto, bpf, userfaultfd]"),
