@@ -1,6 +1,7 @@
 //! What the supervisor knows of one budget in one tier.
 
-use super::margin::Margin;
+use paging::margin::Margin;
+
 use super::ring::Outgoing;
 
 /// Local memory of one budget in one tier.

@@ -7,6 +7,7 @@ use measure::Pages;
 use paging::page::{PageIndex, Ranges};
 use paging::regions::{PAGE, Regions, Traits};
 use paging::residency::Residency;
+use paging::segments::Segments;
 use sys::memory::MemoryFile;
 use sys::processors::Processors;
 use sys::ptrace::Entry;
@@ -20,7 +21,6 @@ use super::loader::Loader;
 use super::moves::Move;
 use super::page_table::SEGMENT;
 use super::protocol::command;
-use super::segments::Segments;
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, Tables};
 use super::word::{State, Word};
 

@@ -22,11 +22,11 @@ use std::sync::atomic::Ordering;
 
 use measure::{LocalSize, Pages};
 
+use paging::members::Holding;
 use paging::regions::runs;
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
-use super::members::Holding;
 use super::nearby;
 use super::protocol::command;
 use super::supervisor::Supervisor;

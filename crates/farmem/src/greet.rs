@@ -7,6 +7,7 @@ use paging::page::Ranges;
 use paging::prefetch::Prefetch;
 use paging::regions::{Regions, WINDOWS};
 use paging::residency::{Residency, ResidencyConfig};
+use paging::segments::Segments;
 use sys::memory::MemoryFile;
 use sys::ptrace::Entry;
 use sys::seccomp::Notification;
@@ -18,7 +19,6 @@ use super::arena::{Arena, Birth, Pending};
 use super::config::TrapKind;
 use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::segments::Segments;
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
 use super::supervisor::Supervisor;
 

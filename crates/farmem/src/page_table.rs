@@ -31,6 +31,7 @@ use super::word::State;
 pub(crate) const SEGMENT: u64 = 1 << LOWER_SHIFT;
 /// Entries of a node, words of a leaf.
 pub(crate) const NODE_ENTRIES: usize = 512;
+const _: () = assert!(paging::segments::PAGES as usize == NODE_ENTRIES);
 pub(super) const ROOT_ENTRIES: usize = 256;
 pub(super) const ROOT_SHIFT: u32 = 39;
 pub(super) const LOWER_SHIFT: u32 = 21;

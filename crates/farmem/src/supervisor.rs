@@ -21,6 +21,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use paging::members::Members;
 use paging::reuse::Sampler;
 use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
@@ -40,7 +41,6 @@ use super::fork::Fork;
 use super::images::Images;
 use super::inject::Injection;
 use super::last_words::Mortal;
-use super::members::Members;
 use super::object::Object;
 use super::populate::Populate;
 use super::report::{Observer, Outcome, Snapshot, Totals};

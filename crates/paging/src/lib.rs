@@ -4,6 +4,9 @@
 //! fault ─► residency ─► policy ─► link ─► resolve
 //! ```
 //!
+//! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `margin`
+//! says how many frames to keep free.
+//!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
 
@@ -16,6 +19,10 @@ pub mod residency;
 
 pub mod prefetch;
 pub mod regions;
+
+pub mod margin;
+pub mod members;
+pub mod segments;
 
 pub mod engine;
 pub mod reuse;

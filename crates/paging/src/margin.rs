@@ -6,7 +6,7 @@
 
 /// The margin of one budget: none until faults have been late for a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Margin {
+pub struct Margin {
     pages: u64,
     changed_ns: u64,
 }
@@ -19,7 +19,7 @@ const MOST: u64 = 8;
 impl Margin {
     /// The pages that it has now, with `free` frames left of a budget of `limit` pages; fewer than
     /// none are left when faults went through without one, which up to half a `batch` may.
-    pub(crate) const fn look(&mut self, free: i64, limit: u64, batch: u64, now_ns: u64) -> u64 {
+    pub const fn look(&mut self, free: i64, limit: u64, batch: u64, now_ns: u64) -> u64 {
         let late = if free < 0 { free.unsigned_abs() } else { 0 };
         if late > batch / 2 {
             let wanted = self.pages + late * 2;
@@ -34,7 +34,7 @@ impl Margin {
     }
 
     /// As it was when it was last looked at.
-    pub(crate) const fn pages(&self) -> u64 {
+    pub const fn pages(&self) -> u64 {
         self.pages
     }
 }

@@ -8,19 +8,19 @@ use std::collections::BTreeSet;
 
 /// What one process has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Holding {
+pub struct Holding {
     /// The budget that it draws on.
-    pub(crate) budget: usize,
+    pub budget: usize,
     /// By tier: pages that hold something.
-    pub(crate) populated: Vec<u64>,
+    pub populated: Vec<u64>,
     /// By tier: those that are local.
-    pub(crate) resident: Vec<u64>,
+    pub resident: Vec<u64>,
     /// Pages on their way out.
-    pub(crate) dropping: u64,
+    pub dropping: u64,
     /// Pages that hold something, those included that were counted and not logged.
-    pub(crate) pages: u64,
+    pub pages: u64,
     /// Those of them that are local.
-    pub(crate) local_pages: u64,
+    pub local_pages: u64,
 }
 
 /// What all processes of a budget have.
@@ -38,7 +38,7 @@ struct Sum {
 
 /// Processes and budgets.
 #[derive(Debug)]
-pub(crate) struct Members {
+pub struct Members {
     holdings: Vec<Option<Holding>>,
     sums: Vec<Sum>,
     live: BTreeSet<usize>,
@@ -51,7 +51,7 @@ pub(crate) struct Members {
 
 impl Members {
     /// No process, in `slots` slots; as many budgets, each of `tiers` tiers.
-    pub(crate) fn new(slots: usize, tiers: usize) -> Self {
+    pub fn new(slots: usize, tiers: usize) -> Self {
         let sum = Sum {
             populated: vec![0; tiers],
             resident: vec![0; tiers],
@@ -71,27 +71,27 @@ impl Members {
     }
 
     /// The lowest slot that nobody uses.
-    pub(crate) fn free_slot(&self) -> Option<usize> {
+    pub fn free_slot(&self) -> Option<usize> {
         self.free.first().copied()
     }
 
     /// Slots that nobody uses.
-    pub(crate) fn free_count(&self) -> usize {
+    pub fn free_count(&self) -> usize {
         self.free.len()
     }
 
     /// Slots in use.
-    pub(crate) const fn live(&self) -> &BTreeSet<usize> {
+    pub const fn live(&self) -> &BTreeSet<usize> {
         &self.live
     }
 
     /// The slot in use after `slot`, all of them in turn.
-    pub(crate) fn next_live(&self, slot: usize) -> Option<usize> {
+    pub fn next_live(&self, slot: usize) -> Option<usize> {
         self.live.range(slot + 1..).next().or_else(|| self.live.first()).copied()
     }
 
     /// Enters what the process in `slot` has, or that there is none.
-    pub(crate) fn settle(&mut self, slot: usize, now: Option<Holding>) {
+    pub fn settle(&mut self, slot: usize, now: Option<Holding>) {
         if self.holdings[slot] == now {
             return;
         }
@@ -141,59 +141,59 @@ impl Members {
     }
 
     /// Something has happened to the process in `slot`.
-    pub(crate) fn touch(&mut self, slot: usize) {
+    pub fn touch(&mut self, slot: usize) {
         self.touched.insert(slot);
     }
 
     /// `budget` has few free frames.
-    pub(crate) fn short(&mut self, budget: usize) {
+    pub fn short(&mut self, budget: usize) {
         if budget < self.sums.len() {
             self.short.insert(budget);
         }
     }
 
     /// The processes that something has happened to since this was asked last.
-    pub(crate) fn take_touched(&mut self) -> BTreeSet<usize> {
+    pub fn take_touched(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.touched)
     }
 
     /// The budgets to be looked at.
-    pub(crate) fn take_short(&mut self) -> BTreeSet<usize> {
+    pub fn take_short(&mut self) -> BTreeSet<usize> {
         std::mem::take(&mut self.short)
     }
 
     /// The processes that draw on `budget`.
-    pub(crate) fn of(&self, budget: usize) -> &BTreeSet<usize> {
+    pub fn of(&self, budget: usize) -> &BTreeSet<usize> {
         &self.sums[budget].members
     }
 
     /// Pages of `budget` in `tier` that hold something.
-    pub(crate) fn populated(&self, budget: usize, tier: usize) -> u64 {
+    pub fn populated(&self, budget: usize, tier: usize) -> u64 {
         self.sums[budget].populated[tier]
     }
 
     /// Those of them that are local.
-    pub(crate) fn resident(&self, budget: usize, tier: usize) -> u64 {
+    pub fn resident(&self, budget: usize, tier: usize) -> u64 {
         self.sums[budget].resident[tier]
     }
 
     /// Pages of `budget` on their way out.
-    pub(crate) fn dropping(&self, budget: usize) -> u64 {
+    pub fn dropping(&self, budget: usize) -> u64 {
         self.sums[budget].dropping
     }
 
     /// The processes of `budget`, the one with most local pages in `tier` first.
-    pub(crate) fn fullest(&self, budget: usize, tier: usize) -> impl Iterator<Item = usize> {
+    pub fn fullest(&self, budget: usize, tier: usize) -> impl Iterator<Item = usize> {
         self.sums[budget].by_resident[tier].iter().rev().map(|&(_, slot)| slot)
     }
 
     /// Whether first touches are only counted in `budget`, which can be set.
-    pub(crate) fn unlimited(&mut self, budget: usize) -> &mut bool {
+    pub fn unlimited(&mut self, budget: usize) -> &mut bool {
         &mut self.sums[budget].unlimited
     }
 
     /// Pages of all processes that hold something, and those of them that are local.
-    pub(crate) const fn pages(&self) -> (u64, u64) {
+    pub const fn pages(&self) -> (u64, u64) {
         (self.pages, self.local_pages)
     }
 }

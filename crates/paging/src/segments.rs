@@ -6,18 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use paging::page::PageIndex;
-use paging::regions::PAGE;
-
-use super::page_table::{NODE_ENTRIES, SEGMENT};
+use crate::page::PageIndex;
+use crate::regions::PAGE;
 
 /// Pages of a segment.
-const PAGES: u32 = 512;
-const _: () = assert!(PAGES as usize == NODE_ENTRIES);
+pub const PAGES: u32 = 512;
+/// Bytes of a segment.
+const SEGMENT: u64 = PAGES as u64 * PAGE;
 
 /// The segments of one process that are in use.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Segments {
+pub struct Segments {
     /// By address, in units of 2 MiB.
     numbers: BTreeMap<u64, u32>,
     /// By number.
@@ -30,18 +29,18 @@ pub(crate) struct Segments {
 
 /// Pages with numbers in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// Number of the first page.
-    pub(crate) first: PageIndex,
+    pub first: PageIndex,
     /// Address of the first page.
-    pub(crate) address: u64,
+    pub address: u64,
     /// Pages, at most 512.
-    pub(crate) count: u64,
+    pub count: u64,
 }
 
 impl Segments {
     /// The number of the page that holds `address`, if its segment is in use.
-    pub(crate) fn find(&self, address: u64) -> Option<PageIndex> {
+    pub fn find(&self, address: u64) -> Option<PageIndex> {
         let segment = address / SEGMENT;
         let number = match self.last {
             Some((last, number)) if last == segment => number,
@@ -52,7 +51,7 @@ impl Segments {
 
     /// The number of the page that holds `address`, and whether its segment has come into use with
     /// that; none when all numbers are taken.
-    pub(crate) fn number(&mut self, address: u64) -> Option<(PageIndex, bool)> {
+    pub fn number(&mut self, address: u64) -> Option<(PageIndex, bool)> {
         let segment = address / SEGMENT;
         let known = self.find(address);
         if let Some(page) = known {
@@ -77,13 +76,13 @@ impl Segments {
     }
 
     /// The address of a page whose segment is in use.
-    pub(crate) fn address(&self, page: PageIndex) -> u64 {
+    pub fn address(&self, page: PageIndex) -> u64 {
         let segment = self.addresses.get((page.get() / PAGES) as usize).copied().unwrap_or(0);
         segment * SEGMENT + u64::from(page.get() % PAGES) * PAGE
     }
 
     /// The segment that holds `address` is not in use any more.
-    pub(crate) fn remove(&mut self, address: u64) {
+    pub fn remove(&mut self, address: u64) {
         if let Some(number) = self.numbers.remove(&(address / SEGMENT)) {
             self.free.insert(number);
         }
@@ -91,7 +90,7 @@ impl Segments {
     }
 
     /// The pages of `start..end` that have numbers, in order of address.
-    pub(crate) fn spans(&self, start: u64, end: u64) -> Vec<Span> {
+    pub fn spans(&self, start: u64, end: u64) -> Vec<Span> {
         if start >= end {
             return Vec::new();
         }
