@@ -112,13 +112,15 @@ impl Launch {
         self
     }
 
-    /// Starts it in a process group of its own.
+    /// Starts it in a process group of its own, with the signals of a terminal as a shell leaves
+    /// them: who runs the tests in the background may ignore them.
     pub(crate) fn start(self) -> Running {
         self.empty_record();
         let (out, err) = (self.file("out"), self.file("err"));
-        let mut command = Command::new(&self.words[0]);
+        let mut command = Command::new("env");
         command
-            .args(&self.words[1..])
+            .arg("--default-signal=INT,QUIT")
+            .args(&self.words)
             .env("TMPDIR", env!("CARGO_TARGET_TMPDIR"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env(MARK, &self.mark)
