@@ -12,10 +12,10 @@ use measure::{
 };
 use paging::{PolicyKind, Prefetch};
 
-use crate::demand::{budget, page_delay};
+use crate::demand::budget;
 use crate::keep;
 use crate::mechanism::Mechanism;
-use crate::run::flags::{Budget, Like, RunFlags, Trap};
+use crate::run::flags::{Budget, Like, RunFlags, Trap, Wait};
 use crate::setting::TierSetting;
 use document::Bandwidth;
 
@@ -40,6 +40,8 @@ pub(crate) struct Experiment {
     pub(crate) page_cluster: Option<u64>,
     /// As asked for; [`crate::trap`] decides.
     pub(crate) trap: Trap,
+    /// As asked for; none is what the trap does.
+    pub(crate) wait: Option<Wait>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) calibrate: bool,
     pub(crate) allow_below_floor: bool,
@@ -81,6 +83,16 @@ pub(crate) enum UsageError {
     TierTwice(String),
     #[error("--engine swap: {flag} is for --engine arena, because {why}; leave it out")]
     NotForSwap { flag: &'static str, why: &'static str },
+    #[error(
+        "--trap bpf --wait sleep: a BPF program cannot put a thread to sleep; use --trap \
+         userfaultfd, or leave one of the two out"
+    )]
+    BpfSleeps,
+    #[error(
+        "--trap userfaultfd --wait spin: the kernel puts every thread to sleep whose fault goes \
+         through userfaultfd; use --trap bpf, or leave one of the two out"
+    )]
+    UserfaultfdSpins,
     #[error("--page-cluster is for --engine swap; add that, or leave it out")]
     NotForArena,
     #[error("--one-way {0}: a round trip can be at most 213 days; give less")]
@@ -100,6 +112,7 @@ impl Experiment {
     /// When two flags contradict one another, or the profile cannot be read.
     pub(crate) fn resolve(flags: &RunFlags) -> Result<Self, UsageError> {
         check_engine(flags)?;
+        check_wait(flags)?;
         let local = flags.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
         if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
             return Err(UsageError::OfSize { of, local });
@@ -143,6 +156,7 @@ impl Experiment {
             engine: flags.engine,
             page_cluster: flags.page_cluster,
             trap: flags.trap,
+            wait: flags.wait,
             profile: flags.profile.clone(),
             calibrate: !flags.no_calibrate,
             allow_below_floor: flags.allow_below_floor,
@@ -191,6 +205,7 @@ impl Experiment {
         Params {
             engine: mechanism.engine().to_owned(),
             trap: mechanism.trap().to_owned(),
+            wait: mechanism.wait().name().to_owned(),
             local: local.to_string(),
             local_bytes: budget(default, self.of).map(Bytes::get),
             rtt_ns: default.link.rtt.as_ns(),
@@ -226,7 +241,7 @@ impl Experiment {
 
     /// The shortest delay of a page that is not none, over all tiers.
     pub(crate) fn shortest_delay(&self) -> Option<Duration> {
-        let delays = self.tiers.iter().map(|tier| page_delay(&tier.link));
+        let delays = self.tiers.iter().map(|tier| tier.link.page_delay());
         delays.filter(|delay| !delay.is_zero()).min()
     }
 }
@@ -245,6 +260,11 @@ fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
         ("--tier", !flags.tiers.is_empty(), "all swap space lies behind one link"),
         ("--trap", flags.trap != Trap::Auto, "the kernel handles the faults"),
         (
+            "--wait sleep",
+            flags.wait == Some(Wait::Sleep),
+            "a request is delayed in a BPF program, which cannot sleep",
+        ),
+        (
             "--budget process",
             flags.budget == Some(Budget::Process),
             "a control group is one budget for all of its processes",
@@ -253,6 +273,15 @@ fn check_engine(flags: &RunFlags) -> Result<(), UsageError> {
     match given.into_iter().find(|(_, given, _)| *given) {
         Some((flag, _, why)) => Err(UsageError::NotForSwap { flag, why }),
         None => Ok(()),
+    }
+}
+
+/// What a trap that was named can do while a thread waits.
+fn check_wait(flags: &RunFlags) -> Result<(), UsageError> {
+    match (flags.trap, flags.wait) {
+        (Trap::Bpf, Some(Wait::Sleep)) => Err(UsageError::BpfSleeps),
+        (Trap::Userfaultfd, Some(Wait::Spin)) => Err(UsageError::UserfaultfdSpins),
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,8 @@ use farmem::swap::SWAP_BUDGET_MIN;
 use farmem::{BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, TrapKind};
 use measure::{Bytes, Duration};
 
+use crate::run::flags::Wait;
+
 /// Longest delay and smallest local memory under the bpf trap.
 pub(crate) const BPF_DELAY_MAX: Duration = Duration::from_ns(BPF_DELAY_MAX_NS);
 
@@ -30,6 +32,15 @@ impl Mechanism {
         match self {
             Self::Arena(trap) => trap.name(),
             Self::Swap => "block_bio_queue",
+        }
+    }
+
+    /// What a thread does while it waits: both BPF programs have it wait on its processor, and
+    /// userfaultfd takes the processor from it.
+    pub(crate) const fn wait(self) -> Wait {
+        match self {
+            Self::Arena(TrapKind::Userfault) => Wait::Sleep,
+            Self::Arena(TrapKind::Bpf) | Self::Swap => Wait::Spin,
         }
     }
 

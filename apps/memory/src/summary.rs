@@ -136,7 +136,7 @@ fn link(params: &Params, figures: &Figures) -> String {
 }
 
 fn trap(params: &Params, results: &RunResults) -> String {
-    let mut text = params.trap.clone();
+    let mut text = format!("{}, where a thread that waits {}s", params.trap, params.wait);
     if let Some(calibration) = &results.calibration {
         let _infallible = write!(
             text,
@@ -219,11 +219,16 @@ fn mechanism(figures: &Figures) -> String {
     let own = &figures.mechanism;
     let [late, soft, supervisor] =
         [own.late_ns, own.soft_ns, own.supervisor_ns].map(Duration::from_ns);
-    format!(
+    let mut text = format!(
         "took {:.1} % of the run beyond delays: {late} of fetches that ended late, {soft} of soft \
          faults; the supervisor ran for {supervisor}",
         own.share(figures.elapsed_ns) * 100.0,
-    )
+    );
+    if own.interrupts_off_max_ns > 0 {
+        let most = Duration::from_ns(own.interrupts_off_max_ns);
+        let _infallible = write!(text, "; interrupts were off for {most} at a time at most");
+    }
+    text
 }
 
 fn stalls(figures: &Figures) -> String {
@@ -327,14 +332,14 @@ afar: redis-server ended with status 0 after 1.5 s
 local memory  512.0 MiB of 2.0 GiB in use at most
 budget        held: 512.0 MiB resident at peak, 512.0 MiB allowed and 256.0 KiB in flight
 link          rtt 5.0 µs, 40 Gb/s, half-duplex; far: rtt 9.0 µs
-trap          bpf; shortest delay 900.0 ns, median error -12 ns
+trap          bpf, where a thread that waits spins; shortest delay 900.0 ns, median error -12 ns
 faults        fetched 2, first touch 1, soft 3, prefetched 4, used of these 5, \
 joined a fetch under way 7, not seen 6
 traffic       8.0 KiB in, 4.0 KiB out (50.0 % of evicted pages were dirty)
 stalls        1 (faults that found no free frame), 20.0 ns of waiting in all, 30.0 ns at most
 fetches took  1.8 µs in all
 mechanism     took 0.3 % of the run beyond delays: 1.5 ms of fetches that ended late, 3.0 ms of \
-soft faults; the supervisor ran for 2.0 ms
+soft faults; the supervisor ran for 2.0 ms; interrupts were off for 18.0 µs at a time at most
 coverage      0.0 % managed: 0 B; local: 12.0 KiB anonymous, 8.0 KiB shared, and 4.0 KiB of files
 lost          the page-state table was full: 4
 not managed   redis-server (pid 77): statically linked

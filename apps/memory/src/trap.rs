@@ -4,12 +4,12 @@ use console::{Class, Classed};
 use farmem::swap::Obstacle;
 use farmem::{EngineKind, TrapKind, swap};
 
-use crate::demand::{budget, longest_delay};
+use crate::demand::budget;
 use crate::experiment::Experiment;
 use crate::lack::{Lack, bpf_trap, userfaultfd_trap};
 use crate::mechanism::Mechanism;
 use crate::mechanism::{BPF_DELAY_MAX, BPF_LOCAL_MIN};
-use crate::run::flags::Trap;
+use crate::run::flags::{Trap, Wait};
 
 /// A trap and the reason for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) enum TrapError {
     Bpf(#[source] Lack),
     #[error("use the userfaultfd trap: {0}")]
     Userfaultfd(#[source] Lack),
+    #[error("--wait spin, with {0}; leave it out, or use --wait sleep")]
+    Spin(String),
     #[error("use the userfaultfd trap, in place of bpf ({bpf}): {userfaultfd}")]
     Neither {
         /// Why not the bpf trap.
@@ -39,7 +41,12 @@ pub(crate) enum TrapError {
 
 impl Classed for TrapError {
     fn class(&self) -> Class {
-        Class::Environment
+        match self {
+            Self::Spin(_) => Class::Usage,
+            Self::Bpf(_) | Self::Userfaultfd(_) | Self::Neither { .. } | Self::Swap(_) => {
+                Class::Environment
+            }
+        }
     }
 }
 
@@ -64,13 +71,21 @@ pub(crate) fn choose(experiment: &Experiment) -> Result<Choice, TrapError> {
         }
         Trap::Auto => {}
     }
+    if experiment.wait == Some(Wait::Sleep) {
+        userfaultfd_trap().map_err(TrapError::Userfaultfd)?;
+        return Ok(plain(TrapKind::Userfault));
+    }
     let reason = match obstacle(experiment) {
         Some(obstacle) => obstacle,
         None => match bpf_trap() {
             Ok(()) => return Ok(plain(TrapKind::Bpf)),
+            Err(lack) if experiment.wait == Some(Wait::Spin) => return Err(TrapError::Bpf(lack)),
             Err(lack) => lack.found,
         },
     };
+    if experiment.wait == Some(Wait::Spin) {
+        return Err(TrapError::Spin(reason));
+    }
     match userfaultfd_trap() {
         Ok(()) => {
             let mechanism = Mechanism::Arena(TrapKind::Userfault);
@@ -103,7 +118,7 @@ fn obstacle(experiment: &Experiment) -> Option<String> {
                 "{local} of local memory: bpf can hold no less than {BPF_LOCAL_MIN}"
             ));
         }
-        let delay = longest_delay(&tier.link);
+        let delay = tier.link.longest_page_delay();
         (delay > BPF_DELAY_MAX)
             .then(|| format!("a delay of {delay}: bpf can wait no longer than {BPF_DELAY_MAX}"))
     })

@@ -4,7 +4,7 @@ use console::{Class, Classed};
 use farmem::{Retune, Tier};
 use measure::{Bytes, Duration};
 
-use crate::demand::{budget, longest_delay, page_delay};
+use crate::demand::budget;
 use crate::experiment::Experiment;
 use crate::mechanism::Mechanism;
 use crate::setting::{Change, SettingError};
@@ -126,13 +126,13 @@ impl Tuning {
     }
 
     fn check_tier(&self, tier: &Tier) -> Result<(), TuningError> {
-        let delay = page_delay(&tier.link);
+        let delay = tier.link.page_delay();
         if !delay.is_zero() && delay < self.floor {
             let floor = self.floor;
             return Err(TuningError::BelowFloor { delay, floor });
         }
         let trap = self.mechanism.trap();
-        let delay = longest_delay(&tier.link);
+        let delay = tier.link.longest_page_delay();
         if let Some(limit) = self.mechanism.delay_max().filter(|&limit| delay > limit) {
             return Err(TuningError::TooLong { delay, limit, trap });
         }

@@ -107,6 +107,7 @@ fn settings(run: &Run) -> Vec<(String, String)> {
     let mut facts = vec![
         ("engine".to_owned(), params.engine.clone()),
         ("trap".to_owned(), params.trap.clone()),
+        ("a thread that waits".to_owned(), format!("{}s", params.wait)),
         ("policy".to_owned(), params.policy.clone()),
         ("prefetch".to_owned(), params.prefetch.clone()),
         ("link".to_owned(), params.link.clone()),

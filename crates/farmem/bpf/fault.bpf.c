@@ -39,6 +39,7 @@ struct task_struct {
     void *mm;
     struct task_struct *real_parent;
     int tgid;
+    int pagefault_disabled;
 } __attribute__((preserve_access_index));
 
 // Sizes of `afar_nodes`, `afar_owners` and `afar_stock` are set by the loader. Values are whole tables where entries are words:
@@ -88,6 +89,49 @@ struct {
     __uint(max_entries, 1);
 } afar_rest SEC(".maps");
 
+// A fault that waits: for its frame, for its page, or for another thread's fetch of its page. Interrupts are off in a
+// program, so none waits longer than `OFF_MAX_NS`: then interrupts are let in, and the next program goes on.
+#define OFF_MAX_NS 18000
+#define FOREVER (~0ULL)
+#define PHASE_FRAME 0U
+#define PHASE_PAGE 1U
+#define PHASE_JOIN 2U
+struct waiting {
+    // Whose it is; 0 for nobody's.
+    __u32 tid;
+    __u32 phase;
+    __u32 slot;
+    __u32 leaf;
+    __u32 page;
+    // Its lane, and the word as it was.
+    __u32 number;
+    __u32 old;
+    __u32 kind;
+    __u32 is_write;
+    // Programs that have gone on with it.
+    __u32 stretches;
+    __u64 address;
+    __u64 entered_ns;
+    // When its frame is free, in picoseconds of the run.
+    __u64 frame_ps;
+    // When it may go on, in nanoseconds of the clock, and how long before that its page may be mapped.
+    __u64 until_ns;
+    __u32 lead_ns;
+    __u32 wait_ns;
+    __u32 requested_ns;
+    __u32 pad;
+};
+// By thread; two threads whose numbers differ by a multiple of WAITING_MAX cannot both be here. From WAITING_MAX on by
+// processor, for faults that do not outlast their program.
+#define WAITING_MAX 4096
+#define PROCESSORS_MAX 8192
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __type(key, __u32);
+    __type(value, struct waiting);
+    __uint(max_entries, WAITING_MAX + PROCESSORS_MAX);
+} afar_waiting SEC(".maps");
+
 // Sizes the loader chose; constants for the verifier and the JIT.
 volatile const __u32 stock_mask = 0;
 
@@ -107,10 +151,6 @@ static __always_inline void ring_from(struct control *control, struct proc *proc
     ACCESS_ONCE(proc->processor) = bpf_get_smp_processor_id() + 1;
     ring_doorbell(control, proc->budget + 1);
 }
-
-struct spin {
-    volatile __u32 *word;
-};
 
 // A node out of the stock, all zeros; 0 if there is none.
 static __always_inline __u32 take_node(struct control *control)
@@ -328,21 +368,6 @@ static __always_inline struct frame claim_frame(struct fault *f, struct lane *la
     return frame;
 }
 
-// Waits until a frame is free; answers when that is, or now.
-static __always_inline __u64 await_frame(struct control *control, struct lane *lane, struct frame *frame, __u64 now_ps)
-{
-    if (frame->free_ps <= now_ps)
-        return now_ps;
-    spin_until(control->epoch_ns + frame->free_ps / 1000);
-    __sync_fetch_and_add(&lane->stall_count, 1);
-    __u64 waited_ns = (frame->free_ps - now_ps) / 1000;
-    __sync_fetch_and_add(&lane->stall_ns, waited_ns);
-    // Of two processors that are here at once the shorter wait may be kept.
-    if (ACCESS_ONCE(lane->stall_max_ns) < waited_ns)
-        ACCESS_ONCE(lane->stall_max_ns) = waited_ns;
-    return frame->free_ps;
-}
-
 // Round trip, or a draw from the profile of completion times.
 static __always_inline __u64 latency_ps(struct link *link, __u32 tier)
 {
@@ -417,12 +442,6 @@ static __always_inline void prefetch(struct prefetch *p)
     bpf_loop(proc->prefetch_count & 31, prefetch_one, p, 0);
 }
 
-static long spin_fetching(__u32 index, void *context)
-{
-    struct spin *spin = context;
-    return (*spin->word & STATE_MASK) != STATE_FETCHING;
-}
-
 // A page that has become local by a fault.
 static __always_inline __u32 local_word(__u32 old, bool write)
 {
@@ -433,13 +452,13 @@ static __always_inline __u32 local_word(__u32 old, bool write)
 }
 
 // Has the thread wait for the rest of its delay when its page is mapped.
-static __always_inline void rest_until(struct rest *rest, struct fault *f, __u64 until_ns, __u32 place)
+static __always_inline void rest_until(struct rest *rest, struct waiting *w, __u32 place)
 {
-    rest->address = (const void *)f->address;
-    rest->entered_ns = f->entered_ns;
-    rest->until_ns = until_ns;
+    rest->address = (const void *)w->address;
+    rest->entered_ns = w->entered_ns;
+    rest->until_ns = w->until_ns;
     rest->place = place;
-    rest->tid = f->tid;
+    rest->tid = w->tid;
 }
 
 // What a fault takes outside of both programs, at the speed the processor has now.
@@ -453,67 +472,258 @@ static __always_inline __u64 constant_at(struct control *control, struct link *l
     return scaled < constant / 2 ? constant / 2 : scaled > constant * 2 ? constant * 2 : scaled;
 }
 
+struct until {
+    volatile __u32 *word;
+    __u64 until_ns;
+    __u64 limit_ns;
+    __u64 now_ns;
+};
+
+static long spin_waiting(__u32 index, void *context)
+{
+    struct until *until = context;
+    until->now_ns = bpf_ktime_get_ns();
+    bool is_over = until->word ? (*until->word & STATE_MASK) != STATE_FETCHING : until->now_ns >= until->until_ns;
+    return is_over || until->now_ns >= until->limit_ns;
+}
+
+// A fault waited for its frame.
+static __always_inline void count_stall(struct waiting *w, struct lane *lane, __u64 waited_ns)
+{
+    if (w->kind == KIND_FIRST_TOUCH)
+        w->wait_ns = waited_ns < 0xffffffff ? waited_ns : 0xffffffff;
+    __sync_fetch_and_add(&lane->stall_count, 1);
+    __sync_fetch_and_add(&lane->stall_ns, waited_ns);
+    // Of two processors that are here at once the shorter wait may be kept.
+    if (ACCESS_ONCE(lane->stall_max_ns) < waited_ns)
+        ACCESS_ONCE(lane->stall_max_ns) = waited_ns;
+}
+
+// A processor had interrupts off for so long.
+static __always_inline void count_off(struct control *control, __u64 took_ns)
+{
+    // Of two processors that are here at once the shorter time may be kept.
+    if (control->off_max_ns < took_ns)
+        control->off_max_ns = took_ns;
+    if (took_ns > OFF_LONG_NS)
+        __sync_fetch_and_add(&control->off_long_count, 1);
+}
+
+// The verifier looks at each of the functions below by itself, because they are not static, and so at their paths'
+// sum and not at their product. What they are about they look up: `place` is that of a fault that waits.
+
+static __always_inline struct shared *the_shared(void)
+{
+    __u32 zero = 0;
+    return bpf_map_lookup_elem(&afar_shared, &zero);
+}
+
+static __always_inline struct rest *the_rest(struct control *control)
+{
+    __u32 zero = 0;
+    return control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
+}
+
+// The frame of a fetch is there: reserves the link.
+__noinline int ask(__u32 place)
+{
+    struct shared *shared = the_shared();
+    struct waiting *w = bpf_map_lookup_elem(&afar_waiting, &place);
+    if (!shared || !w)
+        return 0;
+    struct control *control = &shared->control;
+    __u32 tier = (w->old >> TIER_SHIFT) & (TIERS_MAX - 1);
+    struct link *link = bpf_map_lookup_elem(&afar_links, &tier);
+    if (!link)
+        return 0;
+    __u64 asked_ps = (w->entered_ns - control->epoch_ns) * 1000;
+    __u64 now_ps = w->frame_ps > asked_ps ? w->frame_ps : asked_ps;
+    __u64 sent_ps = reserve(link, now_ps, link->page_ps);
+    __u64 ready_ns = (sent_ps + latency_ps(link, tier)) / 1000 + control->epoch_ns;
+    w->wait_ns = (sent_ps - link->page_ps - asked_ps) / 1000;
+    w->requested_ns = ready_ns - w->entered_ns;
+    // What is left of the fault then takes a constant time, which the calibration has measured.
+    struct rest *rest = the_rest(control);
+    w->until_ns = ready_ns - (rest ? constant_at(control, link, rest) : link->constant_ns);
+    struct proc *proc = &shared->procs[w->slot & (PROCS_MAX - 1)];
+    if (proc->prefetch_count) {
+        struct lane *lane = &shared->lanes[w->number & (PROCS_MAX * TIERS_MAX - 1)];
+        struct prefetch p = { .shared = shared, .proc = proc, .link = link, .lane = lane, .now_ns = w->entered_ns,
+                              .slot = w->slot, .page = w->address >> PAGE_SHIFT, .tid = w->tid, .number = w->number };
+        prefetch(&p);
+    }
+    return 0;
+}
+
+// What a fault has waited for is there: its page is local, and it is in the log.
+__noinline int end(__u32 place, __u64 now_ns)
+{
+    struct shared *shared = the_shared();
+    struct waiting *w = bpf_map_lookup_elem(&afar_waiting, &place);
+    if (!shared || !w)
+        return 0;
+    struct control *control = &shared->control;
+    struct rest *rest = w->kind == KIND_FETCH ? the_rest(control) : 0;
+    struct node *words = w->kind == KIND_FIRST_TOUCH ? 0 : bpf_map_lookup_elem(&afar_nodes, &w->leaf);
+    if (words) {
+        __u32 *word = &words->entry[w->page & (NODE_ENTRIES - 1)];
+        __u32 old = ACCESS_ONCE(*word);
+        // Somebody may have given up waiting for it.
+        if ((old & STATE_MASK) == STATE_FETCHING)
+            __sync_val_compare_and_swap(word, old, local_word(w->old, w->is_write));
+    }
+    __u64 took = w->kind == KIND_FIRST_TOUCH ? 0 : now_ns - w->entered_ns;
+    struct timing timing = { .time_ns = w->entered_ns - control->epoch_ns, .tid = w->tid, .wait_ns = w->wait_ns,
+                             .requested_ns = w->requested_ns };
+    // What waits for the rest is timed at its end.
+    timing.measured_ns = rest ? 0 : took < 0xffffffff ? took : 0xffffffff;
+    __u32 logged = log_place(control);
+    if (rest)
+        rest_until(rest, w, logged);
+    publish_timed(shared, logged, TAG(w->kind, w->is_write ? FLAG_WRITE : 0, w->leaf, w->page), &timing);
+    return 0;
+}
+
+// Another thread fetches the page; it should have ended long ago.
+static __always_inline void give_up(volatile __u32 *word)
+{
+    __u32 old = *word;
+    if ((old & STATE_MASK) == STATE_FETCHING)
+        __sync_val_compare_and_swap(word, old, (old & FLAGS_KEPT) | STATE_LOCAL | WORD_DIRTY);
+}
+
+// Waits for another thread's fetch. Answers whether it is over.
+static __always_inline int join_until(struct waiting *w, struct until *until)
+{
+    struct node *words = bpf_map_lookup_elem(&afar_nodes, &w->leaf);
+    if (!words)
+        return 1;
+    until->word = &words->entry[w->page & (NODE_ENTRIES - 1)];
+    bpf_loop(1 << 20, spin_waiting, until, 0);
+    if ((*until->word & STATE_MASK) != STATE_FETCHING)
+        return 1;
+    if (until->limit_ns == FOREVER)
+        give_up(until->word);
+    return until->limit_ns == FOREVER;
+}
+
+// Has a fault wait until `limit_ns` at most. Answers whether it is over.
+__noinline int go_on(__u32 place, __u64 from_ns, __u64 limit_ns)
+{
+    struct shared *shared = the_shared();
+    struct waiting *w = bpf_map_lookup_elem(&afar_waiting, &place);
+    if (!shared || !w)
+        return 1;
+    struct control *control = &shared->control;
+    struct until until = { .limit_ns = limit_ns, .now_ns = from_ns };
+    int is_over = 0;
+    if (w->phase == PHASE_JOIN) {
+        is_over = join_until(w, &until);
+        goto out;
+    }
+    if (w->phase == PHASE_FRAME) {
+        __u64 free_ns = control->epoch_ns + w->frame_ps / 1000;
+        if (free_ns > w->entered_ns) {
+            until.until_ns = free_ns;
+            bpf_loop(1 << 20, spin_waiting, &until, 0);
+            if (until.now_ns < free_ns && limit_ns != FOREVER)
+                goto out;
+            count_stall(w, &shared->lanes[w->number & (PROCS_MAX * TIERS_MAX - 1)], free_ns - w->entered_ns);
+        }
+        w->phase = PHASE_PAGE;
+        // Not before there is a frame: other budgets' fetches would queue behind an idle link.
+        if (w->kind == KIND_FETCH)
+            ask(place);
+    }
+    if (w->until_ns) {
+        until.until_ns = w->until_ns > w->lead_ns ? w->until_ns - w->lead_ns : 0;
+        if (until.now_ns < until.until_ns)
+            bpf_loop(1 << 20, spin_waiting, &until, 0);
+        if (until.now_ns < until.until_ns && limit_ns != FOREVER)
+            goto out;
+    }
+    end(place, until.now_ns);
+    is_over = 1;
+out:
+    count_off(control, until.now_ns - from_ns);
+    return is_over;
+}
+
+// A fault that is to wait, and where.
+struct waits {
+    struct waiting *waiting;
+    __u32 place;
+    // Interrupts may be let in meanwhile, and further programs go on with it.
+    bool outlasts;
+};
+
+static __always_inline bool wait_for(struct fault *f, struct waits *waits)
+{
+    struct control *control = &f->shared->control;
+    struct task_struct *task = (void *)bpf_get_current_task();
+    waits->place = f->tid & (WAITING_MAX - 1);
+    waits->outlasts = false;
+    struct waiting *w = 0;
+    // Where no fault may sleep the kernel does not handle it either: what touched the page is told so, and may try again.
+    // To read that adds one to it.
+    if (control->stretches && BPF_CORE_READ(task, pagefault_disabled) <= 1)
+        w = bpf_map_lookup_elem(&afar_waiting, &waits->place);
+    if (w) {
+        __u32 before = __sync_val_compare_and_swap(&w->tid, 0, f->tid);
+        // A fault of its own that the kernel has not handled.
+        if (before == f->tid)
+            go_on(waits->place, f->entered_ns, FOREVER);
+        waits->outlasts = !before || before == f->tid;
+    }
+    if (!waits->outlasts) {
+        waits->place = WAITING_MAX + (bpf_get_smp_processor_id() & (PROCESSORS_MAX - 1));
+        w = bpf_map_lookup_elem(&afar_waiting, &waits->place);
+    }
+    waits->waiting = w;
+    if (!w)
+        return false;
+    struct waiting begun = { .tid = f->tid, .slot = f->slot, .leaf = f->leaf, .page = f->page, .is_write = f->write,
+                             .address = f->address, .entered_ns = f->entered_ns };
+    *w = begun;
+    return true;
+}
+
+// Begins to wait. `rang` says that interrupts are to be let in first, because somebody has been called.
+static __always_inline void begin(struct fault *f, struct waits *waits, bool rang)
+{
+    __u64 limit = waits->outlasts ? (rang ? 0 : f->entered_ns + OFF_MAX_NS) : FOREVER;
+    if (go_on(waits->place, f->entered_ns, limit))
+        waits->waiting->tid = 0;
+}
+
 static __always_inline void fetch(struct fault *f, __u32 old)
 {
     struct control *control = &f->shared->control;
-    __u32 tier = (old >> TIER_SHIFT) & (TIERS_MAX - 1);
     __u32 number = lane_number(f->proc, old);
     struct lane *lane = &f->shared->lanes[number];
     // Without a delay the page is local at once; with one, others must wait for it.
     bool timed = control->timed;
-    struct link *link = timed ? bpf_map_lookup_elem(&afar_links, &tier) : 0;
-    if (timed && !link)
-        return;
-    __u32 local = local_word(old, f->write);
-    __u32 next = timed ? (old & FLAGS_KEPT) | STATE_FETCHING : local;
+    __u32 next = timed ? (old & FLAGS_KEPT) | STATE_FETCHING : local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, next) != old)
         return;
-    __u32 flags = f->write ? FLAG_WRITE : 0;
-    __u64 entered = f->entered_ns;
-    __u64 until = 0;
-    __u32 zero = 0;
-    struct rest *rest = control->lead_ns ? bpf_map_lookup_elem(&afar_rest, &zero) : 0;
     struct frame frame = claim_frame(f, lane, number);
-    __u64 wait_ns = 0;
-    __u64 requested_ns = 0;
-    __u64 measured_ns = 0;
-    // The pointer itself is asked: verifiers of Linux 6.1 do not see that there is a link whenever faults are timed, by
-    // which the compiler would know that there is no need to ask.
-    barrier_var(link);
-    if (link) {
-        __u64 now_ps = (entered - control->epoch_ns) * 1000;
-        // Not before there is a frame: other budgets' fetches would queue behind an idle link.
-        __u64 sent_ps = reserve(link, await_frame(control, lane, &frame, now_ps), link->page_ps);
-        __u64 ready_ps = sent_ps + latency_ps(link, tier);
-        __u64 ready = control->epoch_ns + ready_ps / 1000;
-        wait_ns = (sent_ps - link->page_ps - now_ps) / 1000;
-        requested_ns = ready - entered;
-        if (f->proc->prefetch_count) {
-            struct prefetch p = { .shared = f->shared, .proc = f->proc, .link = link, .lane = lane, .now_ns = entered,
-                                  .slot = f->slot, .page = f->address >> PAGE_SHIFT, .tid = f->tid, .number = number };
-            prefetch(&p);
-        }
-        // What is left of the fault then takes a constant time, which the calibration has measured.
-        until = ready - (rest ? constant_at(control, link, rest) : link->constant_ns);
-        __u64 lead = rest ? control->lead_ns : 0;
-        // The doorbell is heard when interrupts are allowed again, which takes time; so that fault waits afterwards.
-        if (!rest || !frame.rang)
-            spin_until(until > lead ? until - lead : 0);
-        // What waits for the rest is timed at its end.
-        measured_ns = rest ? 0 : bpf_ktime_get_ns() - entered;
-        ACCESS_ONCE(*f->word) = local;
-    }
-    __u32 place = log_place(control);
-    if (timed && rest)
-        rest_until(rest, f, until, place);
-    __u64 tag = TAG(KIND_FETCH, flags, f->leaf, f->page);
     if (!timed) {
-        publish(f->shared, place, tag);
+        publish(f->shared, log_place(control), TAG(KIND_FETCH, f->write ? FLAG_WRITE : 0, f->leaf, f->page));
         return;
     }
-    struct timing timing = { .time_ns = entered - control->epoch_ns, .tid = f->tid, .wait_ns = wait_ns,
-                             .requested_ns = requested_ns, .measured_ns = measured_ns };
-    publish_timed(f->shared, place, tag, &timing);
+    struct waits waits;
+    if (!wait_for(f, &waits))
+        return;
+    struct waiting *w = waits.waiting;
+    w->phase = PHASE_FRAME;
+    w->number = number;
+    w->old = old;
+    w->kind = KIND_FETCH;
+    w->frame_ps = frame.free_ps;
+    // The doorbell is heard when interrupts are allowed again, which takes time; so that fault waits afterwards.
+    bool is_put_off = frame.rang && !waits.outlasts && control->lead_ns;
+    w->lead_ns = is_put_off ? 0x7fffffff : control->lead_ns;
+    begin(f, &waits, frame.rang);
 }
 
 static __always_inline void arrive(struct fault *f, __u32 old)
@@ -522,21 +732,33 @@ static __always_inline void arrive(struct fault *f, __u32 old)
     __u32 ready = old >> READY_SHIFT;
     __u32 ticks = (__u32)((now - f->shared->control.epoch_ns) >> READY_UNIT_SHIFT) & READY_MASK;
     __u32 ahead = (ready - ticks) & READY_MASK;
-    __u32 next = local_word(old, f->write);
     if (__sync_val_compare_and_swap(f->word, old, (old & FLAGS_KEPT) | STATE_FETCHING) != old)
         return;
-    __u32 requested_ns = 0;
-    __u32 measured_ns = 0;
+    f->entered_ns = now;
+    struct waits waits;
+    if (!wait_for(f, &waits))
+        return;
+    struct waiting *w = waits.waiting;
+    w->phase = PHASE_PAGE;
+    w->old = old;
+    w->kind = KIND_ARRIVED;
     if (ready && ahead < READY_MASK / 2) {
-        requested_ns = ahead << READY_UNIT_SHIFT;
-        spin_until(now + requested_ns);
-        measured_ns = bpf_ktime_get_ns() - now;
+        w->requested_ns = ahead << READY_UNIT_SHIFT;
+        w->until_ns = now + w->requested_ns;
     }
-    ACCESS_ONCE(*f->word) = next;
-    struct timing timing = { .time_ns = now - f->shared->control.epoch_ns, .tid = f->tid, .requested_ns = requested_ns,
-                             .measured_ns = measured_ns };
-    __u32 flags = f->write ? FLAG_WRITE : 0;
-    publish_timed(f->shared, log_place(&f->shared->control), TAG(KIND_ARRIVED, flags, f->leaf, f->page), &timing);
+    begin(f, &waits, false);
+}
+
+// Another thread fetches the page.
+static __always_inline void join(struct fault *f)
+{
+    __sync_fetch_and_add(&f->shared->control.joined_count, 1);
+    f->entered_ns = bpf_ktime_get_ns();
+    struct waits waits;
+    if (!wait_for(f, &waits))
+        return;
+    waits.waiting->phase = PHASE_JOIN;
+    begin(f, &waits, false);
 }
 
 // Logs what is only timed if it is recorded.
@@ -567,9 +789,20 @@ static __always_inline void first_touch(struct fault *f, __u32 old)
     __u32 flags = f->write ? FLAG_WRITE : 0;
     struct frame frame = claim_frame(f, lane, number);
     struct control *control = &f->shared->control;
-    if (control->timed)
-        await_frame(control, lane, &frame, (f->entered_ns - control->epoch_ns) * 1000);
-    log_happened(f, TAG(KIND_FIRST_TOUCH, flags, f->leaf, f->page));
+    if (!control->timed || control->epoch_ns + frame.free_ps / 1000 <= f->entered_ns) {
+        log_happened(f, TAG(KIND_FIRST_TOUCH, flags, f->leaf, f->page));
+        return;
+    }
+    struct waits waits;
+    if (!wait_for(f, &waits))
+        return;
+    struct waiting *w = waits.waiting;
+    w->phase = PHASE_FRAME;
+    w->number = number;
+    w->old = old;
+    w->kind = KIND_FIRST_TOUCH;
+    w->frame_ps = frame.free_ps;
+    begin(f, &waits, frame.rang);
 }
 
 static __always_inline void soft(struct fault *f, __u32 old)
@@ -673,12 +906,9 @@ static __always_inline int handle(struct bpf_raw_tracepoint_args *context)
     case STATE_PREFETCHED:
         arrive(&f, old);
         break;
-    case STATE_FETCHING: {
-        struct spin spin = { .word = f.word };
-        __sync_fetch_and_add(&control->joined_count, 1);
-        bpf_loop(1 << 20, spin_fetching, &spin, 0);
+    case STATE_FETCHING:
+        join(&f);
         break;
-    }
     }
     return 0;
 }
@@ -693,6 +923,28 @@ SEC("raw_tracepoint/page_fault_kernel")
 int afar_fault_kernel(struct bpf_raw_tracepoint_args *context)
 {
     return handle(context);
+}
+
+// Runs when the kernel takes a fault up, several times: what its wait has left, with interrupts let in between.
+SEC("perf_event")
+int afar_fault_wait(struct bpf_perf_event_data *context)
+{
+    __u32 zero = 0;
+    __u32 tid = (__u32)bpf_get_current_pid_tgid();
+    __u32 number = tid & (WAITING_MAX - 1);
+    struct waiting *w = bpf_map_lookup_elem(&afar_waiting, &number);
+    if (!w || w->tid != tid)
+        return 0;
+    struct shared *shared = bpf_map_lookup_elem(&afar_shared, &zero);
+    if (!shared)
+        return 0;
+    w->stretches++;
+    __u64 now = bpf_ktime_get_ns();
+    // No further program comes: this one waits to the end.
+    bool is_last = w->stretches >= shared->control.stretches;
+    if (go_on(number, now, is_last ? FOREVER : now + OFF_MAX_NS))
+        w->tid = 0;
+    return 0;
 }
 
 // Runs when the kernel has mapped a page: the rest of the delay. Interrupts that have waited were let in between the

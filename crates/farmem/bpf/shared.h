@@ -77,6 +77,8 @@
 // The owner of a leaf: slot 0..15, the address of its first page in units of 2 MiB from 16 on.
 #define OWNER_SEGMENT_SHIFT 16
 
+#define OFF_LONG_NS 20000
+
 struct control {
     __u64 epoch_ns;
     __u32 timed;
@@ -89,7 +91,9 @@ struct control {
     __u64 bell_mask;
     // Whether a sample of pages is watched: then it rings at every few soft faults, too.
     __u64 watched;
-    __u64 pad0[2];
+    // Programs that go on with a fault's wait, one after the other, when the kernel takes it up.
+    __u64 stretches;
+    __u64 pad0;
     // What the trap writes.
     __u64 event_head;
     __u64 joined_count;
@@ -99,7 +103,9 @@ struct control {
     // How long a turn of the wait loop has lately taken, in 1024ths of a nanosecond.
     __u64 pace;
     __u64 soft_count;
-    __u64 pad1[2];
+    // How long a processor had interrupts off at most, and how often for longer than OFF_LONG_NS.
+    __u64 off_max_ns;
+    __u64 off_long_count;
     // What the supervisor writes seldom and the trap reads at every fault.
     __u64 event_tail;
     // The trap leaves what comes after this for the supervisor, so that a node which is given back is not soon used

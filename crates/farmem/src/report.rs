@@ -88,6 +88,8 @@ pub struct Outcome {
 /// Counts and histograms of a run.
 pub(crate) struct Totals {
     start_ns: u64,
+    /// Processor time of the supervisor until then.
+    thread_start_ns: u64,
     constant_ns: u64,
     page_ns: u64,
     pub(crate) first_touch_count: u64,
@@ -97,6 +99,8 @@ pub(crate) struct Totals {
     arrived_count: u64,
     pub(crate) unseen_count: u64,
     pub(crate) joined_count: u64,
+    /// How long a processor had interrupts off at most, and how often for longer than 20 µs.
+    pub(crate) interrupts_off: (u64, u64),
     pub(crate) lost_count: u64,
     /// Management that was lost, and how often.
     losses: BTreeMap<&'static str, u64>,
@@ -124,6 +128,7 @@ impl Totals {
     pub(crate) fn new(start_ns: u64) -> Self {
         Self {
             start_ns,
+            thread_start_ns: sys::clock::thread_ns(),
             constant_ns: 0,
             page_ns: 0,
             first_touch_count: 0,
@@ -133,6 +138,7 @@ impl Totals {
             arrived_count: 0,
             unseen_count: 0,
             joined_count: 0,
+            interrupts_off: (0, 0),
             lost_count: 0,
             losses: BTreeMap::new(),
             fork_count: 0,
@@ -312,7 +318,9 @@ impl Totals {
             mechanism: MechanismTime {
                 late_ns: self.latencies.late_ns(),
                 soft_ns: self.soft_count.saturating_mul(self.constant_ns),
-                supervisor_ns: sys::clock::thread_ns(),
+                supervisor_ns: sys::clock::thread_ns().saturating_sub(self.thread_start_ns),
+                interrupts_off_max_ns: self.interrupts_off.0,
+                interrupts_off_long_count: self.interrupts_off.1,
             },
             stall: StallCounts {
                 stall_count: self.stall_count,

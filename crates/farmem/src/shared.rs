@@ -228,6 +228,16 @@ impl Tables {
     pub(crate) fn watched(&self) -> &AtomicU64 {
         &self.shared.words64()[5]
     }
+    /// Programs that go on with a fault's wait.
+    pub(crate) fn stretches(&self) -> &AtomicU64 {
+        &self.shared.words64()[6]
+    }
+    /// How long a processor had interrupts off at most, in nanoseconds, and how often for longer
+    /// than 20 µs.
+    pub(crate) fn interrupts_off(&self) -> (u64, u64) {
+        let word = |at: usize| self.shared.words64()[at].load(Ordering::Relaxed);
+        (word(14), word(15))
+    }
     pub(crate) fn event_lost(&self) -> &AtomicU64 {
         &self.shared.words64()[25]
     }

@@ -389,6 +389,7 @@ impl<'a> Supervisor<'a> {
         }
         let joined = self.tables.joined_count().load(Ordering::Relaxed);
         self.totals.joined_count += joined;
+        self.totals.interrupts_off = self.tables.interrupts_off();
         self.totals.images = std::mem::take(&mut self.images).finish();
         let pace = self.tables.pace().load(Ordering::Relaxed);
         let touches = self.sampler.map(Sampler::finish);

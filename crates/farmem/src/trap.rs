@@ -16,6 +16,10 @@ struct Aligned<T: ?Sized>(T);
 // Events at which the doorbell rings while a sample of pages is watched, so that what is touched
 // for the first time is soon watched.
 const WATCHED_BELL: u64 = 256;
+/// How long a program of the trap waits at most; interrupts are off in it.
+const OFF_MAX_NS: u64 = 18_000;
+/// Programs that go on with a wait at most: enough for [`super::BPF_DELAY_MAX_NS`].
+const STRETCHES_MAX: u64 = 56;
 static OBJECT: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/fault.bpf.o")));
 
 /// An attached BPF object; dropping it detaches it.
@@ -23,6 +27,8 @@ pub(crate) struct Trap {
     object: Object,
     /// Whether fetches wait for the rest of their delay after their page has been mapped.
     resting: Option<bool>,
+    /// Programs that go on with a wait when the kernel takes a fault up.
+    stretches: u64,
 }
 
 impl Trap {
@@ -32,6 +38,17 @@ impl Trap {
         let object = &mut self.object;
         let attach = || object.attach_minor_faults("afar_fault_done").is_ok();
         *self.resting.get_or_insert_with(attach)
+    }
+
+    /// Has waits of `longest_ns` go on in as many programs as it takes to let interrupts in every
+    /// [`OFF_MAX_NS`]; answers how many there are. Every fault of the machine passes through them,
+    /// so there are none before a delay needs them.
+    fn stretch(&mut self, longest_ns: u64) -> u64 {
+        let wanted = longest_ns.div_ceil(OFF_MAX_NS).saturating_sub(1).min(STRETCHES_MAX);
+        while self.stretches < wanted && self.object.attach_faults("afar_fault_wait").is_ok() {
+            self.stretches += 1;
+        }
+        self.stretches
     }
 }
 
@@ -92,7 +109,7 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
         tables,
         doorbell: Some(doorbell),
         bells,
-        trap: Some(Trap { object, resting: None }),
+        trap: Some(Trap { object, resting: None, stretches: 0 }),
     })
 }
 
@@ -110,10 +127,15 @@ impl Supervisor<'_> {
     /// Writes the links of all tiers where the trap reads them.
     pub(crate) fn write_links(&mut self) {
         let mut delayed = false;
+        let mut longest_ns = 0;
         for (tier, config) in self.config.tiers.iter().enumerate() {
             self.write_link(tier, &config.link);
             delayed |= super::link::delays(&config.link);
+            longest_ns = longest_ns.max(config.link.longest_page_delay().as_ns());
         }
+        // Twice, because a page may wait for the one before it.
+        let stretches = self.trap.as_mut().map_or(0, |trap| trap.stretch(longest_ns * 2));
+        self.tables.stretches().store(stretches, Ordering::Release);
         let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
         self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
         self.tables.reference().store(self.config.reference, Ordering::Release);

@@ -48,6 +48,30 @@ pub struct LinkConfig {
     pub profile: Option<DelayProfile>,
 }
 
+impl LinkConfig {
+    /// What one page takes when nothing else is on the link; the median of a profile.
+    #[must_use]
+    pub fn page_delay(&self) -> Duration {
+        self.delay_at(0.5)
+    }
+
+    /// The longest that one page takes when nothing else is on the link.
+    #[must_use]
+    pub fn longest_page_delay(&self) -> Duration {
+        self.delay_at(1.0)
+    }
+
+    fn delay_at(&self, quantile: f64) -> Duration {
+        match &self.profile {
+            Some(profile) => profile.quantile(Bytes::PAGE, quantile),
+            None => {
+                let transfer = self.bandwidth.map(|rate| rate.transfer_time(Bytes::PAGE));
+                self.rtt.saturating_add(transfer.unwrap_or_default())
+            }
+        }
+    }
+}
+
 /// One reserved transfer.
 ///
 /// `ready` = `start` + `transfer` + `latency`, and `start` = the time of the request + `wait`.

@@ -116,6 +116,8 @@ pub struct Params {
     pub engine: String,
     /// How faults are trapped and delayed.
     pub trap: String,
+    /// How a thread waits: spin, on its processor, or sleep, without it.
+    pub wait: String,
     /// Local memory as the user gave it.
     pub local: String,
     /// Local memory; `None` while a share is not yet resolved.
@@ -305,6 +307,11 @@ pub struct MechanismTime {
     pub soft_ns: u64,
     /// Processor time of the supervisor.
     pub supervisor_ns: u64,
+    /// How long a processor had interrupts off at most while a thread waited; 0 where threads
+    /// sleep.
+    pub interrupts_off_max_ns: u64,
+    /// How often a processor had them off for longer than 20 µs.
+    pub interrupts_off_long_count: u64,
 }
 
 impl MechanismTime {
@@ -481,6 +488,7 @@ mod tests {
         Params {
             engine: "arena".to_owned(),
             trap: "bpf".to_owned(),
+            wait: "spin".to_owned(),
             local: "25%".to_owned(),
             local_bytes: Some(536_870_912),
             rtt_ns: 5_000,
@@ -539,6 +547,8 @@ mod tests {
                 late_ns: 1_500_000,
                 soft_ns: 3_000_000,
                 supervisor_ns: 2_000_000,
+                interrupts_off_max_ns: 18_000,
+                interrupts_off_long_count: 1,
             },
             stall: StallCounts { stall_count: 1, stall_ns_total: 20, stall_ns_max: 30 },
             budget: BudgetHeld {

@@ -150,6 +150,15 @@ impl Object {
         self.attach_event(name, SoftwareEvent::PageFaultsMaj)
     }
 
+    /// Has program `name` run once more when the kernel takes up a fault of any process, after
+    /// those that do already; interrupts are let in between two of them.
+    ///
+    /// # Errors
+    /// As [`Object::attach_minor_faults`]; there is a descriptor for each processor.
+    pub fn attach_faults(&mut self, name: &'static str) -> std::result::Result<(), BpfError> {
+        self.attach_event(name, SoftwareEvent::PageFaults)
+    }
+
     fn attach_event(
         &mut self,
         name: &'static str,
@@ -157,7 +166,9 @@ impl Object {
     ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut PerfEvent = program.try_into()?;
-        program.load().map_err(|error| refused(name, error))?;
+        if program.fd().is_err() {
+            program.load().map_err(|error| refused(name, error))?;
+        }
         let online = aya::util::online_cpus().map_err(|(_, error)| BpfError::Processors(error))?;
         for cpu in online {
             let event = PerfEventConfig::Software(event);

@@ -4,7 +4,7 @@ use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 41] = [
+const CASES: [(&[&str], &str); 44] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -28,6 +28,9 @@ const CASES: [(&[&str], &str); 41] = [
     (&["--policy", "mru"], "[possible values: fifo, clock, lru, random, s3fifo]"),
     (&["--prefetch", "next-0"], "use none, next-N or stride-N"),
     (&["--trap", "mouse"], "[possible values: auto, bpf, userfaultfd]"),
+    (&["--trap", "bpf", "--wait", "sleep"], "a BPF program cannot put a thread to sleep"),
+    (&["--trap", "userfaultfd", "--wait", "spin"], "use --trap bpf, or leave one of the two out"),
+    (&["--engine", "swap", "--wait", "sleep"], "--wait sleep is for --engine arena"),
     (&["--engine", "disk"], "[possible values: arena, swap]"),
     (&["--page-cluster", "3"], "is for --engine swap"),
     (&["--engine", "swap", "--policy", "lru"], "the kernel chooses which pages leave"),
@@ -76,6 +79,13 @@ fn limits_of_the_bpf_trap() {
     bpf(&["--local", "100KiB"], "100.0 KiB of local memory is less than the 1.0 MiB");
     bpf(&["--local", "1%", "--of", "50MiB"], "512.0 KiB of local memory is less than");
     bpf(&["--rtt", "2ms"], "a delay of 2.0 ms for a page is more than the 1.0 ms");
+}
+
+#[test]
+fn who_is_to_spin_is_not_put_to_sleep() {
+    let output = afar(["run", "--wait", "spin", "--rtt", "2ms", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    one_sentence(&stderr(&output), "--wait spin, with a delay of 2.0 ms: bpf can wait no longer");
 }
 
 #[test]

@@ -67,6 +67,46 @@ fn json_is_a_record_with_the_numbers_of_the_run() {
     assert!(results.coverage.managed_bytes >= PAGES * 4096, "{:?}", results.coverage);
 }
 
+/// A processor that waits with interrupts off answers nobody: no packet, no timer, and no other
+/// processor that unmaps a page.
+#[test]
+fn interrupts_are_let_in_while_a_thread_waits() {
+    const CALLER: &str = "interrupts_are_let_in_while_a_thread_waits";
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
+    let flags = ["--trap", "bpf", "--wait", "spin", "--no-calibrate", "--rtt", "200us"];
+    let flags = flags.iter().chain(&["--local", LOCAL, "--policy", "fifo", "--json", text(&json)]);
+    let words = flags.map(|&word| word.to_owned()).chain(probe(&scratch.join("probe.json")));
+    let output = afar(["run".to_owned()].into_iter().chain(words));
+    if output.status.code() == Some(3) {
+        return skip(CALLER, &stderr(&output));
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let run = read(&json);
+    assert_eq!((run.params.trap.as_str(), run.params.wait.as_str()), ("bpf", "spin"));
+    let figures = run.results.figures().unwrap();
+    assert!(figures.faults.fetch_count >= TOUCHES, "{:?}", figures.faults);
+    assert!(figures.fault_latency.achieved.p50_ns >= 200_000, "{:?}", figures.fault_latency);
+    let own = figures.mechanism;
+    assert!(own.interrupts_off_max_ns > 0, "{own:?}");
+    // The machine below may stop a processor at any time, and here that may be often.
+    assert!(own.interrupts_off_long_count < TOUCHES / 4, "{own:?}");
+}
+
+/// A thread that sleeps leaves its processor to others; that takes the other trap.
+#[test]
+fn who_is_to_sleep_does() {
+    let scratch = Scratch::new("cli");
+    let json = scratch.join("run.json");
+    let flags = ["--wait", "sleep", "--rtt", "50us", "--local", LOCAL, "--json", text(&json)];
+    let words = flags.map(str::to_owned).into_iter().chain(probe(&scratch.join("probe.json")));
+    let Some(output) = run("sleep", words) else { return };
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let run = read(&json);
+    assert_eq!((run.params.trap.as_str(), run.params.wait.as_str()), ("userfaultfd", "sleep"));
+    assert_eq!(run.results.figures().unwrap().mechanism.interrupts_off_max_ns, 0);
+}
+
 #[test]
 fn memory_that_is_given_back_does_not_count_twice() {
     let scratch = Scratch::new("cli");

@@ -99,6 +99,12 @@ pub struct RunFlags {
     #[arg(help_heading = MECHANISM)]
     pub(crate) trap: Trap,
 
+    /// What a thread does while it waits for a page: spin, on its processor, which the bpf trap
+    /// and the swap engine do; or sleep, so that other threads run there, which userfaultfd does
+    /// [default: what the trap does]
+    #[arg(long, value_name = "HOW", value_enum, help_heading = MECHANISM)]
+    pub(crate) wait: Option<Wait>,
+
     /// Seed of every random choice
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = MECHANISM)]
     #[arg(value_parser = seed)]
@@ -184,6 +190,25 @@ pub(crate) enum Trap {
     Bpf,
     /// userfaultfd: about 10 us a fault; needs access to /dev/userfaultfd
     Userfaultfd,
+}
+
+/// What a thread does while it waits for a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Wait {
+    /// It keeps its processor
+    Spin,
+    /// It gives its processor away
+    Sleep,
+}
+
+impl Wait {
+    /// The name users know it by.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::Sleep => "sleep",
+        }
+    }
 }
 
 fn engine() -> impl TypedValueParser<Value = EngineKind> {
