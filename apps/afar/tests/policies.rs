@@ -78,6 +78,19 @@ fn write_backs_take_their_time_on_the_link() {
     }
 }
 
+/// `DiME`'s FIFO takes the frame of a page that was written to as it takes any other.
+#[test]
+fn like_dime_nobody_waits_for_what_is_written_back() {
+    for trap in TRAPS {
+        let what = format!("dime-{trap}");
+        let flags = ["--local", "2MiB", "--bandwidth", "100Mbps", "--like", "dime"];
+        let Some((figures, _)) = run(trap, &flags, &[PAGES.to_string()], &what) else { continue };
+        assert!(figures.written_back_bytes >= 6 * PAGES / 4 * 4096, "{what}: {figures:?}");
+        let link_ns = figures.written_back_bytes * 80;
+        assert!(figures.stall.stall_ns_total < link_ns / 4, "{what}: {:?}", figures.stall);
+    }
+}
+
 // None, loudly, when this machine does not let us.
 fn run(trap: &str, flags: &[&str], arguments: &[String], name: &str) -> Option<(Figures, String)> {
     if !usable(trap, name) {

@@ -22,6 +22,7 @@ use console::{Class, Classed};
 use farmem::{BudgetScope, Outcome, RunConfig, RunError, Silent, Supervisor, Tier, TrapKind};
 use measure::{Calibration, Duration, LinkConfig, LinkMode, LocalSize, Pages};
 use paging::PolicyKind;
+use paging::engine::WriteBack;
 use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use sys::usage::waited_ns;
@@ -336,6 +337,7 @@ pub(crate) fn engine(
         policy: PolicyKind::Fifo,
         prefetch: paging::Prefetch::None,
         in_flight: None,
+        write_back: WriteBack::default(),
         probation: None,
         seed: 1,
         record: false,

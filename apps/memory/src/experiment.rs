@@ -10,6 +10,7 @@ use measure::{
     Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
     ProfileError, TierParams,
 };
+use paging::engine::WriteBack;
 use paging::{PolicyKind, Prefetch};
 
 use crate::demand::budget;
@@ -34,6 +35,7 @@ pub(crate) struct Experiment {
     pub(crate) prefetch: Prefetch,
     /// Pages on their way to far memory at a time; none leaves it to the engine.
     pub(crate) in_flight: Option<u64>,
+    pub(crate) write_back: WriteBack,
     pub(crate) seed: u64,
     pub(crate) engine: EngineKind,
     /// What the kernel is to read ahead with the swap engine; none leaves it.
@@ -152,6 +154,11 @@ impl Experiment {
             policy,
             prefetch: flags.prefetch,
             in_flight: flags.in_flight,
+            // DiME's FIFO takes a page's frame without a delay for what was written to it.
+            write_back: match flags.like {
+                Some(Like::Dime) => WriteBack::Ignored,
+                Some(Like::Gao) | None => WriteBack::Charged,
+            },
             seed: flags.seed,
             engine: flags.engine,
             page_cluster: flags.page_cluster,
@@ -174,6 +181,7 @@ impl Experiment {
             policy: self.policy,
             prefetch: self.prefetch,
             in_flight: self.in_flight,
+            write_back: self.write_back,
             probation: None,
             seed: self.seed,
             record,
@@ -221,6 +229,10 @@ impl Experiment {
                 Mechanism::Swap => "kernel".to_owned(),
             },
             in_flight_pages: self.in_flight,
+            write_back: match (mechanism, self.write_back) {
+                (Mechanism::Arena(_), WriteBack::Charged) => "charged".to_owned(),
+                (Mechanism::Swap, _) | (_, WriteBack::Ignored) => "free".to_owned(),
+            },
             page_cluster: match mechanism {
                 Mechanism::Arena(_) => None,
                 Mechanism::Swap => self.page_cluster.or_else(page_cluster),
@@ -381,6 +393,9 @@ pub(crate) mod tests {
         let gao = link("--like gao --rtt 5us --bandwidth 40Gbps");
         assert_eq!(gao, LinkConfig::like_gao(us5, rate));
         assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::Fifo);
+        let writes = ["--like dime", "--like gao", ""].map(|flags| resolve(flags).unwrap());
+        let writes = writes.map(|experiment| experiment.write_back);
+        assert_eq!(writes, [WriteBack::Ignored, WriteBack::Charged, WriteBack::Charged]);
         assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::Clock);
     }
 

@@ -126,6 +126,9 @@ fn link(params: &Params, figures: &Figures) -> String {
             text.push_str(" (a delay, no bound: more may move than the bandwidth allows)");
         }
     }
+    if params.write_back == "free" {
+        text.push_str("; pages are written back without a delay");
+    }
     for tier in &params.tiers {
         let _infallible = write!(text, "; {}: rtt {}", tier.name, Duration::from_ns(tier.rtt_ns));
         if let Some(rate) = tier.bandwidth_bps.filter(|&rate| rate > 0) {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use measure::{Bytes, Fraction, LinkConfig, LocalSize, PAGE_BYTES, Pages};
+use paging::engine::WriteBack;
 use paging::policy::PolicyKind;
 use paging::prefetch::Prefetch;
 use paging::reuse::SamplerConfig;
@@ -80,6 +81,8 @@ pub struct RunConfig {
     pub prefetch: Prefetch,
     /// Pages that are leaving at a time, at most; `None` for [`batch`] alone.
     pub in_flight: Option<u64>,
+    /// Whether pages that are written back use the link; if not, their frames are free at once.
+    pub write_back: WriteBack,
     /// Share of local memory unmapped to see whether it is used; `None` for the policy's default.
     pub probation: Option<Fraction>,
     /// Seed of every random choice.

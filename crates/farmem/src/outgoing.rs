@@ -14,6 +14,7 @@
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::engine::WriteBack;
 use paging::regions::runs;
 use paging::{PageIndex, PageState};
 
@@ -224,7 +225,8 @@ impl Supervisor<'_> {
         if cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, issue).is_err() {
             return false;
         }
-        let free_ps = if is_dirty { self.reserve_write_back(tier) } else { 0 };
+        let is_charged = is_dirty && self.config.write_back == WriteBack::Charged;
+        let free_ps = if is_charged { self.reserve_write_back(tier) } else { 0 };
         let entry = self.ring(node).entry(number);
         entry.page.store(reference, Ordering::Relaxed);
         entry.outcome.store(0, Ordering::Relaxed);

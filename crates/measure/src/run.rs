@@ -138,6 +138,8 @@ pub struct Params {
     /// chose, by the size of local memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_pages: Option<u64>,
+    /// Whether pages that are written back use the link: charged or free.
+    pub write_back: String,
     /// What the kernel reads ahead when it swaps, as `vm.page-cluster`: 2 to this power pages;
     /// `None` with an engine that does not swap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -498,6 +500,7 @@ mod tests {
             policy: "clock".to_owned(),
             prefetch: "none".to_owned(),
             in_flight_pages: None,
+            write_back: "charged".to_owned(),
             page_cluster: None,
             budget_scope: "tree".to_owned(),
             tiers: vec![TierParams {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use console::{Failure, Line};
 use farmem::{BudgetScope, EngineKind, Outcome, RunConfig, Supervisor, Tier, TrapKind};
 use measure::{Duration, Fraction, LinkConfig, LinkMode, LocalSize};
+use paging::engine::WriteBack;
 use paging::reuse::{SamplerConfig, Touches};
 use paging::{PolicyKind, Prefetch};
 use results::prediction::Facts;
@@ -147,6 +148,7 @@ fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
         policy: PolicyKind::Fifo,
         prefetch: Prefetch::None,
         in_flight: None,
+        write_back: WriteBack::default(),
         probation: None,
         seed: SEED,
         record: true,

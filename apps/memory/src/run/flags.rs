@@ -76,7 +76,8 @@ pub struct RunFlags {
     pub(crate) profile: Option<PathBuf>,
 
     /// Delay by the formula of an earlier emulator: dime is --link per-fault --policy fifo with
-    /// --one-way, gao is --link full-duplex --policy clock with --rtt
+    /// --one-way, and writes back without a delay, as its code does with that policy; gao is --link
+    /// full-duplex --policy clock with --rtt, and writes back over the link
     #[arg(long, value_name = "WHOM", value_enum, help_heading = LINK)]
     #[arg(conflicts_with = "profile")]
     pub(crate) like: Option<Like>,
