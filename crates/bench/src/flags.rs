@@ -22,6 +22,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Requested against measured delay, 1 to 50 us, as in Fig. 3 of DiME
     Delay(DelayFlags),
+    /// What a fetch takes in the program, mean and tail, and what afar says that it took
+    Latency(CommonFlags),
     /// What afar costs where it delays nothing: faults, programs that fit, mmap
     Overhead(OverheadFlags),
     /// Redis: time per operation grows with the delay by the faults per operation
@@ -55,6 +57,9 @@ pub(crate) enum Command {
     /// Time touches of ordinary memory: prints nanoseconds
     #[command(hide = true)]
     Touch(TouchFlags),
+    /// Wait with the time-stamp counter: prints nanoseconds
+    #[command(hide = true)]
+    Waits(WaitsFlags),
     /// Access pages in a seeded order: prints nanoseconds
     #[command(hide = true)]
     Accesses(AccessesFlags),
@@ -189,6 +194,16 @@ pub(crate) struct TouchFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct WaitsFlags {
+    /// How often
+    #[arg(long)]
+    pub(crate) count: usize,
+    /// For how long each time
+    #[arg(long)]
+    pub(crate) ns: u64,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AccessesFlags {
     /// Their order
     #[arg(long, value_enum)]
@@ -299,6 +314,9 @@ Exit status: 0 every bound was kept; 1 one was not; 2 bad usage; 3 something is 
 pub(crate) const LIST: &str = "\
 delay      requested against measured delay inside the program, 1 to 50 us (DiME, Fig. 3)
            bound: median absolute error at most 68 ns from the floor to 20 us
+latency    writes to far memory, 5, 20 and 100 us, 25 % local, by the program's own clock
+           bounds, on a quiet machine: mean within 5 % and 0.3 us of the delay, p99 at most 1.5
+           of it beside what a wait of that length is late by here, afar's own mean within 2 %
 overhead   fault  zero-delay remote fault against this machine's minor fault (DiME, Table 1)
                   bound: a read costs at most 78 ns more
            local  redis-benchmark and CPython with all memory local, against no afar

@@ -4,7 +4,8 @@
 //! flags -> context (afar, directory, rounds) -> alternating runs -> spreads -> report, record
 //! ```
 //!
-//! What each file knows: `delay` whether a delay lasts as long as it should, `overhead` what afar
+//! What each file knows: `delay` whether a delay lasts as long as it should, `latency`
+//! what a program sees of it, `overhead` what afar
 //! costs where it delays nothing, `processes` what a process costs beside thousands, `law` that
 //! time grows with delay as the faults say, `isolation` that budgets do not leak, `policies`
 //! whether policies are what they are called and what the choice of one is worth, `writes` whether
@@ -34,6 +35,7 @@ mod far;
 mod flags;
 mod flash;
 mod isolation;
+mod latency;
 mod law;
 mod load;
 mod overhead;
@@ -94,6 +96,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Overhead(flags) => {
             benchmark(&flags.common, |context| overhead::run(context, &flags.parts))
         }
+        Command::Latency(flags) => benchmark(flags, latency::run),
         Command::Law(flags) => benchmark(flags, law::run),
         Command::Isolation(flags) => benchmark(flags, isolation::run),
         Command::Load(flags) => benchmark(flags, load::run),
@@ -116,6 +119,10 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),
         Command::Touch(flags) => {
             touch::touch(flags);
+            Ok(true)
+        }
+        Command::Waits(flags) => {
+            latency::waits(flags);
             Ok(true)
         }
         Command::Accesses(flags) => {

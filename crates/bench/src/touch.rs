@@ -145,7 +145,7 @@ pub(crate) fn baseline(flags: &BaselineFlags) -> Result<(), Failure> {
 }
 
 /// Prints samples in nanoseconds, less what reading the counter takes.
-fn print(ticks: &[u64]) {
+pub(crate) fn print(ticks: &[u64]) {
     let empty = empty();
     let (counted, took_ns) = rate();
     let mut out = String::with_capacity(ticks.len() * 6);
@@ -170,7 +170,7 @@ fn empty() -> u64 {
 }
 
 /// Ticks of the counter, and the nanoseconds that they took.
-fn rate() -> (u64, u64) {
+pub(crate) fn rate() -> (u64, u64) {
     let (first_ticks, first_ns) = (cycles(), monotonic_ns());
     std::thread::sleep(RATE_TIME);
     let (ticks, ns) = (cycles(), monotonic_ns());
