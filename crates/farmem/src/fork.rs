@@ -28,6 +28,7 @@ use sys::socket::Socket;
 
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
+use super::config::BudgetScope;
 use super::copy::Copy;
 use super::detour::Way;
 use super::events::TABLE_FULL;
@@ -308,7 +309,10 @@ impl Supervisor<'_> {
             }
         }
         for tier in &parent.tiers {
-            let mut tier = tier.clone_for_fork();
+            let mut tier = match self.config.scope {
+                BudgetScope::Process => tier.clone_for_fork(),
+                BudgetScope::Tree => tier.clone_beside(),
+            };
             for piece in &emptied {
                 for span in parent.segments.spans(piece.start, piece.end) {
                     tier.discard(span.first, Pages::new(span.count));

@@ -6,7 +6,7 @@ use measure::Pages;
 use paging::page::Ranges;
 use paging::prefetch::Prefetch;
 use paging::regions::{Regions, WINDOWS};
-use paging::residency::{Residency, ResidencyConfig};
+use paging::residency::{Common, Residency, ResidencyConfig};
 use paging::segments::Segments;
 use sys::memory::MemoryFile;
 use sys::ptrace::Entry;
@@ -16,7 +16,7 @@ use sys::userfault::{Userfault, Watch};
 
 use super::RunError;
 use super::arena::{Arena, Birth, Pending};
-use super::config::TrapKind;
+use super::config::{BudgetScope, TrapKind};
 use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
@@ -220,6 +220,7 @@ impl Supervisor<'_> {
         arena.fault = fault;
         arena.processors = sys::processors::Processors::of(arena.helper).ok();
         arena.ready = true;
+        self.members.touch(slot);
         if features == 0 {
             if pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
@@ -311,17 +312,19 @@ impl Supervisor<'_> {
 
     /// The residencies of a new process.
     pub(crate) fn residencies(&self) -> Vec<Residency> {
-        let build = |_tier: &super::config::Tier| {
-            Residency::new(ResidencyConfig {
-                policy: self.config.policy,
-                budget: Pages::new(u64::from(u32::MAX)),
-                headroom: Pages::new(0),
-                ready: Pages::ZERO,
-                probation: self.config.probation,
-                seed: self.config.seed,
-            })
+        let config = ResidencyConfig {
+            policy: self.config.policy,
+            budget: Pages::new(u64::from(u32::MAX)),
+            headroom: Pages::new(0),
+            ready: Pages::ZERO,
+            probation: self.config.probation,
+            seed: self.config.seed,
         };
-        self.config.tiers.iter().map(build).collect()
+        let build = |common: &Common| match self.config.scope {
+            BudgetScope::Process => Residency::new(config),
+            BudgetScope::Tree => Residency::under(config, common.clone()),
+        };
+        self.common.iter().map(build).collect()
     }
 
     /// A slot that nobody uses.

@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use paging::members::Members;
+use paging::residency::Common;
 use paging::reuse::Sampler;
 use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
@@ -89,6 +90,8 @@ pub struct Supervisor<'a> {
     pub(crate) ends: Ends,
     /// By budget and tier.
     pub(crate) accounts: Vec<Vec<Account>>,
+    /// By tier: what all processes of one budget have in common.
+    pub(crate) common: Vec<Common>,
     pub(crate) forks: Vec<Fork>,
     /// Detours of threads that fork in our object, by slot.
     pub(crate) detours: BTreeMap<usize, Detour>,
@@ -154,6 +157,7 @@ impl<'a> Supervisor<'a> {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
         }
         let tiers = config.tiers.len();
+        let common = || Common::of(config.policy, config.probation);
         let mut supervisor = Self {
             accounts: vec![vec![Account::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
@@ -167,7 +171,8 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             threads: BTreeSet::new(),
-            members: Members::new(PROCS_MAX, tiers),
+            members: Members::new(PROCS_MAX, tiers, config.policy, config.seed),
+            common: config.tiers.iter().map(|_| common()).collect(),
             chores: Chores::default(),
             ends: Ends::default(),
             forks: Vec::new(),
