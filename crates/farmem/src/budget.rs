@@ -24,10 +24,11 @@ use std::sync::atomic::Ordering;
 use measure::{LocalSize, Pages};
 
 use paging::PageIndex;
+use paging::common::Front;
 use paging::members::Holding;
 use paging::probation::Room;
 use paging::regions::runs;
-use paging::residency::{Front, Residency};
+use paging::residency::Residency;
 use paging::turns::Givers;
 
 use super::arena::{Arena, Pending};

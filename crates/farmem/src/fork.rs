@@ -28,7 +28,6 @@ use sys::socket::Socket;
 
 use super::RunError;
 use super::arena::{Arena, Birth, maps};
-use super::config::BudgetScope;
 use super::copy::Copy;
 use super::detour::Way;
 use super::events::TABLE_FULL;
@@ -309,10 +308,7 @@ impl Supervisor<'_> {
             }
         }
         for tier in &parent.tiers {
-            let mut tier = match self.config.scope {
-                BudgetScope::Process => tier.clone_for_fork(),
-                BudgetScope::Tree => tier.clone_beside(),
-            };
+            let mut tier = self.inherited(tier);
             for piece in &emptied {
                 for span in parent.segments.spans(piece.start, piece.end) {
                     tier.discard(span.first, Pages::new(span.count));

@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::common::Common;
 use paging::page::Ranges;
 use paging::prefetch::Prefetch;
 use paging::regions::{Regions, WINDOWS};
-use paging::residency::{Common, Residency, ResidencyConfig};
+use paging::residency::{Residency, ResidencyConfig};
 use paging::segments::Segments;
 use sys::memory::MemoryFile;
 use sys::ptrace::Entry;
@@ -324,7 +325,15 @@ impl Supervisor<'_> {
             BudgetScope::Process => Residency::new(config),
             BudgetScope::Tree => Residency::under(config, common.clone()),
         };
-        self.common.iter().map(build).collect()
+        self.members.common().iter().map(build).collect()
+    }
+
+    /// What a child of fork begins with.
+    pub(crate) fn inherited(&self, parent: &Residency) -> Residency {
+        match self.config.scope {
+            BudgetScope::Process => parent.clone_for_fork(),
+            BudgetScope::Tree => parent.clone_beside(),
+        }
     }
 
     /// A slot that nobody uses.

@@ -22,7 +22,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use paging::members::Members;
-use paging::residency::Common;
 use paging::reuse::Sampler;
 use sys::bpf::{Doorbell, ProcessorBell};
 use sys::event::{Poll, Ready, Signals, Timer};
@@ -90,8 +89,6 @@ pub struct Supervisor<'a> {
     pub(crate) ends: Ends,
     /// By budget and tier.
     pub(crate) accounts: Vec<Vec<Account>>,
-    /// By tier: what all processes of one budget have in common.
-    pub(crate) common: Vec<Common>,
     pub(crate) forks: Vec<Fork>,
     /// Detours of threads that fork in our object, by slot.
     pub(crate) detours: BTreeMap<usize, Detour>,
@@ -157,7 +154,8 @@ impl<'a> Supervisor<'a> {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
         }
         let tiers = config.tiers.len();
-        let common = || Common::of(config.policy, config.probation);
+        let slots = (PROCS_MAX, tiers);
+        let members = Members::new(slots, config.policy, config.probation, config.seed);
         let mut supervisor = Self {
             accounts: vec![vec![Account::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
@@ -171,8 +169,7 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             threads: BTreeSet::new(),
-            members: Members::new(PROCS_MAX, tiers, config.policy, config.seed),
-            common: config.tiers.iter().map(|_| common()).collect(),
+            members,
             chores: Chores::default(),
             ends: Ends::default(),
             forks: Vec::new(),

@@ -10,6 +10,7 @@
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
 
+pub mod common;
 pub mod local;
 pub mod page;
 

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
+use measure::Fraction;
 use rand_core::SeedableRng;
 use rand_pcg::Pcg32;
 
+use crate::common::{Common, Front};
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;
 use crate::probation::Room;
-use crate::residency::Front;
 use crate::turns::{Givers, Turns};
 
 /// What one process has.
@@ -59,12 +60,18 @@ pub struct Members {
     pages: u64,
     local_pages: u64,
     rng: Pcg32,
+    common: Vec<Common>,
 }
 
 impl Members {
-    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers. What `policy` draws
-    /// follows from `seed`.
-    pub fn new(slots: usize, tiers: usize, policy: PolicyKind, seed: u64) -> Self {
+    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers. `share` says how much
+    /// is on probation, if not the policy does, and what it draws follows from `seed`.
+    pub fn new(
+        (slots, tiers): (usize, usize),
+        policy: PolicyKind,
+        share: Option<Fraction>,
+        seed: u64,
+    ) -> Self {
         let sum = |budget| Sum {
             members: BTreeSet::new(),
             populated: vec![0; tiers],
@@ -78,6 +85,7 @@ impl Members {
             holdings: vec![None; slots],
             sums: (0..slots).map(sum).collect(),
             rng: Pcg32::seed_from_u64(seed),
+            common: (0..tiers).map(|_| Common::of(policy, share)).collect(),
             live: BTreeSet::new(),
             free: (0..slots).collect(),
             touched: BTreeSet::new(),
@@ -85,6 +93,11 @@ impl Members {
             pages: 0,
             local_pages: 0,
         }
+    }
+
+    /// By tier: what those have in common that share a budget.
+    pub fn common(&self) -> &[Common] {
+        &self.common
     }
 
     /// The lowest slot that nobody uses.
@@ -200,9 +213,9 @@ impl Members {
         self.sums[budget].dropping
     }
 
-    /// Puts up to `most` pages of `budget` in `tier` in order of leaving, those longest on probation
-    /// first; answers their slots, too. Where the next one is still being unmapped it is waited for,
-    /// unless no page is leaving and none `is_leaving` already.
+    /// Puts up to `most` pages of `budget` in `tier` in order of leaving, those longest on
+    /// probation first; answers their slots, too. Where the next one is still being unmapped it is
+    /// waited for, unless no page is leaving and none `is_leaving` already.
     pub fn leave(
         &self,
         (budget, tier): (usize, usize),
@@ -255,7 +268,7 @@ mod tests {
 
     #[test]
     fn slots_are_given_lowest_first_and_visited_in_turn() {
-        let mut members = Members::new(4, 1, PolicyKind::Fifo, 1);
+        let mut members = Members::new((4, 1), PolicyKind::Fifo, None, 1);
         for slot in [0, 1, 3] {
             members.settle(slot, Some(holding(0, 1)));
         }
@@ -274,7 +287,7 @@ mod tests {
                 1..60,
             ),
         ) {
-            let mut members = Members::new(6, 1, PolicyKind::Fifo, 1);
+            let mut members = Members::new((6, 1), PolicyKind::Fifo, None, 1);
             let mut model: Vec<Option<(usize, u64)>> = vec![None; 6];
             for (slot, has) in steps {
                 members.settle(slot, has.map(|(budget, resident)| holding(budget, resident)));

@@ -26,14 +26,13 @@
 
 use measure::{Fraction, Pages};
 
+use crate::common::Common;
 pub use crate::local::{Admission, PageState, Victim};
 use crate::page::{PageIndex, PageStates, Ranges, span};
 use crate::policy::{Places, Policy, PolicyKind, Queue};
 use crate::probation::Room;
 
 mod shared;
-
-pub use shared::{Common, Front};
 
 // The states as the table holds them; zero is what a page starts with.
 const ABSENT: u8 = 0;

@@ -6,11 +6,10 @@
 //!  process 2:  4  5    ...  ─┘
 //! ```
 //!
-//! Each page has drawn a [stamp](crate::policy::Stamps) when it came to the queue that it is in, and
-//! the process whose first page has the lowest is next. So the queues of all processes are one: the
-//! budget gives up what a single policy over all of its pages would. RANDOM, whose pages have no
-//! age, has a process give up a page as often as it has pages.
-//!
+//! Each page has drawn a [stamp](crate::policy::Stamps) when it came to its queue, and the process
+//! whose first page has the lowest is next. So the queues of all processes are one: the budget gives
+//! up what a single policy over all of its pages would. RANDOM, whose pages have no age, has a
+//! process give up a page as often as it has pages.
 //! What S3-FIFO remembers of pages that it gave up is each process's own.
 
 use std::collections::{BTreeMap, BTreeSet, btree_set};
@@ -19,10 +18,11 @@ use std::iter::Peekable;
 use rand_core::Rng;
 use rand_pcg::Pcg32;
 
+use crate::common::Front;
 use crate::page::PageIndex;
 use crate::policy::PolicyKind;
 use crate::probation::Room;
-use crate::residency::{Front, Residency};
+use crate::residency::Residency;
 
 /// A stamp and a slot.
 type Head = (u64, usize);
@@ -30,10 +30,10 @@ type Head = (u64, usize);
 /// The line of pages on probation, behind those of active pages.
 const PROBATION: usize = 2;
 
-/// How to get at the residency of a slot, and how many of its pages may be unmapped at once. None if
-/// it gives nothing.
+/// How to get at residencies.
 pub trait Givers {
-    /// That of `slot`.
+    /// The residency of `slot`, and how many of its pages may be unmapped now. None if it gives
+    /// nothing.
     fn giver(&mut self, slot: usize) -> Option<(&mut Residency, u64)>;
 }
 
@@ -49,9 +49,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Nobody, under `policy`.
-    ///
-    /// `first` is the lowest of `slots` that will have anything; those before it, if any, come last.
+    /// Nobody, under `policy`. Of `slots` the `first` is the lowest to have anything; those before
+    /// it, if any, come last.
     pub(crate) fn new(policy: PolicyKind, first: usize, slots: usize) -> Self {
         Self {
             policy,

@@ -3,7 +3,6 @@
 use measure::{Fraction, Pages};
 use paging::members::{Holding, Members};
 use paging::probation::Room;
-use paging::residency::Common;
 use paging::turns::Givers;
 use paging::{Admission, PageIndex, PolicyKind, Residency, ResidencyConfig};
 use proptest::prelude::*;
@@ -45,9 +44,10 @@ impl Givers for Givable {
 
 impl Tree {
     fn new(policy: PolicyKind) -> Self {
-        let common = Common::of(policy, config(policy).probation);
-        let all = (0..SLOTS).map(|_| Residency::under(config(policy), common.clone())).collect();
-        let members = Members::new(SLOTS, 1, policy, 7);
+        let share = config(policy).probation;
+        let members = Members::new((SLOTS, 1), policy, share, 7);
+        let under = |_| Residency::under(config(policy), members.common()[0].clone());
+        let all = (0..SLOTS).map(under).collect();
         let mut tree = Self { members, residencies: Givable { all, room: [u64::MAX; SLOTS] } };
         (0..SLOTS).for_each(|slot| tree.tally(slot, false));
         tree
@@ -92,7 +92,8 @@ fn of_one(pages: &[PageIndex]) -> Vec<(usize, u32)> {
 }
 
 fn one(slot: usize, page: u32) -> PageIndex {
-    PageIndex::new(slot as u32 * PAGES + page)
+    let slot = u32::try_from(slot).expect("slots are few");
+    PageIndex::new(slot * PAGES + page)
 }
 
 #[derive(Clone, Debug)]
@@ -104,9 +105,9 @@ enum Step {
     Unpin(usize, u32),
     Rename(usize, u32, u32),
     Probe,
-    Unmapped(u64),
+    Unmapped(usize),
     Leave(u64),
-    Left(u64),
+    Left(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -120,9 +121,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (slot.clone(), page.clone()).prop_map(|(s, n)| Step::Unpin(s, n)),
         1 => (slot, page.clone(), page).prop_map(|(s, from, to)| Step::Rename(s, from, to)),
         3 => Just(Step::Probe),
-        3 => count.clone().prop_map(Step::Unmapped),
-        3 => count.clone().prop_map(Step::Leave),
-        2 => count.prop_map(Step::Left),
+        3 => (1..6_usize).prop_map(Step::Unmapped),
+        3 => count.prop_map(Step::Leave),
+        2 => (1..6_usize).prop_map(Step::Left),
     ]
 }
 
@@ -170,7 +171,7 @@ impl Pair {
                 self.unmapping.extend(given);
             }
             Step::Unmapped(count) => {
-                let count = self.unmapping.len().min(count as usize);
+                let count = self.unmapping.len().min(count);
                 for (slot, n) in self.unmapping.drain(..count).collect::<Vec<_>>() {
                     self.both(slot, n, |residency, n| residency.unmapped(n));
                 }
@@ -183,7 +184,7 @@ impl Pair {
                 self.leaving.extend(given);
             }
             Step::Left(count) => {
-                let count = self.leaving.len().min(count as usize);
+                let count = self.leaving.len().min(count);
                 for (slot, n) in self.leaving.drain(..count).collect::<Vec<_>>() {
                     self.both(slot, n, |residency, n| {
                         residency.left(n);
