@@ -26,7 +26,7 @@ impl Common {
     }
 }
 
-/// What a residency has to give, and since when: for [`Turns`](crate::turns::Turns).
+/// What a residency has to give, and since when: for [`turns`](crate::turns).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Front {
     /// The stamps of the first active page of each line of the policy, and of the page longest on

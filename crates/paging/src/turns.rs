@@ -7,9 +7,10 @@
 //! ```
 //!
 //! Each page has drawn a [stamp](crate::policy::Stamps) when it came to its queue, and the process
-//! whose first page has the lowest is next. So the queues of all processes are one: the budget gives
-//! up what a single policy over all of its pages would. RANDOM, whose pages have no age, has a
-//! process give up a page as often as it has pages.
+//! whose first page has the lowest is next. So the queues of all processes are one: the budget
+//! gives up what a single policy over all of its pages would. RANDOM, whose pages have no age, has
+//! a process give up a page as often as it has pages.
+//!
 //! What S3-FIFO remembers of pages that it gave up is each process's own.
 
 use std::collections::{BTreeMap, BTreeSet, btree_set};
