@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use measure::{Figures, Run};
 use support::{Launch, TRAPS, program, scratch, usable};
@@ -13,6 +13,8 @@ const POLICIES: [&str; 5] = ["fifo", "clock", "lru", "random", "s3fifo"];
 const PAGES: u64 = 2048;
 /// A quarter of them.
 const FRAMES: usize = 512;
+/// Pages of each of two processes.
+const EACH: u64 = 1024;
 const ACCESSES: u64 = 20_000;
 const SEED: u64 = 1;
 /// How far counts may be off: of so few frames, those that are about to leave are a large share.
@@ -33,16 +35,40 @@ fn policies_fetch_what_those_of_their_names_do() {
             let Some((figures, _)) = run(trap, &flags, &arguments, &what) else { continue };
             let count = figures.faults.fetch_count;
             let off = |truth: u64| count as f64 / truth as f64 - 1.0;
-            let fifo = fetches("fifo");
+            let fifo = fetches("fifo", &alone());
             support::progress(&format!("{what}: {count}, {:+.3} of FIFO", off(fifo)));
             match policy {
                 "random" => assert!(off(fifo).abs() < RANDOM_OFF_MAX, "{what}: {count}"),
                 "s3fifo" => assert!(count < fifo, "{what}: {count}, FIFO {fifo}"),
                 _ => {
-                    let truth = fetches(policy);
+                    let truth = fetches(policy, &alone());
                     support::progress(&format!("{what}: {:+.3}", off(truth)));
                     assert!(off(truth).abs() < OFF_MAX, "{what}: {count}, not {truth}");
                 }
+            }
+        }
+    }
+}
+
+/// One process has old pages that it does not touch again, and the other works; or both do, one
+/// eight times as fast. The budget gives up what one policy over the pages of both would.
+#[test]
+fn two_processes_under_one_budget_have_one_policy() {
+    for (first, trap) in [0, 1].into_iter().flat_map(|first| TRAPS.map(|trap| (first, trap))) {
+        let arguments = [EACH, ACCESSES, SEED, first].map(|number| number.to_string());
+        for policy in POLICIES {
+            let what = format!("{first}-to-8-{policy}-{trap}");
+            let flags = ["--policy", policy, "--local", "2MiB", "--budget", "tree"];
+            let flags = [&flags[..], &["--rtt", "50us"]].concat();
+            let Some((figures, _)) = run(trap, &flags, &arguments, &what) else { continue };
+            let count = figures.faults.fetch_count;
+            let truth = fetches(if policy == "s3fifo" { "fifo" } else { policy }, &by_turns(first));
+            let off = count as f64 / truth as f64 - 1.0;
+            support::progress(&format!("{what}: {count}, {off:+.3} of {truth}"));
+            match policy {
+                "s3fifo" => assert!(count < truth, "{what}: {count}, FIFO {truth}"),
+                "random" => assert!(off.abs() < RANDOM_OFF_MAX, "{what}: {count}, not {truth}"),
+                _ => assert!(off.abs() < OFF_MAX, "{what}: {count}, not {truth}"),
             }
         }
     }
@@ -109,13 +135,28 @@ fn run(trap: &str, flags: &[&str], arguments: &[String], name: &str) -> Option<(
     Some((figures.clone(), ended.text()))
 }
 
-// What FIFO, LRU or CLOCK fetches that knows every access. Every page was touched before, in
-// order; an access that loads a page sets its bit.
-fn fetches(policy: &str) -> u64 {
-    let mut frames: VecDeque<(u64, bool)> =
-        (PAGES - FRAMES as u64..PAGES).map(|page| (page, false)).collect();
-    let mut count = 0;
-    for page in (0..ACCESSES).map(page_of) {
+// What each of two processes accesses: the first one or not, and the page.
+type Trace = Vec<(bool, u64)>;
+
+// All pages of one process in order, and what it accesses then.
+fn alone() -> Trace {
+    let touches = (0..PAGES).map(|page| (true, page));
+    touches.chain((0..ACCESSES).map(|access| (true, page_of(access, PAGES)))).collect()
+}
+
+// Two processes, of which the first one has `first` of every `first + 8` accesses.
+fn by_turns(first: u64) -> Trace {
+    let touches = [true, false].into_iter().flat_map(|one| (0..EACH).map(move |page| (one, page)));
+    let accesses = (0..ACCESSES).map(|at| (at % (first + 8) < first, page_of(at, EACH)));
+    touches.chain(accesses).collect()
+}
+
+// What a policy fetches that knows every access, of whichever process. An access that loads a page
+// sets its bit, but for the first.
+fn fetches(policy: &str, trace: &[(bool, u64)]) -> u64 {
+    let mut frames: VecDeque<((bool, u64), bool)> = VecDeque::new();
+    let (mut seen, mut count) = (BTreeSet::new(), 0);
+    for (number, &page) in (0_u64..).zip(trace) {
         let frame = frames.iter().position(|&(local, _)| local == page);
         match (frame, policy) {
             (Some(frame), "lru") => {
@@ -124,14 +165,19 @@ fn fetches(policy: &str) -> u64 {
             }
             (Some(frame), _) => frames[frame].1 = true,
             (None, _) => {
-                count += 1;
-                while let Some((spared, bit)) = frames.pop_front()
-                    && bit
-                    && policy == "clock"
-                {
-                    frames.push_back((spared, false));
+                let is_fetch = !seen.insert(page);
+                count += u64::from(is_fetch);
+                if frames.len() == FRAMES && policy == "random" {
+                    frames.swap_remove_back(mix(number) as usize % FRAMES);
+                } else if frames.len() == FRAMES {
+                    while let Some((spared, bit)) = frames.pop_front()
+                        && bit
+                        && policy == "clock"
+                    {
+                        frames.push_back((spared, false));
+                    }
                 }
-                frames.push_back((page, true));
+                frames.push_back((page, is_fetch));
             }
         }
     }
@@ -139,9 +185,9 @@ fn fetches(policy: &str) -> u64 {
 }
 
 // As in `programs/accesses.c`.
-fn page_of(access: u64) -> u64 {
+fn page_of(access: u64, pages: u64) -> u64 {
     let drawn = mix(SEED + access);
-    let among = if drawn % 10 < 8 { PAGES / 5 } else { PAGES };
+    let among = if drawn % 10 < 8 { pages / 5 } else { pages };
     (drawn >> 8) % among
 }
 

@@ -109,6 +109,10 @@ pub(crate) struct Arena {
     next_command: u64,
 }
 
+// Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
+// now.
+const STOPPED_LOOKS: u32 = 3;
+
 // What a look at a process may be wrong by: pages that are unmapped or logged meanwhile.
 const PAGES_UNCERTAIN: u64 = 256;
 
@@ -174,6 +178,11 @@ impl Arena {
         let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
         let pages = self.tiers.iter().map(resident).sum::<u64>() + self.dropping;
         (pages + PAGES_UNCERTAIN) * PAGE
+    }
+
+    /// Whether its helper is stopped with pages to drop: nothing more is unmapped until it goes on.
+    pub(crate) const fn is_stuck(&self) -> bool {
+        self.stopped_looks >= STOPPED_LOOKS
     }
 
     /// Ranges that are mapped and managed, in order.

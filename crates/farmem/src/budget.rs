@@ -18,12 +18,18 @@
 //! of the BPF trap that find no frame and go through, and their processor is held
 //! (`super::throttle`). With the userfaultfd trap such a fault waits.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{LocalSize, Pages};
 
+use paging::PageIndex;
+use paging::common::Front;
 use paging::members::Holding;
+use paging::probation::Room;
 use paging::regions::runs;
+use paging::residency::Residency;
+use paging::turns::Givers;
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
@@ -39,6 +45,25 @@ const AHEAD_FROM: u64 = 32;
 const PROBES_MAX: u64 = 255;
 // More pages than a process has.
 const PAGES_MANY: u64 = u32::MAX as u64;
+
+/// The residencies of a budget in one tier, of which it has this many pages.
+struct Tier<'a> {
+    arenas: &'a mut [Option<Arena>],
+    tier: usize,
+    limit: Pages,
+}
+
+impl Givers for Tier<'_> {
+    fn giver(&mut self, slot: usize) -> Option<(&mut Residency, u64)> {
+        let arena = self.arenas[slot].as_mut().filter(|arena| arena.ready)?;
+        let most = if arena.is_stuck() { 0 } else { PROBES_MAX.saturating_sub(arena.dropping) };
+        let residency = &mut arena.tiers[self.tier];
+        if residency.budget() != self.limit {
+            residency.set_budget(self.limit);
+        }
+        Some((residency, most))
+    }
+}
 
 impl Supervisor<'_> {
     /// The budget that a new process draws on.
@@ -78,12 +103,18 @@ impl Supervisor<'_> {
 
     /// Enters what the process in `slot` has where its budget is summed up.
     pub(crate) fn tally(&mut self, slot: usize) {
-        let now = self.arenas[slot].as_ref().map(|arena| {
-            let unlogged = self.unlogged(slot);
+        let unlogged = self.unlogged(slot);
+        let now = self.arenas[slot].as_mut().map(|arena| {
+            let (ready, is_stuck) = (arena.ready, arena.is_stuck());
+            let front = |one: &mut Residency| one.front(is_stuck);
+            let fronts = arena.tiers.iter_mut();
+            let fronts = fronts.map(|one| if ready { front(one) } else { Front::default() });
+            let fronts = fronts.collect();
             let resident: Vec<u64> = arena.tiers.iter().map(|tier| tier.resident().get()).collect();
             Holding {
                 budget: arena.budget,
                 populated: arena.populated.clone(),
+                fronts,
                 dropping: arena.dropping,
                 pages: arena.pages(unlogged),
                 local_pages: resident.iter().sum::<u64>() + arena.unlogged_pages(unlogged),
@@ -107,23 +138,6 @@ impl Supervisor<'_> {
             }
         };
         Some(pages.max(1))
-    }
-
-    // A process of a shared budget may use what the others leave. `short` faults have no frame.
-    fn size_residency(&mut self, slot: usize, tier: usize, short: u64) {
-        let Some(arena) = self.arenas[slot].as_mut() else { return };
-        let limit = self.accounts[arena.budget][tier].limit.unwrap_or(PAGES_MANY);
-        let residency = &mut arena.tiers[tier];
-        let total = self.members.resident(arena.budget, tier);
-        let others = total.saturating_sub(residency.resident().get());
-        let share = Pages::new(limit.saturating_sub(others).max(1));
-        // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
-        // unmapped before a fault needs its frame.
-        let ahead = if limit < AHEAD_FROM { 0 } else { self.config.batch(limit) * 2 };
-        residency.set_ready(Pages::new(ahead.max(short)));
-        if residency.budget() != share {
-            residency.set_budget(share);
-        }
     }
 
     fn set_unlimited(&mut self, budget: usize, unlimited: bool) {
@@ -201,17 +215,36 @@ impl Supervisor<'_> {
             || super::link::delays(&self.config.tiers[tier].link)
     }
 
-    // Has a batch of pages leaving, from the fullest processes, and others unmapped in their place.
+    // Has a batch of pages leaving, and others unmapped in their place; `short` faults have no
+    // frame.
     fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
-        let is_ready = |slot: &usize| self.arenas[*slot].as_ref().is_some_and(|one| one.ready);
-        let Some(slot) = self.members.fullest(budget, tier).find(is_ready) else {
-            return;
-        };
-        self.size_residency(slot, tier, short);
-        let wanted = batch.max(1).saturating_sub(u64::from(self.outgoing_count(budget, tier)));
-        self.send_out(slot, tier, wanted);
-        self.probe(slot, tier);
-        self.tally(slot);
+        // Those whose pages have left or were touched since the budgets were looked at.
+        for slot in self.members.touched().clone() {
+            self.tally(slot);
+        }
+        let frames = self.accounts[budget][tier].limit.unwrap_or(PAGES_MANY);
+        let limit = Pages::new(frames);
+        let outgoing = u64::from(self.outgoing_count(budget, tier));
+        let wanted = batch.max(1).saturating_sub(outgoing);
+        if self.has_ring(budget, tier) {
+            let mut all = Tier { arenas: &mut self.arenas, tier, limit };
+            let leaving = self.members.leave((budget, tier), &mut all, wanted, outgoing > 0);
+            self.send_out((budget, tier), leaving);
+        }
+        // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
+        // unmapped before a fault needs its frame.
+        let ahead = if frames < AHEAD_FROM { 0 } else { self.config.batch(frames) * 2 };
+        let free = frames.saturating_sub(self.members.resident(budget, tier));
+        let room = Room { frames, free, ready: ahead.max(short) };
+        let mut all = Tier { arenas: &mut self.arenas, tier, limit };
+        let mut probed: BTreeMap<usize, Vec<PageIndex>> = BTreeMap::new();
+        for (slot, page) in self.members.probe((budget, tier), &mut all, room) {
+            probed.entry(slot).or_default().push(page);
+        }
+        for (slot, pages) in probed {
+            self.unmap(slot, tier, pages);
+            self.tally(slot);
+        }
     }
 
     // Nobody waits for frames where there are none to be had: all memory is locked, or the helper
@@ -239,6 +272,7 @@ impl Supervisor<'_> {
             self.tables.lane(budget, tier).set_unrelieved(true);
         }
         self.totals.stopped = true;
+        self.members.touch(slot);
         self.members.short(budget);
     }
 
@@ -274,13 +308,11 @@ impl Supervisor<'_> {
     }
 
     // Has pages of one process unmapped, to see whether they are used.
-    fn probe(&mut self, slot: usize, tier: usize) {
+    fn unmap(&mut self, slot: usize, tier: usize, pages: Vec<PageIndex>) {
         let Some(mut arena) = self.arenas[slot].take() else {
             return;
         };
-        let most = PROBES_MAX.saturating_sub(arena.dropping);
-        let (mut pages, mut dropped, mut flushed) = (Vec::new(), Vec::new(), Vec::new());
-        arena.tiers[tier].probe_batch(&mut pages, Pages::new(most));
+        let (mut dropped, mut flushed) = (Vec::new(), Vec::new());
         for &page in &pages {
             let address = arena.address(page);
             match self.make_probation(slot, address) {
@@ -294,11 +326,9 @@ impl Supervisor<'_> {
                 None => self.stays(&mut arena, tier, page),
             }
         }
-        if !pages.is_empty() {
-            nearby::place(&mut arena, &self.tables, runs(flushed).len());
-            let pending = Pending::Drop { pages, tier, unprotected: Vec::new() };
-            self.send_drop(&mut arena, dropped, pending);
-        }
+        nearby::place(&mut arena, &self.tables, runs(flushed).len());
+        let pending = Pending::Drop { pages, tier, unprotected: Vec::new() };
+        self.send_drop(&mut arena, dropped, pending);
         self.arenas[slot] = Some(arena);
     }
 

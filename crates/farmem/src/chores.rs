@@ -14,9 +14,6 @@ use super::supervisor::Supervisor;
 
 /// Chores of each kind at a tick.
 const CHORES_MAX: usize = 8;
-/// Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
-/// now.
-const STOPPED_LOOKS: u32 = 3;
 const APART_NS: u64 = 1_000_000;
 
 /// Chores that are left until the next tick.
@@ -88,7 +85,7 @@ impl Supervisor<'_> {
         {
             // Not one that is stopped again and again, but goes on.
             arena.stopped_looks += 1;
-            if arena.stopped_looks >= STOPPED_LOOKS {
+            if arena.is_stuck() {
                 self.helper_stopped(slot);
             }
         }

@@ -308,7 +308,7 @@ impl Supervisor<'_> {
             }
         }
         for tier in &parent.tiers {
-            let mut tier = tier.clone_for_fork();
+            let mut tier = self.inherited(tier);
             for piece in &emptied {
                 for span in parent.segments.spans(piece.start, piece.end) {
                     tier.discard(span.first, Pages::new(span.count));

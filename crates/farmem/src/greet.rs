@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
+use paging::common::Common;
 use paging::page::Ranges;
 use paging::prefetch::Prefetch;
 use paging::regions::{Regions, WINDOWS};
@@ -16,7 +17,7 @@ use sys::userfault::{Userfault, Watch};
 
 use super::RunError;
 use super::arena::{Arena, Birth, Pending};
-use super::config::TrapKind;
+use super::config::{BudgetScope, TrapKind};
 use super::images::Reason;
 use super::protocol::{VERSION, WORDS_MAX, reply};
 use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
@@ -220,6 +221,7 @@ impl Supervisor<'_> {
         arena.fault = fault;
         arena.processors = sys::processors::Processors::of(arena.helper).ok();
         arena.ready = true;
+        self.members.touch(slot);
         if features == 0 {
             if pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
@@ -311,17 +313,27 @@ impl Supervisor<'_> {
 
     /// The residencies of a new process.
     pub(crate) fn residencies(&self) -> Vec<Residency> {
-        let build = |_tier: &super::config::Tier| {
-            Residency::new(ResidencyConfig {
-                policy: self.config.policy,
-                budget: Pages::new(u64::from(u32::MAX)),
-                headroom: Pages::new(0),
-                ready: Pages::ZERO,
-                probation: self.config.probation,
-                seed: self.config.seed,
-            })
+        let config = ResidencyConfig {
+            policy: self.config.policy,
+            budget: Pages::new(u64::from(u32::MAX)),
+            headroom: Pages::new(0),
+            ready: Pages::ZERO,
+            probation: self.config.probation,
+            seed: self.config.seed,
         };
-        self.config.tiers.iter().map(build).collect()
+        let build = |common: &Common| match self.config.scope {
+            BudgetScope::Process => Residency::new(config),
+            BudgetScope::Tree => Residency::under(config, common.clone()),
+        };
+        self.members.common().iter().map(build).collect()
+    }
+
+    /// What a child of fork begins with.
+    pub(crate) fn inherited(&self, parent: &Residency) -> Residency {
+        match self.config.scope {
+            BudgetScope::Process => parent.clone_for_fork(),
+            BudgetScope::Tree => parent.clone_beside(),
+        }
     }
 
     /// A slot that nobody uses.

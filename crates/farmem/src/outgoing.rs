@@ -11,6 +11,7 @@
 //! and local memory never holds more than the budget. Its contents are on their way to far memory
 //! meanwhile, and its frame is free when far memory has them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use measure::Pages;
@@ -133,38 +134,42 @@ impl Supervisor<'_> {
         self.await_next();
     }
 
-    /// Puts up to `most` pages of one process in order of leaving.
-    pub(crate) fn send_out(&mut self, slot: usize, tier: usize, most: u64) {
-        let Some(mut arena) = self.arenas[slot].take() else {
-            return;
-        };
-        let budget = arena.budget;
-        let mut pages = Vec::new();
-        if self.has_ring(budget, tier) {
-            arena.tiers[tier].leave_batch(&mut pages, Pages::new(most));
-        }
+    /// Puts pages, which their residencies have given, in order of leaving.
+    pub(crate) fn send_out(&mut self, lane: (usize, usize), pages: Vec<(usize, PageIndex)>) {
         // Pages whose writes are to be noticed from now on are protected before they can be taken.
-        let (mut going, mut unprotected) = (Vec::new(), Vec::new());
-        for page in pages {
-            let address = arena.address(page);
+        let (mut going, mut unprotected) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
+        let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
+        for (slot, page) in pages {
+            let Some(address) = self.arenas[slot].as_ref().map(|arena| arena.address(page)) else {
+                continue;
+            };
             match self.clean(slot, address) {
                 Some(before) => {
                     let is_dirty = before.dirty();
-                    going.push((page, address, is_dirty));
+                    going.push(((slot, page), address, is_dirty));
                     if is_dirty && !before.write_fetched() {
-                        unprotected.push(address);
+                        unprotected.entry(slot).or_default().push(address);
                     }
                 }
-                None => self.stays(&mut arena, tier, page),
+                None => self.stays_in(slot, lane.1, page),
             }
         }
-        self.protect(&arena, unprotected);
-        for (page, address, is_dirty) in going {
-            if !self.enlist((slot, page), address, (budget, tier), is_dirty) {
-                self.stays(&mut arena, tier, page);
+        for (slot, addresses) in unprotected {
+            self.arenas[slot].as_ref().inspect(|arena| self.protect(arena, addresses));
+        }
+        for ((slot, page), address, is_dirty) in going {
+            if !self.enlist((slot, page), address, lane, is_dirty) {
+                self.stays_in(slot, lane.1, page);
             }
         }
-        self.arenas[slot] = Some(arena);
+        slots.into_iter().for_each(|slot| self.tally(slot));
+    }
+
+    fn stays_in(&mut self, slot: usize, tier: usize, page: PageIndex) {
+        if let Some(mut arena) = self.arenas[slot].take() {
+            self.stays(&mut arena, tier, page);
+            self.arenas[slot] = Some(arena);
+        }
     }
 
     /// A page is not on probation, though it was thought to be.
@@ -179,8 +184,8 @@ impl Supervisor<'_> {
         }
     }
 
-    // Whether a lane has a ring; it gets one when it first needs one.
-    fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
+    /// Whether a lane has a ring; it gets one when it first needs one.
+    pub(crate) fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
         let one = &mut self.accounts[budget][tier].outgoing;
         if one.node.is_none() {
             one.node = self.tables.pages.take_ring();

@@ -154,6 +154,8 @@ impl<'a> Supervisor<'a> {
             poll.add_raw(doorbell.raw_fd(), DOORBELL)?;
         }
         let tiers = config.tiers.len();
+        let slots = (PROCS_MAX, tiers);
+        let members = Members::new(slots, config.policy, config.probation, config.seed);
         let mut supervisor = Self {
             accounts: vec![vec![Account::default(); tiers]; PROCS_MAX],
             totals: Totals::new(sys::clock::monotonic_ns()),
@@ -167,7 +169,7 @@ impl<'a> Supervisor<'a> {
             slots: BTreeMap::new(),
             processes: BTreeMap::new(),
             threads: BTreeSet::new(),
-            members: Members::new(PROCS_MAX, tiers),
+            members,
             chores: Chores::default(),
             ends: Ends::default(),
             forks: Vec::new(),

@@ -4,12 +4,13 @@
 //! fault ─► residency ─► policy ─► link ─► resolve
 //! ```
 //!
-//! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `margin`
-//! says how many frames to keep free.
+//! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `turns`
+//! says which of them gives up the next page, `margin` how many frames to keep free.
 //!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
 
+pub mod common;
 pub mod local;
 pub mod page;
 
@@ -23,6 +24,7 @@ pub mod regions;
 pub mod margin;
 pub mod members;
 pub mod segments;
+pub mod turns;
 
 pub mod engine;
 pub mod reuse;

@@ -6,6 +6,16 @@
 
 use std::collections::BTreeSet;
 
+use measure::Fraction;
+use rand_core::SeedableRng;
+use rand_pcg::Pcg32;
+
+use crate::common::{Common, Front};
+use crate::page::PageIndex;
+use crate::policy::PolicyKind;
+use crate::probation::Room;
+use crate::turns::{Givers, Turns};
+
 /// What one process has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holding {
@@ -15,6 +25,8 @@ pub struct Holding {
     pub populated: Vec<u64>,
     /// By tier: those that are local.
     pub resident: Vec<u64>,
+    /// By tier: what it can give up, and since when.
+    pub fronts: Vec<Front>,
     /// Pages on their way out.
     pub dropping: u64,
     /// Pages that hold something, those included that were counted and not logged.
@@ -24,14 +36,14 @@ pub struct Holding {
 }
 
 /// What all processes of a budget have.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Sum {
     members: BTreeSet<usize>,
     populated: Vec<u64>,
     resident: Vec<u64>,
     dropping: u64,
-    /// By tier: resident pages and slot, so that the fullest comes last.
-    by_resident: Vec<BTreeSet<(u64, usize)>>,
+    /// By tier.
+    turns: Vec<Turns>,
     /// First touches are only counted.
     unlimited: bool,
 }
@@ -47,20 +59,33 @@ pub struct Members {
     short: BTreeSet<usize>,
     pages: u64,
     local_pages: u64,
+    rng: Pcg32,
+    common: Vec<Common>,
 }
 
 impl Members {
-    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers.
-    pub fn new(slots: usize, tiers: usize) -> Self {
-        let sum = Sum {
+    /// No process, in `slots` slots; as many budgets, each of `tiers` tiers. `share` says how much
+    /// is on probation, if not the policy does, and what it draws follows from `seed`.
+    pub fn new(
+        (slots, tiers): (usize, usize),
+        policy: PolicyKind,
+        share: Option<Fraction>,
+        seed: u64,
+    ) -> Self {
+        let sum = |budget| Sum {
+            members: BTreeSet::new(),
             populated: vec![0; tiers],
             resident: vec![0; tiers],
-            by_resident: vec![BTreeSet::new(); tiers],
-            ..Sum::default()
+            dropping: 0,
+            // A process has a budget of its own, or one with those of higher slots.
+            turns: vec![Turns::new(policy, budget, slots); tiers],
+            unlimited: false,
         };
         Self {
             holdings: vec![None; slots],
-            sums: vec![sum; slots],
+            sums: (0..slots).map(sum).collect(),
+            rng: Pcg32::seed_from_u64(seed),
+            common: (0..tiers).map(|_| Common::of(policy, share)).collect(),
             live: BTreeSet::new(),
             free: (0..slots).collect(),
             touched: BTreeSet::new(),
@@ -68,6 +93,11 @@ impl Members {
             pages: 0,
             local_pages: 0,
         }
+    }
+
+    /// By tier: what those have in common that share a budget.
+    pub fn common(&self) -> &[Common] {
+        &self.common
     }
 
     /// The lowest slot that nobody uses.
@@ -126,12 +156,8 @@ impl Members {
         for (sum, &pages) in sum.resident.iter_mut().zip(&holding.resident) {
             change(sum, pages);
         }
-        for (order, &pages) in sum.by_resident.iter_mut().zip(&holding.resident) {
-            if add {
-                order.insert((pages, slot));
-            } else {
-                order.remove(&(pages, slot));
-            }
+        for (turns, front) in sum.turns.iter_mut().zip(&holding.fronts) {
+            turns.count(slot, front, add);
         }
         if add {
             sum.members.insert(slot);
@@ -150,6 +176,11 @@ impl Members {
         if budget < self.sums.len() {
             self.short.insert(budget);
         }
+    }
+
+    /// The processes that something has happened to.
+    pub const fn touched(&self) -> &BTreeSet<usize> {
+        &self.touched
     }
 
     /// The processes that something has happened to since this was asked last.
@@ -182,9 +213,28 @@ impl Members {
         self.sums[budget].dropping
     }
 
-    /// The processes of `budget`, the one with most local pages in `tier` first.
-    pub fn fullest(&self, budget: usize, tier: usize) -> impl Iterator<Item = usize> {
-        self.sums[budget].by_resident[tier].iter().rev().map(|&(_, slot)| slot)
+    /// Puts up to `most` pages of `budget` in `tier` in order of leaving, those longest on
+    /// probation first; answers their slots, too. Where the next one is still being unmapped it is
+    /// waited for, unless no page is leaving and none `is_leaving` already.
+    pub fn leave(
+        &self,
+        (budget, tier): (usize, usize),
+        givers: &mut impl Givers,
+        most: u64,
+        is_leaving: bool,
+    ) -> Vec<(usize, PageIndex)> {
+        self.sums[budget].turns[tier].leave(givers, most, is_leaving)
+    }
+
+    /// Puts as many active pages of `budget` in `tier` on probation as are wanted there, to be
+    /// unmapped; answers their slots, too.
+    pub fn probe(
+        &mut self,
+        (budget, tier): (usize, usize),
+        givers: &mut impl Givers,
+        room: Room,
+    ) -> Vec<(usize, PageIndex)> {
+        self.sums[budget].turns[tier].probe(givers, room, &mut self.rng)
     }
 
     /// Whether first touches are only counted in `budget`, which can be set.
@@ -209,6 +259,7 @@ mod tests {
             budget,
             populated: vec![resident * 2],
             resident: vec![resident],
+            fronts: vec![Front::default()],
             dropping: resident / 2,
             pages: resident * 2,
             local_pages: resident,
@@ -217,7 +268,7 @@ mod tests {
 
     #[test]
     fn slots_are_given_lowest_first_and_visited_in_turn() {
-        let mut members = Members::new(4, 1);
+        let mut members = Members::new((4, 1), PolicyKind::Fifo, None, 1);
         for slot in [0, 1, 3] {
             members.settle(slot, Some(holding(0, 1)));
         }
@@ -236,7 +287,7 @@ mod tests {
                 1..60,
             ),
         ) {
-            let mut members = Members::new(6, 1);
+            let mut members = Members::new((6, 1), PolicyKind::Fifo, None, 1);
             let mut model: Vec<Option<(usize, u64)>> = vec![None; 6];
             for (slot, has) in steps {
                 members.settle(slot, has.map(|(budget, resident)| holding(budget, resident)));
@@ -252,9 +303,6 @@ mod tests {
                     prop_assert_eq!(members.populated(budget, 0), sum * 2);
                     let dropping = of.iter().map(|resident| resident / 2).sum::<u64>();
                     prop_assert_eq!(members.dropping(budget), dropping);
-                    let first = members.fullest(budget, 0).next();
-                    let fullest = first.and_then(|slot| model[slot]).map(|one| one.1);
-                    prop_assert_eq!(fullest, of.iter().copied().max());
                     prop_assert_eq!(members.of(budget).len(), of.len());
                 }
                 let all: u64 = model.iter().flatten().map(|one| one.1).sum();

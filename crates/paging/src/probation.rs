@@ -1,5 +1,8 @@
 //! How much of local memory is on probation.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use measure::{Fraction, Pages};
 
 use crate::policy::PolicyKind;
@@ -50,58 +53,106 @@ impl Probation {
     }
 }
 
-/// The share of the budget on probation: fixed, or adapted to what it costs.
-#[derive(Clone, Copy, Debug)]
+/// The share of the budget on probation: fixed, or adapted to what it costs. Clones are one.
+#[derive(Clone, Debug)]
 pub(crate) struct Share {
-    // In thousandths.
-    share: u32,
     adapts: Option<Probation>,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    // In thousandths.
+    share: AtomicU32,
     // Since it was last adapted.
-    fetched: u32,
-    touched: u32,
+    fetched: AtomicU32,
+    touched: AtomicU32,
 }
 
 impl Share {
     /// Nothing is on probation.
-    pub(crate) const NONE: Self = Self { share: 0, adapts: None, fetched: 0, touched: 0 };
+    pub(crate) fn none() -> Self {
+        Self::fixed(0)
+    }
+
+    fn fixed(share: u32) -> Self {
+        let state = State { share: share.into(), fetched: 0.into(), touched: 0.into() };
+        Self { adapts: None, state: Arc::new(state) }
+    }
 
     /// That of `policy`, unless another is `given`; none for a policy that ignores references.
     pub(crate) fn of(policy: PolicyKind, given: Option<Fraction>) -> Self {
-        let Some(own) = Probation::of(policy) else { return Self::NONE };
+        let Some(own) = Probation::of(policy) else { return Self::none() };
         let given = given.map(|share| share.of_pages(Pages::new(1000)).get());
         match given.and_then(|share| u32::try_from(share).ok()) {
-            Some(share) => Self { share, ..Self::NONE },
-            None => Self { share: own.initial, adapts: Some(own), ..Self::NONE },
+            Some(share) => Self::fixed(share),
+            None => Self { adapts: Some(own), ..Self::fixed(own.initial) },
         }
+    }
+
+    /// Another of its own, which is as large and has seen as much.
+    pub(crate) fn copy(&self) -> Self {
+        let of = |from: &AtomicU32| AtomicU32::new(from.load(Ordering::Relaxed));
+        let State { share, fetched, touched } = &*self.state;
+        let state = State { share: of(share), fetched: of(fetched), touched: of(touched) };
+        Self { adapts: self.adapts, state: Arc::new(state) }
+    }
+
+    fn thousandths(&self) -> u32 {
+        self.state.share.load(Ordering::Relaxed)
     }
 
     /// Whether anything is to be on probation.
-    pub(crate) const fn is_any(self) -> bool {
-        self.share > 0
+    pub(crate) fn is_any(&self) -> bool {
+        self.thousandths() > 0
     }
 
     /// Its part of so many pages.
-    pub(crate) const fn of_pages(self, pages: u64) -> u64 {
-        (self.share as u64).saturating_mul(pages) / 1000
+    pub(crate) fn of_pages(&self, pages: u64) -> u64 {
+        u64::from(self.thousandths()).saturating_mul(pages) / 1000
+    }
+
+    /// How many of `active` pages are to go on probation when `waiting` ones are on it: as many as
+    /// probation is short of its share, but never so many that fewer are active than on probation,
+    /// and none while so much memory is free that nothing will be given up soon.
+    pub(crate) fn wanted(&self, room: Room, active: u64, waiting: u64) -> u64 {
+        let most = self.of_pages(room.frames).max(room.ready.min(room.frames.div_ceil(2)));
+        let all = active + waiting;
+        // A share of little is half of it, unless more than half is wanted.
+        let share = most.min(all.div_ceil(2).max(self.of_pages(all)));
+        if room.free <= most { share.saturating_sub(waiting) } else { 0 }
     }
 
     /// A page on probation was touched.
-    pub(crate) const fn touched(&mut self) {
-        self.touched += 1;
+    pub(crate) fn touched(&self) {
+        let touched = &self.state.touched;
+        touched.store(touched.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// A page was fetched. Returns whether the share is another now.
-    pub(crate) fn fetched(&mut self) -> bool {
-        self.fetched += 1;
-        if self.fetched < ADAPT_FETCHES {
-            return false;
+    /// A page was fetched: the share may be another now.
+    pub(crate) fn fetched(&self) {
+        let State { share, fetched, touched } = &*self.state;
+        let count = fetched.load(Ordering::Relaxed) + 1;
+        fetched.store(count % ADAPT_FETCHES, Ordering::Relaxed);
+        if count < ADAPT_FETCHES {
+            return;
         }
-        let (fetched, touched) = (self.fetched, self.touched);
-        (self.fetched, self.touched) = (0, 0);
-        let Some(own) = self.adapts else { return false };
-        let is_cheap = touched * 100 < fetched * own.touches;
-        let share = if is_cheap { self.share + ADAPT_STEP } else { self.share - ADAPT_STEP };
-        self.share = share.clamp(own.least, own.most);
-        true
+        let touches = touched.swap(0, Ordering::Relaxed);
+        let Some(own) = self.adapts else { return };
+        let now = share.load(Ordering::Relaxed);
+        let is_cheap = touches * 100 < count * own.touches;
+        let next = if is_cheap { now + ADAPT_STEP } else { now - ADAPT_STEP };
+        share.store(next.clamp(own.least, own.most), Ordering::Relaxed);
     }
+}
+
+/// The frames of a budget.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// How many there are.
+    pub frames: u64,
+    /// Those that are free, beyond what is kept so.
+    pub free: u64,
+    /// Pages to have on probation at least, but at most half as many as there are frames.
+    pub ready: u64,
 }

@@ -26,10 +26,13 @@
 
 use measure::{Fraction, Pages};
 
+use crate::common::Common;
 pub use crate::local::{Admission, PageState, Victim};
 use crate::page::{PageIndex, PageStates, Ranges, span};
 use crate::policy::{Places, Policy, PolicyKind, Queue};
-use crate::probation::Share;
+use crate::probation::Room;
+
+mod shared;
 
 // The states as the table holds them; zero is what a page starts with.
 const ABSENT: u8 = 0;
@@ -68,8 +71,7 @@ pub struct ResidencyConfig {
 pub struct Residency {
     policy: Box<dyn Policy>,
     config: ResidencyConfig,
-    share: Share,
-    probation_max: u64,
+    common: Common,
     states: PageStates,
     // The policy holds the active pages; these are its former victims, oldest first.
     probation: Queue,
@@ -85,12 +87,17 @@ impl Residency {
     /// A budget of which nothing is used.
     #[must_use]
     pub fn new(config: ResidencyConfig) -> Self {
+        Self::under(config, Common::of(config.policy, config.probation))
+    }
+
+    /// As [`new`](Self::new), for a budget that is shared with others.
+    #[must_use]
+    pub fn under(config: ResidencyConfig, common: Common) -> Self {
         let capacity = usize::try_from(config.budget.get()).unwrap_or(usize::MAX);
         let mut residency = Self {
             policy: config.policy.build(capacity, config.seed),
             config,
-            share: Share::of(config.policy, config.probation),
-            probation_max: 0,
+            common,
             states: PageStates::default(),
             probation: Queue::new(1),
             probation_places: Places::default(),
@@ -100,6 +107,8 @@ impl Residency {
             peak: 0,
             admitted: [0; 4],
         };
+        residency.policy.follow(&residency.common.stamps);
+        residency.probation.follow(&residency.common.stamps);
         residency.set_budget(config.budget);
         residency
     }
@@ -107,10 +116,7 @@ impl Residency {
     /// As [`new`](Self::new), with every reference reported: nothing need be on probation.
     #[must_use]
     pub fn told_all(config: ResidencyConfig) -> Self {
-        let mut residency = Self::new(config);
-        residency.share = Share::NONE;
-        residency.size_probation();
-        residency
+        Self::under(config, Common::told_all())
     }
 
     /// `page` became local. Returns whether it was absent before.
@@ -129,15 +135,15 @@ impl Residency {
             self.pinned += 1;
         } else {
             self.states.set(page, ACTIVE);
-            if self.share.is_any() {
+            if self.common.share.is_any() {
                 self.policy.insert_unseen(page);
             } else {
                 self.policy.insert(page);
             }
         }
         self.admitted[how as usize] += 1;
-        if how == Admission::Fetch && self.share.fetched() {
-            self.size_probation();
+        if how == Admission::Fetch {
+            self.common.share.fetched();
         }
         self.peak = self.peak.max(self.resident().get());
         true
@@ -154,7 +160,7 @@ impl Residency {
                 self.take_from_queues(page);
                 self.states.set(page, ACTIVE);
                 self.policy.restore(page);
-                self.share.touched();
+                self.common.share.touched();
                 true
             }
             PageState::Active => {
@@ -306,23 +312,28 @@ impl Residency {
     /// that fewer pages are active than on probation, and none while so much memory is free that
     /// nothing will be given up soon.
     pub fn probe_batch(&mut self, pages: &mut Vec<PageIndex>, max: Pages) -> Pages {
-        let waiting = self.probation.len() as u64 + self.leaving;
-        let all = self.policy.len() as u64 + waiting;
-        let pressure = self.free().get() <= self.headroom().get() + self.probation_max;
-        // A share of little is half of it, unless more than half is wanted.
-        let share = self.probation_max.min(all.div_ceil(2).max(self.share.of_pages(all)));
-        let wanted = if pressure { share.saturating_sub(waiting) } else { 0 };
+        let room = Room {
+            frames: self.config.budget.get(),
+            free: self.free().saturating_sub(self.headroom()).get(),
+            ready: self.config.ready.get(),
+        };
+        let waiting = self.on_probation().get();
+        let wanted = self.common.share.wanted(room, self.policy.len() as u64, waiting);
         let mut taken = 0;
         while taken < wanted.min(max.get()) {
             let Some(page) = self.policy.victim() else {
                 break;
             };
-            self.states.set(page, PROBATION);
-            self.probation.push_back(&mut self.probation_places, page, UNMAPPING);
+            self.put_on_probation(page);
             pages.push(page);
             taken += 1;
         }
         Pages::new(taken)
+    }
+
+    fn put_on_probation(&mut self, page: PageIndex) {
+        self.states.set(page, PROBATION);
+        self.probation.push_back(&mut self.probation_places, page, UNMAPPING);
     }
 
     /// `page`, which [`probe_batch`](Self::probe_batch) has named, is unmapped. Not before may it
@@ -339,11 +350,8 @@ impl Residency {
     pub fn leave_batch(&mut self, pages: &mut Vec<PageIndex>, max: Pages) -> Pages {
         let mut taken = 0;
         while taken < max.get()
-            && self.probation.first_note(&self.probation_places) == Some(UNMAPPED)
-            && let Some((page, _)) = self.probation.pop_front(&mut self.probation_places)
+            && let Some(page) = self.leave_next(u64::MAX)
         {
-            self.states.set(page, LEAVING);
-            self.leaving += 1;
             pages.push(page);
             taken += 1;
         }
@@ -360,34 +368,29 @@ impl Residency {
         leaves
     }
 
-    fn size_probation(&mut self) {
-        let budget = self.config.budget.get();
-        self.probation_max =
-            self.share.of_pages(budget).max(self.config.ready.get().min(budget.div_ceil(2)));
-    }
-
-    /// Changes how many pages are on probation at least.
-    pub fn set_ready(&mut self, ready: Pages) {
-        self.config.ready = ready;
-        self.size_probation();
-    }
-
     /// Changes the budget. If it shrinks, [`over_target`](Self::over_target) says what has to go.
     pub fn set_budget(&mut self, budget: Pages) {
         self.config.budget = budget;
-        self.size_probation();
         self.resize_policy();
     }
 
-    /// The residency of a child after `fork`: the same pages in the same order. Pins are not
-    /// inherited (`mlock(2)`), so pinned pages are the newest active ones.
+    /// The residency of a child after `fork`, under a budget of its own: the same pages in the same
+    /// order. Pins are not inherited (`mlock(2)`), so pinned pages are the newest active ones.
     #[must_use]
     pub fn clone_for_fork(&self) -> Self {
+        let mut child = self.clone_beside();
+        child.common.share = self.common.share.copy();
+        child
+    }
+
+    /// As [`clone_for_fork`](Self::clone_for_fork), under the budget that its parent is under: the
+    /// child's pages are as old as those they are copies of.
+    #[must_use]
+    pub fn clone_beside(&self) -> Self {
         let mut child = Self {
             policy: self.policy.boxed_clone(),
             config: self.config,
-            share: self.share,
-            probation_max: self.probation_max,
+            common: self.common.clone(),
             states: self.states.clone(),
             probation: self.probation.clone(),
             probation_places: self.probation_places.clone(),

@@ -169,7 +169,7 @@ Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --por
 pub(crate) enum Budget {
     /// Each process has its own
     Process,
-    /// One for the program and all its descendants
+    /// One for the program and all its descendants; the policy is one for the pages of all
     Tree,
 }
 

@@ -1,6 +1,6 @@
 //! CLOCK, also known as second chance and FIFO-reinsertion.
 
-use super::{Places, Policy, Queue};
+use super::{Places, Policy, Queue, Stamps};
 use crate::page::PageIndex;
 
 /// The note of a page that was referenced since the hand last passed.
@@ -81,9 +81,21 @@ impl Policy for Clock {
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
+        self.victim_of(0, u64::MAX)
+    }
+
+    fn follow(&mut self, stamps: &Stamps) {
+        self.queue.follow(stamps);
+    }
+
+    fn heads(&mut self) -> [Option<u64>; 2] {
+        [self.queue.head(&self.places).map(|(stamp, _)| stamp), None]
+    }
+
+    fn victim_of(&mut self, _line: usize, until: u64) -> Option<PageIndex> {
         // Ends: each round clears a bit that a touch has set.
         loop {
-            let (page, referenced) = self.queue.pop_front(&mut self.places)?;
+            let (page, referenced) = self.queue.pop_until(&mut self.places, until)?;
             if referenced != REFERENCED {
                 return Some(page);
             }

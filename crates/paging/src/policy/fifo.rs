@@ -1,6 +1,6 @@
 //! First in, first out.
 
-use super::{Places, Policy, Queue};
+use super::{Places, Policy, Queue, Stamps};
 use crate::page::PageIndex;
 
 /// Gives up the page that has been local longest, referenced or not: what `DiME` does (§2.1).
@@ -61,7 +61,19 @@ impl Policy for Fifo {
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        self.queue.pop_front(&mut self.places).map(|(page, _)| page)
+        self.victim_of(0, u64::MAX)
+    }
+
+    fn follow(&mut self, stamps: &Stamps) {
+        self.queue.follow(stamps);
+    }
+
+    fn heads(&mut self) -> [Option<u64>; 2] {
+        [self.queue.head(&self.places).map(|(stamp, _)| stamp), None]
+    }
+
+    fn victim_of(&mut self, _line: usize, until: u64) -> Option<PageIndex> {
+        self.queue.pop_until(&mut self.places, until).map(|(page, _)| page)
     }
 
     fn len(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Stamps;
 use crate::page::PageIndex;
 
 /// An order in which local pages are given up.
@@ -62,6 +63,21 @@ pub trait Policy: fmt::Debug + Send {
 
     /// Removes and returns the next page to give up; `None` if no page is held.
     fn victim(&mut self) -> Option<PageIndex>;
+
+    /// Draws the ages of pages from `stamps` from now on, so that they can be compared with those
+    /// of other policies that do.
+    fn follow(&mut self, stamps: &Stamps);
+
+    /// Pages in each of the lines in which pages wait for their turn. Most policies have one.
+    fn sizes(&self) -> [usize; 2] {
+        [self.len(), 0]
+    }
+
+    /// The stamp of the first page of each line; `None` if whichever page is next has no age.
+    fn heads(&mut self) -> [Option<u64>; 2];
+
+    /// As [`victim`](Self::victim), looking in one line and as far as the stamp `until`.
+    fn victim_of(&mut self, line: usize, until: u64) -> Option<PageIndex>;
 
     /// Pages held.
     fn len(&self) -> usize;

@@ -36,6 +36,17 @@ impl PolicyKind {
         }
     }
 
+    /// The line that the next victim is in, when all policies of this kind together have so many
+    /// pages in each; `begun` is the one in which the search for that victim has begun.
+    #[must_use]
+    pub(crate) fn line(self, sizes: [u64; 2], begun: Option<usize>) -> Option<usize> {
+        let sizes = sizes.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        match self {
+            Self::S3Fifo => S3Fifo::line(sizes, begun),
+            _ => (sizes[0] > 0).then_some(0),
+        }
+    }
+
     /// An empty policy of this kind for `capacity` frames. Only [`Random`] draws from `seed`.
     #[must_use]
     pub fn build(self, capacity: usize, seed: u64) -> Box<dyn Policy> {

@@ -1,6 +1,6 @@
 //! Least recently used.
 
-use super::{Places, Policy, Queue};
+use super::{Places, Policy, Queue, Stamps};
 use crate::page::PageIndex;
 
 /// Gives up the page whose last reference is longest ago.
@@ -44,7 +44,7 @@ impl Policy for Lru {
     }
 
     fn touch(&mut self, page: PageIndex) {
-        if self.contains(page) && !self.queue.is_last(&self.places, page) {
+        if self.contains(page) && !self.queue.renew_last(&self.places, page) {
             self.insert(page);
         }
     }
@@ -62,7 +62,19 @@ impl Policy for Lru {
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        self.queue.pop_front(&mut self.places).map(|(page, _)| page)
+        self.victim_of(0, u64::MAX)
+    }
+
+    fn follow(&mut self, stamps: &Stamps) {
+        self.queue.follow(stamps);
+    }
+
+    fn heads(&mut self) -> [Option<u64>; 2] {
+        [self.queue.head(&self.places).map(|(stamp, _)| stamp), None]
+    }
+
+    fn victim_of(&mut self, _line: usize, until: u64) -> Option<PageIndex> {
+        self.queue.pop_until(&mut self.places, until).map(|(page, _)| page)
     }
 
     fn len(&self) -> usize {

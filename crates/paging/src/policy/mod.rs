@@ -16,6 +16,7 @@ mod lru;
 mod queue;
 mod random;
 mod s3fifo;
+mod stamps;
 
 pub use clock::Clock;
 pub use fifo::Fifo;
@@ -25,3 +26,4 @@ pub use lru::Lru;
 pub(crate) use queue::{Places, Queue};
 pub use random::Random;
 pub use s3fifo::S3Fifo;
+pub use stamps::Stamps;

@@ -10,9 +10,13 @@
 //! Lists linked through the table would need no stale entries, but each step to the next page
 //! waits for memory, and the links take twice the room. With a million random pages they were
 //! measured at 150 ns per admission and eviction, where rings take 50 ns.
+//!
+//! An entry bears the [stamp](super::Stamps) of when its page came to the queue, by which queues of
+//! several processes are one.
 
 use std::collections::VecDeque;
 
+use super::Stamps;
 use crate::page::{PageIndex, PageMap};
 
 /// Stale entries that are never worth a rebuild.
@@ -37,7 +41,8 @@ pub(crate) struct Places {
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     id: u8,
-    ring: VecDeque<PageIndex>,
+    ring: VecDeque<Entry>,
+    stamps: Stamps,
     // The sequence number of the first entry of the ring; they count up from there.
     first: u32,
     len: usize,
@@ -47,6 +52,11 @@ impl Places {
     /// The queue that `page` is in; zero for none.
     pub(crate) fn queue_of(&self, page: PageIndex) -> u8 {
         (self.words.get(page) & QUEUE_MASK) as u8
+    }
+
+    // Whether the page of an entry is where `place` says.
+    fn has(&self, entry: Entry, place: u32) -> bool {
+        self.words.get(entry.page()) & !NOTE_MASK == place
     }
 
     /// Applies `change` to the note of `page`, a number up to 3 that is kept with it for as long
@@ -59,15 +69,42 @@ impl Places {
     }
 }
 
+/// A page and a stamp, which takes the upper bits.
+#[derive(Clone, Copy, Debug)]
+struct Entry(u64);
+
+const PAGE_BITS: u32 = u64::BITS - Stamps::BITS;
+const _: () = assert!(PageIndex::MAX.get() as u64 >> PAGE_BITS == 0);
+
+impl Entry {
+    fn new(page: PageIndex, stamp: u64) -> Self {
+        Self(stamp << PAGE_BITS | u64::from(page.get()))
+    }
+
+    const fn page(self) -> PageIndex {
+        #[expect(clippy::cast_possible_truncation, reason = "a page has so few bits")]
+        PageIndex::new(self.0 as u32 & PageIndex::MAX.get())
+    }
+
+    const fn stamp(self) -> u64 {
+        self.0 >> PAGE_BITS
+    }
+}
+
 fn note(word: u32) -> u8 {
     ((word & NOTE_MASK) >> NOTE_SHIFT) as u8
 }
 
 impl Queue {
     /// An empty queue, numbered 1 to 3 among those that share a table.
-    pub(crate) const fn new(id: u8) -> Self {
-        assert!(0 < id && id as u32 <= QUEUE_MASK);
-        Self { id, ring: VecDeque::new(), first: 0, len: 0 }
+    pub(crate) fn new(id: u8) -> Self {
+        assert!(0 < id && u32::from(id) <= QUEUE_MASK);
+        Self { id, ring: VecDeque::new(), stamps: Stamps::default(), first: 0, len: 0 }
+    }
+
+    /// Draws from `stamps` from now on.
+    pub(crate) fn follow(&mut self, stamps: &Stamps) {
+        self.stamps = stamps.clone();
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -79,7 +116,7 @@ impl Queue {
         let word = places.words.slot(page);
         debug_assert_eq!(*word, 0, "page {page} is in a queue already");
         *word = self.place(self.ring.len()) | u32::from(note) << NOTE_SHIFT;
-        self.ring.push_back(page);
+        self.ring.push_back(Entry::new(page, self.stamps.newest()));
         self.len += 1;
     }
 
@@ -89,16 +126,15 @@ impl Queue {
         let word = places.words.slot(page);
         debug_assert_eq!(*word, 0, "page {page} is in a queue already");
         *word = self.place(0) | u32::from(note) << NOTE_SHIFT;
-        self.ring.push_front(page);
+        self.ring.push_front(Entry::new(page, self.stamps.oldest()));
         self.len += 1;
     }
 
-    /// The first page's note; `None` if there is no page.
-    pub(crate) fn first_note(&mut self, places: &Places) -> Option<u8> {
-        while let Some(&page) = self.ring.front() {
-            let word = places.words.get(page);
-            if word & !NOTE_MASK == self.place(0) {
-                return Some(note(word));
+    /// The first page's stamp and note; `None` if there is no page.
+    pub(crate) fn head(&mut self, places: &Places) -> Option<(u64, u8)> {
+        while let Some(&entry) = self.ring.front() {
+            if places.has(entry, self.place(0)) {
+                return Some((entry.stamp(), note(places.words.get(entry.page()))));
             }
             self.ring.pop_front();
             self.first = self.first.wrapping_add(1);
@@ -108,13 +144,23 @@ impl Queue {
 
     /// Removes and returns the first page, with its note.
     pub(crate) fn pop_front(&mut self, places: &mut Places) -> Option<(PageIndex, u8)> {
-        while let Some(page) = self.ring.pop_front() {
+        self.pop_until(places, u64::MAX)
+    }
+
+    /// As [`pop_front`](Self::pop_front), unless the page came after `until`.
+    pub(crate) fn pop_until(&mut self, places: &mut Places, until: u64) -> Option<(PageIndex, u8)> {
+        while let Some(&entry) = self.ring.front() {
             let place = self.place(0);
+            let word = places.words.slot(entry.page());
+            let is_here = *word & !NOTE_MASK == place;
+            if is_here && entry.stamp() > until {
+                return None;
+            }
+            self.ring.pop_front();
             self.first = self.first.wrapping_add(1);
-            let word = places.words.slot(page);
-            if *word & !NOTE_MASK == place {
+            if is_here {
                 self.len -= 1;
-                return Some((page, note(std::mem::take(word))));
+                return Some((entry.page(), note(std::mem::take(word))));
             }
         }
         None
@@ -138,24 +184,29 @@ impl Queue {
         *places.words.slot(new) = word;
         let ahead = (word >> SEQUENCE_SHIFT).wrapping_sub(self.first);
         let position = ahead & (u32::MAX >> SEQUENCE_SHIFT);
-        self.ring[position as usize] = new;
+        let entry = &mut self.ring[position as usize];
+        *entry = Entry::new(new, entry.stamp());
     }
 
-    /// Whether `page` is the last of this queue.
-    pub(crate) fn is_last(&self, places: &Places, page: PageIndex) -> bool {
+    /// Whether `page` is the last of this queue; if so, it counts as having come now.
+    pub(crate) fn renew_last(&mut self, places: &Places, page: PageIndex) -> bool {
         let last = self.ring.len().checked_sub(1);
-        last.is_some_and(|last| places.words.get(page) & !NOTE_MASK == self.place(last))
+        let is_last = last.is_some_and(|last| places.has(Entry::new(page, 0), self.place(last)));
+        if is_last && let Some(entry) = self.ring.back_mut() {
+            *entry = Entry::new(page, self.stamps.newest());
+        }
+        is_last
     }
 
     /// Drops the stale entries.
     #[cold]
     fn rebuild(&mut self, places: &mut Places) {
         let mut kept = VecDeque::with_capacity(self.len);
-        for (position, &page) in self.ring.iter().enumerate() {
-            let word = places.words.slot(page);
+        for (position, &entry) in self.ring.iter().enumerate() {
+            let word = places.words.slot(entry.page());
             if *word & !NOTE_MASK == self.place(position) {
                 *word = *word & NOTE_MASK | self.place(kept.len());
-                kept.push_back(page);
+                kept.push_back(entry);
             }
         }
         debug_assert_eq!(kept.len(), self.len);
@@ -255,7 +306,7 @@ mod tests {
                 Step::Push(q, n, note) => self.push(q, n, note),
                 Step::PushFront(q, n, note) => self.push_front(q, n, note),
                 Step::Pop(q) => {
-                    let first = self.queues[q].first_note(&self.places);
+                    let first = self.queues[q].head(&self.places).map(|(_, note)| note);
                     assert_eq!(first, self.model[q].front().map(|&(_, note)| note));
                     let popped = self.queues[q].pop_front(&mut self.places);
                     let popped = popped.map(|(page, note)| (page.get(), note));
@@ -291,7 +342,7 @@ mod tests {
                     let id = pair.queue_of(n).map_or(0, |q| pair.queues[q].id);
                     prop_assert_eq!(pair.places.queue_of(PageIndex::new(n)), id);
                     for q in 0..2 {
-                        let last = pair.queues[q].is_last(&pair.places, PageIndex::new(n));
+                        let last = pair.queues[q].renew_last(&pair.places, PageIndex::new(n));
                         let newest = pair.model[q].back().is_some_and(|&(page, _)| page == n);
                         prop_assert!(newest || !last);
                     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
-use super::Policy;
+use super::{Policy, Stamps};
 use crate::page::{PageIndex, PageMap};
 
 /// Gives up any page with equal probability.
@@ -15,7 +15,8 @@ pub struct Random {
     // Where in `pages` a page is, plus one; zero if it is not.
     position: PageMap<u32>,
     // Pages that were drawn and stayed: a reference does not undo the draw.
-    drawn: VecDeque<PageIndex>,
+    drawn: VecDeque<(PageIndex, u64)>,
+    stamps: Stamps,
     rng: Pcg32,
 }
 
@@ -27,6 +28,7 @@ impl Random {
             pages: Vec::new(),
             position: PageMap::default(),
             drawn: VecDeque::new(),
+            stamps: Stamps::default(),
             rng: Pcg32::seed_from_u64(seed),
         }
     }
@@ -71,11 +73,11 @@ impl Policy for Random {
     /// It is the next to be given up still.
     fn restore(&mut self, page: PageIndex) {
         self.insert(page);
-        self.drawn.push_back(page);
+        self.drawn.push_back((page, self.stamps.newest()));
     }
 
     fn remove(&mut self, page: PageIndex) {
-        self.drawn.retain(|&drawn| drawn != page);
+        self.drawn.retain(|&(drawn, _)| drawn != page);
         if let Some(position) = self.position_of(page) {
             self.take(position);
         }
@@ -86,12 +88,25 @@ impl Policy for Random {
             *self.position.slot(from) = 0;
             self.set_position(to, position);
             self.pages[position] = to;
-            self.drawn.iter_mut().filter(|drawn| **drawn == from).for_each(|drawn| *drawn = to);
+            self.drawn.iter_mut().filter(|one| one.0 == from).for_each(|one| one.0 = to);
         }
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        if let Some(page) = self.drawn.pop_front() {
+        self.victim_of(0, u64::MAX)
+    }
+
+    fn follow(&mut self, stamps: &Stamps) {
+        self.stamps = stamps.clone();
+    }
+
+    fn heads(&mut self) -> [Option<u64>; 2] {
+        [self.drawn.front().map(|&(_, stamp)| stamp), None]
+    }
+
+    /// Whatever `until` says, for those that were not drawn have no age.
+    fn victim_of(&mut self, _line: usize, _until: u64) -> Option<PageIndex> {
+        if let Some((page, _)) = self.drawn.pop_front() {
             let position = self.position_of(page)?;
             return Some(self.take(position));
         }

@@ -1,7 +1,7 @@
 //! S3-FIFO: three static FIFO queues (Yang et al., "FIFO queues are all you need for cache
 //! eviction", SOSP'23 §4).
 
-use super::{Places, Policy, Queue};
+use super::{Places, Policy, Queue, Stamps};
 use crate::page::PageIndex;
 
 /// The small queue's share of all pages, as a divisor (§4.1: 10 %).
@@ -53,8 +53,8 @@ impl S3Fifo {
         policy
     }
 
-    fn victim_of_small(&mut self) -> Option<PageIndex> {
-        while let Some((page, count)) = self.small.pop_front(&mut self.places) {
+    fn victim_of_small(&mut self, until: u64) -> Option<PageIndex> {
+        while let Some((page, count)) = self.small.pop_until(&mut self.places, until) {
             if count < PROMOTE_AT {
                 self.ghost.push_back(&mut self.places, page, 0);
                 self.trim_ghost();
@@ -65,14 +65,30 @@ impl S3Fifo {
         None
     }
 
-    fn victim_of_main(&mut self) -> Option<PageIndex> {
+    fn victim_of_main(&mut self, until: u64) -> Option<PageIndex> {
         // Ends: each round lowers a count.
         loop {
-            let (page, count) = self.main.pop_front(&mut self.places)?;
+            let (page, count) = self.main.pop_until(&mut self.places, until)?;
             if count == 0 {
                 return Some(page);
             }
             self.main.push_back(&mut self.places, page, count - 1);
+        }
+    }
+
+    /// The queue to look in, 0 for the small one, with so many pages in each; `begun` is the one
+    /// in which the search for a victim has begun. None without pages.
+    pub(super) fn line([small, main]: [usize; 2], begun: Option<usize>) -> Option<usize> {
+        // Algorithm 1 finds a victim before the newcomer is in the small queue; here it may be in
+        // it already, and must not be given up while there is anything else.
+        let from_small = match begun {
+            Some(line) => line == 0 && small > 0,
+            None => small > 1 && small >= (small + main) / SMALL_DIVISOR,
+        };
+        match (from_small || main == 0, small + main) {
+            (_, 0) => None,
+            (true, _) => Some(0),
+            (false, _) => Some(1),
         }
     }
 
@@ -133,16 +149,34 @@ impl Policy for S3Fifo {
     }
 
     fn victim(&mut self) -> Option<PageIndex> {
-        let small = self.small.len();
-        // Algorithm 1 finds a victim before the newcomer is in the small queue; here it may be in
-        // it already, and must not be given up while there is anything else.
-        let from_small = small > 1 && small >= self.len() / SMALL_DIVISOR;
-        let early = if from_small { self.victim_of_small() } else { None };
-        early
-            .or_else(|| self.victim_of_main())
-            .or_else(|| self.victim_of_small())
-            // The small queue may have moved its last page to the main one.
-            .or_else(|| self.victim_of_main())
+        let mut begun = None;
+        loop {
+            let line = Self::line(self.sizes(), begun)?;
+            begun = Some(line);
+            let victim = self.victim_of(line, u64::MAX);
+            if victim.is_some() {
+                return victim;
+            }
+        }
+    }
+
+    fn follow(&mut self, stamps: &Stamps) {
+        for queue in [&mut self.small, &mut self.main, &mut self.ghost] {
+            queue.follow(stamps);
+        }
+    }
+
+    fn sizes(&self) -> [usize; 2] {
+        [self.small.len(), self.main.len()]
+    }
+
+    fn heads(&mut self) -> [Option<u64>; 2] {
+        [&mut self.small, &mut self.main]
+            .map(|queue| queue.head(&self.places).map(|(stamp, _)| stamp))
+    }
+
+    fn victim_of(&mut self, line: usize, until: u64) -> Option<PageIndex> {
+        if line == 0 { self.victim_of_small(until) } else { self.victim_of_main(until) }
     }
 
     fn len(&self) -> usize {
