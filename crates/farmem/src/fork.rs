@@ -343,7 +343,7 @@ impl Supervisor<'_> {
         self.tables.pages.clear(slot);
         let unmanaged = self.copy_words(parent, &arena);
         self.totals.lost(TABLE_FULL, unmanaged);
-        let mut copy = Copy::new(parent, &arena)?;
+        let mut copy = Copy::new(parent, &arena, self.totals.fork_count)?;
         for piece in emptied {
             copy.skip(piece.start, piece.end);
             arena.empty(&self.tables, piece.start, piece.bytes());
