@@ -154,13 +154,32 @@ impl Copy {
     }
 }
 
+/// All copies under way.
+#[derive(Default)]
+pub(crate) struct Copies {
+    under_way: Vec<Copy>,
+    /// From the first one on.
+    copier: Option<Copier>,
+}
+
+impl Copies {
+    pub(crate) fn push(&mut self, copy: Copy) {
+        self.under_way.push(copy);
+    }
+
+    /// The copier's bell has been heard.
+    pub(crate) fn acknowledge(&self) {
+        self.copier.iter().for_each(|copier| copier.bell().acknowledge());
+    }
+}
+
 impl Supervisor<'_> {
     /// Has a piece of each copy under way copied; children whose copies are complete go on.
     pub(crate) fn advance_copies(&mut self) {
-        while let Some(done) = self.copier.as_ref().and_then(Copier::next) {
+        while let Some(done) = self.copies.copier.as_ref().and_then(Copier::next) {
             self.copied(done);
         }
-        let idle = self.copies.iter().filter(|copy| copy.away.is_empty());
+        let idle = self.copies.under_way.iter().filter(|copy| copy.away.is_empty());
         for child in idle.map(|copy| copy.child).collect::<Vec<_>>() {
             let outcome = match self.send_piece(child) {
                 Ok(false) => {
@@ -177,16 +196,16 @@ impl Supervisor<'_> {
 
     // Answers whether there was any left of the copy for `child`.
     fn send_piece(&mut self, child: u32) -> Result<bool, RunError> {
-        let Some(copy) = self.copies.iter_mut().find(|copy| copy.child == child) else {
+        let Some(copy) = self.copies.under_way.iter_mut().find(|copy| copy.child == child) else {
             return Ok(false);
         };
         let Some(piece) = copy.next_piece()? else { return Ok(false) };
-        if self.copier.is_none() {
+        if self.copies.copier.is_none() {
             let copier = Copier::start()?;
             self.poll.add(copier.bell().descriptor(), COPIED)?;
-            self.copier = Some(copier);
+            self.copies.copier = Some(copier);
         }
-        if let Some(copier) = &self.copier {
+        if let Some(copier) = &self.copies.copier {
             copier.send(piece);
         }
         Ok(true)
@@ -195,7 +214,7 @@ impl Supervisor<'_> {
     fn copied(&mut self, done: Done) {
         // Its child may have ended.
         let ours = |copy: &&mut Copy| copy.number == done.number;
-        let Some(copy) = self.copies.iter_mut().find(ours) else { return };
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return };
         let (parent, child) = (copy.parent, copy.child);
         match done.result.map_err(RunError::from).and_then(|()| copy.settle()) {
             Ok(done) => parent.into_iter().for_each(|slot| self.map_back(slot, &done)),
@@ -207,7 +226,7 @@ impl Supervisor<'_> {
     /// copied next then.
     pub(crate) fn awaits_copy(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
-        let Some(copy) = self.copies.iter_mut().find(ours) else { return false };
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return false };
         let end = start.saturating_add(bytes);
         let left: u64 = copy.todo.within(start, end).iter().map(|(from, to)| to - from).sum();
         let waits = left > PIECE;
@@ -219,8 +238,8 @@ impl Supervisor<'_> {
 
     /// Ends the copy for `child`, complete or not.
     pub(crate) fn end_copy(&mut self, child: u32) {
-        let ended = self.copies.iter().position(|copy| copy.child == child);
-        let parent = ended.and_then(|at| self.copies.swap_remove(at).parent);
+        let ended = self.copies.under_way.iter().position(|copy| copy.child == child);
+        let parent = ended.and_then(|at| self.copies.under_way.swap_remove(at).parent);
         if let Some(slot) = parent {
             self.thaw(slot);
         }
@@ -228,7 +247,7 @@ impl Supervisor<'_> {
 
     /// The memory in `slot` is given up; copies of it go on.
     pub(crate) fn outlive(&mut self, slot: usize) {
-        for copy in self.copies.iter_mut().filter(|copy| copy.parent == Some(slot)) {
+        for copy in self.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot)) {
             copy.parent = None;
         }
     }
@@ -236,7 +255,7 @@ impl Supervisor<'_> {
     /// Copies what is left of a range that the process in `slot` is about to change.
     pub(crate) fn preserve(&mut self, slot: usize, start: u64, end: u64) {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
-        let Some(copy) = self.copies.iter_mut().find(ours) else {
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else {
             return;
         };
         if let Err(error) = copy.preserve(start, end) {
@@ -247,7 +266,7 @@ impl Supervisor<'_> {
 
     /// Whether the memory of the process in `slot` is being copied.
     pub(crate) fn is_copied(&self, slot: usize) -> bool {
-        self.copies.iter().any(|copy| copy.parent == Some(slot))
+        self.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
     }
 
     // Maps pages again that were mapped before the cut, so that the parent need not ask for them

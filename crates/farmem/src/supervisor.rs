@@ -33,8 +33,7 @@ use super::account::Account;
 use super::arena::Arena;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
-use super::copier::Copier;
-use super::copy::Copy;
+use super::copy::Copies;
 use super::detour::Detour;
 use super::ends::Ends;
 use super::events::Scan;
@@ -96,9 +95,7 @@ pub struct Supervisor<'a> {
     pub(crate) detours: BTreeMap<usize, Detour>,
     /// Children born there that wait for their memory: call, and for how many ticks.
     pub(crate) born: BTreeMap<u32, (u64, u32)>,
-    pub(crate) copies: Vec<Copy>,
-    /// From the first copy on.
-    pub(crate) copier: Option<Copier>,
+    pub(crate) copies: Copies,
     pub(crate) mortals: Vec<Mortal>,
     pub(crate) populates: Vec<Populate>,
     /// Threads that make others: thread, slot, nanoseconds they had been on a processor.
@@ -177,8 +174,7 @@ impl<'a> Supervisor<'a> {
             forks: Vec::new(),
             detours: BTreeMap::new(),
             born: BTreeMap::new(),
-            copies: Vec::new(),
-            copier: None,
+            copies: Copies::default(),
             mortals: Vec::new(),
             populates: Vec::new(),
             starting: Vec::new(),
@@ -304,7 +300,7 @@ impl<'a> Supervisor<'a> {
                 self.next_changes();
             }
             DOORBELL => self.hear_doorbell(),
-            COPIED => self.copier.iter().for_each(|copier| copier.bell().acknowledge()),
+            COPIED => self.copies.acknowledge(),
             token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
             token => self.next_replies(index(token - HELPERS)),
         }
