@@ -89,7 +89,7 @@ cases! {
         next_pages, next_pages_backwards, far_apart, far_apart_backwards, by_the_kernel,
         by_the_kernel_backwards, two_threads, two_threads_backwards, static_first, static_second,
         nobody_is_interrupted, while_threads_end, own_stack, parent_goes_on, parent_ends,
-        under_signals, locked, by_several_threads,
+        under_signals, locked, by_several_threads, others_go_on,
     }
     execs {
         by_spawn, by_system, by_popen, by_vfork, work = 7, itself, from_thread = 7, failing,

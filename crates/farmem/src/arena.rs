@@ -198,7 +198,7 @@ impl Arena {
             let unmapped = done(tid);
             if unmapped {
                 // Another thread may have touched it at the last moment.
-                if matches!(memory.next_populated(start, end), Ok(Some(_)))
+                if matches!(memory.next_data(start, end), Ok(Some(_)))
                     && regions.pieces(start, end).is_empty()
                 {
                     let _end_of_file = memory.punch(start, end - start);

@@ -177,8 +177,8 @@ impl Supervisor<'_> {
             return None;
         }
         let arena = self.arenas[slot].as_ref()?;
-        let data = arena.memory.next_populated(at, end).ok().flatten();
-        let data = data.map(|(from, _)| from / PAGE * PAGE);
+        let data = arena.memory.next_data(at, end).ok().flatten();
+        let data = data.map(|from| from / PAGE * PAGE);
         let leaf = self.tables.pages.next_leaf(slot, at, end);
         data.into_iter().chain(leaf).min().map(|from| from.max(at))
     }

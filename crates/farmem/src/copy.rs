@@ -1,18 +1,21 @@
-//! Copying a process's memory for its child, a slice at a time.
+//! Copying a process's memory for its child, a piece at a time.
 //!
 //! ```text
-//! loop: a slice -> events -> a slice -> ...      until nothing is left: the child goes on
+//! loop: piece -> copier -> done -> next piece -> ...     until nothing is left: the child goes on
 //! parent touches or frees what is left -> that first
 //! ```
 //!
 //! DESIGN NOTES
 //!
-//! * The supervisor copies between two looks at what else there is to do, so that nobody waits for
-//!   it longer than a slice takes.
+//! * A thread of its own copies (`copier`); nobody waits for it but the child, and who frees much
+//!   that is still to be copied.
 //! * What the parent is about to change is copied before it may: a page that it touches, a range
-//!   that it frees. See `cut` for how it is kept from changing the rest.
+//!   that it frees. See `cut` for how it is kept from changing the rest. Of a page that the copier
+//!   has at that moment nobody knows whether it reads it before or after the change; so what was
+//!   there is kept, and written once the copier is done.
 //! * The copy has handles of its own on both memory files, so the parent may end meanwhile.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use paging::regions::PAGE;
@@ -21,12 +24,13 @@ use sys::memory::MemoryFile;
 use super::RunError;
 use super::arena::Arena;
 use super::config::TrapKind;
-use super::supervisor::Supervisor;
+use super::copier::{Copier, Done, Piece};
+use super::supervisor::{COPIED, Supervisor};
 use super::todo::Todo;
 use super::word::{State, Word};
 
-/// Bytes copied in one go: some 100 µs.
-const SLICE: u64 = 256 << 10;
+/// Bytes of a piece: some 100 µs.
+const PIECE: u64 = 256 << 10;
 
 /// A copy under way.
 pub(crate) struct Copy {
@@ -34,25 +38,46 @@ pub(crate) struct Copy {
     pub(crate) parent: Option<usize>,
     /// The process that gets the copy.
     pub(crate) child: u32,
-    source: MemoryFile,
-    target: MemoryFile,
+    number: u64,
+    source: Arc<MemoryFile>,
+    target: Arc<MemoryFile>,
     todo: Todo,
+    /// The piece that the copier has.
+    away: Vec<(u64, u64)>,
+    /// Pages of it that may have changed since, as they were; none where there was nothing.
+    kept: Vec<(u64, Option<Vec<u8>>)>,
+    /// What somebody waits for.
+    wanted: Option<(u64, u64)>,
 }
 
 impl Copy {
-    /// Begins to copy the managed memory of `parent` to what its child `child` has of it.
-    pub(crate) fn new(parent: &Arena, child: &Arena) -> Result<Self, RunError> {
+    /// Begins to copy the managed memory of `parent` to what its child `child` has of it. No other
+    /// copy has this `number`.
+    pub(crate) fn new(parent: &Arena, child: &Arena, number: u64) -> Result<Self, RunError> {
+        let (source, target) = (parent.memory.share()?, child.memory.share()?);
+        let parent = Some(parent.slot);
+        Ok(Self { parent, ..Self::of((source, target), &child.managed(), child.tgid, number) })
+    }
+
+    fn of(
+        (source, target): (MemoryFile, MemoryFile),
+        ranges: &[(u64, u64)],
+        child: u32,
+        number: u64,
+    ) -> Self {
         let mut todo = Todo::default();
-        for (start, end) in child.managed() {
-            todo.add(start, end);
-        }
-        Ok(Self {
-            parent: Some(parent.slot),
-            child: child.tgid,
-            source: parent.memory.share()?,
-            target: child.memory.share()?,
+        ranges.iter().for_each(|&(start, end)| todo.add(start, end));
+        Self {
+            parent: None,
+            child,
+            number,
+            source: Arc::new(source),
+            target: Arc::new(target),
             todo,
-        })
+            away: Vec::new(),
+            kept: Vec::new(),
+            wanted: None,
+        }
     }
 
     /// Nothing of a range is to be copied any more.
@@ -64,56 +89,157 @@ impl Copy {
     pub(crate) fn preserve(&mut self, start: u64, end: u64) -> Result<(), RunError> {
         for (from, to) in self.todo.within(start, end) {
             self.source.copy_to(&self.target, from, from, to - from)?;
+            self.keep(from, to)?;
         }
         self.todo.remove(start, end);
         Ok(())
     }
 
-    // Some of what is left; answers what that was.
-    fn slice(&mut self) -> Result<Vec<(u64, u64)>, RunError> {
-        let (mut left, mut done) = (SLICE, Vec::new());
-        while let Some((start, end)) = self.todo.first().filter(|_| left > 0) {
-            let next = self.source.next_populated(start, end)?;
-            let Some((from, to)) = next else {
+    // Keeps what the copier has of a range.
+    fn keep(&mut self, start: u64, end: u64) -> Result<(), RunError> {
+        for &(first, last) in &self.away {
+            let mut page = first.max(start);
+            while page < last.min(end) {
+                let is_there = self.source.next_data(page, page + PAGE)?.is_some();
+                let mut bytes = is_there.then(|| vec![0; 4096]);
+                if let Some(bytes) = &mut bytes {
+                    self.source.read_at(bytes, page)?;
+                }
+                self.kept.push((page, bytes));
+                page += PAGE;
+            }
+        }
+        Ok(())
+    }
+
+    // The next piece, if there is one; it is away then.
+    fn next_piece(&mut self) -> Result<Option<Piece>, RunError> {
+        let mut left = PIECE;
+        while let Some((start, end)) = self.next_left(left) {
+            let Some((from, to)) = self.source.next_populated(start, end, left)? else {
                 self.todo.remove(start, end);
                 continue;
             };
-            let to = to.min(from + left);
             self.todo.remove(start, from);
-            self.preserve(from, to)?;
-            done.push((from, to));
+            self.away.push((from, to));
             left -= to - from;
         }
+        let (source, target) = (Arc::clone(&self.source), Arc::clone(&self.target));
+        let piece = Piece { number: self.number, source, target, ranges: self.away.clone() };
+        Ok((!self.away.is_empty()).then_some(piece))
+    }
+
+    // Where to look for the rest of a piece that lacks so many bytes: first where somebody waits.
+    fn next_left(&self, bytes: u64) -> Option<(u64, u64)> {
+        let behind = self.away.last().map_or(0, |&(_, end)| end);
+        let first = self.wanted.and_then(|(start, wanted_end)| {
+            let (from, to) = self.todo.next(start.max(behind))?;
+            (from < wanted_end).then_some((from, to.min(wanted_end)))
+        });
+        let next = first.or_else(|| self.todo.next(behind));
+        next.filter(|_| bytes > 0)
+    }
+
+    // The copier is done with its piece; answers what that was.
+    fn settle(&mut self) -> Result<Vec<(u64, u64)>, RunError> {
+        for (page, bytes) in std::mem::take(&mut self.kept) {
+            match bytes {
+                Some(bytes) => self.target.write_at(&bytes, page)?,
+                None => self.target.punch(page, PAGE)?,
+            }
+        }
+        let done = std::mem::take(&mut self.away);
+        done.iter().for_each(|&(start, end)| self.todo.remove(start, end));
         Ok(done)
     }
 }
 
+/// All copies under way.
+#[derive(Default)]
+pub(crate) struct Copies {
+    under_way: Vec<Copy>,
+    /// From the first one on.
+    copier: Option<Copier>,
+}
+
+impl Copies {
+    pub(crate) fn push(&mut self, copy: Copy) {
+        self.under_way.push(copy);
+    }
+
+    /// The copier's bell has been heard.
+    pub(crate) fn acknowledge(&self) {
+        self.copier.iter().for_each(|copier| copier.bell().acknowledge());
+    }
+}
+
 impl Supervisor<'_> {
-    /// Copies a slice of each copy under way; children whose copies are complete go on.
+    /// Has a piece of each copy under way copied; children whose copies are complete go on.
     pub(crate) fn advance_copies(&mut self) {
-        let children: Vec<u32> = self.copies.iter().map(|copy| copy.child).collect();
-        for child in children {
-            let Some(copy) = self.copies.iter_mut().find(|copy| copy.child == child) else {
-                continue;
-            };
-            let parent = copy.parent;
-            match copy.slice() {
-                Ok(done) if done.is_empty() => {
+        while let Some(done) = self.copies.copier.as_ref().and_then(Copier::next) {
+            self.copied(done);
+        }
+        let idle = self.copies.under_way.iter().filter(|copy| copy.away.is_empty());
+        for child in idle.map(|copy| copy.child).collect::<Vec<_>>() {
+            let outcome = match self.send_piece(child) {
+                Ok(false) => {
                     self.end_copy(child);
-                    if let Err(error) = self.enter_child(child) {
-                        self.abandon(child, &error);
-                    }
+                    self.enter_child(child)
                 }
-                Ok(done) => parent.into_iter().for_each(|slot| self.map_back(slot, &done)),
-                Err(error) => self.abandon(child, &error),
+                sent => sent.map(|_sent| ()),
+            };
+            if let Err(error) = outcome {
+                self.abandon(child, &error);
             }
         }
     }
 
+    // Answers whether there was any left of the copy for `child`.
+    fn send_piece(&mut self, child: u32) -> Result<bool, RunError> {
+        let Some(copy) = self.copies.under_way.iter_mut().find(|copy| copy.child == child) else {
+            return Ok(false);
+        };
+        let Some(piece) = copy.next_piece()? else { return Ok(false) };
+        if self.copies.copier.is_none() {
+            let copier = Copier::start()?;
+            self.poll.add(copier.bell().descriptor(), COPIED)?;
+            self.copies.copier = Some(copier);
+        }
+        if let Some(copier) = &self.copies.copier {
+            copier.send(piece);
+        }
+        Ok(true)
+    }
+
+    fn copied(&mut self, done: Done) {
+        // Its child may have ended.
+        let ours = |copy: &&mut Copy| copy.number == done.number;
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return };
+        let (parent, child) = (copy.parent, copy.child);
+        match done.result.map_err(RunError::from).and_then(|()| copy.settle()) {
+            Ok(done) => parent.into_iter().for_each(|slot| self.map_back(slot, &done)),
+            Err(error) => self.abandon(child, &error),
+        }
+    }
+
+    /// Whether so much of a range is still to be copied that who is about to free it waits; that is
+    /// copied next then.
+    pub(crate) fn awaits_copy(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
+        let ours = |copy: &&mut Copy| copy.parent == Some(slot);
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return false };
+        let end = start.saturating_add(bytes);
+        let left: u64 = copy.todo.within(start, end).iter().map(|(from, to)| to - from).sum();
+        let waits = left > PIECE;
+        if waits {
+            copy.wanted = Some((start, end));
+        }
+        waits
+    }
+
     /// Ends the copy for `child`, complete or not.
     pub(crate) fn end_copy(&mut self, child: u32) {
-        let ended = self.copies.iter().position(|copy| copy.child == child);
-        let parent = ended.and_then(|at| self.copies.swap_remove(at).parent);
+        let ended = self.copies.under_way.iter().position(|copy| copy.child == child);
+        let parent = ended.and_then(|at| self.copies.under_way.swap_remove(at).parent);
         if let Some(slot) = parent {
             self.thaw(slot);
         }
@@ -121,7 +247,7 @@ impl Supervisor<'_> {
 
     /// The memory in `slot` is given up; copies of it go on.
     pub(crate) fn outlive(&mut self, slot: usize) {
-        for copy in self.copies.iter_mut().filter(|copy| copy.parent == Some(slot)) {
+        for copy in self.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot)) {
             copy.parent = None;
         }
     }
@@ -129,7 +255,7 @@ impl Supervisor<'_> {
     /// Copies what is left of a range that the process in `slot` is about to change.
     pub(crate) fn preserve(&mut self, slot: usize, start: u64, end: u64) {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
-        let Some(copy) = self.copies.iter_mut().find(ours) else {
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else {
             return;
         };
         if let Err(error) = copy.preserve(start, end) {
@@ -140,7 +266,7 @@ impl Supervisor<'_> {
 
     /// Whether the memory of the process in `slot` is being copied.
     pub(crate) fn is_copied(&self, slot: usize) -> bool {
-        self.copies.iter().any(|copy| copy.parent == Some(slot))
+        self.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
     }
 
     // Maps pages again that were mapped before the cut, so that the parent need not ask for them
@@ -169,5 +295,76 @@ impl Supervisor<'_> {
             // A range that is gone meanwhile needs nothing.
             let _gone = fault.map_all(start, end - start);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: u64 = PIECE / PAGE;
+
+    // Three pieces' worth of pages of which every second is there, and holds its number.
+    fn begin() -> (MemoryFile, MemoryFile, Copy) {
+        let file = || MemoryFile::new("afar-test", 6 * PIECE).expect("there is memory");
+        let (parent, child) = (file(), file());
+        for page in (0..6 * PAGES).step_by(2) {
+            write(&parent, page, page);
+        }
+        let share = |file: &MemoryFile| file.share().expect("there are descriptors");
+        let copy = Copy::of((share(&parent), share(&child)), &[(0, 6 * PIECE)], 1, 0);
+        (parent, child, copy)
+    }
+
+    fn write(memory: &MemoryFile, page: u64, value: u64) {
+        memory.write_at(&value.to_ne_bytes(), page * PAGE).expect("there is memory");
+    }
+
+    fn read(memory: &MemoryFile, page: u64) -> u64 {
+        let mut bytes = [0; 8];
+        memory.read_at(&mut bytes, page * PAGE).expect("it is in the file");
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn finish(copy: &mut Copy) {
+        while let Some(piece) = copy.next_piece().expect("there is memory") {
+            piece.copy().expect("there is memory");
+            copy.settle().expect("there is memory");
+        }
+    }
+
+    #[test]
+    fn what_changes_while_the_copier_has_it_is_copied_as_it_was() {
+        let (parent, child, mut copy) = begin();
+        let piece = copy.next_piece().expect("there is memory").expect("nothing is copied");
+        // Pages of the piece, one that is not there, one of later.
+        for page in [0, 6, 7, 5 * PAGES] {
+            for value in [1000, 2000] {
+                copy.preserve(page * PAGE, (page + 1) * PAGE).expect("there is memory");
+                write(&parent, page, value + page);
+            }
+        }
+        piece.copy().expect("there is memory");
+        assert_eq!(read(&child, 6), 2006, "the copier came too late");
+        copy.settle().expect("there is memory");
+        finish(&mut copy);
+        for page in 0..6 * PAGES {
+            assert_eq!(read(&child, page), if page % 2 == 0 { page } else { 0 }, "page {page}");
+        }
+        // Where nothing was, nothing is.
+        assert_eq!(child.allocated_bytes().expect("it is there"), 3 * PIECE);
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_copied_first() {
+        let (_parent, child, mut copy) = begin();
+        copy.wanted = Some((4 * PIECE, 5 * PIECE));
+        let piece = copy.next_piece().expect("there is memory").expect("nothing is copied");
+        piece.copy().expect("there is memory");
+        copy.settle().expect("there is memory");
+        assert_eq!(read(&child, 4 * PAGES), 4 * PAGES);
+        assert!(copy.todo.within(4 * PIECE, 5 * PIECE).is_empty());
+        finish(&mut copy);
+        assert_eq!((read(&child, 2), read(&child, 6 * PAGES - 2)), (2, 6 * PAGES - 2));
     }
 }

@@ -28,6 +28,7 @@ use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
 use super::RunError;
+use super::advice::hint;
 use super::arena::{Arena, Pending};
 use super::config::TrapKind;
 use super::filter::nr;
@@ -38,6 +39,8 @@ use super::userfault_trap::Touch;
 use super::word::{State, Word};
 
 const CLONE_VM: u64 = 0x100;
+const MAP_FIXED: u64 = 0x10;
+const MREMAP_FIXED: u64 = 2;
 const RANGES_MAX: usize = WORDS_MAX / 2 - 1;
 // Commands to the helper on their way at once: its socket has no room for very many.
 const COMMANDS_MAX: usize = 8;
@@ -132,6 +135,9 @@ impl Supervisor<'_> {
         let number = i64::from(call.nr);
         let forks = number == nr::FORK || number == nr::CLONE && call.args[0] & CLONE_VM == 0;
         if forks && (self.any_starts(slot) || self.any_ends(slot)) {
+            return true;
+        }
+        if freed(call).into_iter().any(|(start, bytes)| self.awaits_copy(slot, start, bytes)) {
             return true;
         }
         let Some(arena) = &self.arenas[slot] else {
@@ -405,6 +411,20 @@ impl Supervisor<'_> {
                 self.thaw(slot);
             }
         }
+    }
+}
+
+// What a call may free of the memory there is.
+fn freed(call: &Notification) -> [(u64, u64); 2] {
+    let [start, bytes, third, flags, to, _] = call.args;
+    let none = (0, 0);
+    match i64::from(call.nr) {
+        nr::MUNMAP => [(start, bytes), none],
+        nr::MMAP if flags & MAP_FIXED != 0 => [(start, bytes), none],
+        nr::MADVISE if hint::EMPTYING.contains(&third) => [(start, bytes), none],
+        nr::MREMAP if flags & MREMAP_FIXED != 0 => [(start, bytes), (to, third)],
+        nr::MREMAP => [(start, bytes), none],
+        _ => [none, none],
     }
 }
 

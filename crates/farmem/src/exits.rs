@@ -112,7 +112,7 @@ impl Supervisor<'_> {
             // Static data are there before anybody touches them.
             State::Absent => {
                 let start = address / PAGE * PAGE;
-                !matches!(arena.memory.next_populated(start, start + PAGE), Ok(Some(_)))
+                !matches!(arena.memory.next_data(start, start + PAGE), Ok(Some(_)))
             }
             State::Foreign | State::Fetching => true,
             _ => false,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! fork call held -> follow the caller -> cut -> let the kernel fork -> both stop
-//! caller goes on; copy the memory file, a slice at a time
+//! caller goes on; a thread copies the memory file, a piece at a time
 //! child runs our routine: its helper greets and maps its own copy -> breakpoint
 //! context back -> child goes on
 //! ```
@@ -13,7 +13,7 @@
 //!   memory. It is stopped at birth (ptrace) and does not run any code but ours until its own
 //!   memory is in place.
 //! * What the child sees is one cut of its parent's memory (`cut`). It waits until all is copied
-//!   (`copy`), some 500 ms per gigabyte; its parent does not.
+//!   (`copy`, `copier`); its parent does not.
 //! * A thread that a debugger traces cannot be followed: it forks in our object (`detour`).
 
 use std::os::fd::OwnedFd;
@@ -343,7 +343,7 @@ impl Supervisor<'_> {
         self.tables.pages.clear(slot);
         let unmanaged = self.copy_words(parent, &arena);
         self.totals.lost(TABLE_FULL, unmanaged);
-        let mut copy = Copy::new(parent, &arena)?;
+        let mut copy = Copy::new(parent, &arena, self.totals.fork_count)?;
         for piece in emptied {
             copy.skip(piece.start, piece.end);
             arena.empty(&self.tables, piece.start, piece.bytes());

@@ -171,7 +171,7 @@ impl Supervisor<'_> {
             self.processes.remove(&one.1);
         }
         let budget = arena.budget;
-        drop(arena);
+        super::copier::free(arena.memory);
         self.tally(slot);
         self.update_budget(budget);
     }

@@ -21,6 +21,7 @@ mod calls;
 mod carried;
 mod chores;
 mod config;
+mod copier;
 mod copy;
 mod cut;
 mod detour;

@@ -457,8 +457,8 @@ fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), 
         let remote = Remote::open(arena.helper)?;
         let mut buffer = vec![0; CARRY_BYTES];
         let (mut at, end) = (from, from + bytes);
-        while let Some((start, stop)) = arena.memory.next_populated(at, end)? {
-            let left = usize::try_from(stop - start).unwrap_or(CARRY_BYTES).min(CARRY_BYTES);
+        while let Some((start, stop)) = arena.memory.next_populated(at, end, CARRY_BYTES as u64)? {
+            let left = usize::try_from(stop - start).unwrap_or(CARRY_BYTES);
             arena.memory.read_at(&mut buffer[..left], start)?;
             remote.write(&buffer[..left], start - from + to)?;
             pages += left as u64 / PAGE;

@@ -33,7 +33,7 @@ use super::account::Account;
 use super::arena::Arena;
 use super::chores::Chores;
 use super::config::{RunConfig, TrapKind};
-use super::copy::Copy;
+use super::copy::Copies;
 use super::detour::Detour;
 use super::ends::Ends;
 use super::events::Scan;
@@ -56,6 +56,7 @@ const TIMER: u64 = 2;
 const DOORBELL: u64 = 3;
 const DEADLINE: u64 = 4;
 const ENDED: u64 = 5;
+pub(crate) const COPIED: u64 = 6;
 const HELPERS: u64 = 16;
 const FAULTS: u64 = 16 + PROCS_MAX as u64;
 
@@ -94,7 +95,7 @@ pub struct Supervisor<'a> {
     pub(crate) detours: BTreeMap<usize, Detour>,
     /// Children born there that wait for their memory: call, and for how many ticks.
     pub(crate) born: BTreeMap<u32, (u64, u32)>,
-    pub(crate) copies: Vec<Copy>,
+    pub(crate) copies: Copies,
     pub(crate) mortals: Vec<Mortal>,
     pub(crate) populates: Vec<Populate>,
     /// Threads that make others: thread, slot, nanoseconds they had been on a processor.
@@ -175,7 +176,7 @@ impl<'a> Supervisor<'a> {
             forks: Vec::new(),
             detours: BTreeMap::new(),
             born: BTreeMap::new(),
-            copies: Vec::new(),
+            copies: Copies::default(),
             mortals: Vec::new(),
             populates: Vec::new(),
             starting: Vec::new(),
@@ -271,9 +272,6 @@ impl<'a> Supervisor<'a> {
 
     // How long to wait when nothing happens.
     fn patience(&self) -> Option<Duration> {
-        if !self.copies.is_empty() {
-            return Some(Duration::ZERO);
-        }
         let waits = !self.postponed.is_empty() || self.scan.is_urgent || self.chores.any();
         let soon = waits.then_some(Duration::from_millis(1));
         soon.into_iter().chain(self.populates_due()).min()
@@ -304,6 +302,7 @@ impl<'a> Supervisor<'a> {
                 self.next_changes();
             }
             DOORBELL => self.hear_doorbell(),
+            COPIED => self.copies.acknowledge(),
             token if token >= FAULTS => self.next_faults(index(token - FAULTS)),
             token => self.next_replies(index(token - HELPERS)),
         }

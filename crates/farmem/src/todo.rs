@@ -15,9 +15,11 @@ impl Todo {
         self.ranges.insert(start, end);
     }
 
-    /// The first range of the set.
-    pub(crate) fn first(&self) -> Option<(u64, u64)> {
-        self.ranges.first_key_value().map(|(&start, &end)| (start, end))
+    /// The first range of the set at or after `at`.
+    pub(crate) fn next(&self, at: u64) -> Option<(u64, u64)> {
+        let around = self.ranges.range(..at).next_back().filter(|&(_, &end)| end > at);
+        let around = around.map(|(_, &end)| (at, end));
+        around.or_else(|| self.ranges.range(at..).next().map(|(&start, &end)| (start, end)))
     }
 
     /// The parts of `start..end` that are in the set, in order.
@@ -73,7 +75,11 @@ mod tests {
                 let left: BTreeSet<u64> =
                     todo.within(0, 200).into_iter().flat_map(|(from, to)| from..to).collect();
                 prop_assert_eq!(&left, &model);
-                prop_assert_eq!(todo.first().map(|(from, _)| from), model.first().copied());
+                for at in [0, start] {
+                    let first = model.range(at..).next().copied();
+                    prop_assert_eq!(todo.next(at).map(|(from, _)| from), first);
+                    prop_assert!(todo.next(at).is_none_or(|(_, to)| left.contains(&(to - 1))));
+                }
                 let part: Vec<u64> =
                     todo.within(7, 30).into_iter().flat_map(|(from, to)| from..to).collect();
                 let expected: Vec<u64> = model.range(7..30).copied().collect();

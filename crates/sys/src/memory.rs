@@ -12,6 +12,8 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::error::During;
 use crate::{Error, Result};
 
+const PAGE: u64 = 4096;
+
 /// A file that lives in memory only and disappears with its last user.
 #[derive(Debug)]
 pub struct MemoryFile {
@@ -51,17 +53,33 @@ impl MemoryFile {
             .during("free a range of a memory file")
     }
 
-    /// The next range at or after `offset`, and below `end`, that has memory behind it.
+    /// The first byte at or after `offset`, and below `end`, that has memory behind it.
     ///
     /// # Errors
     /// When the kernel refuses to seek.
-    pub fn next_populated(&self, offset: u64, end: u64) -> Result<Option<(u64, u64)>> {
-        let start = match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
-            Ok(start) if start < end => start,
-            Ok(_) | Err(rustix::io::Errno::NXIO) => return Ok(None),
-            Err(error) => return Err(Error::new("find populated memory", error)),
-        };
-        let hole = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).during("find a hole")?;
+    pub fn next_data(&self, offset: u64, end: u64) -> Result<Option<u64>> {
+        match rustix::fs::seek(&self.file, SeekFrom::Data(offset)) {
+            Ok(start) => Ok((start < end).then_some(start)),
+            Err(rustix::io::Errno::NXIO) => Ok(None),
+            Err(error) => Err(Error::new("find populated memory", error)),
+        }
+    }
+
+    /// The next range at or after `offset`, and below `end`, that has memory behind it; of a longer
+    /// one the first `most` bytes.
+    ///
+    /// Page by page: the kernel looks for a hole up to the end of the file, whoever needs to know
+    /// that.
+    ///
+    /// # Errors
+    /// When the kernel refuses to seek.
+    pub fn next_populated(&self, offset: u64, end: u64, most: u64) -> Result<Option<(u64, u64)>> {
+        let Some(start) = self.next_data(offset, end)? else { return Ok(None) };
+        let end = end.min(start.saturating_add(most));
+        let mut hole = (start / PAGE + 1) * PAGE;
+        while hole < end && self.next_data(hole, end)? == Some(hole) {
+            hole += PAGE;
+        }
         Ok(Some((start, hole.min(end))))
     }
 
@@ -71,20 +89,15 @@ impl MemoryFile {
     /// # Errors
     /// When memory runs out; the target is then partly written.
     pub fn copy_to(&self, target: &Self, from: u64, to: u64, bytes: u64) -> Result<()> {
-        const CHUNK: usize = 1 << 18;
-        let mut buffer = vec![0_u8; CHUNK];
+        const CHUNK: u64 = 1 << 18;
+        let mut buffer = vec![0_u8; usize::try_from(bytes.min(CHUNK)).unwrap_or(0)];
         let end = from + bytes;
         let mut at = from;
-        while let Some((start, stop)) = self.next_populated(at, end)? {
-            let mut position = start;
-            while position < stop {
-                let left = usize::try_from(stop - position).unwrap_or(CHUNK).min(CHUNK);
-                let chunk = &mut buffer[..left];
-                self.file.read_exact_at(chunk, position).during("read a memory file")?;
-                let place = to + (position - from);
-                target.file.write_all_at(chunk, place).during("write a memory file")?;
-                position += left as u64;
-            }
+        while let Some((start, stop)) = self.next_populated(at, end, CHUNK)? {
+            let chunk = &mut buffer[..usize::try_from(stop - start).unwrap_or(0)];
+            self.file.read_exact_at(chunk, start).during("read a memory file")?;
+            let place = to + (start - from);
+            target.file.write_all_at(chunk, place).during("write a memory file")?;
             at = stop;
         }
         Ok(())
@@ -112,7 +125,6 @@ impl MemoryFile {
     /// When the page cannot be mapped.
     #[expect(unsafe_code, reason = "mmap, futex and munmap")]
     pub fn wake(&self, offset: u64) -> Result<()> {
-        const PAGE: u64 = 4096;
         let (start, within) = (offset / PAGE * PAGE, usize::try_from(offset % PAGE).unwrap_or(0));
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping of one page, unmapped below; the word lies within it.
@@ -255,4 +267,35 @@ pub fn try_map(
     // SAFETY: the mapping made above, which nobody else knows of.
     unsafe { libc::munmap(address, length) };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn populated_memory_is_found_and_copied_as_it_lies() {
+        let new = || MemoryFile::new("afar-test", 64 * PAGE).unwrap();
+        let (memory, copy) = (new(), new());
+        for page in [1, 2, 3, 7, 40] {
+            memory.write_at(&[page], u64::from(page) * PAGE + 5).unwrap();
+        }
+        let found = |from, end, most| {
+            let found = memory.next_populated(from * PAGE, end * PAGE, most * PAGE).unwrap();
+            found.map(|(start, stop)| (start / PAGE, stop / PAGE))
+        };
+        assert_eq!(found(0, 64, 64), Some((1, 4)));
+        // Neither beyond what is asked about, nor more than is asked for.
+        assert_eq!((found(0, 3, 64), found(0, 64, 2)), (Some((1, 3)), Some((1, 3))));
+        assert_eq!((found(4, 64, 9), found(4, 7, 9)), (Some((7, 8)), None));
+        assert_eq!((found(41, 64, 9), found(64, 99, 9)), (None, None));
+        assert_eq!(memory.next_data(PAGE + 9, 64 * PAGE).unwrap(), Some(PAGE + 9));
+        memory.copy_to(&copy, 2 * PAGE, 10 * PAGE, 40 * PAGE).unwrap();
+        let mut byte = [0];
+        for (at, value) in [(9, 0), (10, 2), (11, 3), (15, 7), (48, 40)] {
+            copy.read_at(&mut byte, at * PAGE + 5).unwrap();
+            assert_eq!(byte, [value], "page {at}");
+        }
+        assert_eq!(copy.allocated_bytes().unwrap(), 4 * PAGE);
+    }
 }
