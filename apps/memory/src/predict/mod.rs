@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use console::{Failure, Output, terminal};
-use measure::{BitsPerSec, Duration, Fraction, LocalSize};
+use measure::{BitsPerSec, Duration, Fraction, LocalSize, ShareOf};
 
 use crate::predict::flags::PredictFlags;
 use document::Bandwidth;
@@ -105,7 +105,7 @@ fn grid(flags: &PredictFlags) -> Result<Grid, PredictError> {
     };
     Ok(Grid {
         local,
-        of: flags.of,
+        of: flags.of.unwrap_or(ShareOf::Peak),
         rtt: or(&flags.rtt),
         bandwidth: bandwidth.into_iter().map(|Bandwidth(rate)| rate).collect(),
         policy: flags.policy,
