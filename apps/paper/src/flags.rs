@@ -35,8 +35,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub(crate) python: PathBuf,
 
-    /// For programs with a share of their memory local: what it is a share of; peak, the most that a
-    /// program uses, as in the papers; live, what is in use at each moment; or a size. Runs are
+    /// For programs with a share of their memory local: what it is a share of; peak, the most that
+    /// a program uses, as in the papers; live, what is in use at each moment; or a size. Runs are
     /// kept apart
     #[arg(long, value_name = "WHAT", default_value = "peak")]
     pub(crate) of: ShareOf,

@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn medians_are_over_blocks_and_slowdowns_block_by_block() {
         let cell = far(&[("local", "25%"), ("rtt", "5us")]);
-        assert_eq!(cell.name(), "local=25% rtt=5us");
+        assert_eq!(cell.name(), "local=25% of=peak rtt=5us");
         // The machine is twice as slow in the second block, and slower yet in the third.
         let mut rows = Vec::new();
         for (block, pace) in [(0, 1.0), (1, 2.0), (2, 5.0)] {

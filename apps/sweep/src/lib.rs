@@ -13,6 +13,7 @@ mod matrix;
 mod row;
 mod table;
 mod trial;
+mod trouble;
 mod whole;
 
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ pub use flags::SweepFlags;
 pub use matrix::Cell;
 pub use row::Row;
 pub use table::slowdown;
-pub use trial::{Trials, Trouble, clear_scratch};
+pub use trial::{Trials, clear_scratch};
+pub use trouble::Trouble;
 pub use whole::{sizing_first, waits};
 
 use find::{Edge, Requirement};

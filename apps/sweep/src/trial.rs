@@ -15,6 +15,7 @@ use sys::event::{Poll, SIGTERM, Signals};
 use super::file::{Metric, Sweep};
 use super::matrix::Cell;
 use super::row::Row;
+use super::trouble::Trouble;
 use super::whole;
 use results::validity;
 
@@ -27,17 +28,6 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Names of private directories begin so; the process and a number follow.
 const SCRATCH: &str = "afar-sweep-";
 const TAIL_CHARS: usize = 200;
-
-/// How a run ended, if it did not end well.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The user wants to stop.
-    Interrupted,
-    /// Something that is said of this run; the others go on.
-    Failed(String),
-    /// Nothing is concluded from this run, and why; the others go on.
-    Invalid(String),
-}
 
 /// What every run needs.
 pub struct Trials<'a> {

@@ -10,7 +10,7 @@ use results::CellKind as Kind;
 
 use super::matrix::Cell;
 use super::row::Row;
-use super::trial::Trouble;
+use super::trouble::Trouble;
 
 /// What to do where the amount is not known.
 const REMEDY: &str = "mend that, or give local memory as a size such as 64MiB, or say of what it \

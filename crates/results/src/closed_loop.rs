@@ -17,8 +17,8 @@ pub struct ClosedLoop {
     /// The share or size of its memory that is local.
     pub local: String,
     /// What a share is a share of: `peak`, the most that was in use with all memory local, `live`,
-    /// what is in use at each moment, or `fixed`, another size; nothing if `local` is a size, and in
-    /// records of an afar that knew only `live`.
+    /// what is in use at each moment, or `fixed`, another size; nothing if `local` is a size, and
+    /// in records of an afar that knew only `live`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// How much that is; nothing if it changes all the time.

@@ -161,7 +161,8 @@ pub(super) struct Matrix {
     pub(super) lacks: Vec<String>,
 }
 
-/// Measures a section; in full, all of them. `None` if it was interrupted before anything was known.
+/// Measures a section; in full, all of them. `None` if it was interrupted before anything was
+/// known.
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.

@@ -120,7 +120,8 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
         described += &format!("\n{why}");
     }
     let bed = json!({"invalid": invalid, "delay": DELAY, "local": LOCAL, "repeat": REPEAT,
-        "local_is_share": {"of": flags.of.name(), "bytes": peaks}, "runs": repetitions, "rounds_max": rounds, "flow_count": flow_count});
+        "local_is_share": {"of": flags.of.name(), "bytes": peaks},
+        "runs": repetitions, "rounds_max": rounds, "flow_count": flow_count});
     Ok(Some(Measured { report: report(&points), described, bed, is_interrupted }))
 }
 
