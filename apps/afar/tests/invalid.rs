@@ -205,6 +205,9 @@ fn a_sweep_marks_the_cell_and_uses_no_number_of_it() {
     assert_eq!(mixed.status.code(), Some(2), "{}", stderr(&mixed));
     let other = directory.join("other");
     let flags = ["--quiet", "--allow-unmanaged", "--output", text(&other), text(&path)];
+    // What is managed of it is too little for a share of it to be anything.
+    let more = "[matrix]\nlocal = [\"25%\", \"50%\"]\nof = [\"live\"]\n";
+    let _same = experiment(&directory, more);
     let allowed = afar(&[&["sweep"][..], &flags].concat());
     let table = stdout(&allowed);
     assert_eq!(allowed.status.code(), Some(0), "{table}{}", stderr(&allowed));

@@ -135,7 +135,7 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
     assert!(plan.contains("time left: about "), "{plan}");
     let table = experiment.run(&["--table"], 0).text();
     assert_eq!(experiment.rows().len(), 8);
-    assert!(table.contains("slowdown against local\n"), "{table}");
+    assert!(table.contains("slowdown against local (of=peak)\n"), "{table}");
     assert!(experiment.left().is_empty());
 }
 
@@ -169,6 +169,14 @@ fn runs_that_fail_are_reported_and_the_rest_goes_on() {
         for ((cell, _), row) in rows {
             if cell == "native" {
                 assert_eq!(row["value"], 7.0);
+            } else if cell.starts_with("local=50%") {
+                // Nobody knows of what that is a half.
+                let failure = row["failure"].as_str().expect("it did not run");
+                assert!(
+                    failure.contains(&format!("all memory local: {why}; mend that")),
+                    "{failure}"
+                );
+                assert_eq!(row["of_bytes"], Value::Null, "{row}");
             } else {
                 assert_eq!(row["failure"], *why, "{name}: {cell}");
             }
@@ -196,13 +204,75 @@ fn a_server_is_loaded_when_it_is_ready_and_ended_afterwards() {
     let experiment = Experiment::new("server", text);
     let ended = experiment.run(&["--csv"], 0);
     let rows = experiment.rows();
-    let far = &rows[&("local=25% rtt=20us".to_owned(), 0)];
+    let far = &rows[&("local=25% of=peak rtt=20us".to_owned(), 0)];
     assert!(far["fetch_count"].as_u64().expect("afar counted") > 100, "{far}");
     assert!(far["value"].as_f64() > Some(100.0));
     let slowdown =
-        ended.text().lines().last().and_then(|line| line.split(',').nth(9)?.parse().ok());
+        ended.text().lines().last().and_then(|line| line.split(',').nth(10)?.parse().ok());
     assert!(slowdown > Some(1.0_f64), "{}", ended.text());
     assert!(experiment.left().is_empty());
+}
+
+/// What `afar run` was told, by the record that each run of a sweep leaves.
+#[test]
+fn a_share_is_a_fixed_amount_whatever_comes_in_between() {
+    if !usable("bpf", "sweep::share") {
+        return;
+    }
+    let text = |of: &str| {
+        format!(
+            "{ANYWHERE}repetitions = 3\n[workload]\ncommand = [\"sh\", \"-c\", \"{WEIGHT}\"]\n\
+             [matrix]\nlocal = [\"25%\", \"50%\"]\n{of}"
+        )
+    };
+    let experiment = Experiment::new("share", &text(""));
+    // Interrupted at once: what the first run with all memory local has told stays so.
+    let running = experiment.launch(&["--quiet"]).start();
+    while experiment.rows().len() < 2 {
+        sleep(Duration::from_millis(20));
+    }
+    running.signal("INT");
+    running.wait().expect(130, "an interrupted sweep").leaves_nothing("an interrupted sweep");
+    let first = |rows: &BTreeMap<(String, u64), Value>| {
+        rows.get(&("zero".to_owned(), 0)).and_then(|row| row["managed_peak_bytes"].as_u64())
+    };
+    let before = first(&experiment.rows());
+    let table = experiment.run(&["--table"], 0).text();
+    let rows = experiment.rows();
+    let whole = first(&rows).expect("it ran");
+    assert!(whole > 12_000_000, "{whole}");
+    assert!(before.is_none_or(|before| before == whole), "{before:?}");
+    for (local, share) in [("25%", 4), ("50%", 2)] {
+        for block in 0..3 {
+            let row = &rows[&(format!("local={local} of=peak"), block)];
+            assert_eq!(
+                (&row["of_bytes"], &row["local_bytes"]),
+                (&whole.into(), &(whole / share).into())
+            );
+            // Memory of all processes is shared by all.
+            assert!(row["fetch_count"].is_u64(), "{row}");
+        }
+    }
+    let line = table.lines().find(|line| line.starts_with("of=peak: "));
+    let line = line.unwrap_or_else(|| panic!("{table}"));
+    assert!(line.ends_with("(the most it used), in its first run with all memory local"), "{line}");
+    let report = [env!("CARGO_BIN_EXE_afar"), "report"];
+    let directory = experiment.directory.join("experiment.sweep");
+    let directory = directory.to_str().expect("paths here are text");
+    let said = Launch::new(report.iter().chain(&[directory])).run().expect(0, "a report").text();
+    assert!(said.contains("A share of local memory is a share of "), "{said}");
+    assert!(said.contains("(the most it used)."), "{said}");
+
+    let live = Experiment::new("live", &text("of = [\"live\"]\n").replace("= 3", "= 1"));
+    let json = live.run(&["--json"], 0).text();
+    let found: results::Findings = results::read(&json).expect("findings");
+    let far: Vec<_> = found.cells.iter().filter(|cell| cell.share_of().is_some()).collect();
+    assert_eq!(far.len(), 2);
+    for cell in far {
+        assert_eq!((cell.value("of"), cell.of_bytes, cell.local_bytes), ("live", None, None));
+    }
+    let table = live.run(&["--table"], 0).text();
+    assert!(table.contains("what is in use at each moment (live footprint)\n"), "{table}");
 }
 
 #[test]

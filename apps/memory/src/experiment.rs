@@ -8,7 +8,7 @@ use farmem::swap::{SwapConfig, page_cluster};
 use farmem::{BudgetScope, EngineKind, RunConfig, TIERS_MAX, Tier, TrapKind};
 use measure::{
     Bytes, Calibration, DelayProfile, Duration, Fraction, LinkConfig, LinkMode, LocalSize, Params,
-    ProfileError, TierParams,
+    ProfileError, ShareOf, TierParams,
 };
 use paging::engine::WriteBack;
 use paging::{PolicyKind, Prefetch};
@@ -53,9 +53,12 @@ pub(crate) struct Experiment {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("--of {of} with --local {local}: a size is not a share of anything; leave out --of")]
-    OfSize { of: Bytes, local: LocalSize },
-    #[error("--of {0}: less than one page of 4096 bytes; give a size such as 2GiB")]
-    OfNothing(Bytes),
+    OfSize { of: ShareOf, local: LocalSize },
+    #[error(
+        "--of peak: a run knows the most that its program used only at its end; give what a run \
+         with --local 100% had in use at most, or let afar sweep run both"
+    )]
+    OfPeak,
     #[error(
         "--like dime counts its latency one way, so --rtt contradicts it; \
          give half of it as --one-way"
@@ -119,9 +122,11 @@ impl Experiment {
         if let (Some(of), LocalSize::Bytes(_)) = (flags.of, local) {
             return Err(UsageError::OfSize { of, local });
         }
-        if let Some(of) = flags.of.filter(|&of| of < Bytes::PAGE) {
-            return Err(UsageError::OfNothing(of));
-        }
+        let of = match flags.of {
+            None | Some(ShareOf::Live) => None,
+            Some(ShareOf::Peak) => return Err(UsageError::OfPeak),
+            Some(ShareOf::Bytes(bytes)) => Some(bytes),
+        };
         let (mode, policy) = preset(flags)?;
         let mut tiers = vec![Tier {
             name: DEFAULT_TIER.to_owned(),
@@ -146,7 +151,7 @@ impl Experiment {
         Ok(Self {
             program: flags.program.clone(),
             tiers,
-            of: flags.of,
+            of,
             scope: match (flags.engine, flags.budget) {
                 (EngineKind::Swap, _) | (_, Some(Budget::Tree)) => BudgetScope::Tree,
                 (EngineKind::Arena, Some(Budget::Process) | None) => BudgetScope::Process,
@@ -210,12 +215,15 @@ impl Experiment {
     pub(crate) fn params(&self, mechanism: Mechanism) -> Params {
         let default = &self.tiers[0];
         let local = default.local.unwrap_or(LocalSize::Fraction(Fraction::ONE));
+        let of = self.of.map_or(ShareOf::Live, ShareOf::Bytes);
         Params {
             engine: mechanism.engine().to_owned(),
             trap: mechanism.trap().to_owned(),
             wait: mechanism.wait().name().to_owned(),
             local: local.to_string(),
             local_bytes: budget(default, self.of).map(Bytes::get),
+            of: local.is_share().then(|| of.name().to_owned()),
+            of_bytes: self.of.filter(|_| local.is_share()).map(Bytes::get),
             rtt_ns: default.link.rtt.as_ns(),
             bandwidth_bps: default.link.bandwidth.map(measure::BitsPerSec::get),
             link: default.link.mode.to_string(),
@@ -467,6 +475,25 @@ pub(crate) mod tests {
         let flags = "--rtt 5us --bandwidth 40Gbps --tier name=none --tier name=slow,rtt=9us";
         let shortest = resolve(flags).unwrap().shortest_delay();
         assert_eq!(shortest, Some(Duration::from_ps(5_819_200)));
+    }
+
+    #[test]
+    fn a_share_is_recorded_with_what_it_is_a_share_of() {
+        let of = |flags| {
+            let params = resolve(flags).unwrap().params(Mechanism::Arena(TrapKind::Bpf));
+            (params.of.clone(), params.of_bytes, params.share_told())
+        };
+        let live = of("--local 25%");
+        let told = "25 % of what is in use at each moment (live footprint)".to_owned();
+        assert_eq!(live, (Some("live".to_owned()), None, Some(told)));
+        assert_eq!(of("--local 25% --of live"), live);
+        let told = Some("25 % of 2.0 GiB".to_owned());
+        assert_eq!(of("--local 25% --of 2GiB"), (Some("fixed".to_owned()), Some(2 << 30), told));
+        for no_share in ["", "--local 512MiB", "--local 100% --of live"] {
+            assert_eq!(of(no_share), (None, None, None), "{no_share}");
+        }
+        assert!(matches!(resolve("--local 25% --of peak"), Err(UsageError::OfPeak)));
+        assert!(matches!(resolve("--local 1MiB --of live"), Err(UsageError::OfSize { .. })));
     }
 
     #[test]

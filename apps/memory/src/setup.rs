@@ -110,11 +110,15 @@ impl Setup {
     /// # Errors
     /// When the record of faults cannot be created.
     pub(crate) fn watch(&mut self, flags: &RunFlags) -> Result<Watch, Failure> {
+        let params = self.experiment.params(self.choice.mechanism);
+        let local = params.share_told().unwrap_or(params.local);
         let create = |path: &Path| {
+            let local = local.clone();
             let notes = vec![
                 ("schema", "afar.faults/1".to_owned()),
                 ("command", command().join(" ")),
                 ("seed", self.experiment.seed.to_string()),
+                ("local", local),
             ];
             Recorder::create(path, self.constant_ns(), notes)
                 .map_err(|source| OutputError::open(path, source))

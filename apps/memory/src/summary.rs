@@ -94,6 +94,12 @@ fn end(results: &RunResults, program: &str) -> String {
 
 fn local_memory(params: &Params, figures: &Figures) -> String {
     let managed = Bytes::new(figures.managed_peak_bytes);
+    if let Some(share) = params.share_told() {
+        return match params.local_bytes {
+            Some(bytes) => format!("{}, {share}; {managed} in use at most", Bytes::new(bytes)),
+            None => format!("{share}; {managed} in use at most"),
+        };
+    }
     match params.local_bytes {
         Some(bytes) => format!("{} of {managed} in use at most", Bytes::new(bytes)),
         None => format!("{} of {managed} in use at most", params.local),
@@ -356,6 +362,20 @@ achieved             0.6       0.6       0.6       0.6       0.6       0.6
   overhead           0.4       0.4       0.4       0.4       0.4       0.4
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn a_share_is_told_with_what_it_is_a_share_of() {
+        let mut run = run();
+        let told = |run: &Run| local_memory(&run.params, run.results.seen());
+        (run.params.of, run.params.of_bytes) = (Some("fixed".to_owned()), Some(2 << 30));
+        assert_eq!(told(&run), "512.0 MiB, 25 % of 2.0 GiB; 2.0 GiB in use at most");
+        (run.params.of, run.params.of_bytes) = (Some("live".to_owned()), None);
+        run.params.local_bytes = None;
+        assert_eq!(
+            told(&run),
+            "25 % of what is in use at each moment (live footprint); 2.0 GiB in use at most"
+        );
     }
 
     #[test]

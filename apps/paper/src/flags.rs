@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use measure::{Duration, Fraction};
+use measure::{Duration, Fraction, ShareOf};
 
 /// How a figure is measured, whichever it is.
 #[derive(Debug, Args)]
@@ -34,6 +34,12 @@ pub(crate) struct Options {
     /// workload is left out
     #[arg(long, value_name = "PATH", default_value = "python3")]
     pub(crate) python: PathBuf,
+
+    /// For programs with a share of their memory local: what it is a share of; peak, the most that
+    /// a program uses, as in the papers; live, what is in use at each moment; or a size. Runs are
+    /// kept apart
+    #[arg(long, value_name = "WHAT", default_value = "peak")]
+    pub(crate) of: ShareOf,
 
     /// Have runs of programs count of which much memory stayed local; they are told apart
     #[arg(long)]

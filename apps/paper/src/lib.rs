@@ -27,6 +27,7 @@ mod session;
 mod target;
 mod touches;
 mod way;
+mod whole;
 
 use std::fs;
 use std::path::Path;

@@ -23,7 +23,7 @@ use crate::flags::Options;
 use console::machine;
 use results::SWEEP_SCHEMA;
 use results::validity::ALLOWED;
-use sweep::{Better, Cell, Row, Sweep, Trials, Trouble, slowdown};
+use sweep::{Better, Cell, Row, Sweep, Trials, Trouble, sizing_first, slowdown};
 
 /// Orders of blocks follow from it.
 const SEED: u64 = 1;
@@ -216,6 +216,10 @@ impl Running<'_> {
                 // Without these the others say nothing.
                 order.sort_by_key(|&index| cells[index].1.kind != Kind::Native);
             }
+            sizing_first(&mut order, |index| {
+                let (number, cell) = &cells[index];
+                (cell, self.opened[*number].journal.rows.as_slice())
+            });
             for index in order {
                 let (number, cell) = &cells[index];
                 if self.opened[*number].journal.has(block, &cell.name()) {
@@ -250,7 +254,7 @@ impl Running<'_> {
         let Opened { sweep, allow_unmanaged, .. } = &*opened;
         let allow_unmanaged = *allow_unmanaged;
         let trials = Trials { sweep, allow_unmanaged, afar, signals: &self.signals };
-        match trials.run(cell, block) {
+        match trials.run(cell, block, &opened.journal.rows) {
             Ok(row) => {
                 if let Some(why) = row.trouble().filter(|_| !self.quiet) {
                     terminal::say(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
@@ -403,7 +407,7 @@ mod tests {
     #[test]
     fn medians_are_over_blocks_and_slowdowns_block_by_block() {
         let cell = far(&[("local", "25%"), ("rtt", "5us")]);
-        assert_eq!(cell.name(), "local=25% rtt=5us");
+        assert_eq!(cell.name(), "local=25% of=peak rtt=5us");
         // The machine is twice as slow in the second block, and slower yet in the third.
         let mut rows = Vec::new();
         for (block, pace) in [(0, 1.0), (1, 2.0), (2, 5.0)] {

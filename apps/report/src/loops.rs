@@ -33,9 +33,9 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
             _ => "it is undecided whether it stays within",
         };
         section.answer.push(format!(
-            "With {} of its memory local, {program} is {} ({}) in an idle network and {} ({}) when \
+            "With {} local, {program} is {} ({}) in an idle network and {} ({}) when \
              its own traffic queues ({} on {}); {verdict} {}.",
-            record.local,
+            record.local_told(),
             slower(alone.median),
             alone.text(3),
             slower(queued.median),

@@ -1,8 +1,10 @@
 //! What `afar predict` expects: how often pages are fetched with how much local memory, and how
 //! slow that makes the program over which network; beside measured slowdowns, if there are some.
 
+use std::collections::BTreeMap;
+
 use chart::{Axis, Kind, Look, Plot, Point, Series};
-use measure::Bytes;
+use measure::{Bytes, LocalSize};
 use results::prediction::{Facts, Fetches, Prediction, Slowdown};
 use results::{CellKind, Estimate, Finding, Findings, Interval};
 use serde_json::Value;
@@ -18,7 +20,7 @@ use results::validity::ALLOWED;
 pub(super) const KIND: &str = "prediction";
 
 // As a sweep would have found it.
-fn found(point: &Slowdown) -> Finding {
+fn found(point: &Slowdown, of: Option<&str>, of_bytes: Option<u64>) -> Finding {
     let bandwidth = match point.bandwidth_bps {
         Some(rate) => format!("{}Gbps", exact(rate as f64 / 1e9)),
         None => "none".to_owned(),
@@ -27,12 +29,20 @@ fn found(point: &Slowdown) -> Finding {
     let Slowdown { slowdown: median, slowdown_low: low, slowdown_high: high, .. } = *point;
     let settings = [("local", point.local.clone()), ("rtt", rtt), ("bandwidth", bandwidth)];
     let settings = settings.map(|(axis, value)| (axis.to_owned(), value));
+    let mut settings: BTreeMap<String, String> = settings.into();
+    // As a sweep names it.
+    let of = match (of, of_bytes) {
+        (Some("fixed"), Some(bytes)) => Some(bytes.to_string()),
+        (of, _) => of.map(str::to_owned),
+    };
+    let is_share = matches!(point.local.parse(), Ok(LocalSize::Fraction(_)));
+    settings.extend(of.filter(|_| is_share).map(|of| ("of".to_owned(), of)));
     // How often the interval of a prediction holds is not known.
     let interval = Some(Interval { low, high, level: 0.0 });
     let slowdown = Estimate { median, interval, count: 0 };
     let verdict = slowdown.verdict(1.0);
     let slowdown = Some(slowdown);
-    Finding { slowdown, verdict, ..Finding::new(CellKind::Far, settings.into()) }
+    Finding { slowdown, verdict, of_bytes, ..Finding::new(CellKind::Far, settings) }
 }
 
 /// Reads `afar.prediction`.
@@ -46,7 +56,11 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         host: host.clone(),
         workload: program.clone(),
         native: None,
-        cells: record.points.iter().map(found).collect(),
+        cells: record
+            .points
+            .iter()
+            .map(|point| found(point, record.of.as_deref(), record.of_bytes))
+            .collect(),
     };
     let mut section = sweep::of(findings, context);
     let name = sweep::program(program, &context.name);
@@ -237,13 +251,20 @@ mod tests {
         ));
         assert_eq!((predicted.warnings.len(), predicted.pictures.len()), (1, 2));
         let measured = Slowdown { slowdown_low: 1.02, slowdown_high: 1.06, ..point(3_000, 1.04) };
-        let mut cell = found(&measured);
-        cell.settings.insert("engine".to_owned(), "arena".to_owned());
-        let sweep = sweep::of(sweep::tests::of_cells(vec![cell]), &context);
-        let sections = [("p".to_owned(), predicted), ("s".to_owned(), sweep)];
+        let swept = |of| {
+            let mut cell = found(&measured, Some(of), None);
+            cell.settings.insert("engine".to_owned(), "arena".to_owned());
+            sweep::of(sweep::tests::of_cells(vec![cell]), &context)
+        };
+        let whole = "A share of local memory is a share of 1.0 GiB (the most it used).";
+        assert!(predicted.answer.iter().any(|one| one == whole), "{:?}", predicted.answer);
+        let sections = [("p".to_owned(), predicted), ("s".to_owned(), swept("peak"))];
         let (_, both) = against(&sections).expect("they have a setting in common");
         assert!(both.answer[0].contains("off by 0.02 in the median"), "{:?}", both.answer);
         assert!(both.answer[1].starts_with("In 1 of them"));
         assert!(against(&sections[..1]).is_none());
+        let [predicted, _] = sections;
+        let other = [predicted, ("s".to_owned(), swept("live"))];
+        assert!(against(&other).is_none(), "shares of other wholes are no pair");
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     let bound = record.slowdown_max;
     let mut answer = vec![headline(&program, &record)];
     answer.extend(record.requirements.iter().map(|one| sentence(one, &record, bound)));
+    if let Some(whole) = record.share_told() {
+        answer.push(format!("A share of local memory is a share of {whole}."));
+    }
     let is_invalid = record.requirements.iter().all(|one| one.invalid.is_some());
     let first = record.requirements.iter().find_map(|one| one.invalid.clone());
     let mut section = Section {
@@ -232,7 +235,13 @@ mod tests {
             standing,
             invalid: None,
         };
-        let held = [("engine", "arena"), ("local", "25%"), ("rtt", "5us"), ("bandwidth", "40Gbps")];
+        let held = [
+            ("engine", "arena"),
+            ("local", "25%"),
+            ("of", "peak"),
+            ("rtt", "5us"),
+            ("bandwidth", "40Gbps"),
+        ];
         let record = Requirements {
             version: "0.1.0".to_owned(),
             command: Vec::new(),
@@ -242,6 +251,7 @@ mod tests {
             seed: 1,
             slowdown_max: 1.05,
             held: held.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into(),
+            of_bytes: Some(512 << 20),
             requirements: vec![
                 edge("rtt", side("3us", 1.02), side("5us", 1.09), Standing::Confirmed),
                 edge("local", None, side("100%", 1.2), Standing::Undecided),
@@ -258,6 +268,8 @@ mod tests {
                 .starts_with("Round trip, with 25 % of its memory local, 40 Gb/s and engine")
         );
         assert!(section.answer[2].contains("No step is good enough"));
+        let whole = "A share of local memory is a share of 512.0 MiB (the most it used).";
+        assert_eq!(section.answer[3], whole);
         assert_eq!(section.warnings.len(), 1);
         let table = section.verdicts.expect("a round trip was found");
         assert_eq!(

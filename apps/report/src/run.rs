@@ -51,14 +51,15 @@ fn answer(program: &str, run: &Run, results: &Figures) -> Vec<String> {
     let params = &run.params;
     let elapsed = Duration::from_ns(results.elapsed_ns);
     let managed = Bytes::new(results.managed_peak_bytes);
-    let local = params
-        .local_bytes
-        .map_or_else(|| params.local.clone(), |bytes| Bytes::new(bytes).to_string());
-    let mut answer = vec![format!(
-        "{program} ran for {elapsed} with {local} of its {managed} of memory local, on a network \
-         with {}.",
-        link(run)
-    )];
+    let local = match (params.share_told(), params.local_bytes) {
+        (Some(share), _) => format!("{share} local, of {managed} in use at most"),
+        (None, Some(bytes)) => {
+            format!("{} of its {managed} of memory local", Bytes::new(bytes))
+        }
+        (None, None) => format!("{} of its {managed} of memory local", params.local),
+    };
+    let mut answer =
+        vec![format!("{program} ran for {elapsed} with {local}, on a network with {}.", link(run))];
     let latency = &results.fault_latency.total;
     if latency.count > 0 {
         let busy = latency.mean_ns as f64 * latency.count as f64 / results.elapsed_ns.max(1) as f64;
@@ -267,6 +268,19 @@ mod tests {
         assert!(answer[0].contains("ran with local memory only (allowed)"), "{answer:?}");
         assert!(answer[1].contains("ran for 1.5 s with 512.0 MiB of its 2.0 GiB"), "{answer:?}");
         assert_eq!(section.figures[0], Figure::new("elapsed", "s", 1.5));
+    }
+
+    #[test]
+    fn a_share_is_told_with_what_it_is_a_share_of() {
+        let mut run = run();
+        run.results = run.results.allowing_unmanaged();
+        run.params.of = Some("live".to_owned());
+        let answer = told(&run).answer.join(" ");
+        let live = "with 25 % of what is in use at each moment (live footprint) local, of 2.0 GiB";
+        assert!(answer.contains(live), "{answer}");
+        (run.params.of, run.params.of_bytes) = (Some("fixed".to_owned()), Some(2 << 30));
+        let answer = told(&run).answer.join(" ");
+        assert!(answer.contains("with 25 % of 2.0 GiB local, of 2.0 GiB in use"), "{answer}");
     }
 
     #[test]

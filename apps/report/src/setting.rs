@@ -1,7 +1,7 @@
 //! Settings of far memory as places on an axis and as words.
 
 use chart::{Axis, Kind, in_bytes, short};
-use measure::{BitsPerSec, Duration, LocalSize};
+use measure::{BitsPerSec, Duration, LocalSize, ShareOf};
 
 use super::words::{bits_per_s, time_ns};
 use document::{Bandwidth, delay};
@@ -26,6 +26,11 @@ pub(super) fn name(axis: &str) -> &str {
 pub(super) fn words(axis: &str, value: &str) -> String {
     match axis {
         "local" => format!("{} of its memory local", local_words(value)),
+        // What it comes to is said once, in a sentence.
+        "of" => match value.parse() {
+            Ok(of) => format!("shares of {}", ShareOf::told(of, None)),
+            Err(_) => format!("shares of {value}"),
+        },
         "rtt" => format!("round trip {}", rtt_ns(value).map_or_else(|| value.to_owned(), time_ns)),
         "bandwidth" => match rate(value) {
             Some(rate) => bits_per_s(rate),
@@ -103,7 +108,7 @@ pub(super) fn axis_of<'a>(axis: &str, values: impl Iterator<Item = &'a str>) -> 
 
 /// The settings of a cell in words, but for some axes.
 pub(super) fn rest(cell: &Finding, without: &[&str]) -> String {
-    let first = ["local", "rtt", "bandwidth"];
+    let first = ["local", "of", "rtt", "bandwidth"];
     let others = cell.settings.keys().map(String::as_str).filter(|axis| !first.contains(axis));
     let axes = first.into_iter().chain(others).filter(|axis| !without.contains(axis));
     let words = axes.filter_map(|axis| {
@@ -139,6 +144,10 @@ mod tests {
     #[test]
     fn settings_in_words() {
         assert_eq!(words("local", "25%"), "25 % of its memory local");
+        assert_eq!(words("of", "peak"), "shares of the most it used");
+        let live = "shares of what is in use at each moment (live footprint)";
+        assert_eq!(words("of", "live"), live);
+        assert_eq!(words("of", "2GiB"), "shares of 2.0 GiB");
         assert_eq!(words("rtt", "3us"), "round trip 3 µs");
         assert_eq!(words("bandwidth", "40Gbps"), "40 Gb/s");
         assert_eq!(words("bandwidth", "none"), "no limit of bandwidth");

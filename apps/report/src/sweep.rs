@@ -23,6 +23,7 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
 
 /// What the findings of a sweep, or of a prediction, come to.
 pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
+    let wholes = wholes(&findings.cells);
     leave_out_shared(&mut findings.cells);
     let of_kind = |kind| findings.cells.iter().filter(move |cell| cell.kind == kind);
     let far: Vec<&Finding> = of_kind(CellKind::Far).collect();
@@ -41,6 +42,10 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
         warnings: warnings(&findings.cells),
         ..Section::default()
     };
+    for whole in wholes {
+        section.answer.push(format!("A share of local memory is a share of {whole}."));
+        section.facts.push(("shares of local memory".to_owned(), format!("of {whole}")));
+    }
     if !findings.workload.is_empty() {
         let command = super::words::command(&findings.workload);
         section.facts.push(("program".to_owned(), command));
@@ -74,6 +79,15 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     section
 }
 
+/// What shares of local memory are shares of.
+fn wholes(cells: &[Finding]) -> Vec<String> {
+    let far = cells.iter().filter(|cell| cell.kind == CellKind::Far);
+    let mut wholes: Vec<String> = far.filter_map(Finding::share_told).collect();
+    wholes.sort();
+    wholes.dedup();
+    wholes
+}
+
 /// Why nothing is concluded from a sweep of which no valid run with far memory is left.
 fn invalid(far: &[&Finding]) -> Option<String> {
     if far.iter().any(|cell| cell.slowdown.is_some()) {
@@ -85,7 +99,9 @@ fn invalid(far: &[&Finding]) -> Option<String> {
 /// An engine or policy that all have tells nothing apart.
 fn leave_out_shared(cells: &mut [Finding]) {
     let axes: Vec<String> = cells.iter().flat_map(|cell| cell.settings.keys().cloned()).collect();
-    for axis in axes.iter().filter(|axis| !["local", "rtt", "bandwidth"].contains(&axis.as_str())) {
+    // Shares of one thing and of another are no pair: what they are of stays in the names.
+    let kept = ["local", "of", "rtt", "bandwidth"];
+    for axis in axes.iter().filter(|axis| !kept.contains(&axis.as_str())) {
         let far = cells.iter().filter(|cell| cell.kind == CellKind::Far);
         let mut values: Vec<&str> = far.map(|cell| cell.value(axis)).collect();
         values.dedup();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use experiment::noise::Tolerance;
-use measure::{Duration, Fraction, LinkMode, LocalSize};
+use measure::{Duration, Fraction, LinkMode, LocalSize, ShareOf};
 use paging::PolicyKind;
 use serde::Deserialize;
 
@@ -12,8 +12,8 @@ use document::{Bandwidth, delay};
 use farmem::EngineKind;
 
 /// The axes, in the order in which tables show them.
-pub(crate) const AXES: [&str; 8] =
-    ["engine", "local", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
+pub(crate) const AXES: [&str; 9] =
+    ["engine", "local", "of", "rtt", "bandwidth", "policy", "prefetch", "link", "profile"];
 
 /// Why a file is no experiment.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,9 @@ pub struct Matrix {
     engine: Vec<String>,
     #[serde(default)]
     local: Vec<String>,
+    /// What shares of local memory are shares of.
+    #[serde(default)]
+    of: Vec<String>,
     #[serde(default)]
     rtt: Vec<String>,
     #[serde(default)]
@@ -133,6 +136,7 @@ pub struct Matrix {
 pub struct Find {
     pub(crate) engine: String,
     pub(crate) local: String,
+    pub(crate) of: String,
     pub(crate) rtt: String,
     pub(crate) bandwidth: String,
     /// From the most to the least generous.
@@ -147,6 +151,7 @@ impl Default for Find {
         Self {
             engine: "arena".to_owned(),
             local: "25%".to_owned(),
+            of: "peak".to_owned(),
             rtt: "5us".to_owned(),
             bandwidth: "40Gbps".to_owned(),
             local_steps: texts(&["100%", "90%", "75%", "60%", "50%", "40%", "25%", "10%"]),
@@ -184,6 +189,7 @@ impl Matrix {
         match name {
             "engine" => &self.engine,
             "local" => &self.local,
+            "of" => &self.of,
             "rtt" => &self.rtt,
             "bandwidth" => &self.bandwidth,
             "policy" => &self.policy,
@@ -294,7 +300,9 @@ impl Sweep {
             }
         }
         let find = &self.find;
-        check_value("engine", &find.engine).map_err(|error| format!("find.engine: {error}"))?;
+        for (name, value) in [("engine", &find.engine), ("of", &find.of)] {
+            check_value(name, value).map_err(|error| format!("find.{name}: {error}"))?;
+        }
         let axes = [
             ("local", &find.local, &find.local_steps),
             ("rtt", &find.rtt, &find.rtt_steps),
@@ -335,6 +343,7 @@ fn check_value(axis: &str, value: &str) -> Result<(), String> {
     match axis {
         "engine" => value.parse::<EngineKind>().map(|_| ()).map_err(|error| error.to_string()),
         "local" => value.parse::<LocalSize>().map(|_| ()).map_err(|error| error.to_string()),
+        "of" => value.parse::<ShareOf>().map(|_| ()).map_err(|error| error.to_string()),
         "rtt" => delay(value).map(|_| ()).map_err(|error| error.to_string()),
         "bandwidth" => value.parse::<Bandwidth>().map(|_| ()).map_err(|error| error.to_string()),
         "policy" => value.parse::<PolicyKind>().map(|_| ()).map_err(|error| error.to_string()),
@@ -391,6 +400,10 @@ mod tests {
         assert!(refused("seed = 1\nrepetitons = 3\n").starts_with("2: unknown field `repetitons`"));
         let unit = with("[matrix]\nrtt = [\"5 parsecs\"]");
         assert!(unit.starts_with("matrix.rtt: \"5 parsecs\": unknown unit \"parsecs\""), "{unit}");
+        assert!(
+            with("[matrix]\nof = [\"most\"]").ends_with("use live, peak or a size such as 512MiB")
+        );
+        assert!(with("[find]\nof = \"1\"").starts_with("find.of: \"1\""));
         assert_eq!(with("[matrix]\nlocal = [\"5%\", \"5%\"]"), "matrix.local: 5% is there twice");
         assert!(with("load = [\"x\"]").starts_with("workload.load needs one of ready_text"));
         assert!(with("ready_tcp = \"x:1\"").contains("is for servers"));

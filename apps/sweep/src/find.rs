@@ -16,6 +16,7 @@
 use std::fmt::Write as _;
 
 use experiment::Looks;
+use measure::{Bytes, ShareOf};
 use results::{Estimate, Finding, Standing, Verdict};
 
 use super::file::Sweep;
@@ -155,6 +156,7 @@ pub(crate) fn cell(sweep: &Sweep, axis: &'static str, value: &str) -> Cell {
     let bases = [
         ("engine", &find.engine),
         ("local", &find.local),
+        ("of", &find.of),
         ("rtt", &find.rtt),
         ("bandwidth", &find.bandwidth),
     ];
@@ -191,15 +193,22 @@ pub(crate) fn search<E>(
 }
 
 /// What a program needs, in the manner of Table 3 of Gao et al.
-pub(crate) fn text(sweep: &Sweep, bound: f64, requirements: &[Requirement]) -> String {
+pub(crate) fn text(
+    sweep: &Sweep,
+    (bound, of_bytes): (f64, Option<u64>),
+    requirements: &[Requirement],
+) -> String {
     let find = &sweep.find;
+    let of = find.of.parse().unwrap_or(ShareOf::Peak);
     let mut out = format!(
-        "at most {:.1} % slower; what does not move: engine {}, local {}, rtt {}, bandwidth {}\n\n",
+        "at most {:.1} % slower; what does not move: engine {}, local {}, rtt {}, bandwidth {}\n\
+         local memory is a share of {}\n\n",
         (bound - 1.0) * 100.0,
         find.engine,
         find.local,
         find.rtt,
-        find.bandwidth
+        find.bandwidth,
+        of.told(of_bytes.map(Bytes::new))
     );
     let head = ("requirement", "last good", "first bad");
     let _infallible = writeln!(out, "{:<20}{:<38}{}", head.0, head.1, head.2);
@@ -285,7 +294,8 @@ mod tests {
         assert_eq!((value.as_str(), why.as_str()), ("5", "invalid: it ran natively"));
         let found = Requirement::invalid("rtt", (value, why));
         let sweep = toml::from_str("[workload]\ncommand=['x']").expect("good");
-        let text = text(&sweep, 1.05, &[found]);
+        let text = text(&sweep, (1.05, Some(512 << 20)), &[found]);
+        assert!(text.contains("a share of 512.0 MiB (the most it used)\n"), "{text}");
         assert!(text.contains("unknown: at 5 invalid: it ran natively"), "{text}");
         assert!(!text.contains("none of the steps"), "{text}");
     }
@@ -326,8 +336,11 @@ mod tests {
         let bad = Some(("1".to_owned(), failed()));
         let standing = Standing::Confirmed;
         let found = Requirement { bad, standing, ..Requirement::new("rtt") };
-        let text =
-            text(&toml::from_str("[workload]\ncommand=['x']").expect("good"), 1.05, &[found]);
+        let text = text(
+            &toml::from_str("[workload]\ncommand=['x']").expect("good"),
+            (1.05, None),
+            &[found],
+        );
         assert!(text.contains("rtt at most         none of the steps"), "{text}");
         assert!(text.contains("1  could not be run"), "{text}");
     }

@@ -68,9 +68,15 @@ const NOTES: &str = r#"Example of a file:
 load the command is the whole workload. Without metric it is the wall time, afar's own start left
 out; metric.pattern is a regular expression with one group; metric.further keeps numbers beside it,
 by pointers into JSON. allow_below_floor = true runs delays shorter than a fault here, too. [matrix]
-may have engine, local, rtt, bandwidth, policy, prefetch, link and profile. [find] sets engine,
-local, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and bandwidth_steps,
-from the most to the least generous.
+may have engine, local, of, rtt, bandwidth, policy, prefetch, link and profile. [find] sets engine,
+local, of, rtt and bandwidth where --find holds them, and local_steps, rtt_steps and
+bandwidth_steps, from the most to the least generous.
+
+A share of local memory is a share of a fixed amount: of = ["peak"], the default, is the most memory
+that the program had at a time in its first run with all memory local under the same engine, which
+comes before all that need it and is kept; its processes share the local memory. of = ["live"] is
+what is in use at each moment (the live footprint): a program that starts has little of it local,
+and nearly all of it is local where it grows. of = ["2GiB"] is that size, for each process.
 A run is disturbed if other programs of this machine kept more than others_max (default "5%") of its
 processors busy, or if other guests took more than stolen_max ("5%") of the processor time that it
 wanted. It is

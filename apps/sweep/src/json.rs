@@ -24,17 +24,19 @@ pub(crate) fn findings(
     }
 }
 
-/// What a program needs to be slowed down by no more than `bound`, a ratio.
+/// What a program needs to be slowed down by no more than `bound`, a ratio, where shares of local
+/// memory are of so many bytes.
 pub(crate) fn requirements(
     header: &Header,
     sweep: &Sweep,
-    bound: f64,
+    (bound, of_bytes): (f64, Option<u64>),
     requirements: &[Requirement],
 ) -> Requirements {
     let find = &sweep.find;
     let held = [
         ("engine", &find.engine),
         ("local", &find.local),
+        ("of", &find.of),
         ("rtt", &find.rtt),
         ("bandwidth", &find.bandwidth),
     ];
@@ -47,6 +49,7 @@ pub(crate) fn requirements(
         seed: sweep.seed,
         slowdown_max: bound,
         held: held.map(|(axis, value)| (axis.to_owned(), value.clone())).into(),
+        of_bytes,
         requirements: requirements.iter().map(requirement).collect(),
     }
 }

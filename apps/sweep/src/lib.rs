@@ -13,6 +13,8 @@ mod matrix;
 mod row;
 mod table;
 mod trial;
+mod trouble;
+mod whole;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,7 +31,9 @@ pub use flags::SweepFlags;
 pub use matrix::Cell;
 pub use row::Row;
 pub use table::slowdown;
-pub use trial::{Trials, Trouble, clear_scratch};
+pub use trial::{Trials, clear_scratch};
+pub use trouble::Trouble;
+pub use whole::{sizing_first, waits};
 
 use find::{Edge, Requirement};
 
@@ -286,7 +290,9 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let runs = cells.len() * sweep.repetitions as usize;
         for block in 0..sweep.repetitions {
-            for index in order(cells.len(), sweep.seed, block) {
+            let mut order = order(cells.len(), sweep.seed, block);
+            sizing_first(&mut order, |index| (&cells[index], &self.journal.rows));
+            for index in order {
                 let left = runs.saturating_sub(self.journal.rows.len());
                 self.show(&cells[index], block, left);
                 self.once(&cells[index], block)?;
@@ -305,10 +311,11 @@ impl Sweeping<'_> {
                 Edge::Invalid(value, why) => Requirement::invalid(axis, (value, why)),
             });
         }
+        let of_bytes = self.journal.rows.iter().find_map(|row| row.of_bytes);
         Ok(Some(if self.json {
-            results::write(&json::requirements(self.header, sweep, bound, &found))
+            results::write(&json::requirements(self.header, sweep, (bound, of_bytes), &found))
         } else {
-            find::text(sweep, bound, &found)
+            find::text(sweep, (bound, of_bytes), &found)
         }))
     }
 
@@ -364,7 +371,10 @@ impl Sweeping<'_> {
     // Runs cells beside the native one, in blocks from `first` on, until each can be judged.
     fn run_sides(&mut self, cells: &[Cell], first: u32, bound: f64) -> Result<(), Stopped> {
         let sweep = self.trials.sweep;
-        let all: Vec<Cell> = [Cell::NATIVE].iter().chain(cells).cloned().collect();
+        let waiting = cells.iter().filter(|cell| waits(cell, &self.journal.rows));
+        let mut zeros: Vec<Cell> = waiting.map(Cell::zero_of).collect();
+        zeros.dedup();
+        let all: Vec<Cell> = [Cell::NATIVE].iter().chain(&zeros).chain(cells).cloned().collect();
         for turn in 0..sweep.repetitions * find::PATIENCE {
             let blocks = first..first + CONFIRMING;
             let unsure = |cell: &Cell| self.judge(cell, blocks.clone(), bound).is_unsure(bound);
@@ -372,7 +382,9 @@ impl Sweeping<'_> {
                 break;
             }
             let block = first + turn;
-            for index in order(all.len(), sweep.seed, block) {
+            let mut order = order(all.len(), sweep.seed, block);
+            sizing_first(&mut order, |index| (&all[index], &self.journal.rows));
+            for index in order {
                 self.show(&all[index], block, 0);
                 self.once(&all[index], block)?;
             }
@@ -391,6 +403,9 @@ impl Sweeping<'_> {
             }
             self.show(&cell, block, 0);
             self.once(&Cell::NATIVE, block)?;
+            if waits(&cell, &self.journal.rows) {
+                self.once(&cell.zero_of(), block)?;
+            }
             self.once(&cell, block)?;
         }
         Ok(self.judge(&cell, 0..CONFIRMING, bound).settled(bound))
@@ -409,7 +424,7 @@ impl Sweeping<'_> {
         if self.journal.has(block, &cell.name()) {
             return Ok(());
         }
-        match self.trials.run(cell, block) {
+        match self.trials.run(cell, block, &self.journal.rows) {
             Ok(row) => {
                 if let Some(why) = row.trouble().filter(|_| !self.quiet) {
                     let (name, block) = (&row.cell, block + 1);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::{Bytes, LocalSize};
 use results::CellKind as Kind;
 
 use super::file::{AXES, Sweep};
@@ -28,14 +29,37 @@ impl Cell {
         Self::of(Kind::Zero, settings.collect())
     }
 
-    /// A run with far memory.
-    pub fn far(settings: Vec<(&'static str, String)>) -> Self {
+    /// A run with far memory; a share of local memory is one of the most that is used, unless
+    /// `of` says something else.
+    pub fn far(mut settings: Vec<(&'static str, String)>) -> Self {
+        if let Some(at) = settings.iter().position(|(axis, _)| *axis == "local")
+            && settings.iter().all(|(axis, _)| *axis != "of")
+        {
+            settings.insert(at + 1, ("of", "peak".to_owned()));
+        }
         Self::of(Kind::Far, settings)
     }
 
-    // The same run is the same cell, whether the default engine was named or not.
+    /// Whether less is local than all of what `of` says.
+    pub(crate) fn is_share(&self) -> bool {
+        let is_it = |(axis, value): &(&str, String)| {
+            *axis == "local" && value.parse().is_ok_and(LocalSize::is_share)
+        };
+        self.settings.iter().any(is_it)
+    }
+
+    // The same run is the same cell, whether the default engine was named or not, or what a size is
+    // a share of.
     fn of(kind: Kind, mut settings: Vec<(&'static str, String)>) -> Self {
-        settings.retain(|(axis, value)| (*axis, value.as_str()) != ("engine", ENGINE));
+        let is_part = |(axis, value): &(&str, String)| {
+            *axis == "local" && matches!(value.parse(), Ok(LocalSize::Fraction(_)))
+        };
+        let has_part = settings.iter().any(is_part);
+        settings.retain(|(axis, value)| match *axis {
+            "engine" => value != ENGINE,
+            "of" => has_part,
+            _ => true,
+        });
         Self { kind, settings }
     }
 
@@ -85,12 +109,21 @@ impl Cell {
         Some(Self::of(kind, settings.collect::<Option<_>>()?))
     }
 
-    /// Flags of `afar run`.
-    pub fn flags(&self) -> Vec<String> {
-        self.settings
-            .iter()
-            .flat_map(|(axis, value)| [format!("--{axis}"), value.clone()])
-            .collect()
+    /// Flags of `afar run`, for a program that used `peak` at most, where a share is of that.
+    pub(crate) fn flags(&self, peak: Option<Bytes>) -> Vec<String> {
+        let mut flags = Vec::new();
+        for (axis, value) in &self.settings {
+            match (*axis, peak) {
+                ("of", _) if !self.is_share() => {}
+                // It is the memory of all processes, so it is shared by them.
+                ("of", Some(peak)) => {
+                    let bytes = peak.get().to_string();
+                    flags.extend(["--of", &bytes, "--budget", "tree"].map(str::to_owned));
+                }
+                _ => flags.extend([format!("--{axis}"), value.clone()]),
+            }
+        }
+        flags
     }
 }
 
@@ -150,13 +183,17 @@ mod tests {
             [
                 "native",
                 "zero",
-                "local=25% rtt=1us",
-                "local=25% rtt=5us",
-                "local=50% rtt=1us",
-                "local=50% rtt=5us"
+                "local=25% of=peak rtt=1us",
+                "local=25% of=peak rtt=5us",
+                "local=50% of=peak rtt=1us",
+                "local=50% of=peak rtt=5us"
             ]
         );
-        assert_eq!(cells(&sweep)[3].flags(), ["--local", "25%", "--rtt", "5us"]);
+        let both = "of = ['live', 'peak']\n";
+        let sweep: Sweep = toml::from_str(&format!("{text}{both}")).expect("it is an experiment");
+        let cells = cells(&sweep);
+        assert_eq!(cells.len(), 2 + 2 * 2 * 2);
+        assert_eq!(cells[2].name(), "local=25% of=live rtt=1us");
     }
 
     #[test]
@@ -172,12 +209,12 @@ mod tests {
                 "native",
                 "zero",
                 "zero engine=swap",
-                "local=25% policy=lru",
-                "local=25% policy=fifo",
-                "engine=swap local=25%",
+                "local=25% of=peak policy=lru",
+                "local=25% of=peak policy=fifo",
+                "engine=swap local=25% of=peak",
             ]
         );
-        assert_eq!(cells[2].flags(), ["--engine", "swap"]);
+        assert_eq!(cells[2].flags(None), ["--engine", "swap"]);
     }
 
     #[test]

@@ -38,6 +38,10 @@ pub struct Row {
     pub fetch_p50_ns: Option<u64>,
     /// The most memory that was managed at a time.
     pub managed_peak_bytes: Option<u64>,
+    /// What a share of its local memory is a share of; nothing if that changes all the time.
+    pub of_bytes: Option<u64>,
+    /// Its local memory; nothing if that changes all the time.
+    pub local_bytes: Option<u64>,
     /// Memory that stayed local although it should not.
     pub unmanaged_bytes: Option<u64>,
     /// Whether local memory stayed within its budget.

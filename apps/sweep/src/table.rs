@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use console::layout;
 use experiment::stats::{self, outliers};
+use measure::{Bytes, ShareOf};
 use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
 
 use super::file::{AXES, Better, Metric};
@@ -79,6 +80,8 @@ pub(crate) fn finding(
         first_disturbance: beside_native.disturbed.first().map(|(_, _, why)| why.clone()),
         allowed_count: count(|row| row.allowed),
         fetch_count,
+        of_bytes: mine.iter().find_map(|row| row.of_bytes),
+        local_bytes: mine.iter().find_map(|row| row.local_bytes),
         budget_exceeded_count: count(|row| row.budget_held == Some(false)),
         ..Finding::new(cell.kind, cell.all_settings())
     }
@@ -138,6 +141,9 @@ pub(crate) fn text(native: Option<&Native>, findings: &[Finding]) -> String {
         let _infallible = writeln!(out, "all local, no delay, engine {engine}: {row}");
     }
     let far: Vec<&Finding> = findings.iter().filter(|finding| finding.kind == Kind::Far).collect();
+    for line in shares(&far) {
+        let _infallible = writeln!(out, "{line}");
+    }
     let mut shown = false;
     for axis in AXES {
         let mut values: Vec<&str> = far.iter().map(|finding| finding.value(axis)).collect();
@@ -180,6 +186,26 @@ on). slower: the whole interval is above 1. undecided: it holds 1. beside zero: 
 of the same block with all memory local and no delay.
 ";
 
+/// What shares of local memory are shares of: a line for each answer.
+fn shares(far: &[&Finding]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let is_one = far.iter().all(|finding| finding.value("engine") == far[0].value("engine"));
+    for finding in far {
+        let Some((of, told)) = finding.share_of().zip(finding.share_told()) else { continue };
+        let engine = finding.value("engine");
+        let with = if is_one { String::new() } else { format!(", with engine {engine},") };
+        let first = match of {
+            ShareOf::Peak => ", in its first run with all memory local",
+            ShareOf::Live | ShareOf::Bytes(_) => "",
+        };
+        let line = format!("of={of}: local memory{with} is a share of {told}{first}");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 fn native_line(native: &Native) -> String {
     let Native { figure, metric, higher_is_better } = native;
     let better = if *higher_is_better { ", more is better" } else { "" };
@@ -216,6 +242,9 @@ fn row(finding: &Finding) -> String {
     if let Some(count) = finding.fetch_count {
         let _infallible = write!(out, "  {count} fetches");
     }
+    if let Some(bytes) = finding.local_bytes.filter(|_| finding.share_of().is_some()) {
+        let _infallible = write!(out, "  {} local", Bytes::new(bytes));
+    }
     if finding.budget_exceeded_count > 0 {
         let _infallible = write!(out, "  budget exceeded in {}", finding.budget_exceeded_count);
     }
@@ -245,7 +274,7 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
     }
     out.push_str(
         ",slowdown,low,high,level,count,verdict,beside_zero,failed,invalid,disturbed,allowed,\
-         outliers,fetches,budget_exceeded\n",
+         outliers,fetches,budget_exceeded,of_bytes,local_bytes\n",
     );
     for finding in findings {
         let mut fields = vec![match finding.kind {
@@ -270,6 +299,8 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
         fields.push(finding.outliers.len().to_string());
         fields.push(finding.fetch_count.map_or_else(String::new, |count| count.to_string()));
         fields.push(finding.budget_exceeded_count.to_string());
+        let bytes = |bytes: Option<u64>| bytes.map_or_else(String::new, |one| one.to_string());
+        fields.extend([bytes(finding.of_bytes), bytes(finding.local_bytes)]);
         out += &layout::csv([fields]);
     }
     out
@@ -326,9 +357,34 @@ mod tests {
         assert!(text.contains("50%  no figure  6 failed: it hung"), "{text}");
         let csv = csv(&findings);
         assert_eq!(csv.lines().count(), 5);
-        let line = "far,arena,25%,,,,,,,3.000000,3.000000,3.000000,0.968750,6,slower,2.000000,0,0,\
-                    0,0,0,,0\n";
+        let line = "far,arena,25%,peak,,,,,,,3.000000,3.000000,3.000000,0.968750,6,slower,\
+                    2.000000,0,0,0,0,0,,0,,\n";
         assert!(csv.contains(line), "{csv}");
+    }
+
+    #[test]
+    fn a_share_is_told_with_what_it_is_a_share_of() {
+        let of = |name: &str| ("of", name.to_owned());
+        let far = |of| Cell::far(vec![("local", "25%".to_owned()), of]);
+        let cells = [far(of("peak")), far(of("live")), far(of("2GiB"))];
+        let mut rows: Vec<Row> = cells.iter().map(|cell| ran(0, cell, Some(2.0))).collect();
+        rows.push(ran(0, &Cell::NATIVE, Some(1.0)));
+        (rows[0].of_bytes, rows[0].local_bytes) = (Some(512 << 20), Some(128 << 20));
+        let findings = findings(&cells, &rows, Better::Lower);
+        let text = text(None, &findings);
+        for line in [
+            "of=peak: local memory is a share of 512.0 MiB (the most it used), in its first run \
+             with all memory local\n",
+            "of=live: local memory is a share of what is in use at each moment (live footprint)\n",
+            "of=2.0 GiB: local memory is a share of 2.0 GiB\n",
+            "slowdown against of (local=25%)\n",
+            "n=1  128.0 MiB local\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let csv = csv(&findings);
+        assert!(csv.contains("far,arena,25%,peak,") && csv.contains(",536870912,134217728\n"));
+        assert_eq!((findings[1].of_bytes, findings[1].value("of")), (None, "live"));
     }
 
     #[test]

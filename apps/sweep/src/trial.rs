@@ -8,13 +8,15 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use experiment::noise::Reading;
-use measure::{Run, RunResults};
+use measure::{Bytes, Run, RunResults};
 use results::CellKind as Kind;
 use sys::event::{Poll, SIGTERM, Signals};
 
 use super::file::{Metric, Sweep};
 use super::matrix::Cell;
 use super::row::Row;
+use super::trouble::Trouble;
+use super::whole;
 use results::validity;
 
 const SIGKILL: i32 = 9;
@@ -26,17 +28,6 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Names of private directories begin so; the process and a number follow.
 const SCRATCH: &str = "afar-sweep-";
 const TAIL_CHARS: usize = 200;
-
-/// How a run ended, if it did not end well.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The user wants to stop.
-    Interrupted,
-    /// Something that is said of this run; the others go on.
-    Failed(String),
-    /// Nothing is concluded from this run, and why; the others go on.
-    Invalid(String),
-}
 
 /// What every run needs.
 pub struct Trials<'a> {
@@ -86,20 +77,21 @@ impl Drop for Started {
 
 impl Trials<'_> {
     /// Runs a cell until the machine is left alone for a run, or as often as it is worth, and
-    /// answers the least disturbed run.
+    /// answers the least disturbed run. `rows`, those before it, say what a share is a share of.
     ///
     /// # Errors
     /// When the user wants to stop; failures of the run itself are part of the row.
-    pub fn run(&self, cell: &Cell, block: u32) -> Result<Row, Trouble> {
-        least_disturbed(self.sweep.attempts, || self.once(cell, block))
+    pub fn run(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
+        least_disturbed(self.sweep.attempts, || self.once(cell, block, rows))
     }
 
-    fn once(&self, cell: &Cell, block: u32) -> Result<Row, Trouble> {
+    fn once(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
         let started_unix_ns = sys::clock::unix_ns();
         let before = Reading::now();
         let start = Instant::now();
         let mut row = Row { block, cell: cell.name(), started_unix_ns, ..Row::default() };
-        match self.measure(cell, &mut row) {
+        let peak = whole::of_run(cell, rows);
+        match peak.and_then(|peak| self.measure((cell, peak), &mut row)) {
             Ok(value) => row.value = Some(value),
             Err(Trouble::Failed(why)) => row.failure = Some(why),
             Err(Trouble::Invalid(why)) => row = row.invalidated(why),
@@ -111,7 +103,7 @@ impl Trials<'_> {
         Ok(row)
     }
 
-    fn measure(&self, cell: &Cell, row: &mut Row) -> Result<f64, Trouble> {
+    fn measure(&self, (cell, peak): (&Cell, Option<Bytes>), row: &mut Row) -> Result<f64, Trouble> {
         let scratch = scratch().map_err(failed("make a directory"))?;
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = port.map_err(failed("find a free port"))?.port();
@@ -132,7 +124,7 @@ impl Trials<'_> {
             command
         };
         let record = scratch.0.join("run.json");
-        let placed = self.placed(cell, command(&self.sweep.workload.command), &record);
+        let placed = self.placed((cell, peak), command(&self.sweep.workload.command), &record);
         let deadline = Instant::now() + self.sweep.timeout();
         let begin = Instant::now();
         let mut program = start(&placed, &scratch.0, "program")?;
@@ -168,7 +160,12 @@ impl Trials<'_> {
         Ok(figure)
     }
 
-    fn placed(&self, cell: &Cell, command: Vec<String>, record: &Path) -> Vec<String> {
+    fn placed(
+        &self,
+        (cell, peak): (&Cell, Option<Bytes>),
+        command: Vec<String>,
+        record: &Path,
+    ) -> Vec<String> {
         if cell.kind == Kind::Native {
             return command;
         }
@@ -177,8 +174,13 @@ impl Trials<'_> {
         let json = ["--json".to_owned(), record.display().to_string()];
         let floor = self.sweep.allow_below_floor.then(|| "--allow-below-floor".to_owned());
         let allow = self.allow_unmanaged.then(|| "--allow-unmanaged".to_owned());
-        let flags =
-            afar.into_iter().chain(seed).chain(json).chain(floor).chain(allow).chain(cell.flags());
+        let flags = afar
+            .into_iter()
+            .chain(seed)
+            .chain(json)
+            .chain(floor)
+            .chain(allow)
+            .chain(cell.flags(peak));
         flags.chain(["--".to_owned()]).chain(command).collect()
     }
 
@@ -364,6 +366,8 @@ fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
     let Ok(run) = Run::<RunResults>::from_json(&read(record)) else { return Ok(None) };
     let coverage = &run.results.coverage;
     row.unmanaged_bytes = Some(coverage.unmanaged_anon_bytes + coverage.unmanaged_shared_bytes);
+    row.of_bytes = run.params.of_bytes;
+    row.local_bytes = run.params.local_bytes;
     let figures = run.results.figures();
     let figures = figures.map_err(|invalid| Trouble::Invalid(validity::told(&invalid)))?;
     row.allowed = !run.results.allowed.is_empty();
@@ -452,7 +456,7 @@ mod tests {
         let directory = scratch().expect("there is room");
         let spin = ["sh", "-c", "while :; do :; done"].map(str::to_owned);
         let other = start(&spin, &directory.0, "other").expect("there is a shell");
-        let row = trials.run(&Cell::NATIVE, 0).expect("nobody interrupts");
+        let row = trials.run(&Cell::NATIVE, 0, &[]).expect("nobody interrupts");
         drop(other);
         assert!(row.value.is_some(), "{row:?}");
         assert!(row.disturbed.is_some_and(|why| why.contains("other programs")), "{:?}", row.noise);

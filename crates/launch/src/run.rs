@@ -9,6 +9,10 @@ use std::process::Command;
 pub struct RunSpec<'a> {
     /// Local memory, as `--local` takes it.
     pub local: &'a str,
+    /// What a share of that is a share of, if it is fixed.
+    pub of_bytes: Option<u64>,
+    /// Whether all processes share the local memory; else each has its own.
+    pub is_tree: bool,
     /// The network that delays the program.
     pub network: Network<'a>,
     /// The file of the record.
@@ -42,6 +46,10 @@ impl RunSpec<'_> {
     fn words(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> =
             ["run", "--quiet", "--allow-below-floor", "--local", self.local].map(Into::into).into();
+        if let Some(bytes) = self.of_bytes {
+            words.extend(["--of".into(), bytes.to_string().into()]);
+        }
+        words.extend(["--budget", "tree"].map(Into::into).into_iter().filter(|_| self.is_tree));
         words.extend(["--json".into(), self.json.into(), "--record".into(), self.record.into()]);
         words.extend(self.allow_unmanaged.then(|| "--allow-unmanaged".into()));
         match self.network {
@@ -68,6 +76,8 @@ mod tests {
         let program: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
         let spec = RunSpec {
             local: "25%",
+            of_bytes: allow_unmanaged.then_some(8192),
+            is_tree: allow_unmanaged,
             network,
             json: Path::new("a.json"),
             record: Path::new("b.parquet"),
@@ -83,6 +93,7 @@ mod tests {
         let text = words(Network::None, false, &["sort", "x"]).join(" ");
         assert_eq!(text, format!("{flags} --rtt 0 -- sort x"));
         let text = words(Network::Profile(Path::new("c")), true, &["sort"]).join(" ");
+        let flags = flags.replace("25%", "25% --of 8192 --budget tree");
         assert_eq!(text, format!("{flags} --allow-unmanaged --profile c -- sort"));
     }
 

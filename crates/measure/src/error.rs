@@ -101,6 +101,8 @@ pub enum Quantity {
     Fraction,
     /// [`LocalSize`](crate::LocalSize).
     LocalSize,
+    /// [`ShareOf`](crate::ShareOf).
+    ShareOf,
     /// [`LinkMode`](crate::LinkMode).
     LinkMode,
     /// [`Money`](crate::Money).
@@ -117,7 +119,7 @@ impl Quantity {
             Self::Time => "ns, us, ms or s",
             Self::Fraction => "%",
             Self::LocalSize => "% or a unit of size such as MiB",
-            Self::LinkMode => "one of its names",
+            Self::LinkMode | Self::ShareOf => "one of its names",
             Self::Money | Self::Count => "k, M or G (powers of 1000)",
         }
     }
@@ -128,6 +130,7 @@ impl Quantity {
             Self::Rate | Self::Time => "a number and a unit",
             Self::Fraction => "a percentage or a number between 0 and 1",
             Self::LocalSize => "a percentage or a size",
+            Self::ShareOf => "live, peak or a size such as 512MiB",
             Self::LinkMode => "full-duplex, half-duplex or per-fault",
             Self::Money => "a number",
             Self::Count => "a number, with k, M or G for powers of 1000",
@@ -141,6 +144,7 @@ impl Quantity {
             Self::Time => "5us",
             Self::Fraction => "25%",
             Self::LocalSize => "25% or 512MiB",
+            Self::ShareOf => "peak",
             Self::LinkMode => "full-duplex",
             Self::Money => "2400",
             Self::Count => "50k",
@@ -149,7 +153,7 @@ impl Quantity {
 
     fn limit(self) -> &'static str {
         match self {
-            Self::Size | Self::LocalSize => "16 EiB",
+            Self::Size | Self::LocalSize | Self::ShareOf => "16 EiB",
             Self::Rate => "18446744 Tb/s",
             Self::Time => "213 days",
             Self::Fraction => "100%",
@@ -169,6 +173,7 @@ impl fmt::Display for Quantity {
             Self::Time => "a time",
             Self::Fraction => "a fraction",
             Self::LocalSize => "a local memory",
+            Self::ShareOf => "whole of a share",
             Self::LinkMode => "link mode",
             Self::Money => "a price",
             Self::Count => "a count",

@@ -27,6 +27,19 @@ pub enum LocalSize {
     Bytes(Bytes),
 }
 
+/// What a share of local memory is a share of.
+///
+/// Read from `live`, `peak` or `512MiB`; less than a page is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShareOf {
+    /// What is in use at each moment: a program that starts has little of it local.
+    Live,
+    /// The most that the program used at a time with all of its memory local: a fixed amount.
+    Peak,
+    /// So much, whatever the program uses.
+    Bytes(Bytes),
+}
+
 impl Fraction {
     /// The whole.
     pub const ONE: Self = Self { ppm: PPM_MAX };
@@ -118,6 +131,91 @@ impl LocalSize {
     }
 }
 
+impl LocalSize {
+    /// Whether it is less than all of something, and so depends on what that is.
+    #[must_use]
+    pub fn is_share(self) -> bool {
+        matches!(self, Self::Fraction(share) if share != Fraction::ONE)
+    }
+
+    /// In words, a share with what it is a share of; `peak` is how much the program used at most,
+    /// if that is known.
+    #[must_use]
+    pub fn told(self, of: ShareOf, peak: Option<Bytes>) -> String {
+        match self {
+            Self::Bytes(bytes) => bytes.to_string(),
+            Self::Fraction(share) => {
+                format!("{} of {}", share.to_string().replace('%', " %"), of.told(peak))
+            }
+        }
+    }
+}
+
+impl ShareOf {
+    /// In words; `peak` as in [`LocalSize::told`].
+    #[must_use]
+    pub fn told(self, peak: Option<Bytes>) -> String {
+        match (self, peak) {
+            (Self::Live, _) => "what is in use at each moment (live footprint)".to_owned(),
+            (Self::Peak, Some(peak)) => format!("{peak} (the most it used)"),
+            (Self::Peak, None) => "the most it used".to_owned(),
+            (Self::Bytes(bytes), _) => bytes.to_string(),
+        }
+    }
+
+    /// What kind of whole it is, as records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Peak => "peak",
+            Self::Bytes(_) => "fixed",
+        }
+    }
+
+    /// How many bytes it is; nothing if those change all the time, or `peak` is not known.
+    #[must_use]
+    pub fn bytes(self, peak: Option<Bytes>) -> Option<Bytes> {
+        match self {
+            Self::Live => None,
+            Self::Peak => peak,
+            Self::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
+impl fmt::Display for ShareOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Live => f.pad("live"),
+            Self::Peak => f.pad("peak"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+        }
+    }
+}
+
+impl FromStr for ShareOf {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "live" => return Ok(Self::Live),
+            "peak" => return Ok(Self::Peak),
+            _ => {}
+        }
+        let bytes = text.parse().map_err(|error| match error {
+            ParseError::NotANumber { value, .. } => {
+                ParseError::UnknownWord { value, quantity: Quantity::ShareOf }
+            }
+            other => other,
+        })?;
+        if bytes < Bytes::PAGE {
+            return Err(ParseError::BelowOnePage { value: text.to_owned() });
+        }
+        Ok(Self::Bytes(bytes))
+    }
+}
+
 impl fmt::Display for LocalSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -166,6 +264,28 @@ mod tests {
         for (text, ppm) in cases {
             assert_eq!(text.parse(), Ok(Fraction { ppm }), "{text}");
         }
+    }
+
+    #[test]
+    fn a_share_is_told_with_what_it_is_a_share_of() {
+        let quarter: LocalSize = "25%".parse().unwrap();
+        let told = |of: &str, peak| quarter.told(of.parse().unwrap(), peak);
+        let peak = Some(Bytes::from_mib(512));
+        assert_eq!(told("peak", peak), "25 % of 512.0 MiB (the most it used)");
+        assert_eq!(told("live", peak), "25 % of what is in use at each moment (live footprint)");
+        assert_eq!(told("2GiB", peak), "25 % of 2.0 GiB");
+        assert_eq!(told("peak", None), "25 % of the most it used");
+        let of = |text: &str| text.parse::<ShareOf>().unwrap().bytes(peak);
+        assert_eq!((of("live"), of("peak")), (None, peak));
+        assert_eq!(of("8k"), Some(Bytes::new(8192)));
+        let refused = |text: &str| text.parse::<ShareOf>().unwrap_err().to_string();
+        assert_eq!(
+            refused("most"),
+            "\"most\": unknown whole of a share; use live, peak or a size such as 512MiB"
+        );
+        assert!(refused("10").contains("less than one page"), "{}", refused("10"));
+        let is_share = |text: &str| text.parse::<LocalSize>().unwrap().is_share();
+        assert_eq!(["25%", "100%", "1MiB"].map(is_share), [true, false, false]);
     }
 
     #[test]

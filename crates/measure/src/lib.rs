@@ -36,7 +36,7 @@ pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };
 pub use error::{ParseError, Quantity};
-pub use fraction::{Fraction, LocalSize};
+pub use fraction::{Fraction, LocalSize, ShareOf};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
 pub use load::{LoadOperation, LoadParams, LoadResults, LoadShare};

@@ -13,6 +13,7 @@ use crate::conservation::LinkUse;
 use crate::coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, judge, nothing_far, overrun,
 };
+use crate::fraction::{LocalSize, ShareOf};
 use crate::histogram::LatencySummary;
 use crate::quantity::Bytes;
 
@@ -122,6 +123,13 @@ pub struct Params {
     pub local: String,
     /// Local memory; `None` while a share is not yet resolved.
     pub local_bytes: Option<u64>,
+    /// What a share of local memory is a share of: `live`, what is in use at each moment, or
+    /// `fixed`; `None` if local memory is a size, or all there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How much that is; `None` if it changes all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bytes: Option<u64>,
     /// Round-trip time of the link.
     pub rtt_ns: u64,
     /// Bandwidth of the link in bits per second; `None` is infinite.
@@ -148,6 +156,19 @@ pub struct Params {
     pub budget_scope: String,
     /// Further tiers of far memory, nearest first.
     pub tiers: Vec<TierParams>,
+}
+
+impl Params {
+    /// Local memory in words, a share with what it is a share of; `None` if it is no share, or the
+    /// record is of an afar that did not say.
+    #[must_use]
+    pub fn share_told(&self) -> Option<String> {
+        let of = match (self.of.as_deref()?, self.of_bytes) {
+            (_, Some(bytes)) => ShareOf::Bytes(Bytes::new(bytes)),
+            _ => ShareOf::Live,
+        };
+        Some(self.local.parse::<LocalSize>().ok()?.told(of, None))
+    }
 }
 
 /// One tier of far memory.
@@ -493,6 +514,8 @@ mod tests {
             wait: "spin".to_owned(),
             local: "25%".to_owned(),
             local_bytes: Some(536_870_912),
+            of: None,
+            of_bytes: None,
             rtt_ns: 5_000,
             bandwidth_bps: Some(40_000_000_000),
             link: "half-duplex".to_owned(),

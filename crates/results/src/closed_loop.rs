@@ -1,5 +1,6 @@
 //! What a program and its network do to one another.
 
+use measure::{Bytes, LocalSize, ShareOf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -15,6 +16,14 @@ pub struct ClosedLoop {
     pub command: Vec<String>,
     /// The share or size of its memory that is local.
     pub local: String,
+    /// What a share is a share of: `peak`, the most that was in use with all memory local, `live`,
+    /// what is in use at each moment, or `fixed`, another size; nothing if `local` is a size, and
+    /// in records of an afar that knew only `live`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How much that is; nothing if it changes all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bytes: Option<u64>,
     /// Settings of the simulated network.
     pub network: Map<String, Value>,
     /// Why nothing is concluded; there are no figures then.
@@ -28,6 +37,20 @@ pub struct ClosedLoop {
     pub rounds: Vec<LoopRound>,
     /// Whether the last round ran under the delays that its own traffic makes.
     pub agreed: bool,
+}
+
+impl ClosedLoop {
+    /// What is local, in words, a share with what it is a share of.
+    #[must_use]
+    pub fn local_told(&self) -> String {
+        let Ok(local) = self.local.parse::<LocalSize>() else { return self.local.clone() };
+        let bytes = self.of_bytes.map(Bytes::new);
+        match (self.of.as_deref(), bytes) {
+            (Some("fixed"), Some(bytes)) => local.told(ShareOf::Bytes(bytes), None),
+            (Some("peak"), peak) => local.told(ShareOf::Peak, peak),
+            _ => local.told(ShareOf::Live, None),
+        }
+    }
 }
 
 /// A round of the loop.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::Host;
+use measure::{Bytes, Host, LocalSize, ShareOf};
 use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, Record, Verdict};
@@ -62,6 +62,13 @@ pub struct Finding {
     pub kind: CellKind,
     /// Axis and value.
     pub settings: BTreeMap<String, String>,
+    /// What the share of its local memory is a share of, whatever `of` is among the settings;
+    /// nothing if that changes all the time, or its local memory is no share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bytes: Option<u64>,
+    /// Its local memory; nothing if that changes all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_bytes: Option<u64>,
     /// How many times slower than the native run of the same block; nothing without valid runs.
     pub slowdown: Option<Estimate>,
     /// The same against the run of the same block with all memory local and no delay.
@@ -111,6 +118,8 @@ impl Finding {
         Self {
             kind,
             settings,
+            of_bytes: None,
+            local_bytes: None,
             slowdown: None,
             slowdown_beside_zero: None,
             verdict: Verdict::Undecided,
@@ -131,6 +140,20 @@ impl Finding {
     #[must_use]
     pub fn value(&self, axis: &str) -> &str {
         self.settings.get(axis).map_or("", String::as_str)
+    }
+
+    /// What the share of its local memory is a share of; nothing if its local memory is none.
+    #[must_use]
+    pub fn share_of(&self) -> Option<ShareOf> {
+        let LocalSize::Fraction(_) = self.value("local").parse().ok()? else { return None };
+        // Records of an afar that knew nothing else.
+        Some(self.value("of").parse().unwrap_or(ShareOf::Live))
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub fn share_told(&self) -> Option<String> {
+        Some(self.share_of()?.told(self.of_bytes.map(Bytes::new)))
     }
 
     /// What the slowdown comes to beside `bound`, a ratio: no number overrules a disturbance.

@@ -15,6 +15,14 @@ pub struct Prediction {
     pub profile: Facts,
     /// How long the program takes when nobody watches it, in nanoseconds.
     pub alone_ns: u64,
+    /// What shares of local memory are shares of: `peak`, the most that was in use, `live`, what is
+    /// in use at each moment, or `fixed`, another size; nothing where no local memory is a share,
+    /// and in records of an afar that knew only `live`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How much that is; nothing if it changes all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bytes: Option<u64>,
     /// The eviction policy of the slowdowns.
     pub policy: String,
     /// How often pages are fetched: for each size of local memory, under several policies.

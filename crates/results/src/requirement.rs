@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::Host;
+use measure::{Bytes, Host, ShareOf};
 use serde::{Deserialize, Serialize};
 
 use crate::{Estimate, Record};
@@ -27,8 +27,21 @@ pub struct Requirements {
     pub slowdown_max: f64,
     /// The value of each axis while another is searched.
     pub held: BTreeMap<String, String>,
+    /// What shares of local memory are shares of, whatever `of` is among what is held; nothing if
+    /// that changes all the time, or no run had a share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_bytes: Option<u64>,
     /// One for each axis that was searched.
     pub requirements: Vec<Requirement>,
+}
+
+impl Requirements {
+    /// What shares of local memory are shares of, in words; nothing if the record does not say.
+    #[must_use]
+    pub fn share_told(&self) -> Option<String> {
+        let of: ShareOf = self.held.get("of")?.parse().ok()?;
+        Some(of.told(self.of_bytes.map(Bytes::new)))
+    }
 }
 
 /// The edge of one axis.

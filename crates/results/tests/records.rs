@@ -72,6 +72,8 @@ fn finding() -> impl Strategy<Value = Finding> {
             first_disturbance: whys.2,
             allowed_count: counts.3,
             fetch_count: whys.3.map(u64::from),
+            of_bytes: whys.3.map(u64::from),
+            local_bytes: whys.3.map(u64::from),
             budget_exceeded_count: counts.4,
         })
 }
@@ -126,6 +128,7 @@ fn requirements() -> impl Strategy<Value = Requirements> {
             seed: 1,
             slowdown_max,
             held,
+            of_bytes: None,
             requirements,
         },
     )
@@ -150,6 +153,8 @@ fn closed_loop() -> impl Strategy<Value = ClosedLoop> {
             version: "0.1.0".to_owned(),
             command,
             local: "25%".to_owned(),
+            of: invalid.clone(),
+            of_bytes: None,
             network: network.into_iter().map(|(name, value)| (name, value.into())).collect(),
             invalid,
             allowed: !agreed,
@@ -212,7 +217,7 @@ fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 #[test]
 fn findings_are_what_they_were() {
-    let far = settings(&[("engine", "arena"), ("local", "25%"), ("rtt", "5us")]);
+    let far = settings(&[("engine", "arena"), ("local", "25%"), ("of", "peak"), ("rtt", "5us")]);
     let few = Estimate { median: 1.5, interval: None, count: 2 };
     let slow = Finding {
         slowdown: Some(sure(2.0)),
@@ -220,8 +225,16 @@ fn findings_are_what_they_were() {
         verdict: Verdict::Beyond,
         outliers: vec![Outlier { block: 3, slowdown: 4.5 }],
         fetch_count: Some(1000),
+        of_bytes: Some(512 << 20),
+        local_bytes: Some(128 << 20),
         ..Finding::new(CellKind::Far, far)
     };
+    assert_eq!(slow.share_told().as_deref(), Some("512.0 MiB (the most it used)"));
+    let old = settings(&[("local", "25%")]);
+    let live = Finding::new(CellKind::Far, old).share_told();
+    assert_eq!(live.as_deref(), Some("what is in use at each moment (live footprint)"));
+    let size = settings(&[("local", "25MiB")]);
+    assert_eq!(Finding::new(CellKind::Far, size).share_told(), None);
     let spoilt = Finding {
         slowdown: Some(few),
         verdict: Verdict::Disturbed,
@@ -266,7 +279,8 @@ fn requirements_are_what_they_were() {
             workload: vec!["sort".to_owned()],
             seed: 1,
             slowdown_max: 1.5,
-            held: settings(&[("local", "25%")]),
+            held: settings(&[("local", "25%"), ("of", "peak")]),
+            of_bytes: Some(512 << 20),
             requirements: vec![
                 Requirement {
                     axis: "rtt".to_owned(),
@@ -295,6 +309,8 @@ fn loops_are_what_they_were() {
             version: "0.1.0".to_owned(),
             command: vec!["sort".to_owned()],
             local: "25%".to_owned(),
+            of: Some("peak".to_owned()),
+            of_bytes: Some(512 << 20),
             network: [("transport".to_owned(), "pfabric".into())].into_iter().collect(),
             invalid: None,
             allowed: false,

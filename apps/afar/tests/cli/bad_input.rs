@@ -4,7 +4,7 @@ use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 44] = [
+const CASES: [(&[&str], &str); 45] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -12,7 +12,8 @@ const CASES: [(&[&str], &str); 44] = [
     (&["--local", "5 parsecs"], "unknown unit \"parsecs\""),
     (&["--local=-1MiB"], "--local: \"-1MiB\": a local memory cannot be negative"),
     (&["--local", "512MiB", "--of", "2GiB"], "leave out --of"),
-    (&["--of", "0"], "--of 0 B: less than one page"),
+    (&["--of", "0"], "less than one page"),
+    (&["--local", "25%", "--of", "peak"], "let afar sweep run both"),
     (&["--bandwidth", "0Gbps"], "--bandwidth: \"0Gbps\": a rate must be more than zero"),
     (&["--bandwidth", "40"], "--bandwidth: \"40\": a rate needs a unit"),
     (&["--bandwidth", "40GB"], "unknown unit \"GB\" for a rate"),

@@ -75,8 +75,9 @@ fn interrupts_are_let_in_while_a_thread_waits() {
     let scratch = Scratch::new("cli");
     let json = scratch.join("run.json");
     let flags = ["--trap", "bpf", "--wait", "spin", "--no-calibrate", "--rtt", "200us"];
-    let flags = flags.iter().chain(&["--local", LOCAL, "--policy", "fifo", "--json", text(&json)]);
-    let words = flags.map(|&word| word.to_owned()).chain(probe(&scratch.join("probe.json")));
+    let more = ["--local", LOCAL, "--policy", "fifo", "--json", text(&json)];
+    let words = flags.iter().chain(&more).map(|&word| word.to_owned());
+    let words = words.chain(probe(&scratch.join("probe.json")));
     let output = afar(["run".to_owned()].into_iter().chain(words));
     if output.status.code() == Some(3) {
         return skip(CALLER, &stderr(&output));

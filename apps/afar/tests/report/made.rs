@@ -110,9 +110,15 @@ fn findings_of(program: &str, engine: &str) -> Value {
     for (local, weight) in [("25%", 0.018), ("50%", 0.009), ("75%", 0.0005)] {
         for (rtt, us) in [("2us", 2.0), ("5us", 5.0), ("20us", 20.0)] {
             for (bandwidth, factor) in [("10Gbps", 1.6), ("40Gbps", 1.0)] {
-                let settings =
-                    [("engine", engine), ("local", local), ("rtt", rtt), ("bandwidth", bandwidth)];
-                cells.push(cell(CellKind::Far, &settings, 1.0 + weight * us * factor));
+                let settings = [
+                    ("engine", engine),
+                    ("local", local),
+                    ("of", "peak"),
+                    ("rtt", rtt),
+                    ("bandwidth", bandwidth),
+                ];
+                let far = cell(CellKind::Far, &settings, 1.0 + weight * us * factor);
+                cells.push(Finding { of_bytes: Some(512 << 20), ..far });
             }
         }
     }
@@ -156,7 +162,13 @@ fn requirement(directory: &Path) -> PathBuf {
             invalid: None,
         }
     };
-    let held = [("engine", "arena"), ("local", "25%"), ("rtt", "5us"), ("bandwidth", "40Gbps")];
+    let held = [
+        ("engine", "arena"),
+        ("local", "25%"),
+        ("of", "peak"),
+        ("rtt", "5us"),
+        ("bandwidth", "40Gbps"),
+    ];
     let record = Requirements {
         version: "0.1.0".to_owned(),
         command: Vec::new(),
@@ -166,6 +178,7 @@ fn requirement(directory: &Path) -> PathBuf {
         seed: 1,
         slowdown_max: 1.05,
         held: held.map(|(axis, value)| (axis.to_owned(), value.to_owned())).into(),
+        of_bytes: Some(512 << 20),
         requirements: vec![
             one("rtt", side("3us", 1.02), side("5us", 1.09)),
             one("bandwidth", side("40Gbps", 1.03), side("10Gbps", 1.3)),
@@ -274,6 +287,8 @@ fn closed_loop(directory: &Path) -> PathBuf {
         version: "0.1.0".to_owned(),
         command: ["afar", "workload", "wordcount"].map(str::to_owned).to_vec(),
         local: "25%".to_owned(),
+        of: Some("peak".to_owned()),
+        of_bytes: Some(512 << 20),
         network: network.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect(),
         invalid: None,
         allowed: false,

@@ -103,6 +103,7 @@ fn without_a_file_the_answer_is_printed() {
     for wanted in [
         "redis-server stays within 5 % of its speed with 25 % of its memory local, on a network \
          with a round trip of at most 2 µs and at least 40 Gb/s; less local memory was not tried.",
+        "A share of local memory is a share of 512.0 MiB (the most it used).",
         "one rack, RDMA, network interface beside the processor",
         "fast enough",
         "too slow",

@@ -1,7 +1,9 @@
 //! A file: a program, and the network that its traffic goes over.
 
+use std::cell::OnceCell;
 use std::path::Path;
 
+use measure::{Bytes, LocalSize, ShareOf};
 use serde::Deserialize;
 
 use super::LoopError;
@@ -22,6 +24,7 @@ struct Document {
 struct Program {
     command: Vec<String>,
     local: Value,
+    of: Option<Value>,
     metric: Option<Value>,
     repetitions: Option<Value>,
     rounds: Option<Value>,
@@ -33,6 +36,10 @@ struct Program {
 pub(super) struct Experiment {
     pub(super) command: Vec<String>,
     pub(super) local: String,
+    /// What a share of that is a share of.
+    pub(super) of: ShareOf,
+    /// The most that the program uses, once it has run with all memory local.
+    pub(super) peak: OnceCell<Bytes>,
     /// Whose first group is the program's own time in seconds; else it is the wall time.
     pub(super) metric: Option<regex::Regex>,
     pub(super) repetitions: u32,
@@ -54,7 +61,7 @@ impl Experiment {
     pub(super) fn read(path: &Path) -> Result<Self, LoopError> {
         let source = Source::read(path).map_err(SimError::from)?;
         let document: Document = source.parse().map_err(SimError::from)?;
-        let Program { command, local, metric, repetitions, rounds, agree } = document.program;
+        let Program { command, local, of, metric, repetitions, rounds, agree } = document.program;
         let wrong = |value: &Value, message: String| {
             LoopError::from(SimError::from(source.wrong(&value.span(), message)))
         };
@@ -62,7 +69,11 @@ impl Experiment {
             return Err(wrong(&local, "command is empty; give a program".to_owned()));
         }
         let text = |value: &Value| value.get_ref().0.clone();
-        let _local: measure::LocalSize = source.value(&local).map_err(SimError::from)?;
+        let _local: LocalSize = source.value(&local).map_err(SimError::from)?;
+        let of = match &of {
+            None => ShareOf::Peak,
+            Some(of) => source.value(of).map_err(SimError::from)?,
+        };
         let number = |value: &Option<Value>, default: u32| match value {
             None => Ok(default),
             Some(value) => {
@@ -93,6 +104,8 @@ impl Experiment {
         Ok(Self {
             command,
             local: text(&local),
+            of,
+            peak: OnceCell::new(),
             metric: metric.as_ref().map(pattern).transpose()?,
             repetitions: number(&repetitions, 5)?,
             rounds: number(&rounds, 8)?,
@@ -103,12 +116,18 @@ impl Experiment {
     }
 
     /// A program of afar's own, that prints how long it took.
-    pub(super) fn of_workload(words: &[&str], local: &str, repetitions: u32) -> Self {
+    pub(super) fn of_workload(
+        words: &[&str],
+        (local, of): (&str, ShareOf),
+        repetitions: u32,
+    ) -> Self {
         let command = ["afar", "workload"].iter().chain(words);
         let metric = regex::Regex::new(": ([0-9.]+) s").ok();
         Self {
             command: command.map(|word| (*word).to_owned()).collect(),
             local: local.to_owned(),
+            of,
+            peak: OnceCell::new(),
             metric,
             repetitions,
             rounds: 1,
@@ -116,6 +135,12 @@ impl Experiment {
             allow_unmanaged: false,
             settings: Settings::default(),
         }
+    }
+
+    /// Local memory, unless it is a size, with what it is a share of: less than all of it.
+    pub(super) fn share(&self) -> Option<(LocalSize, ShareOf)> {
+        let local: LocalSize = self.local.parse().ok()?;
+        local.is_share().then_some((local, self.of))
     }
 
     /// The network with the traffic of a record.

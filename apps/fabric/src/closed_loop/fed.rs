@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use measure::{Bytes, ShareOf};
 use sys::event::Signals;
 
 use super::experiment::Experiment;
@@ -76,11 +77,11 @@ impl<'a> Feeder<'a> {
     /// Of a workload of afar's own.
     pub fn new(
         words: &[&str],
-        (local, repetitions): (&str, u32),
+        (local, of, repetitions): (&str, ShareOf, u32),
         directory: PathBuf,
         signals: &'a Signals,
     ) -> Self {
-        let experiment = Experiment::of_workload(words, local, repetitions);
+        let experiment = Experiment::of_workload(words, (local, of), repetitions);
         Self { experiment, directory, signals }
     }
 
@@ -88,6 +89,11 @@ impl<'a> Feeder<'a> {
     pub fn allowing(mut self, allow_unmanaged: bool) -> Self {
         self.experiment.allow_unmanaged = allow_unmanaged;
         self
+    }
+
+    /// The most that it uses, if a run has told.
+    pub fn peak(&self) -> Option<Bytes> {
+        self.experiment.peak.get().copied()
     }
 
     /// Runs it without delay.

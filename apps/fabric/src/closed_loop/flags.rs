@@ -40,6 +40,7 @@ Example of a file:
   [program]
   command = [\"afar\", \"workload\", \"wordcount\", \"--size\", \"32MiB\"]
   local = \"25%\"
+  of = \"peak\"                          # of the most it uses: the default; or live, or a size
   metric = \"wordcount: ([0-9.]+) s\"   # its own time; without it the wall time
   repetitions = 3                      # of which the middle one counts
   rounds = 8                           # at most

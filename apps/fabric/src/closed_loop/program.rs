@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use launch::{Child, Network, RunSpec, Waited};
-use measure::{Figures, Run};
+use measure::{Bytes, Figures, Run, ShareOf};
 use sys::event::Signals;
 
 use super::experiment::Experiment;
@@ -85,11 +85,45 @@ impl Programs<'_> {
     }
 
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<Once, Stopped> {
+        let peak = self.peak(record)?;
+        self.launch((&self.experiment.local, peak), profile, record)
+    }
+
+    // The most that the program uses, where local memory is a share of that: by a run with all
+    // memory local, before the first run that needs it.
+    fn peak(&self, record: &Path) -> Result<Option<Bytes>, Stopped> {
+        let Experiment { peak, .. } = self.experiment;
+        if !matches!(self.experiment.share(), Some((_, ShareOf::Peak))) {
+            return Ok(None);
+        }
+        if let Some(&known) = peak.get() {
+            return Ok(Some(known));
+        }
+        let ran = self.launch(("100%", None), None, record)?;
+        let most = Bytes::new(ran.figures.managed_peak_bytes);
+        if most == Bytes::ZERO {
+            let why = "none of its memory was managed, so a share of it is nothing; give local as \
+                       a size such as 64MiB";
+            return Err(LoopError::Program(why.to_owned()).into());
+        }
+        Ok(Some(*peak.get_or_init(|| most)))
+    }
+
+    fn launch(
+        &self,
+        (local, peak): (&str, Option<Bytes>),
+        profile: Option<&Path>,
+        record: &Path,
+    ) -> Result<Once, Stopped> {
+        let of = self.experiment.of.bytes(peak).filter(|_| self.experiment.share().is_some());
         let [json, out] = ["run.json", "program.out"].map(|name| self.directory.join(name));
         // What an earlier run has said is not about this one.
         let _none = std::fs::remove_file(&json);
         let spec = RunSpec {
-            local: &self.experiment.local,
+            local,
+            of_bytes: of.filter(|_| local != "100%").map(Bytes::get),
+            // It is the memory of all processes.
+            is_tree: peak.is_some(),
             network: profile.map_or(Network::None, Network::Profile),
             json: &json,
             record,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use console::layout::{row, table};
+use measure::Bytes;
 use results::{ClosedLoop, LoopRound};
 
 use super::experiment::Experiment;
@@ -29,7 +30,7 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
         ]);
     }
     let mut text = if closed.allowed { format!("{ALLOWED}\n\n") } else { String::new() };
-    text += &format!("{} with {} local\n\n", experiment.command.join(" "), experiment.local);
+    text += &format!("{} with {} local\n\n", experiment.command.join(" "), local(experiment));
     text += &table(&rows);
     text.push('\n');
     if let (Some(first), Some(last)) = (closed.rounds.first(), closed.rounds.last()) {
@@ -46,6 +47,13 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
         false => "delays and traffic did not agree; give more rounds, or a larger agree\n",
     };
     text + &format!("records and profiles: {}\n", directory.display())
+}
+
+fn local(experiment: &Experiment) -> String {
+    match experiment.share() {
+        Some((local, of)) => local.told(of, experiment.peak.get().copied()),
+        None => experiment.local.clone(),
+    }
 }
 
 /// The same as JSON.
@@ -76,10 +84,14 @@ pub(super) fn invalid(experiment: &Experiment, why: &str) -> ClosedLoop {
 // What was run, and nothing yet of what came of it.
 fn nothing(experiment: &Experiment) -> ClosedLoop {
     let settings = experiment.settings().all();
+    let of = experiment.share().map(|(_, of)| of);
+    let peak = experiment.peak.get().copied();
     ClosedLoop {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: experiment.command.clone(),
         local: experiment.local.clone(),
+        of: of.map(|of| of.name().to_owned()),
+        of_bytes: of.and_then(|of| of.bytes(peak)).map(Bytes::get),
         network: settings.map(|(name, value)| (name.replace('-', "_"), value.into())).collect(),
         invalid: None,
         allowed: false,

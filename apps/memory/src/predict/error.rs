@@ -28,7 +28,7 @@ pub(crate) enum PredictError {
     #[error(transparent)]
     Invalid(#[from] measure::InvalidRun),
     #[error("--of {0}: a size is not a share of anything; leave it out, or give --local as shares")]
-    OfSize(measure::Bytes),
+    OfSize(measure::ShareOf),
     #[error("--local {0}: nothing local is no place for a program; give more")]
     NoLocal(LocalSize),
 }

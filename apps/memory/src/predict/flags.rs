@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args};
-use measure::{Bytes, Duration, LinkMode, LocalSize, ParseError};
+use measure::{Duration, LinkMode, LocalSize, ParseError, ShareOf};
 use paging::PolicyKind;
 
 use document::{Bandwidth, delay};
@@ -29,13 +29,14 @@ pub struct PredictFlags {
     #[arg(long, value_name = "FILE", requires = "program")]
     pub(crate) record: Option<PathBuf>,
 
-    /// Memory that is local: shares of what is in use, or sizes [default: 10%,20%,...,90%]
+    /// Memory that is local: shares, of what --of says, or sizes [default: 10%,20%,...,90%]
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     pub(crate) local: Vec<LocalSize>,
 
-    /// What a share is a share of, in place of the memory in use at each moment
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) of: Option<Bytes>,
+    /// What a share is a share of: peak, the most that the program used, as in afar sweep; live,
+    /// what is in use at each moment; or a size [default: peak]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) of: Option<ShareOf>,
 
     /// How long the program takes with all memory local, where that is known better than from the
     /// run that was watched

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use console::{Failure, Output, terminal};
-use measure::{BitsPerSec, Duration, Fraction, LocalSize};
+use measure::{BitsPerSec, Duration, Fraction, LocalSize, ShareOf};
 
 use crate::predict::flags::PredictFlags;
 use document::Bandwidth;
@@ -105,10 +105,80 @@ fn grid(flags: &PredictFlags) -> Result<Grid, PredictError> {
     };
     Ok(Grid {
         local,
-        of: flags.of,
+        of: flags.of.unwrap_or(ShareOf::Peak),
         rtt: or(&flags.rtt),
         bandwidth: bandwidth.into_iter().map(|Bandwidth(rate)| rate).collect(),
         policy: flags.policy,
         link: flags.link,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, FromArgMatches as _};
+    use paging::PageIndex;
+    use paging::reuse::{Touch, TouchKind, Touches};
+    use results::prediction::{Facts, Prediction};
+
+    use super::*;
+
+    fn asked(flags: &str) -> Grid {
+        let command =
+            PredictFlags::augment_args(clap::Command::new("predict").no_binary_name(true));
+        let words = flags.split_whitespace().chain(["--rtt", "5us", "x.reuse"]);
+        let matches = command.try_get_matches_from(words).unwrap();
+        grid(&PredictFlags::from_arg_matches(&matches).unwrap()).unwrap()
+    }
+
+    /// A program that has two hundred pages, uses them in turn, and then grows to a thousand.
+    fn grows() -> Profile {
+        let golden = include_str!("../../../../crates/results/tests/golden/prediction.json");
+        let record: Prediction = results::read(golden).unwrap();
+        let mut seen = std::collections::BTreeSet::new();
+        let pages = (0..5).flat_map(|_| 0..200).chain(200..1000);
+        let touch = |(at, page): (u64, u32)| Touch {
+            time_ns: at * 1000,
+            slot: 0,
+            page: PageIndex::new(page),
+            tid: 1,
+            kind: if seen.insert(page) { TouchKind::First } else { TouchKind::Again },
+            write: false,
+        };
+        let events = (0..).zip(pages).map(touch).collect();
+        let facts = Facts {
+            trap: "userfaultfd".to_owned(),
+            managed_peak_bytes: 1000 * 4096,
+            first_touch_count: 1000,
+            sampled_share: 1.0,
+            earlier: Vec::new(),
+            blind_share: 0.0,
+            ..record.profile
+        };
+        Profile { facts, touches: Touches { rate: 1.0, events, ..Touches::default() } }
+    }
+
+    #[test]
+    fn a_share_is_of_the_most_in_use_unless_told_otherwise() {
+        let profile = grows();
+        let told = |flags: &str| {
+            let prediction = predict_all(&profile, &asked(flags));
+            let text = told::text(&profile.facts, &prediction);
+            let json = told::json(&profile.facts, &prediction);
+            (text, results::read::<Prediction>(&json).unwrap())
+        };
+        let (text, peak) = told("--local 30%");
+        assert!(text.contains("local memory is a share of 3.9 MiB (the most it used)\n"), "{text}");
+        assert_eq!((peak.of.as_deref(), peak.of_bytes), (Some("peak"), Some(1000 * 4096)));
+        // Three hundred pages are enough for two hundred, and sixty are not.
+        assert_eq!(peak.curve[0].fetch_count, 0.0);
+        let (text, live) = told("--local 30% --of live");
+        assert!(text.contains("in use at each moment (live footprint)\n"), "{text}");
+        assert_eq!((live.of.as_deref(), live.of_bytes), (Some("live"), None));
+        assert!(live.curve[0].fetch_count > 500.0, "{:?}", live.curve[0]);
+        let (_, fixed) = told("--local 30% --of 4096000");
+        assert_eq!((fixed.of.as_deref(), fixed.of_bytes), (Some("fixed"), Some(1000 * 4096)));
+        assert_eq!(fixed.curve[0].fetch_count, 0.0);
+        let (text, size) = told("--local 1MiB");
+        assert!(!text.contains("is a share of") && size.of.is_none(), "{text}");
+    }
 }

@@ -1,7 +1,7 @@
 //! From what was seen to slowdowns.
 
 use farmem::{BPF_BUDGET_MIN, batch};
-use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages};
+use measure::{BitsPerSec, Bytes, Duration, LinkMode, LocalSize, Pages, ShareOf};
 use paging::PolicyKind;
 use paging::reuse::{Memory, Replayed, replay};
 use planner::slowdown::{Demand, Estimate, Network};
@@ -13,7 +13,7 @@ use crate::software;
 /// What is to be predicted.
 pub(super) struct Grid {
     pub(super) local: Vec<LocalSize>,
-    pub(super) of: Option<Bytes>,
+    pub(super) of: ShareOf,
     pub(super) rtt: Vec<Duration>,
     pub(super) bandwidth: Vec<Option<BitsPerSec>>,
     /// Of the slowdowns.
@@ -23,10 +23,19 @@ pub(super) struct Grid {
 
 /// All of it.
 pub(super) struct Prediction {
+    /// What a share of local memory is a share of.
+    pub(super) of: ShareOf,
     pub(super) policy: PolicyKind,
     /// Policies whose fetches are told.
     pub(super) policies: Vec<PolicyKind>,
     pub(super) sizes: Vec<Size>,
+}
+
+impl Prediction {
+    /// Whether it matters what a share is a share of.
+    pub(super) fn has_share(&self) -> bool {
+        self.sizes.iter().any(|size| matches!(size.local, LocalSize::Fraction(_)))
+    }
 }
 
 /// One amount of local memory.
@@ -78,10 +87,16 @@ pub(super) fn predict_all(profile: &Profile, grid: &Grid) -> Prediction {
             slowdown: slowdown(&profile.facts, slowed, grid.link, (rtt, bandwidth)),
         });
         let points = points.collect();
-        let is_blind = share(&profile.facts, grid.of, local) < profile.facts.blind_share * BLIND;
+        let is_blind = share(&profile.facts, grid, local) < profile.facts.blind_share * BLIND;
         Size { local, replayed, is_blind, points }
     };
-    Prediction { policy: grid.policy, sizes: grid.local.iter().map(size).collect(), policies }
+    let sizes = grid.local.iter().map(size).collect();
+    Prediction { of: grid.of, policy: grid.policy, sizes, policies }
+}
+
+/// The most memory in use, with all of it local.
+pub(super) fn peak(facts: &Facts) -> Bytes {
+    Bytes::new(facts.managed_peak_bytes)
 }
 
 fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize) -> Replayed {
@@ -89,7 +104,9 @@ fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize
     let memory = Memory {
         policy,
         local,
-        of: grid.of,
+        // As in a sweep: the most memory in use is that of all processes.
+        shared: local.is_share() && grid.of == ShareOf::Peak,
+        of: grid.of.bytes(Some(peak(&profile.facts))),
         least: if is_bpf { BPF_BUDGET_MIN } else { Pages::new(1) },
         batch,
         processors: profile::processors(&profile.facts),
@@ -99,9 +116,9 @@ fn replayed(profile: &Profile, grid: &Grid, policy: PolicyKind, local: LocalSize
 }
 
 /// The share of the most memory in use that `local` is.
-fn share(facts: &Facts, of: Option<Bytes>, local: LocalSize) -> f64 {
-    let peak = Bytes::new(facts.managed_peak_bytes);
-    let bytes = local.of(of.unwrap_or(peak));
+fn share(facts: &Facts, grid: &Grid, local: LocalSize) -> f64 {
+    let peak = peak(facts);
+    let bytes = local.of(grid.of.bytes(Some(peak)).unwrap_or(peak));
     bytes.get() as f64 / peak.get().max(1) as f64
 }
 

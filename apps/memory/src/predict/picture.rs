@@ -58,7 +58,11 @@ fn panel(
     let every = sizes.div_ceil(10).max(1);
     let named = prediction.sizes.iter().enumerate().step_by(every);
     let names: Vec<Tick> = named.map(|(at, size)| (at as f64, size.local.to_string())).collect();
-    svg.axes(&panel, ("local memory", &names), (title, &ticks));
+    let of = match prediction.of {
+        of if prediction.has_share() => format!("local memory, of {}", of.told(None)),
+        _ => "local memory".to_owned(),
+    };
+    svg.axes(&panel, (&of, &names), (title, &ticks));
     let colours = PALETTE.iter().copied().cycle();
     for ((_, line), colour) in lines.iter().zip(colours.clone()) {
         let at = |(x, y): (usize, &f64)| panel.at(x as f64, y - from);

@@ -8,8 +8,16 @@ use planner::slowdown::Estimate;
 use results::prediction::{self, Facts, Fetches, Slowdown};
 use results::validity::ALLOWED;
 
-use super::model::{Point, Prediction, Size};
+use super::model::{Point, Prediction, Size, peak};
 use super::profile;
+
+/// Says what shares are of.
+const SHARES: &str = "local memory is a share of ";
+
+/// What that is.
+fn told_of(facts: &Facts, prediction: &Prediction) -> String {
+    prediction.of.told(Some(peak(facts)))
+}
 
 /// The tables.
 pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
@@ -25,6 +33,9 @@ pub(super) fn text(facts: &Facts, prediction: &Prediction) -> String {
         facts.sampled_share * 100.0,
         facts.soft_count,
     );
+    if prediction.has_share() {
+        text = format!("{}\n{SHARES}{}\n\n", text.trim_end(), told_of(facts, prediction));
+    }
     text += &fetches(facts, prediction);
     let mut bandwidths: Vec<Option<BitsPerSec>> = Vec::new();
     for point in prediction.sizes.iter().flat_map(|size| &size.points) {
@@ -104,10 +115,13 @@ pub(super) fn json(facts: &Facts, prediction: &Prediction) -> String {
         }
         points.extend(size.points.iter().map(|point| slowdown(size, point)));
     }
+    let of = prediction.of.bytes(Some(peak(facts)));
     results::write(&prediction::Prediction {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         profile: facts.clone(),
         alone_ns: profile::alone(facts).as_ns(),
+        of: prediction.has_share().then(|| prediction.of.name().to_owned()),
+        of_bytes: prediction.has_share().then_some(of).flatten().map(Bytes::get),
         policy: prediction.policy.to_string(),
         curve,
         points,

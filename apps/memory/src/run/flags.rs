@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use farmem::EngineKind;
-use measure::{Bytes, Duration, LinkMode, LocalSize};
+use measure::{Duration, LinkMode, LocalSize, ShareOf};
 use paging::{PolicyKind, Prefetch};
 
 use crate::setting::TierSetting;
@@ -21,13 +21,14 @@ use document::{Bandwidth, delay, seed};
 #[command(override_usage = "afar run [OPTIONS] [--] PROGRAM [ARGUMENTS]...")]
 #[command(after_help = RUN_NOTES)]
 pub struct RunFlags {
-    /// Memory that is local: a share of what is in use, or a size [default: 100%]
+    /// Memory that is local: a share, of what --of says, or a size [default: 100%]
     #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) local: Option<LocalSize>,
 
-    /// What a share is a share of, in place of the memory in use at each moment
-    #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
-    pub(crate) of: Option<Bytes>,
+    /// What a share is a share of: live, what is in use at each moment, so that a program that
+    /// starts has little of it local, or a size, so that it always has the same [default: live]
+    #[arg(long, value_name = "WHAT", help_heading = MEMORY)]
+    pub(crate) of: Option<ShareOf>,
 
     /// Who shares the local memory: each process has its own, or the whole tree one [default:
     /// process; with --engine swap always tree]

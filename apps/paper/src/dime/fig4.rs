@@ -8,16 +8,17 @@ use chart::{BLUE, GREEN, ORANGE, PURPLE};
 use console::layout::{kilo, row, table};
 use serde_json::{Value, json};
 
+use super::grid::{FULL, Grid, QUICK, cell, cells, fills};
 use super::paper;
 use super::servers::{Amount, PROGRAMS, Server};
 use crate::flags::Options;
 use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
-use crate::programs::{BLOCKS, Outcome, Program, Runs, far};
+use crate::programs::{BLOCKS, Outcome, Program, Runs};
 use crate::report::{Report, Verdict};
+use crate::whole::wholes;
 use crate::{Measured, ReproduceError};
 use experiment::fit::{Line, explained};
-use sweep::Cell;
 
 /// What of a page, in bits, crosses the link.
 const PAGE_BITS: f64 = 4096.0 * 8.0;
@@ -28,18 +29,6 @@ const SLOPE_OFF: f64 = 0.10;
 /// A throughput that is lower by less is not lower.
 const NOISE: f64 = 0.03;
 const COLOURS: [&str; 4] = [BLUE, ORANGE, GREEN, PURPLE];
-
-/// What is combined with what.
-#[derive(Debug, Clone, Copy)]
-struct Grid {
-    one_way_us: &'static [f64],
-    gbps: &'static [u32],
-    local: &'static [u32],
-}
-
-const QUICK: Grid = Grid { one_way_us: &[1.0, 5.0, 10.0], gbps: &[10, 100], local: &[20, 40] };
-const FULL: Grid =
-    Grid { one_way_us: &[1.0, 2.5, 5.0, 10.0], gbps: &[10, 40, 100], local: &[20, 40, 60] };
 
 /// One server at one place of the grid.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,15 +123,24 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
         experiment: server.experiment(amount),
         cells,
     };
+    let set = ("dime-fig4", [2, BLOCKS]);
+    let servers = [Server::Redis, Server::Memcached];
+    let sizing = servers.map(|server| program(server.name(), server, amount, Vec::new()));
+    let Some(wholes) = wholes(flags, set, &sizing)? else { return Ok(None) };
+    let [redis, memcached] = servers.map(|server| wholes.of(server.name()));
     let programs = [
-        program("redis", Server::Redis, amount, cells(grid)),
-        program("memcached", Server::Memcached, amount, cells(grid)),
-        program("redis-filled", Server::Redis, fill, fills(grid)),
-        program("memcached-filled", Server::Memcached, fill, fills(grid)),
+        program("redis", Server::Redis, amount, cells(grid, &redis)),
+        program("memcached", Server::Memcached, amount, cells(grid, &memcached)),
+        program("redis-filled", Server::Redis, fill, fills(grid, &redis)),
+        program("memcached-filled", Server::Memcached, fill, fills(grid, &memcached)),
     ];
-    let outcome = programs::run(flags, ("dime-fig4", [2, BLOCKS]), &programs)?;
-    let grown = [("redis-filled", Server::Redis), ("memcached-filled", Server::Memcached)]
-        .map(|(filled, server)| grown(&outcome, server, filled, grid, amount));
+    let outcome = programs::run(flags, set, &programs)?;
+    let servers = [
+        ("redis-filled", Server::Redis, &redis),
+        ("memcached-filled", Server::Memcached, &memcached),
+    ];
+    let grown =
+        servers.map(|(filled, server, of)| grown(&outcome, (server, of), filled, grid, amount));
     if grown.iter().all(|grown| grown.points.is_empty()) {
         return Ok(None);
     }
@@ -151,50 +149,33 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
         report: report(&grown),
         described: format!(
             "YCSB A, {keys} keys of 1 kB, {requests} requests, 100 under way; FIFO, each fault by \
-             itself\n{}",
+             itself\n{}\n{}",
+            wholes.told(),
             outcome.describe()
         ),
-        bed: json!({"runs": outcome.record(), "keys": keys, "requests": requests}),
+        bed: json!({"runs": outcome.record(), "keys": keys, "requests": requests,
+            "local_is_share": wholes.record()}),
         is_interrupted: outcome.is_interrupted,
     }))
 }
 
-fn cell(one_way_us: f64, gbps: u32, local: u32) -> Cell {
-    far(&[
-        ("local", &format!("{local}%")),
-        ("rtt", &format!("{:.0}ns", one_way_us * 2e3)),
-        ("bandwidth", &format!("{gbps}Gbps")),
-        ("policy", "fifo"),
-        ("link", "per-fault"),
-    ])
-}
-
-fn cells(grid: Grid) -> Vec<Cell> {
-    let mut cells = vec![Cell::NATIVE, Cell::zero(None)];
-    for &local in grid.local {
-        for &gbps in grid.gbps {
-            cells.extend(grid.one_way_us.iter().map(|&one_way_us| cell(one_way_us, gbps, local)));
-        }
-    }
-    cells
-}
-
-// How many faults it takes to fill a server depends on its local memory, not on the network.
-fn fills(grid: Grid) -> Vec<Cell> {
-    grid.local.iter().map(|&local| cell(grid.one_way_us[0], grid.gbps[0], local)).collect()
-}
-
-fn grown(outcome: &Outcome, server: Server, filled: &str, grid: Grid, amount: Amount) -> Grown {
+fn grown(
+    outcome: &Outcome,
+    (server, of): (Server, &str),
+    filled: &str,
+    grid: Grid,
+    amount: Amount,
+) -> Grown {
     let none = Grown { server, points: Vec::new() };
     let Some(runs) = outcome.of(server.name()) else { return none };
     let mut points = Vec::new();
     for &local in grid.local {
-        let fill = outcome
-            .of(filled)
-            .and_then(|runs: &Runs| runs.fetches(&cell(grid.one_way_us[0], grid.gbps[0], local)));
+        let fill = outcome.of(filled).and_then(|runs: &Runs| {
+            runs.fetches(&cell((grid.one_way_us[0], grid.gbps[0], local), of))
+        });
         for &gbps in grid.gbps {
             for &one_way_us in grid.one_way_us {
-                let cell = cell(one_way_us, gbps, local);
+                let cell = cell((one_way_us, gbps, local), of);
                 let Some(per_s) = runs.value(&cell) else { continue };
                 let counted = runs.fetches(&cell).zip(fill).map(|(all, fill)| all - fill);
                 let faults_per_op = counted.map(|count| count / f64::from(amount.requests));

@@ -8,6 +8,7 @@
 
 use chart::{BLUE, GREEN, ORANGE};
 use console::layout::{NONE, kilo, row, table};
+use measure::ShareOf;
 use serde_json::{Value, json};
 
 use super::paper;
@@ -17,6 +18,7 @@ use crate::plot::{Axis, Chart, Kind, Series, draw};
 use crate::programs;
 use crate::programs::{BLOCKS, Outcome, Program, Runs, far};
 use crate::report::{Report, Verdict, median};
+use crate::whole::{Wholes, wholes};
 use crate::{Measured, ReproduceError};
 use sweep::Cell;
 
@@ -54,48 +56,73 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     programs::check(&PROGRAMS)?;
     programs::check(&[("taskset", "util-linux")])?;
     let (keys, seconds, locals) = if flags.quick { (30_000, 1, QUICK) } else { (100_000, 4, FULL) };
-    let cells = cells(locals);
-    let program = |name, experiment| Program { name, experiment, cells: cells.clone() };
-    let programs =
-        [program("alone", alone(keys, seconds)), program("beside", beside(keys, seconds))];
-    let outcome = programs::run(flags, ("dime-fig5", [3, BLOCKS]), &programs)?;
+    let program = |name, experiment, cells| Program { name, experiment, cells };
+    let set = ("dime-fig5", [3, BLOCKS]);
+    let sizing = program("alone", alone(keys, seconds), Vec::new());
+    let Some(wholes) = wholes(flags, set, &[sizing])? else { return Ok(None) };
+    let own = wholes.of("alone");
+    // Both servers use more than one, and share it.
+    let is_peak = flags.of == ShareOf::Peak;
+    let group = if is_peak { ShareOf::Peak.to_string() } else { own.clone() };
+    let of = Of { own, group };
+    let programs = [
+        program("alone", alone(keys, seconds), cells(locals, &of)),
+        program("beside", beside(keys, seconds), cells(locals, &of)),
+    ];
+    let outcome = programs::run(flags, set, &programs)?;
     let (Some(alone), Some(beside)) = (outcome.of("alone"), outcome.of("beside")) else {
         return Ok(None);
     };
-    let points = points(locals, alone, beside);
+    let points = points((locals, &of), alone, beside);
     let native = [alone, beside].map(|runs| runs.value(&Cell::NATIVE));
     if points.iter().all(|point| point.alone == [None; 2]) {
         return Ok(None);
     }
     Ok(Some(Measured {
         report: report(&points, native),
-        described: described(&outcome, keys),
-        bed: json!({"runs": outcome.record(), "keys": keys, "rtt": RTT, "bandwidth": BANDWIDTH}),
+        described: described(&outcome, &wholes, keys),
+        bed: json!({"runs": outcome.record(), "keys": keys, "rtt": RTT, "bandwidth": BANDWIDTH,
+            "local_is_share": wholes.record()}),
         is_interrupted: outcome.is_interrupted,
     }))
 }
 
-fn described(outcome: &Outcome, keys: u32) -> String {
+fn described(outcome: &Outcome, wholes: &Wholes, keys: u32) -> String {
     format!(
         "YCSB A, {keys} keys of 1 kB in each server, 100 requests under way; 5 µs one way, \
-         100 Gb/s;\nRedis with its load on one processor, memcached with its own on another\n{}",
+         100 Gb/s;\nRedis with its load on one processor, memcached with its own on another\n\
+         {} (Redis), for each process; in the swap engine of what the whole group did\n{}",
+        wholes.told(),
         outcome.describe()
     )
 }
 
-fn cell(engine: &str, local: &str) -> Cell {
+/// What shares are of: of each process, and in the swap engine of all of them.
+struct Of {
+    own: String,
+    group: String,
+}
+
+fn cell(engine: &str, local: &str, of: &Of) -> Cell {
     far(&[
         ("engine", engine),
         ("local", local),
+        ("of", if engine == "swap" { &of.group } else { &of.own }),
         ("rtt", RTT),
         ("bandwidth", BANDWIDTH),
         ("link", "per-fault"),
     ])
 }
 
-fn cells(locals: &[&str]) -> Vec<Cell> {
-    let far = ENGINES.iter().flat_map(|engine| locals.iter().map(|local| cell(engine, local)));
-    [Cell::NATIVE].into_iter().chain(far).collect()
+fn cells(locals: &[&str], of: &Of) -> Vec<Cell> {
+    let far = ENGINES.iter().flat_map(|engine| locals.iter().map(|local| cell(engine, local, of)));
+    // That of the swap engine says what the group uses.
+    let sizing = waits_for_group(of).then(|| Cell::zero(Some("swap")));
+    [Cell::NATIVE].into_iter().chain(sizing).chain(far).collect()
+}
+
+fn waits_for_group(of: &Of) -> bool {
+    of.group == "peak"
 }
 
 // On one processor of the first two.
@@ -150,8 +177,8 @@ fn beside(keys: u32, seconds: u32) -> String {
     experiment(&servers, Server::Redis, &load)
 }
 
-fn points(locals: &[&str], alone: &Runs, beside: &Runs) -> Vec<Point> {
-    let of = |runs: &Runs, local: &str| ENGINES.map(|engine| runs.value(&cell(engine, local)));
+fn points((locals, of): (&[&str], &Of), alone: &Runs, beside: &Runs) -> Vec<Point> {
+    let of = |runs: &Runs, local: &str| ENGINES.map(|engine| runs.value(&cell(engine, local, of)));
     let point = |local: &&str| Point {
         local: local.trim_end_matches('%').parse().unwrap_or(0.0),
         alone: of(alone, local),
@@ -386,6 +413,12 @@ mod tests {
             let sweep = Sweep::own(&text);
             assert_eq!(sweep.workload.command[..2], ["sh", "-c"]);
         }
-        assert_eq!(cells(FULL).len(), 13);
+        let of = Of { own: "1048576".to_owned(), group: "peak".to_owned() };
+        assert_eq!(cells(FULL, &of).len(), 14);
+        let far = cells(&["20%"], &of).into_iter().map(|cell| cell.name()).collect::<Vec<_>>();
+        assert!(far[2].starts_with("local=20% of=1048576 "), "{far:?}");
+        assert!(far[3].starts_with("engine=swap local=20% of=peak "), "{far:?}");
+        let live = Of { own: "live".to_owned(), group: "live".to_owned() };
+        assert_eq!(cells(FULL, &live).len(), 13);
     }
 }

@@ -7,6 +7,7 @@
 mod fig3;
 mod fig4;
 mod fig5;
+mod grid;
 mod paper;
 mod servers;
 mod table1;

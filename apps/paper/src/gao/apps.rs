@@ -11,6 +11,7 @@ use crate::ReproduceError;
 use crate::flags::Options;
 use crate::programs;
 use crate::programs::{BLOCKS, Outcome, Program, Runs};
+use crate::whole::{Wholes, wholes};
 use sweep::Cell;
 
 use super::place::{Place, Section, cells, undelayed};
@@ -155,15 +156,17 @@ impl Seen {
 pub(super) struct Matrix {
     pub(super) seen: Vec<Seen>,
     pub(super) outcome: Outcome,
+    wholes: Wholes,
     /// Applications that are left out, and why.
     pub(super) lacks: Vec<String>,
 }
 
-/// Measures a section; in full, all of them.
+/// Measures a section; in full, all of them. `None` if it was interrupted before anything was
+/// known.
 ///
 /// # Errors
 /// When results cannot be kept, or nothing ran.
-pub(super) fn measure(flags: &Options, section: Section) -> Result<Matrix, ReproduceError> {
+pub(super) fn measure(flags: &Options, section: Section) -> Result<Option<Matrix>, ReproduceError> {
     let set = ("gao", [1, BLOCKS]);
     let python = flags.python.to_string_lossy();
     let (apps, mut lacks) = present(&python);
@@ -172,30 +175,23 @@ pub(super) fn measure(flags: &Options, section: Section) -> Result<Matrix, Repro
         experiment: app.experiment(flags.quick, &python),
         cells,
     };
-    let all_local = Cell::zero(None);
-    let sizing: Vec<Program> =
-        apps.iter().map(|app| program(app, vec![all_local.clone()])).collect();
-    let sized = programs::run(flags, set, &sizing)?;
-    if sized.is_interrupted {
-        return Ok(Matrix { seen: Vec::new(), outcome: sized, lacks });
-    }
-    let mut peaks: Vec<(&'static App, u64)> = Vec::new();
+    let sizing: Vec<Program> = apps.iter().map(|app| program(app, Vec::new())).collect();
+    let Some(wholes) = wholes(flags, set, &sizing)? else { return Ok(None) };
+    let mut sized: Vec<(&'static App, String)> = Vec::new();
     for app in apps {
-        match sized.of(app.name).and_then(|runs| runs.peak_bytes(&all_local)) {
-            Some(bytes) => peaks.push((app, bytes)),
+        match wholes.known(app.name) {
+            Some(of) => sized.push((app, of)),
             None => lacks.push(format!("{}: how much memory it uses is not known", app.name)),
         }
     }
-    let programs: Vec<Program> = peaks
-        .iter()
-        .map(|&(app, bytes)| program(app, cells(section, flags.quick, bytes)))
-        .collect();
+    let programs: Vec<Program> =
+        sized.iter().map(|(app, of)| program(app, cells(section, flags.quick, of))).collect();
     let outcome = programs::run(flags, set, &programs)?;
     let places = section.places(flags.quick);
-    let seen = peaks
+    let seen = sized
         .into_iter()
-        .filter_map(|(app, bytes)| Some(seen(app, outcome.of(app.name)?, &places, bytes)));
-    Ok(Matrix { seen: seen.collect(), outcome, lacks })
+        .filter_map(|(app, of)| Some(seen(app, outcome.of(app.name)?, &places, &of)));
+    Ok(Some(Matrix { seen: seen.collect(), outcome, wholes, lacks }))
 }
 
 // Those whose programs are here.
@@ -230,9 +226,9 @@ fn has_duckdb(python: &str) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-fn seen(app: &'static App, runs: &Runs, places: &[Place], peak_bytes: u64) -> Seen {
+fn seen(app: &'static App, runs: &Runs, places: &[Place], of: &str) -> Seen {
     let point = |&place: &Place| {
-        let cell = place.cell(peak_bytes);
+        let cell = place.cell(of);
         Some(Point {
             place,
             degradation: runs.slowdown(&cell)? - 1.0,
@@ -240,7 +236,7 @@ fn seen(app: &'static App, runs: &Runs, places: &[Place], peak_bytes: u64) -> Se
             fetches: runs.fetches(&cell).unwrap_or(0.0),
         })
     };
-    let undelayed = undelayed(peak_bytes);
+    let undelayed = undelayed(of);
     Seen {
         app,
         points: places.iter().filter_map(point).collect(),
@@ -256,10 +252,9 @@ impl Matrix {
 
     pub(super) fn describe(&self) -> String {
         let mut text = "stand-ins on generated data, against the same run without far memory; \
-                        afar workload list says\nwhat for; local memory is a share of the most \
-                        that a program uses at a time\n"
+                        afar workload list says\nwhat for\n"
             .to_owned();
-        text += &self.outcome.describe();
+        text += &format!("{}\n{}", self.wholes.told(), self.outcome.describe());
         for left_out in self.left_out() {
             text += &format!("\n{left_out}");
         }
@@ -272,7 +267,11 @@ impl Matrix {
     }
 
     pub(super) fn record(&self) -> Value {
-        json!({"runs": self.outcome.record(), "left_out": self.lacks})
+        json!({
+            "runs": self.outcome.record(),
+            "left_out": self.lacks,
+            "local_is_share": self.wholes.record(),
+        })
     }
 
     pub(super) fn points(&self) -> Value {

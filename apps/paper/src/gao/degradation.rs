@@ -22,7 +22,7 @@ pub(super) const LEAST: f64 = 0.1;
 /// # Errors
 /// When results cannot be kept, or nothing ran.
 pub(crate) fn run(flags: &Options, section: Section) -> Result<Option<Measured>, ReproduceError> {
-    let matrix = measure(flags, section)?;
+    let Some(matrix) = measure(flags, section)? else { return Ok(None) };
     if matrix.is_empty() {
         return Ok(None);
     }

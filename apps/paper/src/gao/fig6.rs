@@ -34,7 +34,7 @@ struct Point {
 /// # Errors
 /// When results cannot be kept, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
-    let matrix = measure(flags, Section::Fig6)?;
+    let Some(matrix) = measure(flags, Section::Fig6)? else { return Ok(None) };
     let points: Vec<Point> = matrix.seen.iter().filter_map(point).collect();
     if points.is_empty() {
         return Ok(None);

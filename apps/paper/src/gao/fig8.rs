@@ -73,10 +73,11 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let mut points: Vec<Point> = Vec::new();
     let (mut is_interrupted, mut invalid) = (false, Vec::new());
+    let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
     for (workload, sizes) in WORKLOADS {
         let words = [&[workload, "--repeat", REPEAT], sizes[size]].concat();
         let directory = directory(&flags.output, workload)?;
-        let feeder = Feeder::new(&words, (LOCAL, repetitions), directory, &signals);
+        let feeder = Feeder::new(&words, (LOCAL, flags.of, repetitions), directory, &signals);
         let feeder = feeder.allowing(flags.allow_unmanaged);
         points.push(Point { workload, fed: vec![None; NETWORKS.len()] });
         let mut say = |what: &str| {
@@ -99,6 +100,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
             }
             Err(Stopped::Error(error)) => return Err(error.into()),
         }
+        peaks.extend(feeder.peak().map(|peak| (workload.to_owned(), json!(peak.get()))));
     }
     drop(line);
     let is_nothing = points.iter().flat_map(|point| &point.fed).all(Option::is_none);
@@ -108,15 +110,17 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     if is_nothing {
         return Ok(None);
     }
+    let of = flags.of.told(None);
     let mut described = format!(
         "144 hosts in 9 racks, full bisection, pFabric, clusters of 5 nodes; {flow_count} flows \
-         drawn from distributions of\nwhat each program fetched with {LOCAL} of its memory local; \
+         drawn from distributions of\nwhat each program fetched with {LOCAL} local, of {of}; \
          the middle of {REPEAT} times in each of {repetitions} runs, each beside one without delay"
     );
     for why in &invalid {
         described += &format!("\n{why}");
     }
     let bed = json!({"invalid": invalid, "delay": DELAY, "local": LOCAL, "repeat": REPEAT,
+        "local_is_share": {"of": flags.of.name(), "bytes": peaks},
         "runs": repetitions, "rounds_max": rounds, "flow_count": flow_count});
     Ok(Some(Measured { report: report(&points), described, bed, is_interrupted }))
 }

@@ -80,9 +80,10 @@ impl Place {
     }
 
     // Gao's link: a round trip, then one transfer after another in each direction.
-    pub(super) fn cell(self, peak_bytes: u64) -> Cell {
+    pub(super) fn cell(self, of: &str) -> Cell {
         far(&[
-            ("local", &local(self.local, peak_bytes)),
+            ("local", &format!("{}%", self.local)),
+            ("of", of),
             ("rtt", &format!("{}us", self.rtt_us)),
             ("bandwidth", &format!("{}Gbps", self.gbps)),
             ("link", "full-duplex"),
@@ -90,20 +91,12 @@ impl Place {
     }
 }
 
-/// A share of the most memory that a program uses at a time, for `afar run --local`.
-fn local(percent: u32, peak_bytes: u64) -> String {
-    match percent {
-        100 => "100%".to_owned(),
-        _ => format!("{}KiB", (peak_bytes * u64::from(percent) / 100 / 4096).max(1) * 4),
-    }
-}
-
-/// What a program with so much memory is run in.
-pub(super) fn cells(section: Section, is_quick: bool, peak_bytes: u64) -> Vec<Cell> {
-    let mut cells = vec![Cell::NATIVE, undelayed(peak_bytes)];
+/// What a program is run in, whose local memory is a share of `of`.
+pub(super) fn cells(section: Section, is_quick: bool, of: &str) -> Vec<Cell> {
+    let mut cells = vec![Cell::NATIVE, undelayed(of)];
     let sections = if is_quick { vec![section] } else { Section::ALL.to_vec() };
     for place in sections.iter().flat_map(|section| section.places(is_quick)) {
-        let cell = place.cell(peak_bytes);
+        let cell = place.cell(of);
         if !cells.contains(&cell) {
             cells.push(cell);
         }
@@ -112,8 +105,8 @@ pub(super) fn cells(section: Section, is_quick: bool, peak_bytes: u64) -> Vec<Ce
 }
 
 /// A quarter local, and no delay: what swaps, and how fast.
-pub(super) fn undelayed(peak_bytes: u64) -> Cell {
-    far(&[("local", &local(BASE.local, peak_bytes))])
+pub(super) fn undelayed(of: &str) -> Cell {
+    far(&[("local", &format!("{}%", BASE.local)), ("of", of)])
 }
 
 #[cfg(test)]
@@ -122,14 +115,12 @@ mod tests {
 
     #[test]
     fn local_memory_is_a_share_of_the_most_that_is_used() {
-        let quarter = BASE.cell(33_558_528);
-        assert_eq!(quarter.name(), "local=8192KiB rtt=5us bandwidth=40Gbps link=full-duplex");
-        let all = Place { local: 100, ..BASE };
-        assert_eq!(all.cell(33_558_528).all_settings()["local"], "100%");
-        assert_eq!(local(10, 8192), "4KiB");
-        let full = cells(Section::Fig2, false, 1 << 20);
+        let quarter = BASE.cell("33558528");
+        let name = "local=25% of=33558528 rtt=5us bandwidth=40Gbps link=full-duplex";
+        assert_eq!(quarter.name(), name);
+        let full = cells(Section::Fig2, false, "1048576");
         assert_eq!(full.len(), 30);
-        assert_eq!(full, cells(Section::Table3, false, 1 << 20));
+        assert_eq!(full, cells(Section::Table3, false, "1048576"));
     }
 
     #[test]

@@ -24,7 +24,7 @@ const CLASSES: [(Class, &str); 2] = [(Class::A, "A"), (Class::B, "B")];
 /// # Errors
 /// When results cannot be kept, or nothing ran.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
-    let matrix = measure(flags, Section::Table3)?;
+    let Some(matrix) = measure(flags, Section::Table3)? else { return Ok(None) };
     if matrix.is_empty() {
         return Ok(None);
     }

@@ -25,8 +25,10 @@ use crate::residency::{Admission, PageState, Residency, ResidencyConfig};
 pub struct Memory {
     /// In which order pages become remote.
     pub policy: PolicyKind,
-    /// Local memory of each process.
+    /// Local memory of each process, or of all together.
     pub local: LocalSize,
+    /// Whether all processes share it; who has most of it gives some up then.
+    pub shared: bool,
     /// What a share is a share of; `None` for the memory in use at each moment.
     pub of: Option<Bytes>,
     /// The fewest pages a share may come to.
@@ -114,6 +116,7 @@ struct Machine {
     write_backs_before: f64,
     // Of the sample.
     live: u64,
+    resident: u64,
 }
 
 /// One process: its sampled pages, numbered as they come.
@@ -152,7 +155,42 @@ impl Machine {
             firsts: 0.0,
             write_backs_before: 0.0,
             live: 0,
+            resident: 0,
         }
+    }
+
+    /// What the other processes have of the memory of this one.
+    fn others(&self, slot: usize) -> u64 {
+        if !self.memory.shared {
+            return 0;
+        }
+        self.resident - self.processes.get(&slot).map_or(0, Process::resident)
+    }
+
+    /// The process with most local memory, where they share it.
+    fn fullest(&self, slot: usize) -> usize {
+        if !self.memory.shared {
+            return slot;
+        }
+        let by_resident = |(_, process): &(&usize, &Process)| process.resident();
+        self.processes.iter().max_by_key(by_resident).map_or(slot, |(&slot, _)| slot)
+    }
+
+    /// Makes room after a touch in `slot`, which has had `before` pages; answers the groups of
+    /// those that come back at once.
+    fn make_room(&mut self, slot: usize, before: u64) -> Vec<usize> {
+        let now = self.processes.get(&slot).map_or(0, Process::resident);
+        self.resident = self.resident - before + now;
+        let slot = self.fullest(slot);
+        let others = self.others(slot);
+        let Some(process) = self.processes.get_mut(&slot) else { return Vec::new() };
+        if self.memory.shared {
+            process.resize(&self.memory, self.scale, others);
+        }
+        let before = process.resident();
+        let back = process.restore(self.scale, &mut self.counts);
+        self.resident = self.resident - before + process.resident();
+        back
     }
 
     /// From here on the sample is another: each of its pages stands for so many.
@@ -160,13 +198,22 @@ impl Machine {
         self.scale = scale;
         for (&slot, process) in &mut self.processes {
             self.live -= process.leave(|page| sample.has(slot, page));
-            process.resize(&self.memory, scale);
+        }
+        self.resident = self.processes.values().map(Process::resident).sum();
+        let slots: Vec<usize> = self.processes.keys().copied().collect();
+        for slot in slots {
+            let others = self.others(slot);
+            if let Some(process) = self.processes.get_mut(&slot) {
+                process.resize(&self.memory, scale, others);
+            }
         }
     }
 
     fn take(&mut self, touch: &Touch, pattern: Pattern) {
+        let others = self.others(touch.slot);
         let (memory, scale) = (&self.memory, self.scale);
         let process = self.processes.entry(touch.slot).or_insert_with(|| Process::new(memory));
+        let before = process.resident();
         let number = process.number(touch.page);
         let page = PageIndex::new(number);
         if touch.kind == TouchKind::Freed {
@@ -174,7 +221,8 @@ impl Machine {
             let was = std::mem::take(&mut process.pages[number as usize].live);
             process.live -= u64::from(was);
             self.live -= u64::from(was);
-            process.resize(memory, scale);
+            process.resize(memory, scale, others);
+            self.resident = self.resident - before + process.resident();
             return;
         }
         let known = &mut process.pages[number as usize];
@@ -186,7 +234,7 @@ impl Machine {
             self.counts.pages_peak = self.counts.pages_peak.max(self.live as f64 * scale);
             self.firsts += scale;
             process.residency.admit(page, Admission::FirstTouch);
-            process.resize(memory, scale);
+            process.resize(memory, scale, others);
         } else {
             self.counts.touches += scale;
             match process.residency.state(page) {
@@ -209,7 +257,7 @@ impl Machine {
             }
         }
         process.pages[number as usize].hot = pattern.hot;
-        for group in process.restore(scale, &mut self.counts) {
+        for group in self.make_room(touch.slot, before) {
             self.counts.touches += scale;
             self.counts.fetches += scale;
             self.groups[group] += 1.0;
@@ -282,8 +330,13 @@ impl Process {
         gone.len() as u64
     }
 
-    /// The sample's share of the budget, which follows the memory in use.
-    fn resize(&mut self, memory: &Memory, scale: f64) {
+    fn resident(&self) -> u64 {
+        self.residency.resident().get()
+    }
+
+    /// The sample's share of the budget, which follows the memory in use, but for the pages that
+    /// `others` have of it.
+    fn resize(&mut self, memory: &Memory, scale: f64, others: u64) {
         let limit = match (memory.local, memory.of) {
             (LocalSize::Bytes(bytes), _) => Pages::from_bytes_floor(bytes),
             (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)),
@@ -295,8 +348,8 @@ impl Process {
         let limit = limit.get().max(1);
         let batch = (memory.batch)(limit);
         self.together = batch.div_ceil(2).max(1);
-        self.target = rounded(limit as f64 / scale).max(1);
-        let budget = Pages::new(rounded(limit as f64 / scale).max(1));
+        self.target = rounded(limit as f64 / scale).saturating_sub(others).max(1);
+        let budget = Pages::new(self.target);
         if self.residency.budget() != budget {
             self.residency.set_budget(budget);
         }
@@ -306,7 +359,7 @@ impl Process {
     ///
     /// What is used all the time comes back at once: answers the groups of those pages.
     fn restore(&mut self, scale: f64, counts: &mut Replayed) -> Vec<usize> {
-        let resident = self.residency.resident().get();
+        let resident = self.resident();
         let (mut victims, mut back) = (Vec::new(), Vec::new());
         let over = resident.saturating_sub(self.target);
         if over == 0 {
@@ -356,6 +409,7 @@ mod tests {
     const FRAMES: Memory = Memory {
         policy: PolicyKind::Fifo,
         local: LocalSize::Fraction(Fraction::ONE),
+        shared: false,
         of: None,
         least: Pages::new(1),
         batch: |_| 0,
@@ -398,6 +452,30 @@ mod tests {
         // FIFO asks nobody, and it comes back before its next touch that was seen.
         let at = |touches| replay(touches, 100, &memory(PolicyKind::Fifo, 50)).fetches;
         assert!((at(&hot) / at(&cold) - 1.0).abs() < 0.02, "{} {}", at(&hot), at(&cold));
+    }
+
+    /// Two processes, each with a cycle of its own, in turns.
+    #[test]
+    fn memory_that_is_shared_is_that_of_all_processes() {
+        let both = |touches: &Touches| {
+            let beside = touches.events.iter().map(|touch| Touch { slot: 1, ..*touch });
+            let events = touches.events.iter().copied().zip(beside);
+            let events = events.flat_map(|(one, other)| [one, other]).collect();
+            Touches { events, ..touches.clone() }
+        };
+        let one = touches((0..10).flat_map(|_| 0..100));
+        let two = both(&one);
+        for policy in PolicyKind::ALL {
+            let at = |touches: &Touches, firsts, pages, shared| {
+                replay(touches, firsts, &Memory { shared, ..memory(policy, pages) })
+            };
+            // Alone it does not matter.
+            assert_eq!(at(&one, 100, 60, true), at(&one, 100, 60, false), "{policy}");
+            // A hundred pages are enough for each, and not for both; two hundred are.
+            assert_eq!(at(&two, 200, 100, false).fetches, 0.0, "{policy}");
+            assert!(at(&two, 200, 100, true).fetches > 500.0, "{policy}");
+            assert_eq!(at(&two, 200, 200, true).fetches, 0.0, "{policy}");
+        }
     }
 
     #[test]

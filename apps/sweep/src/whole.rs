@@ -1,0 +1,179 @@
+//! What a share of local memory is a share of.
+//!
+//! By default that is the most memory that the program had at a time in its first run with all
+//! memory local, under the engine of the cell: a fixed amount, and the same in every run of the
+//! sweep, because the journal has that run before the first one that needs it. It is the memory of
+//! all of the program's processes, so they share the local memory, too.
+
+use measure::{Bytes, LocalSize, ShareOf};
+use results::CellKind as Kind;
+
+use super::matrix::Cell;
+use super::row::Row;
+use super::trouble::Trouble;
+
+/// What to do where the amount is not known.
+const REMEDY: &str = "mend that, or give local memory as a size such as 64MiB, or say of what it \
+                      is a share: of = \"512MiB\", or of = \"live\" for what is in use at each \
+                      moment";
+
+/// Whether a cell cannot run yet, because the run that says what its share is of comes first.
+pub fn waits(cell: &Cell, rows: &[Row]) -> bool {
+    needs_peak(cell) && peak(cell, rows).is_none()
+}
+
+/// Has the runs that say what shares are of come before those that need it, where they are not in
+/// `rows` yet; `at` finds the cell and the rows of an index.
+pub fn sizing_first<'a>(order: &mut [usize], at: impl Fn(usize) -> (&'a Cell, &'a [Row])) {
+    let is_waiting = |&index: &usize| {
+        let (cell, rows) = at(index);
+        waits(cell, rows)
+    };
+    // Stable: else the order stays shuffled.
+    if order.iter().any(is_waiting) {
+        order.sort_by_key(|&index| at(index).0.kind != Kind::Zero);
+    }
+}
+
+/// What the share of a cell's local memory is a share of; nothing where it is a size.
+pub(crate) fn of(cell: &Cell) -> Option<ShareOf> {
+    let value = |name: &str| {
+        let named = cell.settings.iter().find(|(axis, _)| *axis == name);
+        named.map(|(_, value)| value.as_str())
+    };
+    let LocalSize::Fraction(_) = value("local")?.parse().ok()? else { return None };
+    // A sweep of an afar that knew nothing else.
+    Some(value("of").map_or(ShareOf::Live, |of| of.parse().unwrap_or(ShareOf::Live)))
+}
+
+/// The most that the program of a cell used, for the flags of its run; nothing if they do not
+/// need it.
+///
+/// # Errors
+/// When it is needed and not known: never is another amount taken in its place.
+pub(crate) fn of_run(cell: &Cell, rows: &[Row]) -> Result<Option<Bytes>, Trouble> {
+    if !needs_peak(cell) {
+        return Ok(None);
+    }
+    let zero = cell.zero_of().name();
+    let why = match peak(cell, rows) {
+        Some(Bytes::ZERO) => "none of its memory was managed".to_owned(),
+        Some(peak) => return Ok(Some(peak)),
+        None => {
+            let last = rows.iter().rfind(|row| row.cell == zero);
+            match last.and_then(Row::trouble) {
+                Some(why) => format!("of its run with all memory local: {why}"),
+                None => "it has not run with all memory local".to_owned(),
+            }
+        }
+    };
+    let is_invalid = rows.iter().any(|row| row.cell == zero && row.invalid.is_some());
+    let told = format!("the most memory that the program uses is not known, because {why}");
+    Err(if is_invalid {
+        Trouble::Invalid(format!("invalid: {told}; {REMEDY}"))
+    } else {
+        Trouble::Failed(format!("{told}; {REMEDY}"))
+    })
+}
+
+fn needs_peak(cell: &Cell) -> bool {
+    cell.is_share() && of(cell) == Some(ShareOf::Peak)
+}
+
+/// The most memory in the first run of its engine with all memory local, if there is such a run.
+fn peak(cell: &Cell, rows: &[Row]) -> Option<Bytes> {
+    let zero = cell.zero_of().name();
+    let mut runs = rows.iter().filter(|row| row.cell == zero && row.value.is_some());
+    runs.find_map(|row| row.managed_peak_bytes).map(Bytes::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn far(settings: &[(&'static str, &str)]) -> Cell {
+        Cell::far(settings.iter().map(|&(axis, value)| (axis, value.to_owned())).collect())
+    }
+
+    fn zero(engine: Option<&str>, block: u32, peak: Option<u64>) -> Row {
+        Row {
+            block,
+            cell: Cell::zero(engine).name(),
+            value: peak.map(|_| 1.0),
+            failure: peak.is_none().then(|| "it hung".to_owned()),
+            managed_peak_bytes: Some(peak.unwrap_or(MIB)),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn a_share_is_of_the_first_run_with_all_memory_local_and_stays_so() {
+        let cell = far(&[("local", "25%"), ("rtt", "5us")]);
+        assert_eq!(cell.name(), "local=25% of=peak rtt=5us");
+        // What failed has not used what it would.
+        let mut rows = vec![zero(None, 0, None), zero(None, 1, Some(512 * MIB))];
+        let of = |rows: &[Row]| of_run(&cell, rows).expect("it is known");
+        assert_eq!(of(&rows), Some(Bytes::from_mib(512)));
+        rows.push(zero(None, 2, Some(700 * MIB)));
+        assert_eq!(of(&rows), Some(Bytes::from_mib(512)), "the first, whatever comes later");
+        assert!(!waits(&cell, &rows) && waits(&cell, &rows[..1]));
+        let flags = cell.flags(of(&rows));
+        let whole = ["--local", "25%", "--of", "536870912", "--budget", "tree", "--rtt", "5us"];
+        assert_eq!(flags, whole);
+        // Each engine manages what it manages.
+        let swap = far(&[("engine", "swap"), ("local", "25%")]);
+        assert!(waits(&swap, &rows));
+        rows.push(zero(Some("swap"), 2, Some(600 * MIB)));
+        let known = of_run(&swap, &rows).expect("it is known");
+        assert_eq!(known, Some(Bytes::from_mib(600)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_never_another_amount() {
+        let cell = far(&[("local", "25%")]);
+        let refused = |rows: &[Row]| match of_run(&cell, rows) {
+            Err(Trouble::Failed(why) | Trouble::Invalid(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused(&[]).contains("it has not run with all memory local; mend that"));
+        let why = refused(&[zero(None, 0, None)]);
+        assert!(why.contains("because of its run with all memory local: it hung; "), "{why}");
+        assert!(why.contains("of = \"live\""), "{why}");
+        assert!(refused(&[zero(None, 0, Some(0))]).contains("none of its memory was managed"));
+        let invalid = zero(None, 0, None).invalidated("invalid: it ran natively".to_owned());
+        let Err(Trouble::Invalid(why)) = of_run(&cell, &[invalid]) else { panic!("not invalid") };
+        assert!(why.starts_with("invalid: ") && why.contains("it ran natively"), "{why}");
+    }
+
+    #[test]
+    fn who_asks_for_the_live_footprint_or_a_size_waits_for_nothing() {
+        for (cell, flags) in [
+            (far(&[("local", "25%"), ("of", "live")]), "--local 25% --of live"),
+            (far(&[("local", "25%"), ("of", "1GiB")]), "--local 25% --of 1GiB"),
+            (far(&[("local", "64MiB"), ("of", "peak")]), "--local 64MiB"),
+            // All of it is all of it, of whatever it is.
+            (far(&[("local", "100%")]), "--local 100%"),
+            (far(&[("rtt", "5us"), ("of", "peak")]), "--rtt 5us"),
+        ] {
+            assert!(!waits(&cell, &[]), "{}", cell.name());
+            assert_eq!(of_run(&cell, &[]).expect("nothing to know"), None);
+            assert_eq!(cell.flags(None).join(" "), flags);
+        }
+        let old = Cell::named("local=25% rtt=5us").expect("a cell");
+        assert_eq!(of(&old), Some(ShareOf::Live), "as it was run then");
+    }
+
+    #[test]
+    fn the_run_that_says_what_shares_are_of_comes_first_and_only_then() {
+        let cells = [Cell::NATIVE, far(&[("local", "25%")]), Cell::zero(None)];
+        let ordered = |rows: &[Row]| {
+            let mut order = vec![1, 0, 2];
+            sizing_first(&mut order, |index| (&cells[index], rows));
+            order
+        };
+        assert_eq!(ordered(&[]), [2, 1, 0]);
+        assert_eq!(ordered(&[zero(None, 0, Some(MIB))]), [1, 0, 2], "shuffled as ever");
+    }
+}
