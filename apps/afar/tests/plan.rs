@@ -195,6 +195,7 @@ fn waiting_and_requirements() {
         seed: 1,
         slowdown_max: 1.05,
         held: [].into(),
+        of_bytes: None,
         requirements: vec![Requirement {
             axis: "rtt".to_owned(),
             last_good: Some(Side { value: "4us".to_owned(), slowdown: None }),

@@ -168,7 +168,8 @@ fn fetches(policy: &str, trace: &[(bool, u64)]) -> u64 {
                 let is_fetch = !seen.insert(page);
                 count += u64::from(is_fetch);
                 if frames.len() == FRAMES && policy == "random" {
-                    frames.swap_remove_back(mix(number) as usize % FRAMES);
+                    let drawn = mix(number) % FRAMES as u64;
+                    frames.swap_remove_back(usize::try_from(drawn).expect("it is small"));
                 } else if frames.len() == FRAMES {
                     while let Some((spared, bit)) = frames.pop_front()
                         && bit
