@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let mut table = Table::new(&header);
     compared.iter().for_each(|one| table.row(one.row()));
     let note = "mean, p99: of writes to pages in far memory, by the program's time-stamp counter\n\
-                late: by how much a wait of that length ended late without afar, in the same round\n\
+                late: by how much a wait of that length ended late without afar, same round\n\
                 afar / program: what afar says that a fetch takes in the mean, over the mean\n\
                 quiet: rounds in which less than 2 % of the time something waited for a processor\n\
                 \x20   and other guests took less than 0.5 %; the others are left out\n";

@@ -18,7 +18,6 @@ mod advice;
 mod arena;
 mod budget;
 mod calls;
-mod carried;
 mod chores;
 mod config;
 mod copier;

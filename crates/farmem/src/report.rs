@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use measure::{
-    BitsPerSec, BudgetHeld, Bytes, Duration, FaultCounts, FaultLatency, Figures, Histogram,
-    ImageSummary, LinkUse, LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults, StallCounts,
+    BitsPerSec, BudgetHeld, Bytes, Carried, Duration, FaultCounts, FaultLatency, Figures,
+    Histogram, ImageSummary, LinkUse, LocalSize, Loss, MechanismTime, PAGE_BYTES, RunResults,
+    StallCounts,
 };
 use paging::reuse::Touches;
 use sys::process::Change;
 
-use super::carried::Carried;
 use super::config::Tier;
 use super::lanes::Lane;
 use super::ring::OUTGOING_MAX;
@@ -315,13 +315,7 @@ impl Totals {
                 .then(|| share(written_back / PAGE_BYTES, self.evict_count).min(1.0)),
             links,
             fault_latency: self.latencies.summary(Duration::from_ns(self.page_ns)),
-            mechanism: MechanismTime {
-                late_ns: self.latencies.late_ns(),
-                soft_ns: self.soft_count.saturating_mul(self.constant_ns),
-                supervisor_ns: sys::clock::thread_ns().saturating_sub(self.thread_start_ns),
-                interrupts_off_max_ns: self.interrupts_off.0,
-                interrupts_off_long_count: self.interrupts_off.1,
-            },
+            mechanism: self.mechanism(),
             stall: StallCounts {
                 stall_count: self.stall_count,
                 stall_ns_total: self.stall_ns,
@@ -339,6 +333,16 @@ impl Totals {
         (results.exit_status, results.signal) = (exit_status, signal);
         results.warnings = self.warnings;
         Outcome { change, results, pace, touches: None }
+    }
+
+    fn mechanism(&self) -> MechanismTime {
+        MechanismTime {
+            late_ns: self.latencies.late_ns(),
+            soft_ns: self.soft_count.saturating_mul(self.constant_ns),
+            supervisor_ns: sys::clock::thread_ns().saturating_sub(self.thread_start_ns),
+            interrupts_off_max_ns: self.interrupts_off.0,
+            interrupts_off_long_count: self.interrupts_off.1,
+        }
     }
 
     fn counts(&self) -> FaultCounts {

@@ -24,6 +24,7 @@ mod time;
 mod link;
 mod profile;
 
+mod carried;
 mod conservation;
 mod coverage;
 mod histogram;
@@ -31,6 +32,7 @@ mod load;
 mod run;
 mod workload;
 
+pub use carried::Carried;
 pub use conservation::LinkUse;
 pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    BudgetHeld, Bytes, Duration, FaultCounts, Figures, ImageSummary, LinkUse, MechanismTime,
-    PAGE_BYTES, RunResults, StallCounts,
+    BudgetHeld, Bytes, Carried, Duration, FaultCounts, Figures, ImageSummary, LinkUse,
+    MechanismTime, PAGE_BYTES, RunResults, StallCounts,
 };
 use sys::group::Group;
 use sys::process::Change;
@@ -12,7 +12,6 @@ use sys::process::Change;
 use super::SwapConfig;
 use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
-use crate::carried::Carried;
 use crate::report::{Latencies, command_name};
 use crate::{Outcome, Snapshot};
 

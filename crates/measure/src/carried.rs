@@ -1,13 +1,13 @@
 //! What links carry, and what they can: the account behind the law that bytes take time.
 
-use measure::{BitsPerSec, LinkConfig, LinkMode, LinkUse, PAGE_BYTES};
+use crate::{BitsPerSec, LinkConfig, LinkMode, LinkUse, PAGE_BYTES};
 
 /// Nanoseconds in a second, bits in a byte.
 const BIT_NS_PER_BYTE: u128 = 8_000_000_000;
 
 /// The account of one link.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub struct Carried {
     tier: String,
     mode: LinkMode,
     /// Whether its mode bounds what it carries.
@@ -22,7 +22,7 @@ pub(crate) struct Carried {
 
 impl Carried {
     /// Of the link of `tier`, from `now_ns` on; `holds_writes` if write-backs are waited for.
-    pub(crate) fn new(tier: &str, link: &LinkConfig, holds_writes: bool, now_ns: u64) -> Self {
+    pub fn new(tier: &str, link: &LinkConfig, holds_writes: bool, now_ns: u64) -> Self {
         Self {
             tier: tier.to_owned(),
             mode: link.mode,
@@ -35,16 +35,18 @@ impl Carried {
         }
     }
 
-    pub(crate) const fn fetched(&mut self, pages: u64) {
+    /// So many pages were fetched.
+    pub const fn fetched(&mut self, pages: u64) {
         self.fetched_pages += pages;
     }
 
-    pub(crate) const fn written(&mut self, pages: u64) {
+    /// So many pages were written back.
+    pub const fn written(&mut self, pages: u64) {
         self.written_pages += pages;
     }
 
     /// Its bandwidth is another from `now_ns` on.
-    pub(crate) fn retuned(&mut self, rate: Option<BitsPerSec>, now_ns: u64) {
+    pub fn retuned(&mut self, rate: Option<BitsPerSec>, now_ns: u64) {
         let ns = u128::from(now_ns.saturating_sub(self.since_ns));
         self.capacity = match (self.capacity, self.rate) {
             (Some(capacity), Some(rate)) => Some(capacity + u128::from(rate.get()) * ns),
@@ -55,7 +57,7 @@ impl Carried {
     }
 
     /// Closes the account; `window` pages may be ahead of the clock.
-    pub(crate) fn finish(mut self, now_ns: u64, window: u64) -> LinkUse {
+    pub fn finish(mut self, now_ns: u64, window: u64) -> LinkUse {
         self.retuned(self.rate, now_ns);
         let bytes = |capacity: u128| u64::try_from(capacity / BIT_NS_PER_BYTE).unwrap_or(u64::MAX);
         LinkUse {
@@ -72,7 +74,7 @@ impl Carried {
 
 #[cfg(test)]
 mod tests {
-    use measure::Duration;
+    use crate::Duration;
 
     use super::*;
 
