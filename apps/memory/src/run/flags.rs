@@ -25,8 +25,9 @@ pub struct RunFlags {
     #[arg(long, value_name = "SIZE", help_heading = MEMORY)]
     pub(crate) local: Option<LocalSize>,
 
-    /// What a share is a share of: live, what is in use at each moment, so that a program that
-    /// starts has little of it local, or a size, so that it always has the same [default: live]
+    /// What a share is a share of: live, the memory in use at each moment, so that a program that
+    /// starts has little local memory; or a size, which gives it the same from start to end
+    /// [default: live]
     #[arg(long, value_name = "WHAT", help_heading = MEMORY)]
     pub(crate) of: Option<ShareOf>,
 
@@ -101,9 +102,9 @@ pub struct RunFlags {
     #[arg(help_heading = MECHANISM)]
     pub(crate) trap: Trap,
 
-    /// What a thread does while it waits for a page: spin, on its processor, which the bpf trap
-    /// and the swap engine do; or sleep, so that other threads run there, which userfaultfd does
-    /// [default: what the trap does]
+    /// How a thread waits for a page: spin keeps its processor (the bpf trap and the swap engine do
+    /// that); sleep gives the processor to other threads (userfaultfd does that) [default: what the
+    /// trap does]
     #[arg(long, value_name = "HOW", value_enum, help_heading = MECHANISM)]
     pub(crate) wait: Option<Wait>,
 
@@ -170,7 +171,7 @@ Example: afar run --local 25% --rtt 5us --bandwidth 40Gbps -- redis-server --por
 pub(crate) enum Budget {
     /// Each process has its own
     Process,
-    /// One for the program and all its descendants; the policy is one for the pages of all
+    /// One for the program and all its descendants; one policy orders the pages of all
     Tree,
 }
 
