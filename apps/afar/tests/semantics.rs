@@ -68,9 +68,9 @@ cases! {
         one_large_block_that_grows,
     }
     threads {
-        five_hundred, one_after_another, detached, own_stack, cleared_word, robust_mutex,
-        robust_mutex_of_a_process, first_thread_ends, exit_from_thread = 23, last_thread_ends = 9,
-        thread_local_memory, conditions, cancelled,
+        five_hundred, one_after_another, detached, own_stack, cleared_word, ends_while_fetched,
+        robust_mutex, robust_mutex_of_a_process, first_thread_ends, exit_from_thread = 23,
+        last_thread_ends = 9, thread_local_memory, conditions, cancelled,
     }
     signals {
         alternate_stack, stack_overflow, fault_address, write_barrier, in_memory_calls,
@@ -113,6 +113,17 @@ cases! {
         own_filter_for_all, sandbox, sandbox_for_all, not_dumpable, dropped_privileges, new_root,
         user_namespace, pid_namespace, stack_limit, one_processor,
     }
+}
+
+#[test]
+fn threads_end_while_their_words_are_fetched() {
+    if !usable("userfaultfd", "semantics::threads_end_while_their_words_are_fetched") {
+        return;
+    }
+    let path = program("threads");
+    let native = Launch::new([path.as_os_str(), "ends_while_fetched".as_ref()]);
+    let options = ["--trap", "userfaultfd", "--local", "1MiB", "--rtt", "50ms"];
+    native.limit(Duration::from_secs(55)).under_afar(&options).run().expect(0, "the slow run");
 }
 
 fn check(file: &str, case: &str, status: i32) {

@@ -64,12 +64,22 @@ impl Supervisor<'_> {
         self.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
 
-    /// A thread is about to end.
+    /// A thread is about to end. It waits for pages of its last words that are on their way.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        for address in self.last_words(slot, call.tid) {
+        let words = self.last_words(slot, call.tid);
+        if words.iter().any(|&address| self.is_fetching(slot, address)) {
+            self.postponed.push(*call);
+            return Ok(());
+        }
+        for address in words {
             self.hold(slot, call.tid, address);
         }
         Ok(self.listener.proceed(call.id)?)
+    }
+
+    fn is_fetching(&self, slot: usize, address: u64) -> bool {
+        let cell = self.tables.pages.word(slot, address);
+        cell.is_some_and(|cell| Word(cell.load(Ordering::Acquire)).state() == State::Fetching)
     }
 
     // Addresses that the kernel will write to.
@@ -114,7 +124,7 @@ impl Supervisor<'_> {
                 let start = address / PAGE * PAGE;
                 !matches!(arena.memory.next_data(start, start + PAGE), Ok(Some(_)))
             }
-            State::Foreign | State::Fetching => true,
+            State::Foreign => true,
             _ => false,
         };
         if has_come(word.state()) {

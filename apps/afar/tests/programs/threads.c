@@ -143,6 +143,37 @@ static void cleared_word(void)
     }
 }
 
+static int exit_when_told(void *told)
+{
+    while (!__atomic_load_n((int *)told, __ATOMIC_ACQUIRE))
+        usleep(100);
+    usleep(5000);
+    syscall(SYS_exit, 0);
+    return 0;
+}
+
+// The thread ends while another waits for the page of its word: for long, if the network is slow.
+static void ends_while_fetched(void)
+{
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                      CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+    // Shared, so always local.
+    char *shared = mmap(0, 17 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    int *told = (int *)(shared + 16 * PAGE), *words = map(5 * PAGE);
+    for (int i = 0; i < 5; i++) {
+        int *word = words + i * (PAGE / sizeof(int)), seen;
+        *word = -1;
+        *told = 0;
+        CHECK(clone(exit_when_told, shared + 16 * PAGE, flags, told, 0, 0, word) > 0);
+        // New memory, so that nothing is fetched.
+        memset(map(4 * MIB), 1, 4 * MIB);
+        __atomic_store_n(told, 1, __ATOMIC_RELEASE);
+        while ((seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)))
+            syscall(SYS_futex, word, FUTEX_WAIT, seen, 0, 0, 0);
+    }
+}
+
 static pthread_mutex_t *robust;
 
 static void *die_holding(void *argument)
@@ -323,6 +354,7 @@ static void cancelled(void)
 }
 
 MAIN(CASE(five_hundred), CASE(one_after_another), CASE(detached), CASE(own_stack),
-     CASE(cleared_word), CASE(robust_mutex), CASE(robust_mutex_of_a_process),
+     CASE(cleared_word), CASE(ends_while_fetched), CASE(robust_mutex),
+     CASE(robust_mutex_of_a_process),
      CASE(first_thread_ends), CASE(exit_from_thread), CASE(last_thread_ends),
      CASE(thread_local_memory), CASE(conditions), CASE(cancelled))
