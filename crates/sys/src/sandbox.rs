@@ -54,8 +54,9 @@ pub fn keep_to(reach: &Reach) -> Result<bool> {
 }
 
 /// Forbids every thread of this process, and those to come, system calls that a server does not
-/// make once all of its threads run: to start a process or thread, to trace, mount, load or
-/// execute anything, to make a ring or a socket of the Internet.
+/// make once all of its rings are there: to start a process, to trace, mount, load or execute
+/// anything, to make a ring or a socket of the Internet. A thread that it starts has the same
+/// filter.
 ///
 /// # Errors
 /// When the kernel has no seccomp, or a thread has a filter of its own.
@@ -198,6 +199,12 @@ fn rules() -> std::result::Result<Rules, seccompiler::BackendError> {
     let writable = || only(2, Dword, MaskedEq(number(libc::PROT_EXEC)), 0);
     rules.insert(libc::SYS_mmap, vec![writable()?]);
     rules.insert(libc::SYS_mprotect, vec![writable()?]);
+    // A thread, in this process and with all that it has; clone3 keeps its flags in memory, which
+    // a filter cannot read.
+    let thread = libc::CLONE_THREAD | libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_FS;
+    let apart = libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    let all = MaskedEq(number(thread | apart));
+    rules.insert(libc::SYS_clone, vec![only(0, Dword, all, number(thread))?]);
     // To tell a service manager that it ends.
     rules.insert(libc::SYS_socket, vec![only(0, Dword, Eq, number(libc::AF_UNIX))?]);
     let requests = REQUESTS.iter().map(|request| only(1, Dword, Eq, *request));
@@ -270,7 +277,8 @@ mod tests {
             let absent = Some(libc::ENOSYS);
             assert_eq!(errno(Command::new("/bin/true").spawn()), absent);
             assert_eq!(errno(TcpListener::bind("127.0.0.1:0")), absent);
-            assert_eq!(errno(thread::Builder::new().spawn(|| ()).map(drop)), absent);
+            let other = thread::spawn(move || errno(Command::new("/bin/true").spawn()));
+            assert_eq!(other.join().expect("a thread is none"), absent);
             let memory = crate::ring::Ring::new(8).map(drop);
             assert_eq!(memory.map_err(|error| error.errno()), Err(absent));
             assert_eq!(

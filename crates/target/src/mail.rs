@@ -39,6 +39,8 @@ pub(crate) enum Message {
     Kept(Tag, Kept),
     /// What others wait for was given back.
     Released,
+    /// Give back memory that nobody needs any more.
+    GiveBack,
     /// Say how much each host uses.
     Report(Sender<ByHost>),
     /// End what is under way and go.

@@ -48,18 +48,18 @@ impl Observer {
     /// How much each host uses of all shards, in the order of names. A shard that does not answer
     /// within a second is left out.
     #[must_use]
-    pub fn usage(&self) -> Vec<(Arc<str>, Usage)> {
+    pub fn usage(&self) -> Vec<(String, Usage)> {
         let (sender, reports) = channel();
         self.peers.iter().for_each(|peer| peer.tell(Message::Report(sender.clone())));
         drop(sender);
-        let mut all = ByHost::new();
+        let mut all = ByHost::default();
         for _ in &*self.peers {
             let Ok(report) = reports.recv_timeout(PATIENCE) else { break };
-            for (host, usage) in report {
-                all.entry(host).or_default().add(&usage);
+            for (host, usage) in report.iter() {
+                all.row(host).add(usage);
             }
         }
-        all.into_iter().collect()
+        all.iter().map(|(host, usage)| (host.to_owned(), *usage)).collect()
     }
 
     /// What is served now.

@@ -403,7 +403,7 @@ impl Shard {
             }
         }
         if self.tide.has_fallen(self.weight(), self.now_ns) {
-            self.give_back();
+            self.all_give_back();
         }
         let deadline_ns = self.first_deadline_ns();
         self.times = Times { looked_ns: self.now_ns, deadline_ns, is_stale: false };

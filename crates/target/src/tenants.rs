@@ -1,15 +1,12 @@
 //! How much each host uses of a shard: what an operator asks when somebody is greedy.
 //!
-//! Invariants:
-//! - Counts never fall: what a host has used is kept when its last connection goes.
-//! - [`HOSTS_MAX`] hosts are told apart; the others are one.
+//! Invariant: counts never fall. What a host has used is kept when its last connection goes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use backend::pool::Work;
 
-use super::witness::{HOSTS_MAX, OTHERS};
+use super::roster::Roster;
 
 /// What a host uses of one shard, or of all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,7 +45,7 @@ impl Usage {
 }
 
 /// By the names of hosts.
-pub(crate) type ByHost = BTreeMap<Arc<str>, Usage>;
+pub(crate) type ByHost = Roster<Usage>;
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -58,9 +55,9 @@ pub(crate) struct Tenants {
 
 impl Tenants {
     /// The account of a host is closed.
-    pub(crate) fn leave(&mut self, host: &Arc<str>, work: &Work) {
+    pub(crate) fn leave(&mut self, host: &str, work: &Work) {
         if *work != Work::default() {
-            put(&mut self.gone, host, &Usage::of(work));
+            self.gone.row(host).add(&Usage::of(work));
         }
     }
 
@@ -72,16 +69,10 @@ impl Tenants {
     ) -> ByHost {
         let mut all = self.gone.clone();
         for (host, connections, memory_bytes, work) in accounts {
-            put(&mut all, &host, &Usage { connections, memory_bytes, ..Usage::of(&work) });
+            all.row(&host).add(&Usage { connections, memory_bytes, ..Usage::of(&work) });
         }
         all
     }
-}
-
-fn put(all: &mut ByHost, host: &Arc<str>, usage: &Usage) {
-    let is_told_apart = all.contains_key(host) || all.len() < HOSTS_MAX;
-    let host = if is_told_apart { Arc::clone(host) } else { Arc::from(OTHERS) };
-    all.entry(host).or_default().add(usage);
 }
 
 #[cfg(test)]
@@ -101,23 +92,11 @@ mod tests {
             commands: 3,
             bytes: 12_288,
         };
-        assert_eq!(tenants.report(accounts())[&host], used);
-        tenants.leave(&host, &work);
+        assert_eq!(*tenants.report(accounts()).row("nqn.a"), used);
+        tenants.leave("nqn.a", &work);
         let gone = Usage { connections: 0, memory_bytes: 0, ..used };
-        assert_eq!(tenants.report(std::iter::empty())[&host], gone);
-        let again = tenants.report(accounts())[&host];
+        assert_eq!(*tenants.report(std::iter::empty()).row("nqn.a"), gone);
+        let again = *tenants.report(accounts()).row("nqn.a");
         assert_eq!((again.commands, again.connections), (6, 2));
-    }
-
-    #[test]
-    fn hosts_without_number_take_no_memory_without_bound() {
-        let mut tenants = Tenants::default();
-        for number in 0..2 * HOSTS_MAX {
-            let host: Arc<str> = format!("nqn.{number}").into();
-            tenants.leave(&host, &Work { commands: 1, ..Work::default() });
-        }
-        let all = tenants.report(std::iter::empty());
-        assert_eq!(all.len(), HOSTS_MAX + 1);
-        assert_eq!(all[OTHERS].commands, HOSTS_MAX as u64);
     }
 }

@@ -1,5 +1,5 @@
 //! When a shard gives memory back to the system: once what is held has been far below what it was
-//! for a while.
+//! for a while, and once more when the rest has gone, too.
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -8,12 +8,16 @@ pub(crate) struct Tide {
     high: usize,
     recent: usize,
     looked_ns: u64,
+    /// Memory has been given back, and more was let go since.
+    is_ebbing: bool,
 }
 
 /// Time between two looks.
 const PERIOD_NS: u64 = 1_000_000_000;
 /// Bytes that are not worth the trouble.
 const LEAST: usize = 8 << 20;
+/// Bytes that come and go without end.
+const RIPPLE: usize = 256 << 10;
 
 impl Tide {
     /// So many bytes are held.
@@ -24,7 +28,8 @@ impl Tide {
 
     /// When it is to be looked at next, if there may be something to give back.
     pub(crate) const fn next_ns(&self) -> Option<u64> {
-        if self.high >= LEAST { Some(self.looked_ns + PERIOD_NS) } else { None }
+        let is_worth_it = self.high >= LEAST || self.is_ebbing;
+        if is_worth_it { Some(self.looked_ns + PERIOD_NS) } else { None }
     }
 
     /// Whether memory is to be given back now, of which `held` bytes are held.
@@ -32,12 +37,14 @@ impl Tide {
         if self.next_ns().is_none_or(|at| at > now_ns) {
             return false;
         }
-        let has_fallen = self.recent <= self.high / 4;
+        let has_fallen = self.high >= LEAST && self.recent <= self.high / 4;
         if has_fallen {
             self.high = self.recent;
         }
+        let has_ebbed = self.is_ebbing && self.recent <= held + RIPPLE;
+        self.is_ebbing = has_fallen || self.is_ebbing && !has_ebbed;
         (self.recent, self.looked_ns) = (held, now_ns);
-        has_fallen
+        has_fallen || has_ebbed
     }
 }
 
@@ -55,7 +62,10 @@ mod tests {
         assert!(!tide.has_fallen(1 << 20, PERIOD_NS), "it was much just now");
         tide.note(2 << 20);
         assert!(!tide.has_fallen(0, PERIOD_NS + 1), "it is too early");
-        assert!(tide.has_fallen(0, 2 * PERIOD_NS));
+        assert!(tide.has_fallen(1 << 20, 2 * PERIOD_NS));
+        assert_eq!(tide.next_ns(), Some(3 * PERIOD_NS), "the rest may follow");
+        assert!(!tide.has_fallen(0, 3 * PERIOD_NS), "it has just left");
+        assert!(tide.has_fallen(0, 4 * PERIOD_NS), "nothing has left for a period");
         assert_eq!(tide.next_ns(), None, "there is nothing more");
     }
 }

@@ -4,10 +4,10 @@
 //! lock is enough.
 //!
 //! Invariants:
-//! - Memory is bounded: [`HOSTS_MAX`] hosts are counted apart, and [`EVENTS_MAX`] events wait to be
-//!   told. What is beyond is counted under [`OTHERS`], and as untold.
+//! - Memory is bounded: so many hosts are counted apart as a [`Roster`] has room for, and
+//!   [`EVENTS_MAX`] events wait to be told. What is beyond is counted as untold.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,10 @@ use nvme::Status;
 use scsi::iscsi::LoginStatus;
 use sys::event::Waker;
 
-/// Hosts that are counted apart.
-pub(crate) const HOSTS_MAX: usize = 1024;
+use super::roster::Roster;
+
 /// Events that wait to be told.
 const EVENTS_MAX: usize = 1024;
-/// All hosts beyond the first thousand, as one.
-pub const OTHERS: &str = "(others)";
 
 /// Kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,7 +128,7 @@ pub struct Event {
 
 #[derive(Debug, Default)]
 struct Book {
-    counts: BTreeMap<Arc<str>, [u64; Happening::ALL.len()]>,
+    counts: Roster<[u64; Happening::ALL.len()]>,
     events: VecDeque<Event>,
     untold: [u64; Happening::ALL.len()],
 }
@@ -153,10 +151,7 @@ impl Witness {
 
     pub(crate) fn note(&self, event: Event) {
         let mut book = self.book();
-        let name = event.host.clone().unwrap_or_else(|| Arc::from(""));
-        let is_counted_apart = book.counts.contains_key(&name) || book.counts.len() < HOSTS_MAX;
-        let name = if is_counted_apart { name } else { Arc::from(OTHERS) };
-        book.counts.entry(name).or_default()[event.what as usize] += 1;
+        book.counts.row(event.host.as_deref().unwrap_or(""))[event.what as usize] += 1;
         if book.events.len() < EVENTS_MAX {
             book.events.push_back(event);
         } else {
@@ -185,11 +180,11 @@ impl Witness {
     /// How often what has happened, by host, in the order of names; "" for connections that have
     /// named none.
     #[must_use]
-    pub fn counts(&self) -> Vec<(Arc<str>, Counts)> {
+    pub fn counts(&self) -> Vec<(String, Counts)> {
         let book = self.book();
         let rows = book.counts.iter().map(|(host, counts)| {
             let counted = Happening::ALL.into_iter().zip(*counts).filter(|(_, count)| *count > 0);
-            (Arc::clone(host), counted.collect())
+            (host.to_owned(), counted.collect())
         });
         rows.collect()
     }
@@ -203,6 +198,7 @@ pub(crate) fn printable(name: &str) -> Arc<str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::roster::{HOSTS_MAX, OTHERS};
     use super::*;
 
     fn event(host: &str, what: Happening) -> Event {
@@ -220,8 +216,8 @@ mod tests {
         assert_eq!(events[2].host.as_deref(), Some("twox"));
         assert!(witness.take().0.is_empty());
         let counts = witness.counts();
-        assert_eq!(counts[0], (Arc::from("one"), vec![(Happening::LoggedIn, 2)]));
-        assert_eq!(counts[1], (Arc::from("twox"), vec![(Happening::Refused, 1)]));
+        assert_eq!(counts[0], ("one".to_owned(), vec![(Happening::LoggedIn, 2)]));
+        assert_eq!(counts[1], ("twox".to_owned(), vec![(Happening::Refused, 1)]));
     }
 
     #[test]
@@ -232,7 +228,7 @@ mod tests {
         }
         let counts = witness.counts();
         assert_eq!(counts.len(), HOSTS_MAX + 1);
-        let others = counts.iter().find(|(host, _)| &**host == OTHERS).expect("there are more");
+        let others = counts.iter().find(|(host, _)| host == OTHERS).expect("there are more");
         assert_eq!(others.1, [(Happening::Violation, 2 * HOSTS_MAX as u64)]);
         let (events, untold) = witness.take();
         assert_eq!(events.len(), EVENTS_MAX);

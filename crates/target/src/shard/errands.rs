@@ -74,6 +74,7 @@ impl Shard {
                 });
             }
             Message::Released => self.is_released = true,
+            Message::GiveBack => self.give_back(),
             Message::Report(reply) => {
                 let _gone = reply.send(self.report());
             }
@@ -214,7 +215,7 @@ impl Shard {
         &self.seed.peers[usize::from(self.seed.config.shards)]
     }
 
-    fn others(&self) -> impl Iterator<Item = &Peer> {
+    pub(super) fn others(&self) -> impl Iterator<Item = &Peer> {
         let own = usize::from(self.seed.index);
         self.seed.peers.iter().enumerate().filter(move |(index, _)| *index != own).map(|one| one.1)
     }

@@ -1,5 +1,6 @@
 //! Memory that comes and goes with what hosts do, and is given back once they have gone.
 
+use crate::mail::Message;
 use crate::slab;
 
 use super::Shard;
@@ -12,6 +13,13 @@ impl Shard {
     pub(super) fn weight(&self) -> usize {
         let connections = self.connections.len() - self.free.len();
         self.pool.held() + connections * CONNECTION_BYTES
+    }
+
+    /// Has every shard give back what nobody needs any more: what each has freed keeps pages of
+    /// the others'.
+    pub(super) fn all_give_back(&mut self) {
+        self.give_back();
+        self.others().for_each(|peer| peer.tell(Message::GiveBack));
     }
 
     /// Gives back what nobody needs any more.
