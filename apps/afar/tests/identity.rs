@@ -135,6 +135,47 @@ fn a_file_is_served_once() {
     }
 }
 
+// Several ways to a disk are taken for one only if its target proves that they lead to one medium,
+// opened once: over both protocols, and not to another medium of the same name and identity.
+#[test]
+fn several_ways_are_proved_to_lead_to_one_medium() {
+    let directory = Scratch::new("identity-ways");
+    let [path, other, at] = ["a", "b", "at"].map(|name| directory.join(name));
+    for file in [&path, &other] {
+        fs::write(file, vec![0; 1 << 20]).expect("there is room");
+    }
+    fs::create_dir(&at).expect("it is not there");
+    let (first, ids) = serve(&of(&path), &[]);
+    let (nguid, uuid) = (&ids[0], &ids[1]);
+    end(first, "INT");
+    let clone = directory.join("clone.toml");
+    let text = format!(
+        "nvme = [\"127.0.0.1:0\"]\n[[subsystem]]\nname = \"{NQN}\"\n\
+         namespaces = [ {{ id = 1, uri = \
+         \"{}\", nguid = \"{nguid}\", uuid = \"{uuid}\" }} ]\n",
+        of(&other)
+    );
+    fs::write(&clone, text).expect("there is room");
+    let clone = Launch::new([AFAR, "serve", &clone.display().to_string()]);
+    for others in [[clone, launch(&of(&path), &["--shared"])]].into_iter().flatten() {
+        let (first, ready) = launch(&of(&path), &["--shared", "--iscsi", "127.0.0.1:0"]).serve();
+        let (second, elsewhere) = others.serve();
+        let nvme = |port: std::net::SocketAddr| format!("nvme+tcp://{port}/{NQN}");
+        let ways = [nvme(ready.nvme[0]), nvme(elsewhere.nvme[0])];
+        let directory = at.display().to_string();
+        let words = [AFAR, "attach", &ways[0], &directory, "--path", &ways[1]];
+        let refused = Launch::new(words).run().expect(1, "another medium");
+        assert!(
+            refused.stderr.contains("has the same identity, but is another"),
+            "{}",
+            refused.stderr
+        );
+        assert!(refused.stderr.contains("--trust-identity"), "{}", refused.stderr);
+        end(second, "INT");
+        end(first, "INT");
+    }
+}
+
 #[test]
 fn what_is_only_read_is_not_written() {
     let directory = Scratch::new("identity-read");

@@ -185,8 +185,9 @@ impl AdminQueue {
             is_read_only: false,
         };
         let (reads_zeros, zeroes_deallocate) = (found.reads_zeros(), found.zeroes_deallocate());
-        let FoundNamespace { ids, ana_group, .. } = found;
-        Ok(Namespace { id: nsid, geometry, ids, reads_zeros, zeroes_deallocate, ana_group })
+        let FoundNamespace { ids, opening, ana_group, .. } = found;
+        let id = nsid;
+        Ok(Namespace { id, geometry, ids, opening, reads_zeros, zeroes_deallocate, ana_group })
     }
 
     // A log page, or its first part (Base 5.1.12).

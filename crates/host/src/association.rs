@@ -3,7 +3,7 @@
 
 use nvme::{
     Command, ConnectData, Data, Digests, Direction, Fabrics, FoundController, Fused, NamespaceIds,
-    Nqn, Property, Submission, Transfer,
+    Nqn, Opening, Property, Submission, Transfer,
 };
 
 use workload::{fnv64, fnv64_text};
@@ -64,6 +64,8 @@ pub(super) struct Namespace {
     pub(super) id: u32,
     pub(super) geometry: Geometry,
     pub(super) ids: NamespaceIds,
+    /// Which opening of its medium it is, if its target says that.
+    pub(super) opening: Option<Opening>,
     /// What DLFEAT says: blocks given back are zeros; Write Zeroes may give back.
     pub(super) reads_zeros: bool,
     pub(super) zeroes_deallocate: bool,

@@ -21,6 +21,8 @@ pub struct DiskConfig {
     pub loss_timeout: Duration,
     /// How long a command may take before its path counts as lost.
     pub io_timeout: Duration,
+    /// Paths whose identifiers are the same lead to one disk, although no target proves it.
+    pub trusts_identity: bool,
 }
 
 /// Something that happens to a disk.

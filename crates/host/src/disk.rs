@@ -27,6 +27,7 @@ use super::path::Path;
 use super::piece::{Done, Memory, STRIPE_BYTES, pieces};
 use super::post::Post;
 use super::shared::Shared;
+use super::ways::Ways;
 
 /// See the module's description.
 pub struct Disk {
@@ -83,6 +84,7 @@ impl Disk {
             is_lost: AtomicBool::new(false),
             quiesce_ns: AtomicU64::new(0),
             admin: config.paths.iter().map(|_| Mutex::new(None)).collect(),
+            ways: Ways::new(config.paths.len()),
             block_count: AtomicU64::new(block_count),
             last_token: AtomicU64::new(0),
             observer,

@@ -42,6 +42,7 @@ fn found(association: &Association, state: AnaState) -> Found {
         name: format!("namespace {}", namespace.id),
         geometry: namespace.geometry,
         ids: namespace.ids,
+        opening: namespace.opening,
         shape: Shape {
             block_shift: namespace.geometry.block_shift,
             transfer_bytes: *transfer_bytes,

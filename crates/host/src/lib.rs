@@ -33,6 +33,7 @@ mod queue;
 mod reach;
 mod shared;
 mod uri;
+mod ways;
 mod wire;
 
 pub use association::HostConfig;

@@ -73,10 +73,28 @@ impl Path {
     pub(super) fn join(
         number: usize,
         shared: &Shared,
-        mut keeper: Box<dyn Keeper>,
+        keeper: Box<dyn Keeper>,
     ) -> Result<Joined, HostError> {
         shared.recognize(number, keeper.found())?;
+        let Found { opening, name, .. } = keeper.found();
+        if shared.config.trusts_identity {
+            shared.ways.open(number, *opening);
+        } else {
+            shared.ways.join(number, *opening, name)?;
+        }
         shared.expect_quiet(keeper.found());
+        let joined = Self::begin(number, shared, keeper);
+        if joined.is_err() {
+            shared.ways.close(number);
+        }
+        joined
+    }
+
+    fn begin(
+        number: usize,
+        shared: &Shared,
+        mut keeper: Box<dyn Keeper>,
+    ) -> Result<Joined, HostError> {
         let token = shared.next_token();
         let depth = shared.config.depth;
         let queues = (1..).zip(&shared.lanes);
@@ -101,10 +119,14 @@ impl Path {
         loop {
             let began_ns = monotonic_ns();
             let reason = match found {
-                Ok(joined) => match self.serve(joined) {
-                    Over::Stopped => return,
-                    Over::Lost(reason) => reason,
-                },
+                Ok(joined) => {
+                    let over = self.serve(joined);
+                    self.shared.ways.close(self.number);
+                    match over {
+                        Over::Stopped => return,
+                        Over::Lost(reason) => reason,
+                    }
+                }
                 Err(reason) => reason,
             };
             if monotonic_ns() - began_ns >= STEADY_NS {
@@ -192,6 +214,7 @@ impl Path {
         }
         keeper.look()?;
         self.shared.recognize(self.number, keeper.found())?;
+        self.shared.ways.open(self.number, keeper.found().opening);
         self.shared.resize(keeper.found().geometry.block_count);
         let now = keeper.found().state;
         let is_new = std::mem::replace(state, now) != now;

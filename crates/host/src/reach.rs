@@ -3,8 +3,8 @@
 
 use std::net::TcpStream;
 
-use nvme::NamespaceIds;
 use nvme::log::AnaState;
+use nvme::{NamespaceIds, Opening};
 use sys::block::Block;
 use sys::event::Waker;
 use sys::ring::{Completed, Ring};
@@ -24,6 +24,8 @@ pub(crate) struct Found {
     pub(crate) name: String,
     pub(crate) geometry: Geometry,
     pub(crate) ids: NamespaceIds,
+    /// Which opening of its medium it is, if the target says that.
+    pub(crate) opening: Option<Opening>,
     pub(crate) shape: Shape,
     /// Queues there may be.
     pub(crate) queues: u16,

@@ -13,6 +13,7 @@ use super::mail::{Call, Mail};
 use super::piece::{Memory, Shape};
 use super::post::Post;
 use super::reach::Found;
+use super::ways::Ways;
 
 /// Two for each connection of a queue.
 const TOKENS: u64 = 2 * IscsiUri::CONNECTIONS_MAX as u64;
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     pub(super) quiesce_ns: AtomicU64,
     /// Connections of the admin queues that are there, with the generations of their controllers.
     pub(super) admin: Vec<Mutex<Option<(u64, TcpStream)>>>,
+    pub(super) ways: Ways,
     pub(super) block_count: AtomicU64,
     pub(super) last_token: AtomicU64,
     pub(super) observer: Observer,

@@ -529,6 +529,7 @@ mod tests {
                 ana_group: 0,
                 is_shared: true,
                 is_read_only: false,
+                opening: [0; 16],
             })
         }
 

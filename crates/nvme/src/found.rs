@@ -1,9 +1,9 @@
 //! What a controller and its namespaces say of themselves, as a host reads it (Base 5.1.13, 5.1.12;
 //! NVM Command Set 4.1.5): anything may be in there.
 
-use wire::{array, u16_at, u32_at, u64_at};
+use wire::{Opening, array, read_opening, u16_at, u32_at, u64_at};
 
-use super::identify::IDENTIFY_BYTES;
+use super::identify::{IDENTIFY_BYTES, OPENING_AT};
 use super::log::{AnaGroup, AnaState, text};
 
 /// A controller, read from CNS 01h (Base 5.1.13.2.1). What is no printable text has been replaced
@@ -85,6 +85,8 @@ pub struct FoundNamespace {
     pub ana_group: u32,
     /// NGUID and EUI64; zeros for none.
     pub ids: NamespaceIds,
+    /// Which opening of its medium it is, if its target says that.
+    pub opening: Option<Opening>,
 }
 
 /// What tells a namespace from all others; zeros for what it does not have.
@@ -183,6 +185,7 @@ impl FoundNamespace {
             is_write_protected: data[99] & 1 != 0,
             ana_group: u32_at(data, 92),
             ids: NamespaceIds { nguid: array(data, 104), eui64: array(data, 120), uuid: [0; 16] },
+            opening: read_opening(&data[OPENING_AT..]),
         }
     }
 
@@ -332,6 +335,7 @@ mod tests {
         ana_group: 9,
         is_shared: true,
         is_read_only: false,
+        opening: [8; 16],
     };
 
     #[test]
@@ -341,6 +345,7 @@ mod tests {
         assert_eq!((found.used_blocks, found.metadata_bytes), (1 << 40, 0));
         assert!(found.is_shared && found.reads_zeros() && found.zeroes_deallocate());
         assert_eq!(found.ids, NamespaceIds { nguid: [3; 16], ..NamespaceIds::default() });
+        assert_eq!(found.opening, Some([8; 16]));
         let ids = found.ids.with_descriptors(&NAMESPACE.write_descriptors());
         assert_eq!(ids, NamespaceIds { nguid: [3; 16], uuid: [5; 16], eui64: [0; 8] });
         assert!(!ids.is_unknown() && NamespaceIds::default().is_unknown());

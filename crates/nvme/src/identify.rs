@@ -1,12 +1,14 @@
 //! What a controller and its namespaces say of themselves (Base 5.1.13; NVM Command Set 4.1.5).
 
-use wire::put;
+use wire::{Opening, put, write_opening};
 
 use super::connect::Nqn;
 use super::property::VERSION;
 
 /// Bytes of every structure.
 pub const IDENTIFY_BYTES: usize = 4096;
+/// Where what is the vendor's begins in CNS 00h.
+pub(crate) const OPENING_AT: usize = 384;
 /// Namespace identifiers in a list at most.
 const LIST_MAX: usize = IDENTIFY_BYTES / 4;
 
@@ -77,6 +79,8 @@ pub struct NamespaceData {
     pub is_shared: bool,
     /// It is never written (NSATTR).
     pub is_read_only: bool,
+    /// Which opening of its medium it is.
+    pub opening: Opening,
 }
 
 impl ControllerData<'_> {
@@ -174,6 +178,7 @@ impl NamespaceData {
         put(&mut data, 104, &self.nguid);
         // The one format: no metadata, LBADS.
         data[130] = self.block_shift;
+        put(&mut data, OPENING_AT, &write_opening(&self.opening));
         data
     }
 

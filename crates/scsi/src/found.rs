@@ -1,7 +1,7 @@
 //! What a logical unit says of itself, as an initiator reads it (SPC-4 6.6, 6.11, 7.8; SBC-3 5.15,
 //! 5.16, 6.5, 6.6): anything may be in there, and any of it may be missing.
 
-use wire::{array, be16_at, be32_at, be64_at};
+use wire::{Opening, array, be16_at, be32_at, be64_at, read_opening};
 
 use super::lun::Lun;
 
@@ -174,6 +174,12 @@ pub fn read_pages(data: &[u8]) -> Vec<u8> {
 #[must_use]
 pub fn read_serial(data: &[u8]) -> Option<String> {
     body(data, 0x80).map(text)
+}
+
+/// Which opening of its medium it is, if its target says that (VPD page C0h).
+#[must_use]
+pub fn opening(data: &[u8]) -> Option<Opening> {
+    read_opening(body(data, 0xc0)?)
 }
 
 /// Logical units there are, as REPORT LUNS says (SPC-4 6.33); those that have a number here.

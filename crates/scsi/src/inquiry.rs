@@ -1,7 +1,7 @@
 //! What a logical unit says of itself: standard INQUIRY data and vital product data (SPC-4 6.6,
 //! 7.8; SBC-3 6.6), READ CAPACITY (SBC-3 5.15, 5.16), all from one description.
 
-use wire::put;
+use wire::{Opening, put, write_opening};
 
 use super::sense::Sense;
 
@@ -32,6 +32,8 @@ pub struct UnitData {
     pub limits: BlockLimits,
     /// Blocks that are written all or not at all, as others see it; 0 if none are.
     pub atomic_blocks: u16,
+    /// Which opening of its medium it is.
+    pub opening: Opening,
 }
 
 /// How much may be asked for at once, in blocks (SBC-3 6.6.4).
@@ -63,7 +65,7 @@ pub struct UnitPort<'a> {
 }
 
 /// Pages of vital product data there are, in order.
-const PAGES: [u8; 7] = [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2];
+const PAGES: [u8; 8] = [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2, 0xc0];
 /// Bytes of a serial number: the identifier in hexadecimal digits.
 const SERIAL_BYTES: usize = 32;
 /// Names that a target may have (RFC 7143 4.2.7.1).
@@ -120,6 +122,8 @@ impl UnitData {
             0xb0 => self.limits_page(),
             0xb1 => characteristics(),
             0xb2 => self.provisioning(),
+            // The first that is the vendor's.
+            0xc0 => write_opening(&self.opening).to_vec(),
             _ => return Err(Sense::in_cdb(2, None)),
         };
         let [high, low] = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use nvme::{NamespaceData, Nqn};
+use nvme::{NamespaceData, Nqn, Opening};
 
 use backend::Backend;
 
@@ -24,6 +24,8 @@ pub struct Namespace {
     pub nguid: [u8; 16],
     /// See above.
     pub uuid: [u8; 16],
+    /// Drawn when its medium was opened, for hosts with several ways to it.
+    pub(super) opening: Opening,
     /// Which hosts may do what with it.
     pub reserved: Reserved,
     pub(super) meter: Meter,
@@ -51,7 +53,9 @@ impl Namespace {
     pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
         let (nguid, uuid) = (identity.nguid(), identity.uuid());
         let (reserved, meter) = (Reserved::default(), Meter::default());
-        Self { id, backend, nguid, uuid, reserved, meter, stripes: Stripes::default() }
+        let (stripes, mut opening) = (Stripes::default(), [0; 16]);
+        sys::random::fill(&mut opening);
+        Self { id, backend, nguid, uuid, opening, reserved, meter, stripes }
     }
 
     /// What has been done with it, by the number of each shard that has done something.
@@ -77,6 +81,7 @@ impl Namespace {
             ana_group: 0,
             is_shared: true,
             is_read_only: geometry.is_read_only,
+            opening: self.opening,
         }
     }
 }

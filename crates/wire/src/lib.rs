@@ -1,6 +1,10 @@
 //! Fields at fixed places of what a wire carries: little-endian as NVMe has them, big-endian (`be`)
 //! as SCSI and iSCSI do.
 
+mod opening;
+
+pub use opening::{OPENING_BYTES, Opening, read_opening, write_opening};
+
 /// Two bytes at `at`, little-endian.
 ///
 /// # Panics

@@ -30,6 +30,11 @@ pub struct AttachFlags {
     #[arg(long, value_name = "URI", help_heading = PATHS)]
     pub(crate) path: Vec<String>,
 
+    /// Take the disks that all ways lead to for one if they have the same identity, although no
+    /// target proves it: targets other than afar's, or two afar serve --shared
+    #[arg(long, help_heading = PATHS)]
+    pub(crate) trust_identity: bool,
+
     /// How long there may be no way before every request fails [default: 600s; 120s over iSCSI];
     /// where it is given, also how long a target is looked for that is not there yet
     #[arg(long, value_name = "TIME", help_heading = PATHS, alias = "ctrl_loss_tmo")]

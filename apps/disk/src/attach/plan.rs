@@ -46,6 +46,7 @@ pub(super) fn disk(flags: &AttachFlags) -> Result<DiskConfig, AttachError> {
         depth: flags.queue_size,
         reconnect_delay: flags.reconnect_delay,
         io_timeout: flags.io_timeout,
+        trusts_identity: flags.trust_identity,
     })
 }
 

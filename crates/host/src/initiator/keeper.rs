@@ -54,6 +54,7 @@ pub(crate) fn keep(
         name: format!("logical unit {}", lun.number()),
         geometry: unit.geometry(),
         ids: unit.namespace_ids(),
+        opening: unit.opening,
         shape: unit.disk_shape(),
         queues,
         quiet_ms: config.silence().as_ns() / 1_000_000 + SLACK_MS,

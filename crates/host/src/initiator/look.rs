@@ -1,10 +1,10 @@
 //! What a logical unit says of itself.
 
-use nvme::NamespaceIds;
 use nvme::log::AnaState;
+use nvme::{NamespaceIds, Opening};
 use scsi::found::{
     FoundCapacity, FoundIds, FoundInquiry, FoundLimits, FoundMode, FoundProvisioning, is_supported,
-    read_luns, read_pages, read_serial,
+    opening, read_luns, read_pages, read_serial,
 };
 use scsi::{Lun, SenseKey, ask};
 use workload::{fnv64, fnv64_text};
@@ -31,6 +31,8 @@ pub struct IdentifiedUnit {
     pub serial: Option<String>,
     /// Page 83h.
     pub ids: FoundIds,
+    /// Page C0h, if it is that of afar.
+    pub opening: Option<Opening>,
     /// Page B0h.
     pub limits: FoundLimits,
     /// Page B2h.
@@ -131,6 +133,7 @@ pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, Ho
     let serial = listed(0x80)?.and_then(|data| read_serial(&data));
     let ids = listed(0x83)?.map(|data| FoundIds::read(&data)).unwrap_or_default();
     let limits = listed(0xb0)?.and_then(|data| FoundLimits::read(&data)).unwrap_or_default();
+    let opening = listed(0xc0)?.and_then(|data| opening(&data));
     let provisioning = listed(0xb2)?.and_then(|data| FoundProvisioning::read(&data));
     let mode = mode(session, lun)?;
     let has_write_same = has_write_same(session, lun)? || limits.write_same_blocks > 0;
@@ -141,6 +144,7 @@ pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, Ho
         capacity,
         serial,
         ids,
+        opening,
         limits,
         provisioning,
         mode,

@@ -78,6 +78,7 @@ fn a_namespace_has_a_size_a_format_and_names() {
         ana_group: 2,
         is_shared: true,
         is_read_only: false,
+        opening: [0xcc; 16],
     };
     let data = namespace.write();
     for at in [0, 8, 16] {

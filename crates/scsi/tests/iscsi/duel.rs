@@ -94,6 +94,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 0,
+        opening: [0; 16],
     }
 }
 

@@ -77,7 +77,7 @@ fn answers_are_read_as_they_were_meant() {
     let short = FoundCapacity::read(&told(&ask::READ_CAPACITY)).expect("it is whole");
     assert_eq!((short.block_count, short.block_bytes), (BLOCKS, 512));
     let page = |page| told(&ask::inquiry(Some(page), 255));
-    assert_eq!(found::read_pages(&page(0)), [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2]);
+    assert_eq!(found::read_pages(&page(0)), [0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2, 0xc0]);
     assert_eq!(found::read_serial(&page(0x80)).as_deref(), Some(&*unit_data().serial()));
     let limits = FoundLimits::read(&page(0xb0)).expect("it is this page");
     let own = unit_data().limits;

@@ -37,6 +37,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 8,
         },
         atomic_blocks: 8,
+        opening: [0x22; 16],
     }
 }
 

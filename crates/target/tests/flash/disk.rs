@@ -77,6 +77,7 @@ fn config_of(addresses: &[SocketAddr], host: &HostConfig) -> DiskConfig {
         reconnect_delay: Duration::from_ms(100),
         loss_timeout: Duration::from_ms(60_000),
         io_timeout: Duration::from_ms(30_000),
+        trusts_identity: false,
     }
 }
 

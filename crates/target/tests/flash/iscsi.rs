@@ -78,6 +78,7 @@ fn disk(uri: &IscsiUri, config: InitiatorConfig) -> Result<Disk, HostError> {
         reconnect_delay: Duration::from_ms(100),
         loss_timeout: Duration::from_ms(60_000),
         io_timeout: Duration::from_ms(30_000),
+        trusts_identity: false,
     };
     Disk::attach(config, Box::new(|_| {}))
 }

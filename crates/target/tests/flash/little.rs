@@ -111,6 +111,7 @@ fn unit() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 1,
+        opening: [0x6f; 16],
     }
 }
 
