@@ -28,6 +28,7 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     let of_kind = |kind| findings.cells.iter().filter(move |cell| cell.kind == kind);
     let far: Vec<&Finding> = of_kind(CellKind::Far).collect();
     let zeros: Vec<&Finding> = of_kind(CellKind::Zero).collect();
+    let smalls: Vec<&Finding> = of_kind(CellKind::Small).collect();
     let program = program(&findings.workload, &context.name);
     let told = need::told(&program, &far, &zeros, context.bound);
     let mut section = Section {
@@ -64,10 +65,14 @@ pub(super) fn of(mut findings: Findings, context: &Context) -> Section {
     if section.pictures.is_empty() && !far.is_empty() {
         section.pictures.push(only(&far, context.bound));
     }
-    for cell in far.iter().chain(&zeros) {
+    for cell in far.iter().chain(&zeros).chain(&smalls) {
         let Some(slowdown) = cell.slowdown else { continue };
-        let is_zero = cell.kind == CellKind::Zero;
-        let name = if is_zero { "afar by itself, all local" } else { "slowdown" };
+        let name = match cell.kind {
+            CellKind::Native => continue,
+            CellKind::Small => "without afar and huge pages",
+            CellKind::Zero => "afar by itself, all local",
+            CellKind::Far => "slowdown",
+        };
         let rest = rest(cell, &[]);
         let name = if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") };
         let figure = Figure::new(name, "x", slowdown.median);
@@ -133,6 +138,7 @@ fn warnings(cells: &[Finding]) -> Vec<String> {
         let rest = rest(cell, &[]);
         let name = match cell.kind {
             CellKind::Native => "the program without afar".to_owned(),
+            CellKind::Small => "the program without afar and huge pages".to_owned(),
             _ if rest.is_empty() => "all local".to_owned(),
             _ => rest,
         };

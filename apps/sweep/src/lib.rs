@@ -71,7 +71,10 @@ impl Classed for SweepError {
 pub fn sweep(flags: &SweepFlags) -> Result<ExitCode, Failure> {
     let (sweep, text) = Sweep::read(&flags.experiment).map_err(SweepError::from)?;
     let bound = flags.find.as_deref().map(bound).transpose()?;
-    let cells = matrix::cells(&sweep);
+    let mut cells = matrix::cells(&sweep);
+    // Where there are none, and in a search, it would say nothing.
+    let has_huge_pages = bound.is_none() && sys::huge::may_be();
+    cells.retain(|cell| cell.kind != Kind::Small || has_huge_pages);
     if bound.is_none() && cells.iter().all(|cell| cell.kind != Kind::Far) {
         return Err(SweepError::NoMatrix { path: flags.experiment.clone() }.into());
     }

@@ -22,6 +22,8 @@ const ENGINE: &str = "arena";
 impl Cell {
     /// What slowdowns are measured against.
     pub const NATIVE: Self = Self { kind: Kind::Native, settings: Vec::new() };
+    /// The native program without transparent huge pages.
+    pub(crate) const SMALL: Self = Self { kind: Kind::Small, settings: Vec::new() };
 
     /// What an engine costs by itself; the default one if it has no name.
     pub fn zero(engine: Option<&str>) -> Self {
@@ -68,6 +70,11 @@ impl Cell {
         Self::zero(Some(self.engine()))
     }
 
+    /// Whether the program runs under afar.
+    pub(crate) const fn is_under_afar(&self) -> bool {
+        matches!(self.kind, Kind::Zero | Kind::Far)
+    }
+
     /// Its engine.
     pub fn engine(&self) -> &str {
         let named = self.settings.iter().find(|(axis, _)| *axis == "engine");
@@ -78,13 +85,14 @@ impl Cell {
     pub fn all_settings(&self) -> BTreeMap<String, String> {
         let named = self.settings.iter().map(|(axis, value)| ((*axis).to_owned(), value.clone()));
         let engine = ("engine".to_owned(), self.engine().to_owned());
-        named.chain((self.kind != Kind::Native).then_some(engine)).collect()
+        named.chain(self.is_under_afar().then_some(engine)).collect()
     }
 
-    /// The name it has in files: `native`, `zero` and its engine, or its settings.
+    /// The name it has in files: `native`, `small`, `zero` and its engine, or its settings.
     pub fn name(&self) -> String {
         let kind = match self.kind {
             Kind::Native => "native",
+            Kind::Small => "small",
             Kind::Zero => "zero",
             Kind::Far => "",
         };
@@ -97,6 +105,7 @@ impl Cell {
     pub fn named(name: &str) -> Option<Self> {
         let (kind, settings) = match name.split_once(' ').unwrap_or((name, "")) {
             ("native", rest) => (Kind::Native, rest),
+            ("small", rest) => (Kind::Small, rest),
             ("zero", rest) => (Kind::Zero, rest),
             _ => (Kind::Far, name),
         };
@@ -137,7 +146,7 @@ fn possible(settings: Vec<(&'static str, String)>) -> Vec<(&'static str, String)
     settings.into_iter().filter(|(axis, _)| has(axis)).collect()
 }
 
-/// The baselines, one for each engine beside the native one, and every combination of values.
+/// The baselines, one for each engine beside the native ones, and every combination of values.
 pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let mut combinations = vec![Vec::new()];
     for axis in AXES {
@@ -158,7 +167,8 @@ pub(crate) fn cells(sweep: &Sweep) -> Vec<Cell> {
     let engines = sweep.matrix.axis("engine");
     let zeros = engines.iter().map(|engine| Cell::zero(Some(engine)));
     let zero = engines.is_empty().then(|| Cell::zero(None));
-    let mut cells: Vec<Cell> = [Cell::NATIVE].into_iter().chain(zero).chain(zeros).collect();
+    let natives = [Cell::NATIVE, Cell::SMALL].into_iter();
+    let mut cells: Vec<Cell> = natives.chain(zero).chain(zeros).collect();
     for settings in combinations.into_iter().filter(|settings| !settings.is_empty()) {
         let cell = Cell::far(possible(settings));
         if !cells.contains(&cell) {
@@ -182,6 +192,7 @@ mod tests {
             names,
             [
                 "native",
+                "small",
                 "zero",
                 "local=25% of=peak rtt=1us",
                 "local=25% of=peak rtt=5us",
@@ -192,8 +203,8 @@ mod tests {
         let both = "of = ['live', 'peak']\n";
         let sweep: Sweep = toml::from_str(&format!("{text}{both}")).expect("it is an experiment");
         let cells = cells(&sweep);
-        assert_eq!(cells.len(), 2 + 2 * 2 * 2);
-        assert_eq!(cells[2].name(), "local=25% of=live rtt=1us");
+        assert_eq!(cells.len(), 3 + 2 * 2 * 2);
+        assert_eq!(cells[3].name(), "local=25% of=live rtt=1us");
     }
 
     #[test]
@@ -207,6 +218,7 @@ mod tests {
             names,
             [
                 "native",
+                "small",
                 "zero",
                 "zero engine=swap",
                 "local=25% of=peak policy=lru",
@@ -214,14 +226,15 @@ mod tests {
                 "engine=swap local=25% of=peak",
             ]
         );
-        assert_eq!(cells[2].flags(None), ["--engine", "swap"]);
+        assert_eq!(cells[3].flags(None), ["--engine", "swap"]);
     }
 
     #[test]
     fn names_are_read_back() {
         let settings = vec![("local", "25%".to_owned()), ("rtt", "1us".to_owned())];
         let far = Cell::far(settings);
-        for cell in [Cell::NATIVE, Cell::zero(None), Cell::zero(Some("swap")), far] {
+        let zeros = [Cell::zero(None), Cell::zero(Some("swap"))];
+        for cell in [Cell::NATIVE, Cell::SMALL, far].into_iter().chain(zeros) {
             assert_eq!(Cell::named(&cell.name()), Some(cell));
         }
         assert_eq!(Cell::named("local=25% colour=red"), None);

@@ -135,6 +135,9 @@ impl Ratios {
 /// combination of the others.
 pub(crate) fn text(native: Option<&Native>, findings: &[Finding]) -> String {
     let mut out = native.map_or_else(|| "native: no figure\n".to_owned(), native_line);
+    for finding in findings.iter().filter(|finding| finding.kind == Kind::Small) {
+        let _infallible = writeln!(out, "native without huge pages: {}", row(finding));
+    }
     for finding in findings.iter().filter(|finding| finding.kind == Kind::Zero) {
         let engine = finding.value("engine");
         let row = row(finding);
@@ -183,7 +186,8 @@ const NOTE: &str = "
 slowdown: median over blocks of the ratio to the native run of the same block; in brackets an
 interval that holds the true median in at least 93 % of experiments (order statistics, from 5 runs
 on). slower: the whole interval is above 1. undecided: it holds 1. beside zero: the ratio to the run
-of the same block with all memory local and no delay.
+of the same block with all memory local and no delay. native without huge pages: memory under the
+arena engine has pages of 4 KiB; what that costs by itself.
 ";
 
 /// What shares of local memory are shares of: a line for each answer.
@@ -279,6 +283,7 @@ pub(crate) fn csv(findings: &[Finding]) -> String {
     for finding in findings {
         let mut fields = vec![match finding.kind {
             Kind::Native => "native".to_owned(),
+            Kind::Small => "small".to_owned(),
             Kind::Zero => "zero".to_owned(),
             Kind::Far => "far".to_owned(),
         }];

@@ -127,7 +127,7 @@ impl Trials<'_> {
         let placed = self.placed((cell, peak), command(&self.sweep.workload.command), &record);
         let deadline = Instant::now() + self.sweep.timeout();
         let begin = Instant::now();
-        let mut program = start(&placed, &scratch.0, "program")?;
+        let mut program = start(&placed, &scratch.0, ("program", cell.kind == Kind::Small))?;
         let Some(load) = &self.sweep.workload.load else {
             let (status, elapsed) = self.finish(&mut program, begin, deadline)?;
             let said = facts(&record, row)?;
@@ -145,7 +145,7 @@ impl Trials<'_> {
         .map(|ready| ready.as_ref().map(|ready| words(std::slice::from_ref(ready)).remove(0)));
         self.wait_until_ready(&mut program, ready, deadline)?;
         let begin = Instant::now();
-        let mut loader = start(&command(load), &scratch.0, "load")?;
+        let mut loader = start(&command(load), &scratch.0, ("load", false))?;
         let (status, elapsed) = self.finish(&mut loader, begin, deadline)?;
         good(status, &loader)?;
         row.further = further(&self.sweep.metric, &loader);
@@ -166,7 +166,7 @@ impl Trials<'_> {
         command: Vec<String>,
         record: &Path,
     ) -> Vec<String> {
-        if cell.kind == Kind::Native {
+        if !cell.is_under_afar() {
             return command;
         }
         let afar = [self.afar.display().to_string(), "run".to_owned(), "--quiet".to_owned()];
@@ -290,13 +290,20 @@ fn failed(what: &'static str) -> impl Fn(std::io::Error) -> Trouble {
     move |error| Trouble::Failed(format!("{what}: {error}"))
 }
 
-fn start(command: &[String], directory: &Path, name: &str) -> Result<Started, Trouble> {
+fn start(
+    command: &[String],
+    directory: &Path,
+    (name, has_small_pages): (&str, bool),
+) -> Result<Started, Trouble> {
     let (out, err) = (directory.join(format!("{name}.out")), directory.join(format!("{name}.err")));
     let create = |path: &Path| File::create(path).map_err(failed("write its output"));
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).stdin(Stdio::null());
     process.stdout(create(&out)?).stderr(create(&err)?).process_group(0);
     sys::process::die_with_caller(&mut process);
+    if has_small_pages {
+        sys::huge::do_without(&mut process);
+    }
     let child = process
         .spawn()
         .map_err(|error| Trouble::Failed(format!("start {}: {error}", command[0])))?;
@@ -353,7 +360,7 @@ fn pointed(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Option<f64>> {
 
 // Nobody knows of a run without a record whether its memory was far away.
 fn judged(cell: &Cell, said: Option<Duration>) -> Result<Option<Duration>, Trouble> {
-    if said.is_none() && cell.kind != Kind::Native {
+    if said.is_none() && cell.is_under_afar() {
         let why = "afar has not judged the run: the program did not end when it was asked to, or \
                    ended afar; let it end at SIGTERM";
         return Err(Trouble::Invalid(format!("invalid: {why}")));
@@ -455,7 +462,7 @@ mod tests {
         };
         let directory = scratch().expect("there is room");
         let spin = ["sh", "-c", "while :; do :; done"].map(str::to_owned);
-        let other = start(&spin, &directory.0, "other").expect("there is a shell");
+        let other = start(&spin, &directory.0, ("other", false)).expect("there is a shell");
         let row = trials.run(&Cell::NATIVE, 0, &[]).expect("nobody interrupts");
         drop(other);
         assert!(row.value.is_some(), "{row:?}");

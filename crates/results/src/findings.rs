@@ -48,6 +48,9 @@ pub struct Native {
 pub enum CellKind {
     /// Without afar.
     Native,
+    /// Without afar and without transparent huge pages, which memory under the arena engine has
+    /// not either.
+    Small,
     /// With all memory local and no delay.
     Zero,
     /// With far memory.

@@ -46,7 +46,12 @@ fn verdict() -> impl Strategy<Value = Verdict> {
 }
 
 fn finding() -> impl Strategy<Value = Finding> {
-    let kind = prop::sample::select(vec![CellKind::Native, CellKind::Zero, CellKind::Far]);
+    let kind = prop::sample::select(vec![
+        CellKind::Native,
+        CellKind::Small,
+        CellKind::Zero,
+        CellKind::Far,
+    ]);
     let outliers = (0..9_u32, number()).prop_map(|(block, slowdown)| Outlier { block, slowdown });
     let estimates = (prop::option::of(estimate()), prop::option::of(estimate()));
     let counts = (0..9_u64, 0..9_u64, 0..9_u64, 0..9_u64, 0..9_u64);

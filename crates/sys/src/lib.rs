@@ -5,6 +5,7 @@
 //! spawn a program under a system-call filter      seccomp, process
 //! back its memory with a file and watch it        memory, userfault, pagemap
 //! trap its page faults                            bpf
+//! have a program do without huge pages          huge
 //! limit a group of processes, swap their pages  group, swap, setting
 //! act inside it                                   remote, socket (to the helper), ptrace
 //! wait for whatever comes next                    event, clock, processors
@@ -33,6 +34,7 @@ mod execute;
 pub mod feature;
 pub mod group;
 pub mod holes;
+pub mod huge;
 pub mod listener;
 pub mod memory;
 pub mod mount;
