@@ -193,7 +193,7 @@ fn a_sweep_marks_the_cell_and_uses_no_number_of_it() {
     let json = stdout(&afar(&["sweep", "--quiet", "--json", text(&path)]));
     let findings: Value = serde_json::from_str(&json).expect("findings are JSON");
     for cell in findings["cells"].as_array().expect("cells") {
-        if cell["kind"] != "native" {
+        if cell["kind"] != "native" && cell["kind"] != "small" {
             assert_eq!((&cell["slowdown"], &cell["fetch_count"]), (&Value::Null, &Value::Null));
             assert_eq!((&cell["invalid_count"], &cell["failed_count"]), (&2.into(), &0.into()));
         }
