@@ -134,7 +134,7 @@ impl Supervisor<'_> {
     pub(crate) fn must_wait(&mut self, slot: usize, call: &Notification) -> bool {
         let number = i64::from(call.nr);
         let forks = number == nr::FORK || number == nr::CLONE && call.args[0] & CLONE_VM == 0;
-        // Whoever makes a call is in no other: not in that by which it has started a thread.
+        // A thread that makes this call has returned from the one that started another thread.
         self.starting.retain(|&(tid, ..)| tid != call.tid);
         if forks && (self.any_starts(slot) || self.any_ends(slot)) {
             return true;

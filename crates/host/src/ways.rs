@@ -1,9 +1,8 @@
 //! Whether all ways that are open lead to one medium.
 //!
-//! Identifiers say which disk it is; that a way leads to the same medium as the others is proved by
-//! what its target drew when it opened that ([`nvme::Opening`]): writes over one way and reads over
-//! another are then of the same bytes. Of ways that one after another lead to different openings,
-//! as when a target starts again, only those count that are open.
+//! Equal identifiers do not prove that: copies can have them. Equal openings ([`nvme::Opening`])
+//! do: one target has opened one medium once, so what is written over one way is read over the
+//! others. A target that starts again has another opening, so only ways that are open now count.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
