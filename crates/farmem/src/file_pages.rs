@@ -12,6 +12,12 @@ use std::collections::BTreeSet;
 /// Where programs share memory by name.
 const SHARED_BY_NAME: &str = "/dev/shm/";
 
+/// Shared memory beyond the arena that is worth a look at what it is, which takes longer than all
+/// else that a sample does.
+const WORTH_A_LOOK: u64 = 256 << 10;
+/// Samples after which it is looked at again even if there is as much of it as before.
+const LOOK_AGAIN: u32 = 10;
+
 /// A device as `maps` writes it: `major:minor` in hexadecimal.
 type Device = (u32, u32);
 
@@ -22,6 +28,58 @@ pub(crate) struct Mapped {
     pub(crate) files: u64,
     /// Of managed memory, those included whose arrival is not known yet.
     pub(crate) managed: u64,
+}
+
+/// What the kernel counts as shared memory beyond the arena, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    pub(crate) bytes: u64,
+    /// Pages of files among it.
+    pub(crate) files: u64,
+    /// Managed pages among it that have arrived unseen, as those that `mlockall` brings in.
+    pub(crate) unseen: u64,
+}
+
+impl Beyond {
+    /// What of it is the program's shared memory.
+    pub(crate) fn own(self) -> u64 {
+        self.bytes - self.files - self.unseen
+    }
+}
+
+/// The last look at a process's shared memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Look {
+    last: Beyond,
+    /// Samples since.
+    age: u32,
+}
+
+impl Look {
+    /// What so many bytes beyond the arena are. If the last look does not say, `look` counts them
+    /// again, by readings that are taken one after the other: only what was there before and after
+    /// counts, as pages come and go meanwhile (static data turns from pages of a file into managed
+    /// ones). Another amount is no reason to look if `known` has been there at once: whatever it
+    /// is, the most that there was stays the same. `None` if the process has gone meanwhile.
+    pub(crate) fn beyond(
+        &mut self,
+        mut bytes: u64,
+        known: u64,
+        look: impl FnOnce() -> Option<Beyond>,
+    ) -> Option<Beyond> {
+        if bytes <= WORTH_A_LOOK {
+            return Some(Beyond { bytes, ..Beyond::default() });
+        }
+        self.age += 1;
+        let is_another = bytes > known && bytes.abs_diff(self.last.bytes) > WORTH_A_LOOK;
+        if self.age > LOOK_AGAIN || is_another {
+            let last = look()?;
+            bytes = bytes.min(last.bytes);
+            *self = Self { last: Beyond { bytes, ..last }, age: 0 };
+        }
+        let files = self.last.files.min(bytes);
+        Some(Beyond { bytes, files, unseen: self.last.unseen.min(bytes - files) })
+    }
 }
 
 /// Such pages of process `pid`; none if it cannot be looked at.
@@ -94,6 +152,7 @@ fn sum(smaps: &str, mounted: &BTreeSet<Device>) -> Mapped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     const MOUNTS: &str = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
         30 22 0:27 / /tmp rw,nosuid shared:5 - tmpfs tmpfs rw,size=100k\n\
@@ -143,5 +202,69 @@ mod tests {
             + &one("4000-5000 rw-p 00000000 00:00 0    [heap]", 400, 400);
         let expected = Mapped { files: 330 << 10, managed: 7000 << 10 };
         assert_eq!(sum(&smaps, &mounted()), expected);
+    }
+
+    #[test]
+    fn shared_memory_is_looked_at_when_there_is_much_of_it_or_another_amount() {
+        let mut look = Look::default();
+        let looks = Cell::new(0);
+        let mut files = |bytes: u64| {
+            let beyond = look.beyond(bytes, 0, || {
+                looks.set(looks.get() + 1);
+                Some(Beyond { bytes, files: 1 << 20, unseen: 0 })
+            });
+            beyond.expect("it is there").files
+        };
+        assert_eq!(files(WORTH_A_LOOK), 0);
+        assert_eq!(looks.get(), 0);
+        assert_eq!(files(WORTH_A_LOOK + 1), WORTH_A_LOOK + 1, "no more than there is");
+        assert_eq!(files(WORTH_A_LOOK * 2), WORTH_A_LOOK * 2);
+        assert_eq!(files(8 << 20), 1 << 20);
+        for _ in 0..LOOK_AGAIN {
+            assert_eq!(files(8 << 20), 1 << 20);
+        }
+        assert_eq!(looks.get(), 2);
+        files(8 << 20);
+        assert_eq!(looks.get(), 3);
+    }
+
+    // Pages that a call brings in are there before their arrival is known.
+    #[test]
+    fn managed_pages_that_arrived_unseen_are_not_shared_memory() {
+        let own = |bytes: u64| {
+            let seen = Beyond { bytes, files: 1 << 20, unseen: 2 << 20 };
+            Look::default().beyond(bytes, 0, || Some(seen)).map(Beyond::own)
+        };
+        assert_eq!(own(8 << 20), Some(5 << 20));
+        assert_eq!(own(2 << 20), Some(0), "no more than there is");
+    }
+
+    // The readings of one look are not of one moment.
+    #[test]
+    fn what_has_gone_while_it_was_looked_at_does_not_count() {
+        let mut look = Look::default();
+        let later = Beyond { bytes: 1 << 20, files: 1 << 20, unseen: 0 };
+        assert_eq!(look.beyond(8 << 20, 0, || Some(later)).map(Beyond::own), Some(0));
+        assert_eq!(Look::default().beyond(8 << 20, 0, || None), None, "all of it has gone");
+    }
+
+    #[test]
+    fn less_shared_memory_than_was_known_is_looked_at_now_and_then() {
+        let mut look = Look::default();
+        let looks = Cell::new(0);
+        let mut sample = |bytes: u64| {
+            look.beyond(bytes, 8 << 20, || {
+                looks.set(looks.get() + 1);
+                Some(Beyond { bytes, ..Beyond::default() })
+            })
+        };
+        for turn in 0..u64::from(LOOK_AGAIN) {
+            sample((1 + turn % 8) << 20);
+        }
+        assert_eq!(looks.get(), 0);
+        sample(1 << 20);
+        assert_eq!(looks.get(), 1, "it may be more of a file");
+        sample(9 << 20);
+        assert_eq!(looks.get(), 2);
     }
 }

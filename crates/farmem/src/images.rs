@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
-use super::file_pages;
+use super::file_pages::{self, Beyond, Look};
 use super::report::command_name;
 
 /// What to do about memory that cannot be managed by the arena.
@@ -43,12 +43,6 @@ enum Standing {
     Unmanaged(Reason),
 }
 
-/// Shared memory beyond the arena that is worth a look at what it is, which takes longer than all
-/// else that a sample does.
-const WORTH_A_LOOK: u64 = 256 << 10;
-/// Samples after which it is looked at again even if there is as much of it as before.
-const LOOK_AGAIN: u32 = 10;
-
 /// Memory of a process at one moment, in bytes, as `/proc/PID/status` has it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sizes {
@@ -77,44 +71,6 @@ impl Sizes {
             shared: field("RssShmem:")?,
             peak: field("VmHWM:")?,
         })
-    }
-}
-
-/// What the last look at a process's shared memory has shown.
-#[derive(Debug, Clone, Copy, Default)]
-struct Look {
-    /// Shared memory beyond the arena.
-    beyond: u64,
-    /// What of it is not the program's shared memory.
-    other: Other,
-    /// Samples since.
-    age: u32,
-}
-
-/// Pages, in bytes, that seem to be shared memory beyond the arena.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Other {
-    /// Pages of files.
-    files: u64,
-    /// Managed pages that have arrived unseen, as those that `mlockall` brings in.
-    unseen: u64,
-}
-
-impl Look {
-    /// What of so much shared memory beyond the arena is something else; `count` is asked for it if
-    /// the last look does not say. Another amount is no reason if `known` has been there at once:
-    /// whatever it is, the most that there was stays the same.
-    fn other(&mut self, beyond: u64, known: u64, count: impl FnOnce() -> Other) -> Other {
-        if beyond <= WORTH_A_LOOK {
-            return Other::default();
-        }
-        self.age += 1;
-        let is_another = beyond > known && beyond.abs_diff(self.beyond) > WORTH_A_LOOK;
-        if self.age > LOOK_AGAIN || is_another {
-            *self = Self { beyond, other: count(), age: 0 };
-        }
-        let files = self.other.files.min(beyond);
-        Other { files, unseen: self.other.unseen.min(beyond - files) }
     }
 }
 
@@ -317,17 +273,19 @@ impl Images {
             return false;
         };
         let seen = arena_bytes.unwrap_or(0);
-        let beyond = sizes.shared.saturating_sub(seen);
         // Without an arena all that was there and is not shared counts as anonymous.
         let known = arena_bytes.map_or(0, |_| image.shared);
-        let other = image.look.other(beyond, known, || {
+        let beyond = image.look.beyond(sizes.shared.saturating_sub(seen), known, || {
             let file_pages::Mapped { files, managed } = file_pages::mapped(pid);
             // Nothing of an image without an arena is managed.
             let unseen = arena_bytes.map_or(0, |seen| managed.saturating_sub(seen));
-            Other { files, unseen }
+            Some(Beyond { bytes: Sizes::of(pid)?.shared.saturating_sub(seen), files, unseen })
         });
-        sizes.shared -= other.files + other.unseen;
-        sizes.file += other.files;
+        let Some(beyond) = beyond else {
+            return false;
+        };
+        sizes.shared = sizes.shared.min(seen) + beyond.own();
+        sizes.file += beyond.files;
         // A name may change, and an exec changes it after it has begun.
         image.name = command_name(pid);
         image.sampled(sizes, arena_bytes);
@@ -369,7 +327,6 @@ fn lodging(pid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::sync::atomic::Ordering;
 
     use sys::memory::{MemoryFile, SharedView};
@@ -400,59 +357,6 @@ mod tests {
         // Without an arena the kernel's mark of the peak tells what was there between two looks.
         image.sampled(sizes, None);
         assert_eq!(image.anonymous, (900 - 20 - 400) * 1024);
-    }
-
-    #[test]
-    fn shared_memory_is_looked_at_when_there_is_much_of_it_or_another_amount() {
-        let mut look = Look::default();
-        let looks = Cell::new(0);
-        let mut files = |beyond: u64| {
-            let other = look.other(beyond, 0, || {
-                looks.set(looks.get() + 1);
-                Other { files: 1 << 20, unseen: 0 }
-            });
-            other.files
-        };
-        assert_eq!(files(WORTH_A_LOOK), 0);
-        assert_eq!(looks.get(), 0);
-        assert_eq!(files(WORTH_A_LOOK + 1), WORTH_A_LOOK + 1, "no more than there is");
-        assert_eq!(files(WORTH_A_LOOK * 2), WORTH_A_LOOK * 2);
-        assert_eq!(files(8 << 20), 1 << 20);
-        for _ in 0..LOOK_AGAIN {
-            assert_eq!(files(8 << 20), 1 << 20);
-        }
-        assert_eq!(looks.get(), 2);
-        files(8 << 20);
-        assert_eq!(looks.get(), 3);
-    }
-
-    // Pages that a call brings in are there before their arrival is known.
-    #[test]
-    fn managed_pages_that_arrived_unseen_are_not_shared_memory() {
-        let both = || Other { files: 1 << 20, unseen: 2 << 20 };
-        assert_eq!(Look::default().other(8 << 20, 0, both), both());
-        let bounded = Other { files: 1 << 20, unseen: 1 << 20 };
-        assert_eq!(Look::default().other(2 << 20, 0, both), bounded, "no more than there is");
-    }
-
-    #[test]
-    fn less_shared_memory_than_was_known_is_looked_at_now_and_then() {
-        let mut look = Look::default();
-        let looks = Cell::new(0);
-        let mut sample = |beyond: u64| {
-            look.other(beyond, 8 << 20, || {
-                looks.set(looks.get() + 1);
-                Other::default()
-            })
-        };
-        for turn in 0..u64::from(LOOK_AGAIN) {
-            sample((1 + turn % 8) << 20);
-        }
-        assert_eq!(looks.get(), 0);
-        sample(1 << 20);
-        assert_eq!(looks.get(), 1, "it may be more of a file");
-        sample(9 << 20);
-        assert_eq!(looks.get(), 2);
     }
 
     // Managed pages of which the supervisor knows nothing yet, in this process.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{AFAR, Scratch, afar, is_root, skip, stderr, stdout};
+use crate::{AFAR, Scratch, afar, is_root, repairing, skip, stderr, stdout};
 
 /// A run of a program that sleeps; ended with the test.
 struct Sleeper {
@@ -213,6 +213,7 @@ fn the_socket_goes_with_the_run_or_is_found_by_doctor() {
     drop(run);
     assert_eq!(sockets_of(pid).len(), 0, "it ended by itself");
 
+    let _repairing = repairing();
     let Some(mut run) = Sleeper::start("killed", &["--rtt", "10us"]) else {
         return;
     };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{AFAR, Scratch, afar, skip, stderr, stdout, text};
+use crate::{AFAR, Scratch, afar, repairing, skip, stderr, stdout, text};
 
 #[test]
 fn doctor_says_whether_afar_works_here() {
@@ -77,6 +77,7 @@ fn doctor_finds_and_removes_an_orphan() {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
+    let _repairing = repairing();
     run.kill().unwrap();
     run.wait().unwrap();
     assert_eq!(orphan(&["doctor", "--json"], pid), Some(false), "found, not removed");

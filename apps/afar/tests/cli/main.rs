@@ -14,10 +14,18 @@ mod status;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use test_support::{Scratch, skip};
 
 const AFAR: &str = env!("CARGO_BIN_EXE_afar");
+
+/// Held by a test from when it leaves something to when it has had it repaired: a repair removes
+/// what any test has left.
+fn repairing() -> MutexGuard<'static, ()> {
+    static REPAIR: Mutex<()> = Mutex::new(());
+    REPAIR.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Writes a file with these rights into a scratch directory.
 fn file(scratch: &Scratch, name: &str, content: &[u8], mode: u32) -> PathBuf {

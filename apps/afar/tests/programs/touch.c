@@ -1,8 +1,8 @@
 // Writes to every page of 64 MiB, twice, and checks them. With an argument, children that share the memory
 // (`vfork`, and one that such a child has made) do all that comes after the first pass. With FILE_BYTES the program is
-// a file of so many bytes more, which it reads. With STATIC the memory is static data, some of which begin as what the
-// file has. With BYTES it is as many bytes in place of 64 MiB. With MOVED the memory moves after each pass, to addresses
-// below 4 GiB.
+// a file of so many bytes more, which it reads; with FILE_DATA it could write to them, too. With STATIC the memory is
+// static data, some of which begin as what the file has. With BYTES it is as many bytes in place of 64 MiB. With MOVED
+// the memory moves after each pass, to addresses below 4 GiB.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef FILE_BYTES
-static const volatile char file[FILE_BYTES] = { 1 };
+#ifdef FILE_DATA
+static volatile char file[FILE_BYTES] = { 1 };
+#elif defined FILE_BYTES
+static const char file[FILE_BYTES] = { 1 };
 #endif
 
 #ifndef BYTES
@@ -76,7 +78,7 @@ int main(int count, char **arguments)
     (void)arguments;
 #ifdef FILE_BYTES
     for (size_t at = 0; at < sizeof file; at += 4096)
-        (void)file[at];
+        (void)((const volatile char *)file)[at];
 #endif
     size_t bytes = BYTES;
     volatile char *memory = memory_of(bytes);
