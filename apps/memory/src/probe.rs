@@ -182,7 +182,7 @@ fn measure_minor(flags: &ProbeFlags) -> Result<Probed, ProbeError> {
     let (pages, rounds) = (number(flags.pages), number(flags.touches.div_ceil(flags.pages)));
     let dropped = Dropped::Meanwhile { local: pages / LOCAL, chunk: CHUNK };
     let timer = Timer::start();
-    let samples = minor_fault_samples(pages, rounds, false, dropped)?;
+    let samples = minor_fault_samples(pages, rounds, false, dropped, &mut || ())?;
     Ok(timer.probed(flags, samples))
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Duration;
 
 use measure::{Calibration, Figures, Host, Run};
@@ -62,10 +63,23 @@ impl Place {
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(&self, context: &Context, program: &[OsString]) -> Result<Placed, Failure> {
+        self.start_from(context, program, Stdio::null())
+    }
+
+    /// As [`Place::start`], with this as its standard input.
+    ///
+    /// # Errors
+    /// As [`Place::start`].
+    pub(crate) fn start_from(
+        &self,
+        context: &Context,
+        program: &[OsString],
+        stdin: Stdio,
+    ) -> Result<Placed, Failure> {
         let flags = match self {
             Self::Far(flags) => flags,
             Self::Native => {
-                let job = Job::start(context, program)?;
+                let job = Job::start_from(context, program, stdin)?;
                 return Ok(Placed { job, record: None });
             }
             Self::Watched(path) => {
@@ -74,7 +88,8 @@ impl Place {
                 let mut command: Vec<OsString> = afar.into_iter().chain(words).collect();
                 command.extend([path.into(), "--".into()]);
                 command.extend_from_slice(program);
-                return Ok(Placed { job: Job::start(context, &command)?, record: None });
+                let job = Job::start_from(context, &command, stdin)?;
+                return Ok(Placed { job, record: None });
             }
         };
         let record = context.fresh("json");
@@ -84,7 +99,7 @@ impl Place {
         command.extend(flags.iter().map(OsString::from));
         command.push("--".into());
         command.extend_from_slice(program);
-        let job = Job::start(context, &command)?;
+        let job = Job::start_from(context, &command, stdin)?;
         Ok(Placed { job, record: Some(record) })
     }
 

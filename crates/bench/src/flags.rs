@@ -191,6 +191,9 @@ pub(crate) struct TouchFlags {
     /// Write to them
     #[arg(long)]
     pub(crate) write: bool,
+    /// Wait for each round's turn
+    #[arg(long)]
+    pub(crate) turns: bool,
 }
 
 #[derive(Debug, Args)]

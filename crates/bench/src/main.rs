@@ -54,6 +54,7 @@ mod stats;
 mod store;
 mod swap;
 mod touch;
+mod turns;
 mod writes;
 
 use std::process::ExitCode;
@@ -117,10 +118,7 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Fair(flags) => benchmark(flags, fair::run),
         Command::Attackers(flags) => fair::attack(flags).map(|()| true),
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),
-        Command::Touch(flags) => {
-            touch::touch(flags);
-            Ok(true)
-        }
+        Command::Touch(flags) => touch::touch(flags).map(|()| true),
         Command::Waits(flags) => {
             latency::waits(flags);
             Ok(true)

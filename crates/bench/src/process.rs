@@ -36,7 +36,19 @@ impl Job {
     /// # Errors
     /// When it cannot be started.
     pub(crate) fn start(context: &Context, command: &[OsString]) -> Result<Self, Failure> {
-        Self::start_in(context, command, None)
+        Self::spawn(context, command, None, Stdio::null())
+    }
+
+    /// As [`Job::start`], with this as its standard input.
+    ///
+    /// # Errors
+    /// As [`Job::start`].
+    pub(crate) fn start_from(
+        context: &Context,
+        command: &[OsString],
+        stdin: Stdio,
+    ) -> Result<Self, Failure> {
+        Self::spawn(context, command, None, stdin)
     }
 
     /// As [`Job::start`], in a memory control group.
@@ -47,6 +59,15 @@ impl Job {
         context: &Context,
         command: &[OsString],
         group: Option<&Group>,
+    ) -> Result<Self, Failure> {
+        Self::spawn(context, command, group, Stdio::null())
+    }
+
+    fn spawn(
+        context: &Context,
+        command: &[OsString],
+        group: Option<&Group>,
+        stdin: Stdio,
     ) -> Result<Self, Failure> {
         let program = command
             .iter()
@@ -63,7 +84,7 @@ impl Job {
             .args(["--pdeathsig", "KILL", "--"])
             .args(command)
             .current_dir(context.directory())
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(create(&stdout)?)
             .stderr(create(&stderr)?)
             .spawn()

@@ -20,6 +20,7 @@ use crate::flags::{BaselineFlags, TouchFlags};
 use crate::process::LONG;
 use crate::progress;
 use crate::stats::{Quantile, quantile};
+use crate::turns::{Baton, Turns};
 
 const WORDS_PER_PAGE: usize = 512;
 /// The counter's rate is known to 1 in 100,000 after this: the clock is read within 200 ns.
@@ -36,6 +37,26 @@ pub(crate) enum Drops {
     Before,
     /// Another thread, behind the touching one, as afar does.
     Meanwhile,
+}
+
+/// Memory whose faults are timed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Memory {
+    /// Of the same kind, without afar.
+    Native(Drops),
+    /// Under `afar run` with these flags.
+    Far(&'static [&'static str]),
+}
+
+impl Memory {
+    // Where the child runs, its command, and the flags that it has of its own.
+    fn child(self) -> (Place, &'static str, &'static [&'static str]) {
+        match self {
+            Self::Far(flags) => (Place::far(flags), "touch", &[]),
+            Self::Native(Drops::Before) => (Place::Native, "baseline", &[]),
+            Self::Native(Drops::Meanwhile) => (Place::Native, "baseline", &["--meanwhile"]),
+        }
+    }
 }
 
 /// What is touched, and how.
@@ -60,25 +81,53 @@ impl Touches {
     ) -> Result<(Vec<u64>, Outcome), Failure> {
         let place = Place::far(flags);
         let (samples, outcome) = self.sample(context, &place, "touch", &[])?;
+        self.check_fetched(&outcome)?;
+        Ok((samples, outcome))
+    }
+
+    /// Times remote faults (`flags` are those of `afar run`) and the same minor faults as
+    /// [`Touches::native`], by programs that take turns of one round. The answer has the samples of
+    /// all rounds for each of `memories`.
+    ///
+    /// # Errors
+    /// When a child fails, or if not every touch of far memory was a fetch.
+    pub(crate) fn by_turns(
+        self,
+        context: &Context,
+        memories: &[Memory],
+    ) -> Result<Vec<Vec<u64>>, Failure> {
+        let programs: Vec<_> = memories
+            .iter()
+            .map(|memory| {
+                let (place, command, more) = memory.child();
+                (place, self.program(context, command, &[more, &["--turns"]].concat()))
+            })
+            .collect();
+        let mut turns = Turns::start(context, &programs)?;
+        for round in 0..self.rounds {
+            turns.round(round % 2 == 1)?;
+        }
+        let outcomes = turns.finish()?;
+        outcomes
+            .into_iter()
+            .zip(memories)
+            .map(|(outcome, memory)| {
+                if matches!(memory, Memory::Far(_)) {
+                    self.check_fetched(&outcome)?;
+                }
+                self.samples_of(&outcome)
+            })
+            .collect()
+    }
+
+    fn check_fetched(self, outcome: &Outcome) -> Result<(), Failure> {
         let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
         let touched = self.pages * self.rounds;
         // A page or two may come back by themselves: the kernel touches some on its own.
         if fetched < touched - touched / 1000 {
             return Err(Failure::NotFetched { touched, fetched });
         }
-        Ok((samples, outcome))
-    }
-
-    /// Times minor faults on memory of the same kind, without afar.
-    ///
-    /// # Errors
-    /// When the child fails, e.g. because it may not use userfaultfd.
-    pub(crate) fn native(self, context: &Context, drops: Drops) -> Result<Vec<u64>, Failure> {
-        let more: &[&str] = match drops {
-            Drops::Before => &[],
-            Drops::Meanwhile => &["--meanwhile"],
-        };
-        Ok(self.sample(context, &Place::Native, "baseline", more)?.0)
+        Ok(())
     }
 
     fn sample(
@@ -88,34 +137,47 @@ impl Touches {
         command: &str,
         more: &[&str],
     ) -> Result<(Vec<u64>, Outcome), Failure> {
+        let outcome = place.execute(context, &self.program(context, command, more), LONG)?;
+        Ok((self.samples_of(&outcome)?, outcome))
+    }
+
+    fn program(self, context: &Context, command: &str, more: &[&str]) -> Vec<OsString> {
         let mut program = context.hidden(command);
         for (flag, value) in [("--pages", self.pages), ("--rounds", self.rounds)] {
             program.extend([flag.into(), value.to_string().into()]);
         }
         program.extend(self.write.then(|| "--write".into()));
         program.extend(more.iter().map(OsString::from));
-        let outcome = place.execute(context, &program, LONG)?;
+        program
+    }
+
+    fn samples_of(self, outcome: &Outcome) -> Result<Vec<u64>, Failure> {
         let samples: Result<Vec<u64>, _> =
             outcome.stdout.split_ascii_whitespace().map(str::parse).collect();
         match samples {
-            Ok(samples) if samples.len() as u64 == self.pages * self.rounds => {
-                Ok((samples, outcome))
-            }
-            _ => {
-                Err(Failure::Unreadable { program: "bench", wanted: "times", said: outcome.stdout })
-            }
+            Ok(samples) if samples.len() as u64 == self.pages * self.rounds => Ok(samples),
+            _ => Err(Failure::Unreadable {
+                program: "bench",
+                wanted: "times",
+                said: outcome.stdout.clone(),
+            }),
         }
     }
 }
 
-/// The child of [`Touches::far`]: prints the time of each touch.
-pub(crate) fn touch(flags: &TouchFlags) {
+/// The child that touches far memory: prints the time of each touch.
+///
+/// # Errors
+/// When it cannot take turns.
+pub(crate) fn touch(flags: &TouchFlags) -> Result<(), Failure> {
+    let mut baton = Baton::new(flags.turns)?;
     let words = flags.pages * WORDS_PER_PAGE;
     // Every page is used once here, which fetches nothing. No two are alike, and none is full of
     // one value: swap space would not have to hold those.
     let memory: Vec<AtomicU64> = (1..=words as u64).map(AtomicU64::new).collect();
     let mut samples = Vec::with_capacity(flags.pages * flags.rounds);
     for _ in 0..flags.rounds {
+        baton.next();
         for word in memory.iter().step_by(WORDS_PER_PAGE) {
             let before = cycles();
             if flags.write {
@@ -126,10 +188,12 @@ pub(crate) fn touch(flags: &TouchFlags) {
             samples.push(cycles() - before);
         }
     }
+    drop(baton);
     print(&samples);
+    Ok(())
 }
 
-/// The child of [`Touches::native`].
+/// The child that touches memory without afar.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -139,7 +203,10 @@ pub(crate) fn baseline(flags: &BaselineFlags) -> Result<(), Failure> {
         true => Dropped::Meanwhile { local: LOCAL_PAGES, chunk: CHUNK },
         false => Dropped::Before,
     };
-    let samples = minor_fault_samples(flags.pages, flags.rounds, flags.write, dropped)?;
+    let mut baton = Baton::new(flags.turns)?;
+    let TouchFlags { pages, rounds, write, .. } = *flags;
+    let samples = minor_fault_samples(pages, rounds, write, dropped, &mut || baton.next())?;
+    drop(baton);
     print(&samples);
     Ok(())
 }

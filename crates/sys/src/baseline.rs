@@ -34,7 +34,7 @@ pub enum Dropped {
 ///
 /// One sample is the processor's time-stamp counter across one touch, in ticks; `pages × rounds` of
 /// them, in the order in which they were taken. A first round, in which the pages come into being,
-/// is not among them.
+/// is not among them. `before_round` is called at the beginning of each of `rounds`.
 ///
 /// # Errors
 /// When the kernel refuses the memory or the userfaultfd (which needs access to `/dev/userfaultfd`,
@@ -44,6 +44,7 @@ pub fn minor_fault_samples(
     rounds: usize,
     write: bool,
     dropped: Dropped,
+    before_round: &mut dyn FnMut(),
 ) -> Result<Vec<u64>> {
     let bytes = pages * PAGE;
     let memory = MemoryFile::new("afar-baseline", bytes as u64)?;
@@ -59,6 +60,7 @@ pub fn minor_fault_samples(
     match dropped {
         Dropped::Before => {
             for _ in 0..rounds {
+                before_round();
                 advise(&view, 0, bytes, Advice::LinuxDontNeed)?;
                 for word in words.iter().step_by(WORDS_PER_PAGE) {
                     samples.push(touch(word, write));
@@ -67,7 +69,7 @@ pub fn minor_fault_samples(
         }
         Dropped::Meanwhile { local, chunk } => {
             let dropper = Dropper { view: &view, fault: &fault, pages, local, chunk };
-            samples = dropper.sample(rounds, write)?;
+            samples = dropper.sample(rounds, write, before_round)?;
         }
     }
     Ok(samples)
@@ -94,7 +96,12 @@ struct Dropper<'a> {
 }
 
 impl Dropper<'_> {
-    fn sample(&self, rounds: usize, write: bool) -> Result<Vec<u64>> {
+    fn sample(
+        &self,
+        rounds: usize,
+        write: bool,
+        before_round: &mut dyn FnMut(),
+    ) -> Result<Vec<u64>> {
         let total = self.pages * rounds;
         let (touched, gone) = (AtomicUsize::new(0), AtomicUsize::new(0));
         self.drop_chunks(0, self.pages)?;
@@ -105,6 +112,9 @@ impl Dropper<'_> {
             for (count, word) in
                 words.iter().step_by(WORDS_PER_PAGE).cycle().take(total).enumerate()
             {
+                if count % self.pages == 0 {
+                    before_round();
+                }
                 // In its second round a page must have been dropped since its first.
                 while count >= gone.load(Ordering::Acquire) + self.pages && !dropping.is_finished()
                 {
@@ -173,10 +183,10 @@ mod tests {
         let meanwhile = Dropped::Meanwhile { local: 16, chunk: 8 };
         let cases = [false, true].map(|write| [(write, Dropped::Before), (write, meanwhile)]);
         for (write, dropped) in cases.into_iter().flatten() {
-            let before = minor_faults();
-            match minor_fault_samples(64, 3, write, dropped) {
+            let (before, mut rounds) = (minor_faults(), 0);
+            match minor_fault_samples(64, 3, write, dropped, &mut || rounds += 1) {
                 Ok(samples) => {
-                    assert_eq!(samples.len(), 192);
+                    assert_eq!((samples.len(), rounds), (192, 3));
                     // With fault-around, a round would take four faults.
                     assert!(minor_faults() - before >= 64 * 4);
                 }

@@ -6,45 +6,28 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::report::{Bound, Found, Table, Verdict};
 use crate::stats::{Quantile, Spread, float, quantile};
-use crate::touch::{Drops, Touches};
+use crate::touch::{Drops, Memory, Touches};
 
-const PAGES: u64 = 2048;
+const PAGES: u16 = 2048;
 const LOCAL: &str = "2MiB";
 /// What DiME adds to a fault, on average.
 const EXTRA_MAX_NS: f64 = 78.0;
 
-#[derive(Debug, Clone, Copy)]
-enum Memory {
-    Native(Drops),
-    Far,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Variant {
-    write: bool,
-    memory: Memory,
-}
-
-const MEMORIES: [Memory; 3] =
-    [Memory::Native(Drops::Before), Memory::Native(Drops::Meanwhile), Memory::Far];
+const MEMORIES: [Memory; 3] = [
+    Memory::Native(Drops::Before),
+    Memory::Native(Drops::Meanwhile),
+    Memory::Far(&["--local", LOCAL, "--policy", "fifo"]),
+];
 
 pub(super) fn run(context: &Context) -> Result<Found, Failure> {
-    let rounds = context.size(16, 4);
-    let variants: Vec<Variant> = [false, true]
-        .into_iter()
-        .flat_map(|write| MEMORIES.map(|memory| Variant { write, memory }))
-        .collect();
-    let medians = context.alternate("overhead, fault", &variants, |variant| {
-        let touches = Touches { pages: PAGES, rounds, write: variant.write };
-        let mut samples = match variant.memory {
-            Memory::Far => touches.far(context, &["--local", LOCAL, "--policy", "fifo"])?.0,
-            Memory::Native(drops) => touches.native(context, drops)?,
-        };
-        samples.sort_unstable();
-        Ok(float(quantile(&samples, Quantile::P50)))
+    let turns = context.size(100, 10);
+    let medians = context.alternate("overhead, fault", &[false, true], |&write| {
+        let touches = Touches { pages: PAGES.into(), rounds: turns, write };
+        let samples = touches.by_turns(context, &MEMORIES)?;
+        Ok(Medians::of(&samples))
     })?;
-    let read = Compared::of(&medians[..3]);
-    let write = Compared::of(&medians[3..]);
+    let read = Compared::of(&medians[0]);
+    let write = Compared::of(&medians[1]);
     let header =
         ["fault, median ns", "minor, quiet", "minor", "remote, zero delay", "more", "ratio"];
     let mut table = Table::new(&header);
@@ -52,7 +35,8 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     table.row(write.row("write"));
     let note = "minor: without afar, on a shared memory file watched for writes; another thread\n\
                 \x20      drops the pages, 32 at a time, as afar does (quiet: itself, all before)\n\
-                more, ratio: remote against minor\n\
+                the three programs take turns of 2,048 faults; more is the median of the\n\
+                differences of turns that follow one another, ratio that of their medians\n\
                 a remote write faults twice: to map the page, and for the write to be seen\n\
                 DiME, published: 160 to 241 ns (protected page), 704 to 780 ns (new page)\n";
     Ok(Found {
@@ -61,7 +45,8 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
             "page_count": PAGES,
             "local": LOCAL,
             "policy": "fifo",
-            "touch_count": PAGES * rounds,
+            "turn_count": turns,
+            "touch_count": u64::from(PAGES) * turns,
         }),
         results: json!({"read": read.json(), "write": write.json()}),
         text: format!("{}{note}", table.text()),
@@ -74,32 +59,56 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     })
 }
 
-/// Medians of rounds with and without afar.
+/// What the turns of three programs have shown, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+struct Medians {
+    quiet: f64,
+    minor: f64,
+    remote: f64,
+    /// Remote less minor, of the same turn.
+    more: f64,
+}
+
+impl Medians {
+    /// Of the samples with [`MEMORIES`], of all their turns.
+    fn of(samples: &[Vec<u64>]) -> Self {
+        let of_turns = |samples: &Vec<u64>| -> Vec<f64> {
+            let of_turn = |turn: &[u64]| {
+                let mut turn = turn.to_vec();
+                turn.sort_unstable();
+                float(quantile(&turn, Quantile::P50))
+            };
+            samples.chunks(usize::from(PAGES)).map(of_turn).collect()
+        };
+        let [quiet, minor, remote] = samples else {
+            unreachable!("one for each kind of memory");
+        };
+        let [quiet, minor, remote] = [quiet, minor, remote].map(of_turns);
+        let differences = remote.iter().zip(&minor).map(|(remote, minor)| remote - minor);
+        let more = Spread::of(differences).median;
+        let [quiet, minor, remote] = [quiet, minor, remote].map(|turns| Spread::of(turns).median);
+        Self { quiet, minor, remote, more }
+    }
+}
+
+/// Rounds with and without afar.
 struct Compared {
     quiet: Spread,
     minor: Spread,
     remote: Spread,
-    /// Of the medians; the extremes are those of the difference in one round.
     more: Spread,
     ratio: Spread,
 }
 
 impl Compared {
-    /// Of the medians with [`MEMORIES`].
-    fn of(medians: &[Vec<f64>]) -> Self {
-        let [quiet, minor, remote] = medians else {
-            unreachable!("one for each kind of memory");
-        };
-        let spread = |values: &[f64]| Spread::of(values.iter().copied());
-        let rounds = Spread::of(remote.iter().zip(minor).map(|(remote, minor)| remote - minor));
-        let ratio = Spread::ratio(remote, minor);
-        let (quiet, minor, remote) = (spread(quiet), spread(minor), spread(remote));
+    fn of(rounds: &[Medians]) -> Self {
+        let spread = |part: fn(&Medians) -> f64| Spread::of(rounds.iter().map(part));
         Self {
-            quiet,
-            minor,
-            remote,
-            more: Spread { median: remote.median - minor.median, ..rounds },
-            ratio,
+            quiet: spread(|round| round.quiet),
+            minor: spread(|round| round.minor),
+            remote: spread(|round| round.remote),
+            more: spread(|round| round.more),
+            ratio: spread(|round| round.remote / round.minor),
         }
     }
 
@@ -130,10 +139,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_is_of_medians_and_its_extremes_of_rounds() {
-        let medians = [vec![600.0; 3], vec![700.0, 720.0, 900.0], vec![760.0, 800.0, 910.0]];
-        let compared = Compared::of(&medians);
+    fn more_is_of_turns_that_follow_one_another() {
+        // The machine is slower in two turns of three, for both.
+        let turns = |of_turns: [u64; 3]| -> Vec<u64> {
+            of_turns.into_iter().flat_map(|ns| vec![ns; usize::from(PAGES)]).collect()
+        };
+        let samples = [turns([600; 3]), turns([700, 2000, 2100]), turns([760, 2070, 2190])];
+        let medians = Medians::of(&samples);
+        assert_eq!((medians.minor, medians.remote, medians.more), (2000.0, 2070.0, 70.0));
+        let compared = Compared::of(&[medians, Medians { more: 90.0, ..medians }, medians]);
         let more = compared.more;
-        assert_eq!((more.median, more.min, more.max), (80.0, 10.0, 80.0));
+        assert_eq!((more.median, more.min, more.max), (70.0, 70.0, 90.0));
     }
 }
