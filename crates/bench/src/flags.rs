@@ -46,6 +46,14 @@ pub(crate) enum Command {
     Swap(CommonFlags),
     /// What a process costs beside 1 to 4,000 others under management
     Processes(CommonFlags),
+    /// How long a fork of 384 MiB stops another thread, and another process
+    Forks(CommonFlags),
+    /// A program that forks: prints what others saw
+    #[command(hide = true)]
+    Forking(ForkingFlags),
+    /// The process beside it: prints its gaps
+    #[command(hide = true)]
+    Neighbour(NeighbourFlags),
     /// A tenant of a target beside stalled, deaf, idle and greedy others
     Fair(CommonFlags),
     /// Those others: prints what they did
@@ -302,6 +310,23 @@ pub(crate) struct CrowdFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ForkingFlags {
+    /// Memory that it has
+    #[arg(long)]
+    pub(crate) bytes: u64,
+    /// How often it forks
+    #[arg(long)]
+    pub(crate) forks: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NeighbourFlags {
+    /// Memory that it touches
+    #[arg(long)]
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BaselineFlags {
     #[command(flatten)]
     pub(crate) touches: TouchFlags,
@@ -345,6 +370,8 @@ predict    slowdowns told from one run with all memory local, against measured o
            the bandwidth of swapping (Gao et al., Fig. 6)
 processes  fault, afar's own time and exit of a process beside 0, 63, 1,023 and 3,999 others
            bound: 3,999 others add at most 10 % to each
+forks      how long 20 forks of 384 MiB stop another process, and another thread of the program
+           bounds: 1 ms; twice as long as without afar and 1 ms
 swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
 fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts
@@ -355,9 +382,9 @@ fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts
 load       throughput of afar load kv against redis-benchmark and memcaslap, same server
            bound: at least theirs
 flash      latency     4 KiB reads of afar serve one at a time against a bare echo
-                       bounds: 16/13 of it asleep, 11/8 spinning
+                       bounds: 1.15 of it asleep, 11/8 spinning
            throughput  random reads and what they cost, tgt beside
-                       bounds: 420,000 and 650,000 I/O per second of the target's processor
+                       bounds: 420,000 and 880,000 I/O per second of the target's processor
                        time 32 and 128 deep, 900,000 with a null device; 2.9 us a read here;
                        64 connections within 15 % of one
            disk        this machine's disk, remote against local; bound: 0.85 of it 32 deep

@@ -34,6 +34,7 @@ mod fair;
 mod far;
 mod flags;
 mod flash;
+mod forks;
 mod isolation;
 mod latency;
 mod law;
@@ -115,6 +116,12 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Processes(flags) => benchmark(flags, processes::run),
+        Command::Forks(flags) => benchmark(flags, forks::run),
+        Command::Forking(flags) => forks::forking(flags).map(|()| true),
+        Command::Neighbour(flags) => {
+            forks::neighbour(flags);
+            Ok(true)
+        }
         Command::Fair(flags) => benchmark(flags, fair::run),
         Command::Attackers(flags) => fair::attack(flags).map(|()| true),
         Command::Crowd(flags) => processes::crowd(flags).map(|()| true),

@@ -75,6 +75,29 @@ pub fn minor_fault_samples(
     Ok(samples)
 }
 
+/// Forks a child that ends at once, and waits for its end.
+///
+/// # Errors
+/// When the kernel is out of processes or memory.
+#[expect(unsafe_code, reason = "fork, and the end of a process without its handlers")]
+pub fn fork_and_wait() -> Result<()> {
+    // SAFETY: the child makes one system call, which allocates nothing and takes no lock.
+    let child = unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::_exit(0);
+        }
+        child
+    };
+    if child < 0 {
+        return Err(Error::new("fork", std::io::Error::last_os_error()));
+    }
+    let child = rustix::process::Pid::from_raw(child);
+    rustix::process::waitpid(child, rustix::process::WaitOptions::empty())
+        .map(drop)
+        .during("wait for a child")
+}
+
 /// Ticks of one touch.
 fn touch(word: &AtomicU64, write: bool) -> u64 {
     let before = cycles();
