@@ -160,11 +160,28 @@ pub(crate) struct Copies {
     under_way: Vec<Copy>,
     /// From the first one on.
     copier: Option<Copier>,
+    /// Slots of processes whose copies are over, and whose memory is not yet as it was before.
+    thawing: Vec<usize>,
 }
 
 impl Copies {
     pub(crate) fn push(&mut self, copy: Copy) {
         self.under_way.push(copy);
+    }
+
+    /// The cut of the process in `slot` has a step to go.
+    pub(crate) fn thaw_later(&mut self, slot: usize) {
+        self.thawing.push(slot);
+    }
+
+    /// Takes the slots of those that have.
+    pub(crate) fn thawing(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.thawing)
+    }
+
+    /// Whether there is any.
+    pub(crate) fn any_thaws(&self) -> bool {
+        !self.thawing.is_empty()
     }
 
     /// The copier's bell has been heard.
@@ -241,7 +258,7 @@ impl Supervisor<'_> {
         let ended = self.copies.under_way.iter().position(|copy| copy.child == child);
         let parent = ended.and_then(|at| self.copies.under_way.swap_remove(at).parent);
         if let Some(slot) = parent {
-            self.thaw(slot);
+            self.begin_thaw(slot);
         }
     }
 

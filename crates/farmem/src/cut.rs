@@ -23,7 +23,6 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
-use paging::regions::PAGE;
 use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
@@ -52,18 +51,18 @@ const PAGES_FEW: u64 = 2048;
 
 /// How far a cut is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     /// Some pages may still be mapped.
     Freezing,
     /// No page is. The child is not there yet.
     Frozen,
-    /// The child is there; pages are copied and mapped again.
+    /// The child is there; pages are copied and mapped again (`thaw`).
     Copying,
 }
 
 /// What a cut is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+pub(crate) enum Purpose {
     /// A child is to see the memory as it is at one moment.
     Fork,
     /// A region is to leave its place, which stays.
@@ -73,20 +72,22 @@ enum Purpose {
 /// A cut of one process.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    purpose: Purpose,
-    /// What is frozen.
-    ranges: Vec<(u64, u64)>,
+    pub(crate) purpose: Purpose,
+    /// What is frozen, still.
+    pub(crate) ranges: Vec<(u64, u64)>,
     /// The thread that forks.
-    thread: u32,
+    pub(crate) thread: u32,
     /// Its call, as long as it is held.
-    call: Option<u64>,
-    phase: Phase,
+    pub(crate) call: Option<u64>,
+    pub(crate) phase: Phase,
+    /// The copy is over.
+    pub(crate) thaws: bool,
     /// Ranges that the helper has not been told of.
     untold: VecDeque<Vec<u64>>,
     /// Commands to the helper that it has not answered.
     unanswered: usize,
     /// Faults that wait.
-    held: Vec<Touch>,
+    pub(crate) held: Vec<Touch>,
     ticks: u32,
 }
 
@@ -211,6 +212,7 @@ impl Supervisor<'_> {
             thread,
             call,
             phase: Phase::Freezing,
+            thaws: false,
             untold: ranges.chunks(RANGES_MAX).map(operands).collect(),
             ranges,
             unanswered: 0,
@@ -317,72 +319,6 @@ impl Supervisor<'_> {
             self.thaw(touch.slot);
         }
         true
-    }
-
-    /// Ends a cut: memory is as it was before.
-    pub(crate) fn thaw(&mut self, slot: usize) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
-            return;
-        };
-        let Some(cut) = arena.cut.take() else {
-            return;
-        };
-        if self.config.trap == TrapKind::Bpf {
-            self.watch_writes_again(slot, &cut.ranges);
-        }
-        match cut.purpose {
-            Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
-            // What was touched is gone; the touch is made again.
-            Purpose::Move(moving) => self.wake(slot, moving.old_range()),
-        }
-        if let Some(call) = cut.call {
-            // The caller may have died.
-            let _gone = self.listener.proceed(call);
-        }
-        self.write_last_words(false);
-    }
-
-    fn wake(&self, slot: usize, (start, end): (u64, u64)) {
-        if let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) {
-            // Without its process nobody waits.
-            let _gone = fault.wake(start, end - start);
-        }
-    }
-
-    /// Ends a cut that was for a fork of `thread`, whose child never came.
-    pub(crate) fn thaw_for(&mut self, slot: usize, thread: u32) {
-        let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
-        if cut.is_some_and(|cut| cut.thread == thread && cut.phase != Phase::Copying) {
-            self.thaw(slot);
-        }
-    }
-
-    // Faults are not reported any more, which wakes those who wait. To be watched less, a range
-    // must not be watched at all for a moment, and the kernel forgets which pages are
-    // write-protected.
-    fn watch_writes_again(&self, slot: usize, ranges: &[(u64, u64)]) {
-        let Some(arena) = &self.arenas[slot] else { return };
-        let Some(fault) = &arena.fault else { return };
-        self.poll.remove(fault);
-        for &(start, end) in ranges {
-            // A range that is gone meanwhile is not watched either.
-            let _gone = fault.unregister(start, end - start);
-            let _gone = fault.register(start, end - start, Watch::Writes);
-            let mut clean: Vec<(u64, u64)> = Vec::new();
-            self.tables.pages.each_word(slot, start, end, |address, cell| {
-                let word = Word(cell.load(Ordering::Acquire));
-                if word.state() == State::Absent || word.dirty() || word.untracked() {
-                    return;
-                }
-                match clean.last_mut() {
-                    Some((_, end)) if *end == address => *end += PAGE,
-                    _ => clean.push((address, address + PAGE)),
-                }
-            });
-            for (start, end) in clean {
-                let _gone = fault.write_protect(start, end - start);
-            }
-        }
     }
 
     /// A fault that is reported under the BPF trap, which has seen it already: its page is frozen.

@@ -1,12 +1,13 @@
 //! What a forked child unmaps and maps before its first instruction: its own copy of its parent's
 //! memory, in place of its parent's.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use paging::regions::Regions;
 
 use super::arena::{Arena, maps};
+use super::page_table::{SEGMENT, index_in_leaf};
 use super::protocol::command;
 use super::supervisor::Supervisor;
 use super::word::{State, Word};
@@ -24,6 +25,8 @@ impl Supervisor<'_> {
         let mut unmanaged = 0;
         for piece in managed {
             unmanaged += pages.open(child.slot, piece.start, piece.end);
+            // To find each word by itself takes most of the time.
+            let mut leaf: (u64, &[AtomicU32]) = (u64::MAX, &[]);
             pages.each_word(parent.slot, piece.start, piece.end, |address, cell| {
                 let word = Word(cell.load(Ordering::Acquire));
                 let state = match word.state() {
@@ -35,9 +38,14 @@ impl Supervisor<'_> {
                         State::Local
                     }
                 };
-                match pages.make_word(child.slot, address) {
-                    Ok(cell) => cell.store(word.with_state(state).0, Ordering::Release),
-                    Err(_) => unmanaged += 1,
+                if leaf.0 != address / SEGMENT {
+                    let words = pages.make_word(child.slot, address).ok();
+                    let words = words.and_then(|_word| pages.leaf(child.slot, address));
+                    leaf = (address / SEGMENT, words.unwrap_or_default());
+                }
+                match leaf.1.get(index_in_leaf(address)) {
+                    Some(cell) => cell.store(word.with_state(state).0, Ordering::Release),
+                    None => unmanaged += 1,
                 }
             });
         }

@@ -60,6 +60,7 @@ mod signal;
 mod static_data;
 mod supervisor;
 pub mod swap;
+mod thaw;
 mod throttle;
 mod todo;
 mod trap;

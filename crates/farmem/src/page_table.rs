@@ -423,7 +423,8 @@ const fn child_shift(shift: u32) -> u32 {
     shift - 9
 }
 
-fn index_in_leaf(address: u64) -> usize {
+/// The place of a page's word in its leaf.
+pub(crate) fn index_in_leaf(address: u64) -> usize {
     usize::try_from(address >> PAGE_SHIFT).unwrap_or(0) % NODE_ENTRIES
 }
 

@@ -246,6 +246,7 @@ impl<'a> Supervisor<'a> {
                 let _gone = sys::process::kill(self.child, SIGKILL);
                 return Err(error);
             }
+            self.go_on_thawing();
             self.advance_copies();
             self.advance_populates()?;
             if self.scan.is_urgent {
@@ -274,6 +275,7 @@ impl<'a> Supervisor<'a> {
     fn patience(&self) -> Option<Duration> {
         let waits = !self.postponed.is_empty() || self.scan.is_urgent || self.chores.any();
         let soon = waits.then_some(Duration::from_millis(1));
+        let soon = if self.copies.any_thaws() { Some(Duration::ZERO) } else { soon };
         soon.into_iter().chain(self.populates_due()).min()
     }
 
