@@ -142,6 +142,15 @@ pub trait Backend: Send + Sync {
     /// for a read or write, and is empty otherwise; a read that is done has filled it.
     fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start;
 
+    /// As [`start`](Self::start) of a read whose bytes are appended to `out`. A device that fills
+    /// them at once does without zeros there first.
+    fn append(&self, request: &Request, out: &mut Vec<u8>, now_ns: u64) -> Start {
+        let from = out.len();
+        let bytes = usize::try_from(request.length).unwrap_or(usize::MAX);
+        out.resize(from.saturating_add(bytes), 0);
+        self.start(request, &mut out[from..], now_ns)
+    }
+
     /// A request that was started has ended; what its sender is told.
     fn end(
         &self,

@@ -57,4 +57,9 @@ impl Backend for MemoryBackend {
         }
         Start::done(Ok(()))
     }
+
+    fn append(&self, request: &Request, out: &mut Vec<u8>, _now_ns: u64) -> Start {
+        self.memory.append(index(request.offset), index(request.length), out);
+        Start::done(Ok(()))
+    }
 }

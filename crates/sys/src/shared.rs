@@ -8,6 +8,7 @@
 //! - Bytes are touched by instructions that the compiler does not reason about: a reader may read
 //!   what is being written, and throws that away.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -65,7 +66,28 @@ impl SharedMemory {
     ///
     /// # Panics
     /// If that is not all inside.
+    #[expect(unsafe_code, reason = "uninitialised bytes are never read")]
     pub fn read(&self, offset: usize, into: &mut [u8]) {
+        // SAFETY: the same bytes, of which `read_to` writes all and reads none.
+        let into = unsafe { &mut *(std::ptr::from_mut(into) as *mut [MaybeUninit<u8>]) };
+        self.read_to(offset, into);
+    }
+
+    /// Copies so many bytes from `offset` on to the end of `into`.
+    ///
+    /// # Panics
+    /// If they are not all inside.
+    #[expect(unsafe_code, reason = "makes a vector longer without filling it first")]
+    pub fn append(&self, offset: usize, bytes: usize, into: &mut Vec<u8>) {
+        into.reserve(bytes);
+        let length = into.len() + bytes;
+        self.read_to(offset, &mut into.spare_capacity_mut()[..bytes]);
+        // SAFETY: there is room, and all of it has been written to.
+        unsafe { into.set_len(length) };
+    }
+
+    // Writes to all of `into`.
+    fn read_to(&self, offset: usize, into: &mut [MaybeUninit<u8>]) {
         self.check(offset, into.len());
         let mut at = offset;
         let mut rest = into;
@@ -168,9 +190,9 @@ impl SharedMemory {
     }
 
     #[expect(unsafe_code, reason = "reads what others may be writing")]
-    fn copy_out(&self, at: usize, into: &mut [u8]) {
+    fn copy_out(&self, at: usize, into: &mut [MaybeUninit<u8>]) {
         // SAFETY: checked to be inside, and `into` is as long.
-        unsafe { copy(self.start.as_ptr().add(at), into.as_mut_ptr(), into.len()) }
+        unsafe { copy(self.start.as_ptr().add(at), into.as_mut_ptr().cast(), into.len()) }
     }
 
     #[expect(unsafe_code, reason = "writes what others may be reading")]
@@ -259,6 +281,18 @@ mod tests {
             _ => 0,
         };
         assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == kept(at)));
+    }
+
+    #[test]
+    fn what_is_appended_is_read_behind_what_was_there() {
+        let memory = SharedMemory::new(64 << 10).expect("there is memory");
+        memory.write(4000, &[7; 5000]);
+        let mut bytes = vec![1; 3];
+        memory.append(3999, 5002, &mut bytes);
+        assert_eq!(bytes.len(), 5005);
+        assert_eq!(bytes[..5], [1, 1, 1, 0, 7]);
+        assert_eq!(bytes[5002..], [7, 7, 0]);
+        assert!(bytes[4..5004].iter().all(|&byte| byte == 7));
     }
 
     #[test]

@@ -25,9 +25,8 @@ pub(super) fn read_at_once(
     let before = wire.out.len();
     wire.queue.data_header(slot, 0, plan.bytes, true, wire.out);
     let from = wire.out.len();
-    wire.out.resize(from + plan.bytes as usize, 0);
     let request = plan.request(plan.first);
-    let start = backend.start(&request, &mut wire.out[from..], site.now_ns);
+    let start = backend.append(&request, wire.out, site.now_ns);
     let result = match start.work {
         Work::Done(result) => result,
         Work::Kernel(_) => Err(Failure::Medium),

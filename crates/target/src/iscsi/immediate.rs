@@ -40,10 +40,10 @@ impl IscsiSession {
         let before = out.len();
         let header_bytes = BHS_BYTES + if digests.header { DIGEST_BYTES } else { 0 };
         // The header is written when it is known that the data is there.
-        out.resize(before + header_bytes + bytes, 0);
         let from = before + header_bytes;
         let Act::Ask(request, _) = work::next(plan, 0, &mut [], &mut []) else { return };
-        let start = backend.start(&request, &mut out[from..], site.now_ns);
+        out.resize(from, 0);
+        let start = backend.append(&request, out, site.now_ns);
         let result = match start.work {
             Work::Done(result) => backend.end(&request, result, site.now_ns),
             Work::Kernel(_) => Err(Failure::Medium),
