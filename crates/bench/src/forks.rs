@@ -58,6 +58,8 @@ struct Stalls {
     fork: f64,
 }
 
+type Of = fn(&Stalls) -> f64;
+
 /// # Errors
 /// When a run fails.
 pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
@@ -65,8 +67,8 @@ pub(crate) fn run(context: &Context) -> Result<Report, Failure> {
     let places = [Place::Native, Place::far(&FLAGS)];
     let runs =
         context.alternate("forks", &places, |place| measure(context, place, bytes, forks))?;
-    let spread = |which: usize, of: fn(&Stalls) -> f64| Spread::of(runs[which].iter().map(of));
-    let rows: [(&str, fn(&Stalls) -> f64); 5] = [
+    let spread = |which: usize, of: Of| Spread::of(runs[which].iter().map(of));
+    let rows: [(&str, Of); 5] = [
         ("another thread, in a fork", |stalls| stalls.thread),
         ("another thread, in a pause", |stalls| stalls.thread_pause),
         ("another process, in a fork", |stalls| stalls.neighbour),
@@ -181,8 +183,8 @@ fn memory(bytes: u64) -> Vec<AtomicU64> {
 pub(crate) fn forking(flags: &ForkingFlags) -> Result<(), Failure> {
     let memory = memory(flags.bytes);
     let failed = Failure::file("start", "bench neighbour");
-    let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
-    let mut neighbour = Command::new(own);
+    // The benchmark starts its programs by their paths.
+    let mut neighbour = Command::new(std::env::args_os().next().unwrap_or_default());
     neighbour.args(["neighbour", "--bytes", &NEIGHBOUR_BYTES.to_string()]);
     let mut neighbour =
         neighbour.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;

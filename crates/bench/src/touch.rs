@@ -85,8 +85,7 @@ impl Touches {
         Ok((samples, outcome))
     }
 
-    /// Times remote faults (`flags` are those of `afar run`) and the same minor faults as
-    /// [`Touches::native`], by programs that take turns of one round. The answer has the samples of
+    /// Times faults of these kinds of memory, by programs that take turns of one round. The answer has the samples of
     /// all rounds for each of `memories`.
     ///
     /// # Errors

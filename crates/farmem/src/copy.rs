@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use paging::regions::PAGE;
+use paging::todo::Todo;
 use sys::memory::MemoryFile;
 
 use super::RunError;
@@ -26,7 +27,6 @@ use super::arena::Arena;
 use super::config::TrapKind;
 use super::copier::{Copier, Done, Piece};
 use super::supervisor::{COPIED, Supervisor};
-use super::todo::Todo;
 use super::word::{State, Word};
 
 /// Bytes of a piece: some 100 µs.
@@ -161,27 +161,12 @@ pub(crate) struct Copies {
     /// From the first one on.
     copier: Option<Copier>,
     /// Slots of processes whose copies are over, and whose memory is not yet as it was before.
-    thawing: Vec<usize>,
+    pub(crate) thawing: Vec<usize>,
 }
 
 impl Copies {
     pub(crate) fn push(&mut self, copy: Copy) {
         self.under_way.push(copy);
-    }
-
-    /// The cut of the process in `slot` has a step to go.
-    pub(crate) fn thaw_later(&mut self, slot: usize) {
-        self.thawing.push(slot);
-    }
-
-    /// Takes the slots of those that have.
-    pub(crate) fn thawing(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.thawing)
-    }
-
-    /// Whether there is any.
-    pub(crate) fn any_thaws(&self) -> bool {
-        !self.thawing.is_empty()
     }
 
     /// The copier's bell has been heard.

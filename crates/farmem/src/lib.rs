@@ -62,7 +62,6 @@ mod supervisor;
 pub mod swap;
 mod thaw;
 mod throttle;
-mod todo;
 mod trap;
 mod userfault_trap;
 mod watch;

@@ -273,9 +273,11 @@ impl<'a> Supervisor<'a> {
 
     // How long to wait when nothing happens.
     fn patience(&self) -> Option<Duration> {
+        if !self.copies.thawing.is_empty() {
+            return Some(Duration::ZERO);
+        }
         let waits = !self.postponed.is_empty() || self.scan.is_urgent || self.chores.any();
         let soon = waits.then_some(Duration::from_millis(1));
-        let soon = if self.copies.any_thaws() { Some(Duration::ZERO) } else { soon };
         soon.into_iter().chain(self.populates_due()).min()
     }
 

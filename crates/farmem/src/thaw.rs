@@ -29,7 +29,7 @@ impl Supervisor<'_> {
         match cut.filter(is_copied) {
             Some(cut) if is_bpf => {
                 cut.thaws = true;
-                self.copies.thaw_later(slot);
+                self.copies.thawing.push(slot);
             }
             _ => self.thaw(slot),
         }
@@ -37,14 +37,14 @@ impl Supervisor<'_> {
 
     /// The next step of every cut that ends.
     pub(crate) fn go_on_thawing(&mut self) {
-        for slot in self.copies.thawing() {
+        for slot in std::mem::take(&mut self.copies.thawing) {
             let cut = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
             // Its process may have ended, and another be there.
             let Some(cut) = cut.filter(|cut| cut.thaws) else { continue };
             match next_step(&mut cut.ranges) {
                 Some(step) => {
                     self.watch_writes_again(slot, step);
-                    self.copies.thaw_later(slot);
+                    self.copies.thawing.push(slot);
                 }
                 None => self.thaw(slot),
             }
@@ -61,7 +61,8 @@ impl Supervisor<'_> {
         };
         if self.config.trap == TrapKind::Bpf {
             cut.ranges.iter().for_each(|&range| self.watch_writes_again(slot, range));
-            self.hear_no_faults(slot);
+            let fault = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref());
+            fault.into_iter().for_each(|fault| self.poll.remove(fault));
         }
         match cut.purpose {
             Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
@@ -87,12 +88,6 @@ impl Supervisor<'_> {
         let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
         if cut.is_some_and(|cut| cut.thread == thread && cut.phase != Phase::Copying) {
             self.thaw(slot);
-        }
-    }
-
-    fn hear_no_faults(&self, slot: usize) {
-        if let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) {
-            self.poll.remove(fault);
         }
     }
 

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! `segments` numbers the pages of a process, `members` sums up the processes of a budget, `turns`
-//! says which of them gives up the next page, `margin` how many frames to keep free.
+//! says which of them gives up the next page, `margin` how many frames to keep free, `todo` what of
+//! a process is still to be copied.
 //!
 //! All of that is pure: it reads no clock, performs no I/O and needs no privileges, so a trace runs
 //! through the same code as a program does. What knows the kernel is crate `farmem`.
@@ -24,6 +25,7 @@ pub mod regions;
 pub mod margin;
 pub mod members;
 pub mod segments;
+pub mod todo;
 pub mod turns;
 
 pub mod engine;

@@ -4,26 +4,28 @@ use std::collections::BTreeMap;
 
 /// A set of addresses, as ranges that do not overlap.
 #[derive(Debug, Default)]
-pub(crate) struct Todo {
+pub struct Todo {
     // First address to first address behind.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl Todo {
     /// Adds a range of which nothing is in the set yet.
-    pub(crate) fn add(&mut self, start: u64, end: u64) {
+    pub fn add(&mut self, start: u64, end: u64) {
         self.ranges.insert(start, end);
     }
 
     /// The first range of the set at or after `at`.
-    pub(crate) fn next(&self, at: u64) -> Option<(u64, u64)> {
+    #[must_use]
+    pub fn next(&self, at: u64) -> Option<(u64, u64)> {
         let around = self.ranges.range(..at).next_back().filter(|&(_, &end)| end > at);
         let around = around.map(|(_, &end)| (at, end));
         around.or_else(|| self.ranges.range(at..).next().map(|(&start, &end)| (start, end)))
     }
 
     /// The parts of `start..end` that are in the set, in order.
-    pub(crate) fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+    #[must_use]
+    pub fn within(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
         let before = self.ranges.range(..start).next_back();
         let parts = before.into_iter().chain(self.ranges.range(start..end));
         let clipped = parts.map(|(&from, &to)| (from.max(start), to.min(end)));
@@ -31,7 +33,7 @@ impl Todo {
     }
 
     /// Takes `start..end` out of the set.
-    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+    pub fn remove(&mut self, start: u64, end: u64) {
         for (from, to) in self.within(start, end) {
             let Some((&first, &last)) = self.ranges.range(..=from).next_back() else {
                 continue;
