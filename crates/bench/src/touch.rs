@@ -85,8 +85,8 @@ impl Touches {
         Ok((samples, outcome))
     }
 
-    /// Times faults of these kinds of memory, by programs that take turns of one round. The answer has the samples of
-    /// all rounds for each of `memories`.
+    /// Times faults of these kinds of memory, by programs that take turns of one round. The answer
+    /// has the samples of all rounds for each of `memories`.
     ///
     /// # Errors
     /// When a child fails, or if not every touch of far memory was a fetch.
