@@ -37,7 +37,7 @@ const WORDS_PER_PAGE: usize = 512;
 /// Pages of the program that forks that its other thread touches, spread over all of them.
 const HOT_PAGES: usize = 64;
 /// Shorter gaps are no stalls.
-const GAP_MIN_NS: u64 = 20_000;
+const GAP_MIN_NS: u64 = 100_000;
 /// Room for gaps, so that keeping one maps no memory.
 const GAPS_MAX: usize = 1 << 16;
 /// What the program's other thread may stall: so many times as long as without afar, and this.
@@ -129,7 +129,7 @@ fn pairs(value: &Value) -> Option<Vec<(u64, u64)>> {
     value.as_array()?.iter().map(pair).collect()
 }
 
-// Of forks by their begins and ends; none if there were none.
+// Of forks by their begins and ends; none if there were none, or more gaps than there was room for.
 fn stalls(forks: &[(u64, u64)], thread: &[Gap], neighbour: &[Gap]) -> Option<Stalls> {
     let pauses: Vec<(u64, u64)> = forks.windows(2).map(|two| (two[0].1, two[1].0)).collect();
     let longest = |gaps: &[Gap], during: &[(u64, u64)]| {
@@ -142,7 +142,8 @@ fn stalls(forks: &[(u64, u64)], thread: &[Gap], neighbour: &[Gap]) -> Option<Sta
         .iter()
         .map(|&(begin, end)| (begin + 20_000_000, end.max(begin + 20_000_001)))
         .collect();
-    (!forks.is_empty()).then(|| Stalls {
+    let is_whole = thread.len().max(neighbour.len()) < GAPS_MAX;
+    (is_whole && !forks.is_empty()).then(|| Stalls {
         thread: longest(thread, forks),
         thread_pause: longest(thread, &only_pauses),
         neighbour: longest(neighbour, forks),
@@ -245,5 +246,6 @@ mod tests {
         let stalls = stalls(&forks, &gaps, &[]).expect("there were forks");
         assert_eq!([stalls.thread, stalls.thread_pause, stalls.fork], [6.0, 2.0, 20.0]);
         assert_eq!([stalls.neighbour, stalls.neighbour_pause], [0.0, 0.0]);
+        assert!(super::stalls(&forks, &[(0, MS); GAPS_MAX], &[]).is_none(), "some may be missing");
     }
 }
