@@ -40,6 +40,10 @@ const HOT_PAGES: usize = 64;
 const GAP_MIN_NS: u64 = 100_000;
 /// Room for gaps, so that keeping one maps no memory.
 const GAPS_MAX: usize = 1 << 16;
+/// Touches for each fork without which nobody was there to be stopped.
+const TOUCHES_MIN: u64 = 1000;
+/// A stall so soon after a fork is that fork's.
+const AFTER_FORK_NS: u64 = 20_000_000;
 /// What the program's other thread may stall: so many times as long as without afar, and this.
 const NATIVE_RATIO_MAX: f64 = 2.0;
 const STALL_MAX_MS: f64 = 1.0;
@@ -118,10 +122,17 @@ fn measure(context: &Context, place: &Place, bytes: u64, forks: u64) -> Result<S
     }
     let said = place.execute(context, &program, LONG)?.stdout;
     let stalls = serde_json::from_str(&said).ok().and_then(|record: Value| {
-        let pairs = |name: &str| pairs(&record[name]);
-        stalls(&pairs("forks")?, &pairs("thread")?, &pairs("neighbour")?)
+        let gaps = |name: &str| {
+            let touches = record[name][1].as_u64()?;
+            pairs(&record[name][0]).filter(|_| touches >= forks * TOUCHES_MIN)
+        };
+        stalls(&pairs(&record["forks"])?, &gaps("thread")?, &gaps("neighbour")?)
     });
-    stalls.ok_or(Failure::Unreadable { program: "bench", wanted: "gaps and forks", said })
+    stalls.ok_or(Failure::Unreadable {
+        program: "bench",
+        wanted: "forks, gaps and enough touches",
+        said,
+    })
 }
 
 fn pairs(value: &Value) -> Option<Vec<(u64, u64)>> {
@@ -131,35 +142,32 @@ fn pairs(value: &Value) -> Option<Vec<(u64, u64)>> {
 
 // Of forks by their begins and ends; none if there were none, or more gaps than there was room for.
 fn stalls(forks: &[(u64, u64)], thread: &[Gap], neighbour: &[Gap]) -> Option<Stalls> {
-    let pauses: Vec<(u64, u64)> = forks.windows(2).map(|two| (two[0].1, two[1].0)).collect();
+    let pause = |two: &[(u64, u64)]| (two[0].1 + AFTER_FORK_NS, two[1].0);
+    let pauses: Vec<(u64, u64)> = forks.windows(2).map(pause).collect();
     let longest = |gaps: &[Gap], during: &[(u64, u64)]| {
         let is_in =
             |gap: &&Gap| during.iter().any(|&(begin, end)| gap.0 < end && gap.0 + gap.1 > begin);
         float(gaps.iter().filter(is_in).map(|gap| gap.1).max().unwrap_or(0)) / 1e6
     };
-    // A gap at the edge is the fork's.
-    let only_pauses: Vec<(u64, u64)> = pauses
-        .iter()
-        .map(|&(begin, end)| (begin + 20_000_000, end.max(begin + 20_000_001)))
-        .collect();
     let is_whole = thread.len().max(neighbour.len()) < GAPS_MAX;
     (is_whole && !forks.is_empty()).then(|| Stalls {
         thread: longest(thread, forks),
-        thread_pause: longest(thread, &only_pauses),
+        thread_pause: longest(thread, &pauses),
         neighbour: longest(neighbour, forks),
-        neighbour_pause: longest(neighbour, &only_pauses),
+        neighbour_pause: longest(neighbour, &pauses),
         fork: Spread::of(forks.iter().map(|&(begin, end)| float(end - begin) / 1e6)).median,
     })
 }
 
-// Touches these words in turn until it is over, and answers the gaps.
-fn watch(words: &[AtomicU64], stride: usize, mut is_over: impl FnMut() -> bool) -> Vec<Gap> {
+// Touches these words in turn until it is over; answers the gaps, and the number of touches.
+fn watch(words: &[AtomicU64], stride: usize, is_over: &AtomicBool) -> (Vec<Gap>, u64) {
     let mut gaps = Vec::with_capacity(GAPS_MAX);
     // So that all of it is there.
     gaps.resize(GAPS_MAX, (0, 0));
     gaps.clear();
+    let mut touches = 0;
     let mut before = monotonic_ns();
-    while !is_over() {
+    while !is_over.load(Ordering::Relaxed) {
         for word in words.iter().step_by(stride) {
             word.store(black_box(word.load(Ordering::Relaxed)) + 1, Ordering::Relaxed);
             let now = monotonic_ns();
@@ -167,9 +175,10 @@ fn watch(words: &[AtomicU64], stride: usize, mut is_over: impl FnMut() -> bool) 
                 gaps.push((before, now - before));
             }
             before = now;
+            touches += 1;
         }
     }
-    gaps
+    (gaps, touches)
 }
 
 fn memory(bytes: u64) -> Vec<AtomicU64> {
@@ -196,7 +205,7 @@ pub(crate) fn forking(flags: &ForkingFlags) -> Result<(), Failure> {
     let pages = memory.len() / WORDS_PER_PAGE;
     let stride = (pages / HOT_PAGES).max(1) * WORDS_PER_PAGE;
     let (thread, forks) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watch(&memory, stride, || is_over.load(Ordering::Relaxed)));
+        let watching = scope.spawn(|| watch(&memory, stride, &is_over));
         let fork = || {
             std::thread::sleep(PAUSE);
             let begin = monotonic_ns();
@@ -222,8 +231,7 @@ pub(crate) fn neighbour(flags: &NeighbourFlags) {
     let memory = memory(flags.bytes);
     let is_over = AtomicBool::new(false);
     let gaps = std::thread::scope(|scope| {
-        let watching =
-            scope.spawn(|| watch(&memory, WORDS_PER_PAGE, || is_over.load(Ordering::Relaxed)));
+        let watching = scope.spawn(|| watch(&memory, WORDS_PER_PAGE, &is_over));
         progress::answer("ready\n");
         let _flushed = std::io::stdout().flush();
         let _ended = std::io::stdin().read_to_end(&mut Vec::new());
