@@ -1,5 +1,8 @@
 //! Fields at fixed places of what a wire carries: little-endian as NVMe has them, big-endian (`be`)
 //! as SCSI and iSCSI do.
+//!
+//! Inlined, since every PDU passes through them and callers are other crates: calls took 3 % of a
+//! target that answers reads of 4 KiB.
 
 mod opening;
 
@@ -9,6 +12,7 @@ pub use opening::{OPENING_BYTES, Opening, read_opening, write_opening};
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(array(bytes, at))
@@ -18,6 +22,7 @@ pub fn u16_at(bytes: &[u8], at: usize) -> u16 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(array(bytes, at))
@@ -27,6 +32,7 @@ pub fn u32_at(bytes: &[u8], at: usize) -> u32 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(array(bytes, at))
@@ -36,6 +42,7 @@ pub fn u64_at(bytes: &[u8], at: usize) -> u64 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn be16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes(array(bytes, at))
@@ -45,6 +52,7 @@ pub fn be16_at(bytes: &[u8], at: usize) -> u16 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn be24_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([0, bytes[at], bytes[at + 1], bytes[at + 2]])
@@ -54,6 +62,7 @@ pub fn be24_at(bytes: &[u8], at: usize) -> u32 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn be32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(array(bytes, at))
@@ -63,6 +72,7 @@ pub fn be32_at(bytes: &[u8], at: usize) -> u32 {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn be64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array(bytes, at))
@@ -72,6 +82,7 @@ pub fn be64_at(bytes: &[u8], at: usize) -> u64 {
 ///
 /// # Panics
 /// When `bytes` ends before the end of it.
+#[inline]
 pub fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
     bytes[at..at + field.len()].copy_from_slice(field);
 }
@@ -80,6 +91,7 @@ pub fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
 ///
 /// # Panics
 /// When `bytes` ends before them.
+#[inline]
 #[must_use]
 pub fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut field = [0; N];
