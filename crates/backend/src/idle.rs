@@ -1,8 +1,6 @@
 //! How a thread waits for its ring: it looks for what has ended for a while, where that has paid,
 //! and then sleeps.
 
-use std::time::Duration;
-
 use sys::clock::monotonic_ns;
 use sys::ring::Ring;
 
@@ -29,15 +27,19 @@ impl Idle {
         self.looked_ns
     }
 
-    /// Waits for something to end or for a time; whether it has slept.
-    pub fn sleeps(&mut self, ring: &mut Ring, timeout: Option<Duration>) -> sys::Result<bool> {
+    /// Waits for something to end, or at most until `until_ns` by the monotonic clock; whether it
+    /// has slept.
+    ///
+    /// # Errors
+    /// As [`Ring::wait_until`].
+    pub fn sleeps(&mut self, ring: &mut Ring, until_ns: Option<u64>) -> sys::Result<bool> {
         if self.look_ns == 0 {
-            ring.wait(timeout)?;
+            ring.wait_until(until_ns)?;
             return Ok(true);
         }
         let began_ns = monotonic_ns();
-        let most = timeout.map_or(u64::MAX, |time| u64::try_from(time.as_nanos()).unwrap_or(0));
-        let until_ns = began_ns + self.look_ns.min(most);
+        let last_ns = until_ns.unwrap_or(u64::MAX);
+        let look_until_ns = began_ns + self.look_ns;
         if self.pays {
             // The first look also hands the kernel what it is to do, which is work.
             let mut first_ns = None;
@@ -45,17 +47,17 @@ impl Idle {
                 ring.poll()?;
                 let now_ns = monotonic_ns();
                 let first_ns = *first_ns.get_or_insert(now_ns);
-                if ring.has_ended() || now_ns >= until_ns {
+                if ring.has_ended() || now_ns >= look_until_ns.min(last_ns) {
                     self.looked_ns += now_ns - first_ns;
                     break;
                 }
                 std::hint::spin_loop();
             }
-            if ring.has_ended() || most <= self.look_ns {
+            if ring.has_ended() || last_ns <= look_until_ns {
                 return Ok(false);
             }
         }
-        ring.wait(timeout)?;
+        ring.wait_until(until_ns)?;
         // Whatever came so soon would have been found by looking.
         self.pays = monotonic_ns() - began_ns <= self.look_ns * 2;
         Ok(true)

@@ -55,7 +55,7 @@ const PLACE_TRIES: u32 = 64;
 pub(super) const FIRST_PAUSE: StdDuration = StdDuration::from_millis(10);
 pub(super) const LAST_PAUSE: StdDuration = StdDuration::from_secs(1);
 /// Time between two looks at whether to stop.
-const LOOK: StdDuration = StdDuration::from_millis(100);
+const LOOK_NS: u64 = 100_000_000;
 
 impl<'a> Worker<'a> {
     pub(super) fn new(
@@ -122,8 +122,8 @@ impl<'a> Worker<'a> {
             self.way.flush(&mut self.ring);
             self.under_way.hand_over(monotonic_ns);
             if !self.way.has_ended() {
-                let timeout = self.timeout(now_ns);
-                self.idle.sleeps(&mut self.ring, Some(timeout))?;
+                let until_ns = self.deadline_ns(now_ns);
+                self.idle.sleeps(&mut self.ring, Some(until_ns))?;
             }
             now_ns = monotonic_ns();
             if !is_counting && now_ns >= self.counted_from_ns {
@@ -185,7 +185,7 @@ impl<'a> Worker<'a> {
     // Looks for the device again, ever more seldom; whether it was found in time.
     fn find_again(&mut self) -> Result<bool, LoadError> {
         while !self.way.is_idle() {
-            self.ring.wait(Some(LOOK))?;
+            self.ring.wait_until(Some(monotonic_ns() + LOOK_NS))?;
             while let Some(completed) = self.ring.take_ended() {
                 self.way.complete(&mut self.ring, completed, monotonic_ns());
             }
@@ -205,9 +205,19 @@ impl<'a> Worker<'a> {
                 self.tally.writes.failure_count += u64::from(now_ns >= until_ns);
                 return Ok(false);
             }
-            // Nothing is on the ring: this only waits.
-            self.ring.wait(Some(backoff.pause()))?;
+            self.rest(backoff.pause())?;
         }
+    }
+
+    // Nothing is on the ring: this only waits.
+    fn rest(&mut self, pause: StdDuration) -> sys::Result<()> {
+        let pause_ns = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+        let until_ns = monotonic_ns().saturating_add(pause_ns);
+        while monotonic_ns() < until_ns {
+            self.ring.wait_until(Some(until_ns))?;
+            while self.ring.take_ended().is_some() {}
+        }
+        Ok(())
     }
 
     // Makes requests: as many as fit, or as many as have arrived.
@@ -308,14 +318,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn timeout(&self, now_ns: u64) -> StdDuration {
+    fn deadline_ns(&self, now_ns: u64) -> u64 {
         // One that is late waits for an answer, not for its time.
         let waits = self.back.is_none() && !self.spare.is_empty();
         let arrival = self.pacing.deadline_ns(now_ns).filter(|_| waits);
         let end = (self.until_ns > now_ns && self.until_ns < u64::MAX).then_some(self.until_ns);
         let deadlines = [arrival, self.way.deadline_ns(), end].into_iter().flatten();
-        let first = deadlines.min().map(|at| StdDuration::from_nanos(at.saturating_sub(now_ns)));
-        first.unwrap_or(LOOK).min(LOOK)
+        deadlines.min().unwrap_or(u64::MAX).min(now_ns + LOOK_NS)
     }
 }
 

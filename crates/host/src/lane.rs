@@ -19,7 +19,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 use nvme::Status;
 use nvme::log::AnaState;
@@ -118,7 +117,7 @@ impl Lane {
                     queue.flush(&mut self.ring);
                 }
             }
-            self.ring.wait(self.timeout())?;
+            self.ring.wait_until(self.deadline_ns())?;
             self.now_ns = monotonic_ns();
             let mut ended = Vec::new();
             while let Some(completed) = self.ring.take_ended() {
@@ -303,7 +302,7 @@ impl Lane {
         self.dying.retain(|queue| !queue.is_idle());
     }
 
-    fn timeout(&self) -> Option<Duration> {
+    fn deadline_ns(&self) -> Option<u64> {
         let is_busy =
             self.slots.iter().flat_map(|slot| &slot.queue).any(|queue| queue.outstanding() > 0);
         let queues = self.slots.iter().flat_map(|slot| &slot.queue);
@@ -314,8 +313,7 @@ impl Lane {
             self.lost_at_ns(),
             (is_busy || !self.dying.is_empty()).then_some(self.look_ns),
         ];
-        let first = times.into_iter().flatten().min()?;
-        Some(Duration::from_nanos(first.saturating_sub(self.now_ns)))
+        times.into_iter().flatten().min()
     }
 
     // When the disk counts as lost, if no path is found before.

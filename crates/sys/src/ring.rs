@@ -8,16 +8,19 @@
 //! - The ring owns the memory and a handle on the file of every request that the kernel has.
 //! - It is not dropped before the kernel has let go of all of that.
 
+mod alarm;
+
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use crate::block::Block;
 use crate::error::{Error, Result};
+
+use alarm::{ALARM, Alarm, UNHEARD};
 
 /// Memory that a request needs, handed back with its completion.
 #[derive(Debug)]
@@ -72,10 +75,8 @@ pub struct Ring {
     free: Vec<usize>,
     /// Requests for files since the kernel last got any.
     files: u32,
+    alarm: Alarm,
 }
-
-/// The user data of requests that nobody waits for.
-const UNHEARD: u64 = u64::MAX;
 
 /// Requests for files that wait for one another at most before the kernel gets them.
 const FILES_AT_ONCE: u32 = 8;
@@ -99,7 +100,7 @@ impl Ring {
             .setup_cqsize(entries * 4)
             .build(entries)
             .map_err(|source| Error::new("set up an io_uring", source))?;
-        Ok(Self { ring, requests: Vec::new(), free: Vec::new(), files: 0 })
+        Ok(Self { ring, requests: Vec::new(), free: Vec::new(), files: 0, alarm: Alarm::new() })
     }
 
     /// Requests that have not ended.
@@ -212,28 +213,24 @@ impl Ring {
         self.push(entry, token, Held::Nothing, Some(file), false);
     }
 
-    /// Submits what was asked for and waits until something has ended or `timeout` has passed
-    /// (`None`: for ever). Interruptions by signals are no errors.
+    /// Submits what was asked for and waits until something has ended, or until `until_ns` by the
+    /// monotonic clock (`None`: for ever). It may also end sooner: by a signal, or by a time that
+    /// was given before.
     ///
     /// # Errors
     /// When the kernel refuses the ring itself.
-    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<()> {
+    pub fn wait_until(&mut self, until_ns: Option<u64>) -> Result<()> {
+        if let Some(entry) = until_ns.and_then(|until_ns| self.alarm.request(until_ns)) {
+            self.submit(&entry);
+        }
         self.files = 0;
-        let submitted = match timeout {
-            None => self.ring.submit_and_wait(1),
-            Some(timeout) => {
-                let timeout = types::Timespec::from(timeout);
-                let arguments = types::SubmitArgs::new().timespec(&timeout);
-                self.ring.submitter().submit_with_args(1, &arguments)
-            }
-        };
-        settle(submitted)
+        settle(self.ring.submit_and_wait(1))
     }
 
     /// Submits what was asked for, if anything, and looks for what has ended without waiting.
     ///
     /// # Errors
-    /// As [`Ring::wait`].
+    /// As [`Ring::wait_until`].
     #[expect(unsafe_code, reason = "enters the kernel without waiting")]
     pub fn poll(&mut self) -> Result<()> {
         let queue = self.ring.submission();
@@ -258,8 +255,10 @@ impl Ring {
     pub fn take_ended(&mut self) -> Option<Completed> {
         loop {
             let entry = self.ring.completion().next()?;
-            if entry.user_data() != UNHEARD {
-                return Some(self.complete(&entry));
+            match entry.user_data() {
+                ALARM => self.alarm.ended(),
+                UNHEARD => {}
+                _ => return Some(self.complete(&entry)),
             }
         }
     }
@@ -347,7 +346,7 @@ impl Drop for Ring {
         let entry = opcode::AsyncCancel2::new(all).build().user_data(UNHEARD);
         self.submit(&entry);
         while self.in_flight() > 0 {
-            if self.wait(None).is_err() {
+            if self.wait_until(None).is_err() {
                 // Memory that the kernel may still write to is not given back.
                 std::mem::forget(std::mem::take(&mut self.requests));
                 return;
@@ -382,13 +381,14 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::clock::monotonic_ns;
 
     fn run(ring: &mut Ring) -> Completed {
         loop {
             if let Some(completed) = ring.take_ended() {
                 return completed;
             }
-            ring.wait(None).expect("it waits");
+            ring.wait_until(None).expect("it waits");
         }
     }
 
@@ -469,13 +469,26 @@ mod tests {
         assert_eq!(run(&mut ring).result.expect("it worked"), 0, "beyond the end");
     }
 
+    fn waits(ring: &mut Ring, until_ns: u64) {
+        while monotonic_ns() < until_ns {
+            ring.wait_until(Some(until_ns)).expect("it waits");
+            assert!(ring.take_ended().is_none());
+        }
+    }
+
     #[test]
     fn waiting_ends_with_its_time() {
         let mut ring = Ring::new(8).expect("there is io_uring");
-        let before = crate::clock::monotonic_ns();
-        ring.wait(Some(Duration::from_millis(5))).expect("it waits");
-        assert!(crate::clock::monotonic_ns() - before >= 4_000_000);
+        let began_ns = monotonic_ns();
+        let after = |ms: u64| began_ns + ms * 1_000_000;
+        ring.wait_until(Some(after(5))).expect("it waits");
+        assert!(monotonic_ns() >= after(5), "nothing else can have ended it");
         assert!(ring.take_ended().is_none());
         ring.poll().expect("nothing to submit");
+        // One that is armed for later ends sooner, and one that ends too soon is armed again.
+        ring.alarm.request(after(3_600_000)).into_iter().for_each(|entry| ring.submit(&entry));
+        waits(&mut ring, after(10));
+        waits(&mut ring, after(15));
+        waits(&mut ring, after(30));
     }
 }

@@ -151,8 +151,8 @@ impl Shard {
     pub(crate) fn run(mut self) -> sys::Result<()> {
         while !self.has_stopped() {
             self.trace();
-            let timeout = self.timeout();
-            if self.idle.sleeps(&mut self.ring, timeout)? {
+            let until_ns = self.deadline_ns();
+            if self.idle.sleeps(&mut self.ring, until_ns)? {
                 add(&self.seed.counters.sleeps, 1);
             }
             self.now_ns = monotonic_ns();
@@ -419,9 +419,8 @@ impl Shard {
         deadlines.into_iter().flatten().min()
     }
 
-    fn timeout(&self) -> Option<Duration> {
-        let first = [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()?;
-        Some(Duration::from_nanos(first.saturating_sub(self.now_ns)))
+    fn deadline_ns(&self) -> Option<u64> {
+        [self.jobs.deadline_ns(), self.times.next_ns()].into_iter().flatten().min()
     }
 
     // Restores the invariants: what can be read is read, what is to be sent is under way, what is

@@ -48,8 +48,7 @@ impl Doer {
                     return ended;
                 }
             }
-            let wait = self.jobs.deadline_ns().map(|at| at.saturating_sub(now_ns));
-            self.ring.wait(wait.map(std::time::Duration::from_nanos)).expect("it waits");
+            self.ring.wait_until(self.jobs.deadline_ns()).expect("it waits");
         }
     }
 
