@@ -9,9 +9,7 @@ use measure::Host;
 use sys::processors::ProcessorTime;
 
 use crate::failure::Failure;
-use crate::far::Place;
 use crate::flags::CommonFlags;
-use crate::process;
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 
@@ -49,10 +47,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Finds afar and tries it.
+    /// Finds afar.
     ///
     /// # Errors
-    /// When there is no afar or it cannot run a program here.
+    /// When there is none, or no place for files.
     pub(crate) fn prepare(flags: &CommonFlags) -> Result<Self, Failure> {
         let own = std::env::current_exe().map_err(Failure::file("find", "bench"))?;
         let afar = own.with_file_name("afar");
@@ -60,7 +58,7 @@ impl Context {
             return Err(Failure::NoAfar { path: afar });
         }
         let default = if flags.quick { QUICK_ROUNDS } else { ROUNDS };
-        let mut context = Self {
+        Ok(Self {
             afar,
             own,
             quick: flags.quick,
@@ -70,15 +68,7 @@ impl Context {
             stolen: Cell::default(),
             scratch: Scratch::create()?,
             files: Cell::new(0),
-        };
-        context.progress.show("trying afar");
-        // It has too little memory to say anything, but where it ran.
-        let far = Place::far(&["--allow-unmanaged"]);
-        let trial = far.execute(&context, &["true".into()], process::SHORT)?;
-        if let Some(run) = trial.run {
-            context.host = run.host;
-        }
-        Ok(context)
+        })
     }
 
     /// One of this program's hidden commands.

@@ -117,6 +117,18 @@ impl Place {
     }
 }
 
+/// Tries afar: the machine, as it describes it.
+///
+/// # Errors
+/// When it cannot run a program here.
+pub(crate) fn trial(context: &Context) -> Result<Host, Failure> {
+    context.progress.show("trying afar");
+    // It has too little memory to say anything, but where it ran.
+    let far = Place::far(&["--allow-unmanaged"]);
+    let run = far.execute(context, &["true".into()], SHORT)?.run;
+    Ok(run.map_or_else(Host::default, |run| run.host))
+}
+
 impl Placed {
     /// Fetches so far, by `afar ctl`; 0 without far memory.
     ///

@@ -147,7 +147,8 @@ fn benchmark(
     run: impl FnOnce(&Context) -> Result<Report, Failure>,
 ) -> Result<bool, Failure> {
     let json = flags.json.as_deref().map(report::open).transpose()?;
-    let context = Context::prepare(flags)?;
+    let mut context = Context::prepare(flags)?;
+    context.host = far::trial(&context)?;
     let report = run(&context)?;
     context.progress.erase();
     progress::answer(&report.text(&context));

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::report::{Bound, Table, Verdict};
 use crate::stats::Spread;
 
+use super::part::{Column, Part};
 use super::serve::{IscsiServer, Load, Run, Server, Tgt};
-use super::{Part, column};
 
 /// A target and what loads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context) -> Result<Part, Failure> {
             }
         })?;
         for (pair, runs) in PAIRS.iter().zip(&runs) {
-            let one = column(runs);
+            let one = Column::of(runs);
             let us = Spread::of(runs.iter().map(|run| run.p50_us));
             let name = format!("{}, {what}", pair.name);
             table.row(vec![

@@ -5,6 +5,7 @@
 mod echo;
 mod iscsi;
 mod network;
+mod part;
 pub(crate) mod serve;
 
 use serde_json::{Map, Value, json};
@@ -15,10 +16,8 @@ use crate::flags::FlashPart;
 use crate::report::{Bound, Report, Table, Verdict};
 use crate::stats::Spread;
 
-use serve::{IscsiServer, Load, Run, Server};
-
-/// Spinning: longer than any answer takes.
-const SPIN: &str = "1ms";
+use part::{Column, Part};
+use serve::{IscsiServer, Load, Run, SPIN, Server};
 
 /// A target, and a load on it.
 #[derive(Debug, Clone, Copy)]
@@ -90,12 +89,6 @@ pub(crate) fn run(context: &Context, parts: &[FlashPart]) -> Result<Report, Fail
     })
 }
 
-pub(super) struct Part {
-    pub(super) text: String,
-    pub(super) results: Value,
-    pub(super) verdicts: Vec<Verdict>,
-}
-
 // One read at a time against one message of the same size and its echo.
 fn latency(context: &Context) -> Result<Part, Failure> {
     let mut table = Table::new(&["one at a time, median us", "echo", "afar", "ratio"]);
@@ -146,7 +139,7 @@ fn throughput(context: &Context) -> Result<Part, Failure> {
     let tgt = serve::Tgt::start(context)?;
     let peer = context.alternate("tgt, 32 deep", &[()], |()| tgt.load_by_libiscsi(context, 32))?;
     drop(tgt);
-    let peer = column(&peer[0]);
+    let peer = Column::of(&peer[0]);
     table.row(vec![
         "tgt (iSCSI), tmpfs, 32 deep".to_owned(),
         peer.iops.show(0),
@@ -158,7 +151,7 @@ fn throughput(context: &Context) -> Result<Part, Failure> {
     for case in THROUGHPUT {
         let server = Server::start(context, case.device, None)?;
         let runs = context.alternate(case.name, &[()], |()| server.load(context, case.load))?;
-        let ours = column(&runs[0]);
+        let ours = Column::of(&runs[0]);
         table.row(vec![
             case.name.to_owned(),
             ours.iops.show(0),
@@ -230,32 +223,4 @@ fn disk(context: &Context) -> Result<Part, Failure> {
         }
     }
     Ok(Part { text: table.text(), results: Value::Object(results), verdicts })
-}
-
-struct Column {
-    iops: Spread,
-    target_us: Spread,
-    per_second: Spread,
-    host_us: Spread,
-}
-
-fn column(runs: &[Run]) -> Column {
-    let of = |field: fn(&Run) -> f64| Spread::of(runs.iter().map(field));
-    Column {
-        iops: of(|run| run.iops),
-        target_us: of(|run| run.target_us),
-        per_second: of(|run| 1e6 / run.target_us.max(1e-9)),
-        host_us: of(|run| run.host_us),
-    }
-}
-
-impl Column {
-    fn json(&self) -> Value {
-        json!({
-            "iops": self.iops.json(),
-            "target_us_per_io": self.target_us.json(),
-            "io_per_target_second": self.per_second.json(),
-            "host_us_per_io": self.host_us.json(),
-        })
-    }
 }

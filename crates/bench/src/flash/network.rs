@@ -12,7 +12,7 @@ use crate::process::{Job, find};
 use crate::report::{Bound, Table, Verdict};
 use crate::stats::Spread;
 
-use super::Part;
+use super::part::Part;
 use super::serve::{Load, Server, inside};
 
 const ADDRESS: &str = "10.9.0.1";

@@ -13,8 +13,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::process::{Job, LONG, SHORT, find};
 
-use super::SPIN;
-
+/// Spinning: longer than any answer takes.
+pub(super) const SPIN: &str = "1ms";
 const NQN: &str = "nqn.2026-11.local.afar:disk";
 const IQN: &str = "iqn.2026-11.example:disk";
 

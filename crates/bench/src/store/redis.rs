@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::{BATCH, Store, VALUE_BYTES, Wire, value};
+use super::wire::{BATCH, Store, VALUE_BYTES, Wire, value};
 use crate::failure::Failure;
 
 /// A connection to Redis.

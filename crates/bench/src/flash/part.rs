@@ -1,0 +1,44 @@
+//! What a part of the benchmark says.
+
+use serde_json::{Value, json};
+
+use crate::report::Verdict;
+use crate::stats::Spread;
+
+use super::serve::Run;
+
+/// Its tables, its figures and how they compare with the bounds.
+pub(super) struct Part {
+    pub(super) text: String,
+    pub(super) results: Value,
+    pub(super) verdicts: Vec<Verdict>,
+}
+
+/// All runs of one load on one target.
+pub(super) struct Column {
+    pub(super) iops: Spread,
+    pub(super) target_us: Spread,
+    pub(super) per_second: Spread,
+    pub(super) host_us: Spread,
+}
+
+impl Column {
+    pub(super) fn of(runs: &[Run]) -> Self {
+        let of = |field: fn(&Run) -> f64| Spread::of(runs.iter().map(field));
+        Self {
+            iops: of(|run| run.iops),
+            target_us: of(|run| run.target_us),
+            per_second: of(|run| 1e6 / run.target_us.max(1e-9)),
+            host_us: of(|run| run.host_us),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "iops": self.iops.json(),
+            "target_us_per_io": self.target_us.json(),
+            "io_per_target_second": self.per_second.json(),
+            "host_us_per_io": self.host_us.json(),
+        })
+    }
+}
