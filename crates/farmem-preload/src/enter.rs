@@ -7,14 +7,8 @@
 
 use core::arch::naked_asm;
 
-use crate::helper::{self, FORK_STACK, STACK_BYTES};
+use crate::helper::{self, FORK_STACK, STACK_BYTES, VECTORS};
 use crate::protocol::DATA_AT;
-
-#[repr(align(16))]
-#[allow(dead_code, reason = "written to by the processor")]
-pub(crate) struct Vectors([u8; 512]);
-
-pub(crate) static mut VECTORS: Vectors = Vectors([0; 512]);
 
 /// Where a diverted thread arrives. `rdx` is the start of this object, `ecx` the number of the call
 /// to make and `r11` the address of its instruction; on the stack lie six argument registers, above

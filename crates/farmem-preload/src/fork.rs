@@ -6,7 +6,7 @@
 
 use core::arch::naked_asm;
 
-use crate::helper::{FORK_STACK, STACK_BYTES, join_forked};
+use crate::helper::{FORK_STACK, STACK_BYTES, VECTORS, join_forked};
 use crate::protocol::{BORN, DETOUR, FORK_MADE, PRCTL, SETTLED};
 use crate::system;
 
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn afar_fork() -> ! {
         settled = const SETTLED,
         prctl = const PRCTL,
         all = sym ALL_SIGNALS,
-        vectors = sym crate::enter::VECTORS,
+        vectors = sym VECTORS,
         stack = sym FORK_STACK,
         stack_bytes = const STACK_BYTES,
         join = sym join_forked,

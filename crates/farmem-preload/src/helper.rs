@@ -32,6 +32,13 @@ static mut HELPER_STACK: Stack = Stack([0; STACK_BYTES]);
 /// For a thread of the program that runs this object's code.
 pub(crate) static mut FORK_STACK: Stack = Stack([0; STACK_BYTES]);
 
+#[repr(align(16))]
+#[allow(dead_code, reason = "written to by the processor")]
+pub(crate) struct Vectors([u8; 512]);
+
+/// Where such a thread keeps its vector registers.
+pub(crate) static mut VECTORS: Vectors = Vectors([0; 512]);
+
 /// What the helper needs.
 struct Link {
     socket: u64,

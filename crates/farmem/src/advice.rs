@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use paging::regions::PAGE;
+use paging::word::{State, Word};
 use sys::seccomp::Notification;
 
 use super::RunError;
@@ -11,10 +12,9 @@ use super::arena::{Arena, maps};
 use super::calls::round_up;
 use super::events::TABLE_FULL;
 use super::filter::nr;
+use super::layout::ADDRESS_TOP;
 use super::populate::Then;
-use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;

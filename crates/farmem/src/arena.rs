@@ -8,6 +8,7 @@ use paging::page::{PageIndex, Ranges};
 use paging::regions::{PAGE, Regions, Traits};
 use paging::residency::Residency;
 use paging::segments::Segments;
+use paging::word::{State, Word};
 use sys::memory::MemoryFile;
 use sys::processors::Processors;
 use sys::ptrace::Entry;
@@ -17,12 +18,12 @@ use sys::userfault::Userfault;
 
 use super::cut::Cut;
 use super::last_words::Cleared;
+use super::layout::SEGMENT;
+use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::loader::Loader;
 use super::moves::Move;
-use super::page_table::SEGMENT;
 use super::protocol::command;
-use super::shared::{ADDRESS_MIN, ADDRESS_TOP, Tables};
-use super::word::{State, Word};
+use super::shared::Tables;
 
 /// A command sent to the helper whose reply is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]

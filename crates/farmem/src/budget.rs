@@ -30,13 +30,13 @@ use paging::probation::Room;
 use paging::regions::runs;
 use paging::residency::Residency;
 use paging::turns::Givers;
+use paging::word::{State, Word};
 
 use super::arena::{Arena, Pending};
 use super::config::{BudgetScope, TrapKind};
 use super::nearby;
 use super::protocol::command;
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 const UNLIMITED: i64 = i64::MAX / 4;
 // Pages of a budget from which on some are unmapped ahead of need.

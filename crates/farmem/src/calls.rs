@@ -14,9 +14,9 @@ use sys::seccomp::Notification;
 use super::RunError;
 use super::arena::{MapRequest, Pending, manageable};
 use super::events::TABLE_FULL;
-use super::page_table::SEGMENT;
+use super::layout::ADDRESS_TOP;
+use super::layout::SEGMENT;
 use super::populate::Then;
-use super::shared::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 
 const EAGAIN: i64 = 11;

@@ -16,10 +16,10 @@
 //! * The copy has handles of its own on both memory files, so the parent may end meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use paging::regions::PAGE;
 use paging::todo::Todo;
+use paging::word::{State, Word};
 use sys::memory::MemoryFile;
 
 use super::RunError;
@@ -27,7 +27,6 @@ use super::arena::Arena;
 use super::config::TrapKind;
 use super::copier::{Copier, Done, Piece};
 use super::supervisor::{COPIED, Supervisor};
-use super::word::{State, Word};
 
 /// Bytes of a piece: some 100 µs.
 const PIECE: u64 = 256 << 10;
@@ -280,19 +279,8 @@ impl Supervisor<'_> {
         };
         let Some(fault) = &arena.fault else { return };
         let all = self.config.trap == TrapKind::Userfault;
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        for &(start, end) in ranges {
-            self.tables.pages.each_word(slot, start, end, |address, cell| {
-                let word = Word(cell.load(Ordering::Acquire));
-                if word.state() != State::Local || !(all || word.dirty()) {
-                    return;
-                }
-                match runs.last_mut() {
-                    Some((_, end)) if *end == address => *end += PAGE,
-                    _ => runs.push((address, address + PAGE)),
-                }
-            });
-        }
+        let wanted = |word: Word| word.state() == State::Local && (all || word.dirty());
+        let runs = ranges.iter().flat_map(|&range| self.tables.pages.runs(slot, range, wanted));
         for (start, end) in runs {
             // A range that is gone meanwhile needs nothing.
             let _gone = fault.map_all(start, end - start);

@@ -23,6 +23,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
+use paging::word::{State, Word};
 use sys::seccomp::Notification;
 use sys::userfault::Watch;
 
@@ -35,7 +36,6 @@ use super::moves::Move;
 use super::protocol::{WORDS_MAX, command};
 use super::supervisor::Supervisor;
 use super::userfault_trap::Touch;
-use super::word::{State, Word};
 
 const CLONE_VM: u64 = 0x100;
 const MAP_FIXED: u64 = 0x10;

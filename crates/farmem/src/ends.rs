@@ -45,7 +45,7 @@ impl Ends {
 mod tests {
     use paging::PageIndex;
 
-    use super::super::shared::Sizes;
+    use super::super::layout::Sizes;
     use super::*;
 
     fn event(time_ns: u64, kind: FaultKind, measured_ns: u32) -> FaultEvent {

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use paging::residency::Admission;
+use paging::word::{State, Word};
 
 use super::arena::Arena;
-use super::page_table::SEGMENT;
-use super::shared::{ADDRESS_TOP, FaultEvent, FaultKind};
+use super::layout::ADDRESS_TOP;
+use super::layout::SEGMENT;
+use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 /// Steps of an urgent look for unseen pages in one go: each 2 MiB of memory that was touched, some
 /// 50 µs, or [`SCAN_UNUSED`].

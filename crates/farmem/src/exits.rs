@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering;
 use measure::Pages;
 use paging::regions::PAGE;
 use paging::residency::Admission;
+use paging::word::{State, Word};
 use sys::seccomp::Notification;
 
 use super::RunError;
 use super::filter::nr;
 use super::last_words::{Cleared, Whose, own_number};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 // Robust mutexes of one thread that are looked after.
 const HELD_MAX: usize = 256;

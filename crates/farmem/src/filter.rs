@@ -8,8 +8,8 @@ use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
 use super::advice::hint;
 use super::config::TrapKind;
+use super::layout::ADDRESS_TOP;
 use super::protocol;
-use super::shared::ADDRESS_TOP;
 
 const MAP_SHARED: u32 = 1;
 const MAP_FIXED_ANY: u32 = 0x10 | 0x10_0000;

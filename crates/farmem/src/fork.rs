@@ -33,7 +33,7 @@ use super::detour::Way;
 use super::events::TABLE_FULL;
 use super::filter::nr;
 use super::inherit::{clip, send_mappings};
-use super::shared::ADDRESS_TOP;
+use super::layout::ADDRESS_TOP;
 use super::supervisor::Supervisor;
 
 const ESRCH: i32 = 3;

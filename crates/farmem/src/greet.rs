@@ -19,8 +19,9 @@ use super::RunError;
 use super::arena::{Arena, Birth, Pending};
 use super::config::{BudgetScope, TrapKind};
 use super::images::Reason;
+use super::layout::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX};
 use super::protocol::{VERSION, WORDS_MAX, reply};
-use super::shared::{ADDRESS_MIN, ADDRESS_TOP, PROCS_MAX, enrol_address};
+use super::shared::enrol_address;
 use super::supervisor::Supervisor;
 
 const EPERM: i64 = 1;

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use paging::regions::Regions;
+use paging::word::{State, Word};
 
 use super::arena::{Arena, maps};
-use super::page_table::{SEGMENT, index_in_leaf};
+use super::layout::SEGMENT;
+use super::page_table::index_in_leaf;
 use super::protocol::command;
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;

@@ -39,6 +39,7 @@ mod inject;
 mod kind;
 mod lanes;
 mod last_words;
+mod layout;
 mod link;
 mod loader;
 mod moves;
@@ -65,14 +66,14 @@ mod throttle;
 mod trap;
 mod userfault_trap;
 mod watch;
-mod word;
 
 pub use config::{
     BPF_BUDGET_MIN, BPF_DELAY_MAX_NS, BudgetScope, RunConfig, Tier, TrapKind, batch, pack_name,
 };
 pub use error::RunError;
 pub use kind::{EngineKind, ParseEngineError};
+pub use layout::{PROCS_MAX, TIERS_MAX};
 pub use report::{Observer, Outcome, Retune, Silent, Snapshot};
-pub use shared::{FaultEvent, FaultKind, PROCS_MAX, TIERS_MAX};
+pub use shared::{FaultEvent, FaultKind};
 pub use supervisor::{Supervisor, VARIABLE};
 pub use trap::probe;

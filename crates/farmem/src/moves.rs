@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 
 use measure::Pages;
 use paging::regions::{PAGE, Traits};
+use paging::word::{State, Word};
 use sys::remote::Remote;
 use sys::seccomp::Notification;
 
@@ -21,11 +22,10 @@ use super::RunError;
 use super::arena::{Arena, MapRequest, Pending, manageable, maps};
 use super::calls::round_up;
 use super::events::TABLE_FULL;
-use super::page_table::SEGMENT;
+use super::layout::SEGMENT;
+use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::protocol::command;
-use super::shared::{ADDRESS_MIN, ADDRESS_TOP};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 const EAGAIN: i64 = 11;
 const ENOMEM: i64 = 12;

@@ -17,12 +17,12 @@ use std::sync::atomic::Ordering;
 use measure::Pages;
 use paging::engine::WriteBack;
 use paging::regions::runs;
+use paging::word::{State, Word};
 use paging::{PageIndex, PageState};
 
 use super::arena::Arena;
 use super::ring::{LEFT, Outgoing, Ring, STAYS, ticket};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 /// Slot of an entry whose process has ended.
 const NOBODY: usize = usize::MAX;

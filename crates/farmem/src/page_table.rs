@@ -22,24 +22,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use paging::regions::PAGE;
+use paging::word::{State, Word};
 use sys::memory::SharedView;
 
-use super::shared::{PROCS_MAX, ROOTS_AT, STOCK_HEAD_AT, STOCK_TAIL_AT, Sizes};
-use super::word::State;
-
-/// Bytes of addresses that a leaf covers.
-pub(crate) const SEGMENT: u64 = 1 << LOWER_SHIFT;
-/// Entries of a node, words of a leaf.
-pub(crate) const NODE_ENTRIES: usize = 512;
-const _: () = assert!(paging::segments::PAGES as usize == NODE_ENTRIES);
-pub(super) const ROOT_ENTRIES: usize = 256;
-pub(super) const ROOT_SHIFT: u32 = 39;
-pub(super) const LOWER_SHIFT: u32 = 21;
-pub(super) const PAGE_SHIFT: u32 = 12;
-pub(super) const OWNER_SEGMENT_SHIFT: u32 = 16;
-pub(super) const OPEN: u32 = 0;
-pub(super) const CLOSED: u32 = 0xffff_fffe;
-pub(super) const CLAIMED: u32 = 0xffff_ffff;
+use super::layout::{
+    CLAIMED, CLOSED, LOWER_SHIFT, NODE_ENTRIES, OPEN, OWNER_SEGMENT_SHIFT, PAGE_SHIFT, PROCS_MAX,
+    ROOT_ENTRIES, ROOT_SHIFT, ROOTS_AT, STOCK_HEAD_AT, STOCK_TAIL_AT, Sizes,
+};
 
 /// The trees of all processes, and the stock they grow from.
 #[derive(Debug)]
@@ -394,6 +384,26 @@ impl PageTable {
         });
         debug_assert!(all.is_none(), "nothing breaks the walk");
     }
+
+    /// Ranges, in order, of pages of `start..end` whose state words are `wanted`.
+    pub(crate) fn runs(
+        &self,
+        slot: usize,
+        (start, end): (u64, u64),
+        wanted: impl Fn(Word) -> bool,
+    ) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        self.each_word(slot, start, end, |address, cell| {
+            if !wanted(Word(cell.load(Ordering::Acquire))) {
+                return;
+            }
+            match runs.last_mut() {
+                Some((_, end)) if *end == address => *end += PAGE,
+                _ => runs.push((address, address + PAGE)),
+            }
+        });
+        runs
+    }
 }
 
 /// Why a page has no state word.
@@ -460,6 +470,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::layout::SEGMENT;
     use super::super::shared::Tables;
     use super::*;
 

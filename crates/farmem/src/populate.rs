@@ -19,13 +19,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use paging::regions::PAGE;
+use paging::word::{State, Word};
 
 use super::RunError;
 use super::events::TABLE_FULL;
 use super::page_table::NoWord;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 /// Pages that are populated at a time: others wait for the supervisor meanwhile.
 const PAGES_AT_ONCE: u64 = 64;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use paging::PageIndex;
+use paging::word::Word;
 
-use super::page_table::NODE_ENTRIES;
-use super::word::Word;
+use super::layout::NODE_ENTRIES;
 
 /// Entries of a ring.
 pub(crate) const OUTGOING_MAX: u32 = 128;

@@ -10,39 +10,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use paging::page::PageIndex;
 use sys::memory::{MemoryFile, SharedView};
 
-use super::lanes::{LANE_WORDS, Lane, Lanes};
-use super::link::{LINK_WORDS, LinkTable, PROFILE_ENTRIES};
-use super::page_table::{LOWER_SHIFT, NODE_ENTRIES, PAGE_SHIFT, PageTable, ROOT_ENTRIES};
+use super::lanes::{Lane, Lanes};
+use super::layout::{
+    EVENTS_MAX, LANES_AT, PAGE_SHIFT, PIDS_MAX, PROC_WORDS, PROCS_AT, PROCS_MAX, SLOTS_AT, Sizes,
+    TAGS_AT, TIERS_MAX, TIMING_WORDS, layout,
+};
+use super::link::{LinkTable, PROFILE_ENTRIES};
+use super::page_table::PageTable;
 
-/// Most processes that are managed at once.
-pub const PROCS_MAX: usize = 4096;
-/// Most tiers of far memory.
-pub const TIERS_MAX: usize = 8;
-/// Entries of the event log.
-pub(crate) const EVENTS_MAX: usize = 1 << 16;
-/// Memory below this address may be under management; above it the kernel places what it chooses
-/// itself.
-pub(crate) const ADDRESS_TOP: u64 = 0x7e80_0000_0000;
-/// Memory from this address on may be under management.
-pub(crate) const ADDRESS_MIN: u64 = 0x1_0000;
 // A process says which one it is by reading an address of this range, where nothing is mapped.
 const ENROL_BASE: u64 = 0x7700_0000_0000;
 const ENROL_BYTES: u64 = 0x400_0000_0000;
-/// Numbers of threads are below this.
-const PIDS_MAX: usize = 1 << 22;
-
-const CONTROL_BYTES: usize = 256;
-const PROC_WORDS: usize = 8;
-// Where the parts of `struct shared` begin, in words.
-const PROCS_AT: usize = CONTROL_BYTES / 8;
-const LANES_AT: usize = PROCS_AT + PROCS_MAX * PROC_WORDS;
-const TAGS_AT: usize = LANES_AT + PROCS_MAX * TIERS_MAX * LANE_WORDS;
-pub(super) const ROOTS_AT: usize = TAGS_AT + EVENTS_MAX;
-const SLOTS_AT: usize = ROOTS_AT + PROCS_MAX * ROOT_ENTRIES / 2;
-const SHARED_WORDS: usize = SLOTS_AT + PIDS_MAX / 4;
-pub(super) const STOCK_HEAD_AT: usize = 10;
-pub(super) const STOCK_TAIL_AT: usize = 17;
-const TIMING_WORDS: usize = 3;
 /// The trap learns how far the log has been read at every so many events.
 const EVENTS_TOLD: u64 = 256;
 
@@ -124,28 +102,6 @@ impl Tag {
     }
 }
 
-/// Sizes that depend on the machine.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
-    /// Nodes and leaves of the page-state tables, at most 2¹⁸.
-    pub(crate) nodes: u32,
-}
-
-impl Sizes {
-    /// Leaves for all memory of the machine, in segments half full, and nodes, leaves and rings
-    /// for as many processes as there may be.
-    pub(crate) fn for_memory(bytes: u64) -> Self {
-        let segments = (bytes >> LOWER_SHIFT).max(512) * 2;
-        let nodes = (segments + 4 * PROCS_MAX as u64).min(1 << 18);
-        Self { nodes: u32::try_from(nodes).unwrap_or(1 << 18) }
-    }
-
-    /// Places of the stock: twice as many, so that a place is not used again at once.
-    pub(crate) const fn stock(self) -> u32 {
-        self.nodes.next_power_of_two() * 2
-    }
-}
-
 /// The tables. Field by field as in the C header.
 #[derive(Debug)]
 pub(crate) struct Tables {
@@ -156,20 +112,6 @@ pub(crate) struct Tables {
     /// What is known of each page.
     pub(crate) pages: PageTable,
     event_tail: u64,
-}
-
-/// Bytes of each table, with its name in the BPF object.
-pub(crate) fn layout(sizes: Sizes) -> [(&'static str, usize); 7] {
-    let nodes = sizes.nodes as usize;
-    [
-        ("afar_shared", SHARED_WORDS * 8),
-        ("afar_links", TIERS_MAX * LINK_WORDS * 8),
-        ("afar_profile", TIERS_MAX * PROFILE_ENTRIES * 4),
-        ("afar_timings", EVENTS_MAX * TIMING_WORDS * 8),
-        ("afar_nodes", nodes * NODE_ENTRIES * 4),
-        ("afar_stock", sizes.stock() as usize * 8),
-        ("afar_owners", nodes * 8),
-    ]
 }
 
 impl Tables {
@@ -397,8 +339,13 @@ impl<'a> Proc<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page_table;
-    use super::super::word::State;
+    use paging::word::State;
+
+    use super::super::lanes::LANE_WORDS;
+    use super::super::layout::{
+        ADDRESS_TOP, CLAIMED, CLOSED, CONTROL_BYTES, LOWER_SHIFT, NODE_ENTRIES, OPEN,
+        OWNER_SEGMENT_SHIFT, ROOT_ENTRIES, ROOT_SHIFT, SHARED_WORDS,
+    };
     use super::*;
 
     fn tables() -> Tables {
@@ -489,15 +436,15 @@ mod tests {
             format!("#define ENROL_BASE {ENROL_BASE:#x}ULL\n"),
             format!("#define ENROL_BYTES {ENROL_BYTES:#x}ULL\n"),
             format!("#define PIDS_MAX (1 << {})\n", PIDS_MAX.trailing_zeros()),
-            format!("#define ENTRY_OPEN {}U\n", page_table::OPEN),
-            format!("#define ENTRY_CLOSED {:#x}U\n", page_table::CLOSED),
-            format!("#define ENTRY_CLAIMED {:#x}U\n", page_table::CLAIMED),
+            format!("#define ENTRY_OPEN {}U\n", OPEN),
+            format!("#define ENTRY_CLOSED {:#x}U\n", CLOSED),
+            format!("#define ENTRY_CLAIMED {:#x}U\n", CLAIMED),
             format!("#define NODE_ENTRIES {NODE_ENTRIES}U\n"),
             format!("#define ROOT_ENTRIES {ROOT_ENTRIES}U\n"),
-            format!("#define ROOT_SHIFT {}\n", page_table::ROOT_SHIFT),
+            format!("#define ROOT_SHIFT {}\n", ROOT_SHIFT),
             format!("#define LOWER_SHIFT {LOWER_SHIFT}\n"),
             format!("#define PAGE_SHIFT {PAGE_SHIFT}\n"),
-            format!("#define OWNER_SEGMENT_SHIFT {}\n", page_table::OWNER_SEGMENT_SHIFT),
+            format!("#define OWNER_SEGMENT_SHIFT {}\n", OWNER_SEGMENT_SHIFT),
             format!("#define STATE_FOREIGN {}U\n", State::Foreign as u32),
             format!("#define TAG_KIND_SHIFT {TAG_KIND_SHIFT}\n"),
             format!("#define TAG_LEAF_SHIFT {TAG_LEAF_SHIFT}\n"),

@@ -6,15 +6,12 @@
 //!   process is done in steps: between two of them the supervisor serves whoever waits. What is
 //!   still to be done is as it was while pages were copied.
 
-use std::sync::atomic::Ordering;
-
-use paging::regions::PAGE;
+use paging::word::{State, Word};
 use sys::userfault::Watch;
 
 use super::config::TrapKind;
 use super::cut::{Cut, Phase, Purpose};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 /// Memory of a step: some 200 us.
 const STEP_BYTES: u64 = 16 << 20;
@@ -101,18 +98,9 @@ impl Supervisor<'_> {
         // A range that is gone meanwhile is not watched either.
         let _gone = fault.unregister(start, end - start);
         let _gone = fault.register(start, end - start, Watch::Writes);
-        let mut clean: Vec<(u64, u64)> = Vec::new();
-        self.tables.pages.each_word(slot, start, end, |address, cell| {
-            let word = Word(cell.load(Ordering::Acquire));
-            if word.state() == State::Absent || word.dirty() || word.untracked() {
-                return;
-            }
-            match clean.last_mut() {
-                Some((_, end)) if *end == address => *end += PAGE,
-                _ => clean.push((address, address + PAGE)),
-            }
-        });
-        for (start, end) in clean {
+        let is_clean =
+            |word: Word| word.state() != State::Absent && !word.dirty() && !word.untracked();
+        for (start, end) in self.tables.pages.runs(slot, (start, end), is_clean) {
             let _gone = fault.write_protect(start, end - start);
         }
     }
@@ -130,6 +118,8 @@ fn next_step(left: &mut Vec<(u64, u64)>) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use paging::regions::PAGE;
+
     use super::*;
 
     #[test]

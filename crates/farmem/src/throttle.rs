@@ -28,7 +28,7 @@ use sys::clock::monotonic_ns;
 use sys::event::{Poll, Waker};
 
 use super::lanes::Lanes;
-use super::shared::PROCS_MAX;
+use super::layout::PROCS_MAX;
 
 const BELL: u64 = 0;
 const STOP: u64 = 1;

@@ -6,7 +6,8 @@ use measure::{Direction, LinkConfig};
 use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
 use super::config::{LEAD_NS, RunConfig, TrapKind};
-use super::shared::{EVENTS_MAX, Sizes, Tables};
+use super::layout::{EVENTS_MAX, Sizes};
+use super::shared::Tables;
 use super::supervisor::Supervisor;
 use super::{Retune, RunError};
 

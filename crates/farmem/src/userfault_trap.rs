@@ -12,6 +12,7 @@ use measure::Direction;
 use paging::page::PageIndex;
 use paging::prefetch::Prefetcher;
 use paging::regions::PAGE;
+use paging::word::{State, Word};
 use sys::userfault::Fault;
 
 use super::config::TrapKind;
@@ -19,7 +20,6 @@ use super::events::TABLE_FULL;
 use super::page_table::NoWord;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 // Deadlines nearer than this are awaited without sleeping: a timer would be late by as much.
 const SPIN_NS: u64 = 60_000;

@@ -13,12 +13,12 @@ use std::sync::atomic::Ordering;
 
 use paging::page::PageIndex;
 use paging::reuse::{Due, Touch, TouchKind};
+use paging::word::{State, Word};
 
 use super::arena::Pending;
 use super::nearby;
 use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
-use super::word::{State, Word};
 
 /// Pages in one message to a helper: each may be a range of its own.
 const DROP_MAX: usize = 200;

@@ -1,18 +1,28 @@
-//! The state word of a page; `bpf/shared.h` has the same layout.
+//! The state word of a page. Crate `farmem` shares it with the kernel: its `bpf/shared.h` has the
+//! same layout.
 
 /// The word that holds all that is known of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Word(pub(crate) u32);
+pub struct Word(
+    /// Its bits.
+    pub u32,
+);
 
 /// Where a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum State {
+pub enum State {
+    /// Nowhere: nobody has touched it.
     Absent = 0,
+    /// In a frame of local memory, mapped.
     Local = 1,
+    /// In a frame, unmapped to see whether it is used, or leaving.
     Probation = 2,
+    /// In far memory.
     Remote = 3,
+    /// In a frame, fetched ahead of use.
     Prefetched = 4,
+    /// On its way into a frame.
     Fetching = 5,
     /// Something of the program's own is mapped there.
     Foreign = 6,
@@ -29,9 +39,10 @@ impl Word {
     const READY_UNIT_SHIFT: u32 = 6;
 
     /// Entries of a ring of outgoing pages that have a ticket of their own.
-    pub(crate) const TICKETS: u32 = 1 << 22;
+    pub const TICKETS: u32 = 1 << 22;
 
-    pub(crate) fn state(self) -> State {
+    /// Where the page is.
+    pub fn state(self) -> State {
         match self.0 & 7 {
             1 => State::Local,
             2 => State::Probation,
@@ -43,79 +54,84 @@ impl Word {
         }
     }
 
-    pub(crate) const fn dirty(self) -> bool {
+    /// It was written to since it came, or counts as if.
+    pub const fn dirty(self) -> bool {
         self.0 & Self::DIRTY != 0
     }
 
     /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
-    pub(crate) const fn untracked(self) -> bool {
+    pub const fn untracked(self) -> bool {
         self.0 & Self::UNTRACKED != 0
     }
 
     /// It was written to by the access that fetched it.
-    pub(crate) const fn write_fetched(self) -> bool {
+    pub const fn write_fetched(self) -> bool {
         self.0 & Self::WRITE_FETCHED != 0
     }
 
     /// The entry of the order of leaving that it has, if it is on probation and leaving.
-    pub(crate) fn ticket(self) -> Option<u32> {
+    pub fn ticket(self) -> Option<u32> {
         let ticket = self.0 >> Self::TICKET_SHIFT;
         (self.state() == State::Probation && ticket != 0).then_some(ticket)
     }
 
     /// The same page on probation, with another entry.
-    pub(crate) const fn with_ticket(self, ticket: u32) -> Self {
+    pub const fn with_ticket(self, ticket: u32) -> Self {
         Self(self.0 & ((1 << Self::TICKET_SHIFT) - 1) | ticket << Self::TICKET_SHIFT)
     }
 
     /// The same page, unmapped to see whether it is used.
-    pub(crate) const fn unmapped(self) -> Self {
+    pub const fn unmapped(self) -> Self {
         Self(self.0 & (0xf8 | Self::WRITE_FETCHED) | State::Probation as u32)
     }
 
-    pub(crate) const fn with_untracked(self, untracked: bool) -> Self {
+    /// The same page, with writes noticed or not.
+    pub const fn with_untracked(self, untracked: bool) -> Self {
         Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
     }
 
     /// The page after a fault has made it local.
-    pub(crate) const fn made_local(self, write: bool) -> Self {
+    pub const fn made_local(self, write: bool) -> Self {
         let dirty = self.dirty() || write || self.untracked();
         let word = self.with_state(State::Local).with_dirty(dirty).with_untracked(false);
         Self(if write { word.0 | Self::WRITE_FETCHED } else { word.0 })
     }
 
-    pub(crate) const fn tier(self) -> usize {
+    /// The tier of far memory that it belongs to.
+    pub const fn tier(self) -> usize {
         ((self.0 >> Self::TIER_SHIFT) & 7) as usize
     }
 
     /// The same page in another state; the time of arrival is forgotten.
-    pub(crate) const fn with_state(self, state: State) -> Self {
+    pub const fn with_state(self, state: State) -> Self {
         Self((self.0 & 0xf8) | state as u32)
     }
 
     /// The same page, fetched ahead of use and there, if it was to arrive `ready_ns` after the
     /// start of the run.
-    pub(crate) fn arrived(self, ready_ns: u64) -> Option<Self> {
+    pub fn arrived(self, ready_ns: u64) -> Option<Self> {
         let ticks = (ready_ns >> Self::READY_UNIT_SHIFT) & Self::READY_MASK;
         let due = u64::from(self.0 >> Self::READY_SHIFT) == ticks.max(1);
         (self.state() == State::Prefetched && due).then(|| self.with_state(State::Prefetched))
     }
 
-    pub(crate) const fn with_dirty(self, dirty: bool) -> Self {
+    /// The same page, dirty or clean.
+    pub const fn with_dirty(self, dirty: bool) -> Self {
         Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
     }
 
-    pub(crate) const fn with_tier(self, tier: u32) -> Self {
+    /// The same page in another of the eight tiers.
+    pub const fn with_tier(self, tier: u32) -> Self {
         Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
     }
 
     /// A page that nobody has touched, in the same tier.
-    pub(crate) const fn emptied(self) -> Self {
+    pub const fn emptied(self) -> Self {
         Self(self.0 & (7 << Self::TIER_SHIFT))
     }
 
     /// Whether it occupies a frame of local memory.
-    pub(crate) fn resident(self) -> bool {
+    pub fn resident(self) -> bool {
         !matches!(self.state(), State::Absent | State::Remote | State::Foreign)
     }
 }
