@@ -221,7 +221,9 @@ impl<'a> Worker<'a> {
     }
 
     // Makes requests: as many as fit, or as many as have arrived.
-    fn make(&mut self, now_ns: u64) {
+    fn make(&mut self, heard_ns: u64) {
+        // What has ended was looked at meanwhile, which is not part of what is made now.
+        let now_ns = if self.spare.is_empty() { heard_ns } else { monotonic_ns() };
         self.pacing.arrive(now_ns);
         let mut count = 0;
         while !self.spare.is_empty() && !self.way.is_lost() {
