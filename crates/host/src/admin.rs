@@ -15,7 +15,7 @@ use sys::event::{Waker, wait_for};
 
 use backend::Geometry;
 
-use super::association::{
+use super::fabrics::{
     ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, Namespace, connect_queue, set_property, submission,
 };
 use super::wire::Wire;

@@ -1,47 +1,14 @@
 //! A host and a controller that know one another (Base 2.2): what each has said of itself, and
 //! queues between them.
 
-use nvme::{
-    Command, ConnectData, Data, Digests, Direction, Fabrics, FoundController, Fused, NamespaceIds,
-    Nqn, Opening, Property, Submission, Transfer,
-};
-
-use workload::{fnv64, fnv64_text};
-
-use backend::Geometry;
+use nvme::FoundController;
 
 use super::admin::AdminQueue;
+use super::fabrics::{HostConfig, Namespace, connect_queue};
 use super::pipe::Pipe;
 use super::queue::IoQueue;
 use super::wire::Wire;
 use super::{HostError, NvmeUri};
-
-/// Who a host says it is, and how it wants to speak.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostConfig {
-    /// Its name.
-    pub host: Nqn,
-    /// Which host it is, under any name.
-    pub host_id: [u8; 16],
-    /// KATO: milliseconds after which a silent host counts as gone.
-    pub keep_alive_ms: u32,
-    /// Digests on the wire.
-    pub digests: Digests,
-}
-
-impl HostConfig {
-    /// A host of this name, without digests, silent for as long as it likes: the same host whenever
-    /// it comes, for its identifier is made of its name.
-    #[must_use]
-    pub fn named(host: Nqn) -> Self {
-        let digest = fnv64_text(host.as_str());
-        let mut host_id = [0; 16];
-        host_id[..8].copy_from_slice(&digest.to_be_bytes());
-        host_id[8..].copy_from_slice(&fnv64(digest).to_be_bytes());
-        let digests = Digests { header: false, data: false };
-        Self { host, host_id, keep_alive_ms: 0, digests }
-    }
-}
 
 /// See the module's description.
 #[derive(Debug, Clone)]
@@ -58,27 +25,6 @@ pub(super) struct Association {
     pub(super) io_queues: u16,
 }
 
-/// The namespace that it is about.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Namespace {
-    pub(super) id: u32,
-    pub(super) geometry: Geometry,
-    pub(super) ids: NamespaceIds,
-    /// Which opening of its medium it is, if its target says that.
-    pub(super) opening: Option<Opening>,
-    /// What DLFEAT says: blocks given back are zeros; Write Zeroes may give back.
-    pub(super) reads_zeros: bool,
-    pub(super) zeroes_deallocate: bool,
-    pub(super) ana_group: u32,
-}
-
-const CC: Property = Property { offset: 0x14, is_wide: false };
-/// Enabled; entries of 64 and 16 bytes (Base 3.1.4.5).
-pub(super) const ENABLED: u64 = 0x0046_0001;
-/// The same, and a normal shutdown.
-pub(super) const LEAVING: u64 = ENABLED | 1 << 14;
-/// Entries of the admin queue.
-pub(super) const ADMIN_ENTRIES: u16 = 32;
 /// MDTS of 0: as much as fits anything here.
 const TRANSFER_MOST: u32 = 8 << 20;
 
@@ -133,51 +79,4 @@ impl Association {
         let capsule_bytes = self.controller.capsule_bytes;
         Ok(IoQueue::new(Pipe::new(wire.stream, token), wire.queue, shape, capsule_bytes))
     }
-}
-
-pub(super) fn submission(command: Command, nsid: u32, data: Data) -> Submission {
-    let direction = match data {
-        Data::None => Direction::None,
-        Data::InCapsule { .. } => Direction::ToController,
-        Data::Transport { .. } => Direction::ToHost,
-    };
-    Submission { cid: 0, fused: Fused::No, nsid, data, direction, command }
-}
-
-pub(super) fn connect_queue(
-    wire: &mut Wire,
-    uri: &NvmeUri,
-    config: &HostConfig,
-    controller_id: u16,
-    [queue, entries]: [u16; 2],
-) -> Result<u16, HostError> {
-    let connect = Fabrics::Connect {
-        format: 0,
-        queue,
-        size: entries - 1,
-        attributes: 0,
-        keep_alive_ms: if queue == 0 { config.keep_alive_ms } else { 0 },
-    };
-    let data = ConnectData {
-        host_id: config.host_id,
-        controller_id,
-        subsystem: uri.subsystem.clone(),
-        host: config.host.clone(),
-    };
-    let data = data.write();
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    let data_at = Data::InCapsule { offset: 0, length };
-    let connect = submission(Command::Fabrics(connect), 0, data_at);
-    let (id, _) = wire.ask("connect to the subsystem", &connect, &data, Transfer::None)?;
-    Ok(u16::try_from(id & 0xffff).unwrap_or(u16::MAX))
-}
-
-pub(super) fn set_property(
-    wire: &mut Wire,
-    operation: &'static str,
-    value: u64,
-) -> Result<(), HostError> {
-    let set = Fabrics::PropertySet { property: CC, value };
-    let set = submission(Command::Fabrics(set), 0, Data::None);
-    wire.ask(operation, &set, &[], Transfer::None).map(|_| ())
 }

@@ -8,7 +8,8 @@ use sys::event::Waker;
 use backend::Geometry;
 
 use super::admin::{AdminQueue, Heard};
-use super::association::{Association, HostConfig};
+use super::association::Association;
+use super::fabrics::HostConfig;
 use super::reach::Queue;
 use super::{HostError, NvmeUri};
 

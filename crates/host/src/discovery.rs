@@ -3,7 +3,7 @@
 use nvme::log::{DiscoveryPage, read_discovery};
 use nvme::{Admin, Command, Data, Nqn, Transfer};
 
-use super::association::{
+use super::fabrics::{
     ADMIN_ENTRIES, ENABLED, HostConfig, LEAVING, connect_queue, set_property, submission,
 };
 use super::wire::Wire;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::association::HostConfig;
 use crate::error::HostError;
+use crate::fabrics::HostConfig;
 use crate::initiator::{self, InitiatorConfig, IscsiUri};
 use crate::keeper::NvmeKeeper;
 use crate::reach::Keeper;

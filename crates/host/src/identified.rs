@@ -4,7 +4,7 @@ use nvme::log::AnaState;
 use nvme::{FoundController, FoundNamespace};
 
 use super::admin::AdminQueue;
-use super::association::HostConfig;
+use super::fabrics::HostConfig;
 use super::{HostError, NvmeUri};
 
 /// See the module's description.

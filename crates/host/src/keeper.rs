@@ -6,7 +6,8 @@ use nvme::log::AnaState;
 use sys::event::Waker;
 
 use super::admin::{self, AdminQueue};
-use super::association::{Association, HostConfig};
+use super::association::Association;
+use super::fabrics::HostConfig;
 use super::piece::{Piece, Shape};
 use super::reach::{Found, Heard, Keeper, Queue};
 use super::{HostError, NvmeUri};

@@ -13,9 +13,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::conservation::LinkUse;
+use crate::figures::Figures;
 use crate::link::LinkMode;
 use crate::quantity::Bytes;
-use crate::run::Figures;
 
 /// The share of a program's memory that must be managed, 0 to 1, unless another is asked for.
 pub const COVERAGE_BOUND: f64 = 0.9;

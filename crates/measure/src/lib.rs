@@ -15,6 +15,7 @@ mod error;
 mod number;
 mod share;
 
+mod figures;
 mod fraction;
 mod money;
 mod quantity;
@@ -38,6 +39,7 @@ pub use coverage::{
     COVERAGE_BOUND, Coverage, ImageSummary, Invalid, InvalidKind, Loss, MEMORY_SMALL, judge,
 };
 pub use error::{ParseError, Quantity};
+pub use figures::{BudgetHeld, FaultCounts, FaultLatency, Figures, MechanismTime, StallCounts};
 pub use fraction::{Fraction, LocalSize, ShareOf};
 pub use histogram::{Histogram, LatencySummary};
 pub use link::{Direction, Link, LinkConfig, LinkMode, Transfer};
@@ -47,8 +49,7 @@ pub use profile::{DelayProfile, ProfileError, Sampler};
 pub use quantity::{Bytes, PAGE_BYTES, Pages};
 pub use rate::BitsPerSec;
 pub use run::{
-    BudgetHeld, Calibration, FaultCounts, FaultLatency, Figures, Host, InvalidRun, MechanismTime,
-    Params, Results, Run, RunError, RunResults, StallCounts, TierParams,
+    Calibration, Host, InvalidRun, Params, Results, Run, RunError, RunResults, TierParams,
 };
 pub use time::{Duration, Instant};
 pub use workload::{WorkloadInput, WorkloadOutcome, WorkloadParams, WorkloadResults};
