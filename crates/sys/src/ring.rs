@@ -378,7 +378,10 @@ fn settle(submitted: io::Result<usize>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc::RecvTimeoutError;
+    use std::time::Duration;
 
     use super::*;
     use crate::clock::monotonic_ns;
@@ -406,7 +409,6 @@ mod tests {
 
     #[test]
     fn a_socket_sends_and_receives() {
-        use std::io::{Read, Write};
         let mut ring = Ring::new(8).expect("there is io_uring");
         let (socket, mut peer) = connected(&mut ring);
         ring.receive(&socket, 2, vec![0; 8], 3);
@@ -472,13 +474,21 @@ mod tests {
     fn waits(ring: &mut Ring, until_ns: u64) {
         while monotonic_ns() < until_ns {
             ring.wait_until(Some(until_ns)).expect("it waits");
-            assert!(ring.take_ended().is_none());
+            assert!(ring.take_ended().is_none(), "nobody has woken it in time");
         }
     }
 
     #[test]
     fn waiting_ends_with_its_time() {
         let mut ring = Ring::new(8).expect("there is io_uring");
+        let (socket, mut peer) = connected(&mut ring);
+        ring.receive(&socket, 2, vec![0; 8], 0);
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let watchdog = std::thread::spawn(move || {
+            if is_done.recv_timeout(Duration::from_secs(20)) == Err(RecvTimeoutError::Timeout) {
+                peer.write_all(b"late").expect("it listens");
+            }
+        });
         let began_ns = monotonic_ns();
         let after = |ms: u64| began_ns + ms * 1_000_000;
         ring.wait_until(Some(after(5))).expect("it waits");
@@ -490,5 +500,7 @@ mod tests {
         waits(&mut ring, after(10));
         waits(&mut ring, after(15));
         waits(&mut ring, after(30));
+        drop(done);
+        watchdog.join().expect("it ends");
     }
 }
