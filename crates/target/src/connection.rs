@@ -25,6 +25,7 @@ use super::counters::add;
 use super::dues::Dues;
 use super::iscsi::IscsiEnd;
 use super::keeper::Kept;
+use super::next::Next;
 use super::nvme_end::{NvmeEnd, Role};
 use super::room::Room;
 use super::site::{Order, Owner, Site, Tag};
@@ -35,25 +36,6 @@ use super::witness::{Event, Happening, Why};
 pub(crate) enum End {
     Nvme(NvmeEnd),
     Iscsi(IscsiEnd),
-}
-
-/// What has come of the bytes that an end has read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// There may be more to read.
-    More,
-    /// It needs further bytes, or may not read on.
-    Wait,
-    /// No more is read: it is over when everything has been answered.
-    Drain,
-    /// The same, and the answer waits: the peer has not proved who it is.
-    Delay,
-    /// It belongs to another shard, perhaps.
-    Place,
-    /// The peer was told that it has broken a rule, and is to close.
-    Violated,
-    /// Nothing more passes.
-    Close,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use nvme::{Slot, Status, data_digest};
+use nvme::{Queue, Slot, Status, data_digest};
 
 use backend::{Failure, Work};
 
 use super::counters::add;
-use super::io::Wire;
 use super::ledger::Answered;
 use super::plan::{Plan, counted, failed};
 use super::site::Site;
 use super::subsystem::Namespace;
+
+/// What can be written to while a command is done.
+pub(crate) struct Wire<'a> {
+    pub(super) queue: &'a mut Queue,
+    pub(super) out: &'a mut Vec<u8>,
+}
 
 /// Reads where the device answers at once.
 pub(super) fn read_at_once(

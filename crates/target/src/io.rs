@@ -20,7 +20,7 @@ use backend::{Ended, Job};
 
 use super::admin::is_disconnect;
 use super::counters::add;
-use super::immediate::read_at_once;
+use super::immediate::{Wire, read_at_once};
 use super::ledger::Answered;
 use super::meter::Kind;
 use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
@@ -51,12 +51,6 @@ impl Pending {
     const fn is_asked_for(&self) -> bool {
         matches!(self.plan.data, Data::Transport { .. }) && !self.plan.answers
     }
-}
-
-/// What can be written to while a command is done.
-pub(crate) struct Wire<'a> {
-    pub(super) queue: &'a mut Queue,
-    pub(super) out: &'a mut Vec<u8>,
 }
 
 /// See the module's description.

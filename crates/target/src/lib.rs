@@ -35,6 +35,7 @@ mod ledger;
 mod loads;
 mod mail;
 mod meter;
+mod next;
 mod nvme_end;
 mod observer;
 mod plan;

@@ -13,9 +13,9 @@ use backend::pool::Holder;
 
 use super::admin::Admin;
 use super::config::Limits;
-use super::connection::Next;
 use super::control::{Connected, QUEUE_TAKEN};
 use super::io::IoSession;
+use super::next::Next;
 use super::portal::Entrance;
 use super::site::{Order, Owner, Site, Tag};
 use super::witness::{Happening, Why, printable};

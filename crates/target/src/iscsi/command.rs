@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use scsi::iscsi::{Expectation, ScsiCommand, Task};
 use scsi::{
-    Operation as Asked, Outcome, Plan, Sense, Status, Step, UnitPort, absent, read_write,
+    Operation as Asked, Outcome, Plan, Sense, Status, Step, Transfer, UnitPort, absent, read_write,
     report_luns,
 };
 
 use backend::{Ended, Job};
 
+use super::super::counters::add;
 use super::super::keeper::Kept;
+use super::super::ledger::Answered;
+use super::super::meter::Kind;
 use super::super::site::{Order, Owner, Site, Tag};
 use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
@@ -40,12 +43,18 @@ impl IscsiSession {
                 self.read_at_once(task, &namespace, &plan, out, site);
                 return 0;
             }
-            return self.accept(task, Pending::new(namespace, plan, site), out, site);
+            return self.accept(
+                task,
+                Pending::new(namespace, plan, (site.account, site.now_ns)),
+                out,
+                site,
+            );
         }
         let port = UnitPort { target: &self.target, group: GROUP, relative: 1 };
         let (step, has_descriptors) =
             namespace.reserved.begin(self.nexus, &command.cdb, sent_bytes, port);
-        let pending = Pending { has_descriptors, ..Pending::idle(namespace, site) };
+        let pending =
+            Pending { has_descriptors, ..Pending::idle(namespace, (site.account, site.now_ns)) };
         self.step(task, pending, step, out, site)
     }
 
@@ -312,7 +321,7 @@ impl IscsiSession {
     pub(super) fn advance(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         loop {
             let Some(pending) = self.pending(task) else { return 0 };
-            let (request, side) = match pending.next(site) {
+            let (request, side) = match pending.next(site.pool) {
                 Act::End(outcome) => return self.end(task, &outcome, out, site),
                 Act::Ask(request, side) => (request, side),
             };
@@ -425,6 +434,39 @@ impl IscsiSession {
         }
         let sense = sense.map(|sense| sense.write(descriptors)).unwrap_or_default();
         self.session.respond(task, *status, &sense, *about_bytes, out);
+    }
+}
+
+impl Pending {
+    // Gives back all that it has.
+    pub(super) fn release(&mut self, site: &mut Site<'_>) {
+        if self.namespace.stripes.leave(&mut self.range) {
+            site.orders.push(Order::Released);
+        }
+        let blocks = [self.block.take(), self.scratch.take()];
+        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.account, block));
+    }
+
+    // Counts it.
+    pub(super) fn note(&self, outcome: &Outcome, site: &mut Site<'_>) {
+        let (kind, bytes) = match &self.doing {
+            Doing::Plan(plan) => match (plan.operation, plan.transfer) {
+                (Asked::Read, Transfer::In(bytes)) => (Kind::Read, bytes),
+                (Asked::Write { .. } | Asked::Patch { .. }, Transfer::Out(bytes)) => {
+                    (Kind::Write, bytes)
+                }
+                _ => (Kind::Other, 0),
+            },
+            _ => (Kind::Other, 0),
+        };
+        let has_failed = outcome.status != Status::Good;
+        if has_failed {
+            add(&site.counters.failures, 1);
+        }
+        let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let was_begun = self.was_begun;
+        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 }
 

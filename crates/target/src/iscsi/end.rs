@@ -15,12 +15,12 @@ use scsi::iscsi::{
 use backend::Ended;
 use backend::pool::Holder;
 
-use super::super::connection::Next;
 use super::super::counters::add;
-use super::super::mail::Message;
+use super::super::next::Next;
 use super::super::site::{Order, Owner, Site, Tag};
 use super::super::subsystem::Subsystem;
 use super::super::witness::{Happening, Why, printable};
+use super::ending::Left;
 use super::gate::Gate;
 use super::session::{Begun, IscsiSession};
 
@@ -363,7 +363,7 @@ impl IscsiEnd {
     }
 
     /// It is gone; what the control thread is to know, and connections that end with it.
-    pub(crate) fn leave(&mut self, site: &mut Site<'_>) -> (Option<Message>, Vec<u32>) {
+    pub(crate) fn leave(&mut self, site: &mut Site<'_>) -> (Option<Left>, Vec<u32>) {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let (slot, number, cid, tsih) = match state {
             Phase::Member { slot, number, cid, tsih } => (slot, number, cid, tsih),
@@ -372,9 +372,9 @@ impl IscsiEnd {
                     entering.placement;
                 let cid = entering.identity.cid;
                 if remove_empty(tsih, site) {
-                    return (Some(Message::SessionEnded(tsih)), Vec::new());
+                    return (Some(Left::Session { tsih }), Vec::new());
                 }
-                return (Some(Message::ConnectionEnded { tsih, cid }), Vec::new());
+                return (Some(Left::Connection { tsih, cid }), Vec::new());
             }
             _ => return (None, Vec::new()),
         };
@@ -391,13 +391,13 @@ impl IscsiEnd {
         if rest.is_empty() {
             session.detach();
             site.sessions.remove(slot);
-            return (Some(Message::SessionEnded(tsih)), Vec::new());
+            return (Some(Left::Session { tsih }), Vec::new());
         }
         site.sessions.put(slot, session);
         // With error recovery level 0 a session ends with any of its connections that was not
         // logged out (7.1.4.4).
         let closed = if was_asked_to { Vec::new() } else { rest };
-        (Some(Message::ConnectionEnded { tsih, cid }), closed)
+        (Some(Left::Connection { tsih, cid }), closed)
     }
 }
 
@@ -467,7 +467,7 @@ fn arrived(
             0
         }
         Arrival::SendTargets(asked) => {
-            let records = session.records(number, &asked, site);
+            let records = session.records(number, &asked, site.gate.as_deref());
             session.session.answer_text(number, &records, out);
             0
         }

@@ -10,24 +10,13 @@ use std::sync::Arc;
 use scsi::iscsi::{Logout, Management, Task, TaskRequest};
 use scsi::{Nexus, Outcome, ResetKind};
 
-use super::super::connection::Next;
+use super::super::next::Next;
 use super::super::site::{Order, Site};
-use super::super::subsystem::{Namespace, Subsystem};
+use super::super::subsystem::Namespace;
+use super::ending::{Scope, Then};
 use super::pending::State;
 use super::session::IscsiSession;
-use super::sessions::Then;
 use super::unit;
-
-/// Whose commands are ended.
-#[derive(Clone)]
-pub(crate) enum Scope {
-    /// All of a logical unit.
-    Unit(Arc<Namespace>),
-    /// All of a target.
-    Target(Arc<Subsystem>),
-    /// Those that these have sent to a logical unit.
-    Of(Arc<Namespace>, Vec<Nexus>),
-}
 
 // Functions (RFC 7143 11.5.1) and responses (11.6.1).
 const ABORT_TASK: u8 = 1;

@@ -4,11 +4,11 @@
 //! gate      who may log in, and where a connection belongs, on the control thread
 //! end       one connection: its login, and then its part of a session
 //! sessions  the sessions of a shard, and what waits for commands to end
-//! session   one session, its connections and what waits for them
+//! session   one session, its connections and what waits for them; waiting: how that goes on
 //! command   its commands from their arrival to their answer; pending: one that is under way
 //! immediate reading where the device answers at once
 //! work      what a command has a device do, step by step
-//! manage    commands that are ended at somebody's wish
+//! manage    commands that are ended at somebody's wish; ending: whose
 //! unit      a namespace as initiators see it
 //! ```
 //!
@@ -17,6 +17,7 @@
 mod access;
 mod command;
 mod end;
+mod ending;
 mod gate;
 mod immediate;
 mod manage;
@@ -24,12 +25,14 @@ mod pending;
 mod session;
 mod sessions;
 mod unit;
+mod waiting;
 mod work;
 
 pub use access::IscsiAccess;
 
 pub(crate) use end::IscsiEnd;
+pub(crate) use ending::{Left, Scope, Then};
 pub(crate) use gate::Gate;
-pub(crate) use manage::{Scope, quell_others};
+pub(crate) use manage::quell_others;
 pub(crate) use session::IscsiSession;
-pub(crate) use sessions::{Sessions, Then};
+pub(crate) use sessions::Sessions;

@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use scsi::{Command, Operation as Asked, Outcome, Plan, Sense, Status, Transfer, UnmapRange};
+use scsi::{Command, Outcome, Plan, Sense, Status, Transfer, UnmapRange};
 use sys::block::Block;
 
 use backend::pool::{Account, Pool};
 
-use super::super::counters::add;
-use super::super::ledger::Answered;
-use super::super::meter::Kind;
-use super::super::site::{Order, Site};
 use super::super::stripes::Range;
 use super::super::subsystem::Namespace;
 use super::work::{self, Act};
@@ -83,15 +79,16 @@ impl Pending {
         matches!(self.doing, Doing::Abort(_))
     }
 
-    pub(super) fn idle(namespace: Arc<Namespace>, site: &Site<'_>) -> Self {
+    /// With nothing to do yet, whose memory it uses and when it was taken.
+    pub(super) fn idle(namespace: Arc<Namespace>, (account, taken_ns): (Account, u64)) -> Self {
         Self {
             namespace,
             doing: Doing::Abort(Outcome::default()),
             wanted: 0,
             has_descriptors: false,
-            taken_ns: site.now_ns,
+            taken_ns,
             block: None,
-            account: site.account,
+            account,
             owes: None,
             own_bytes: 0,
             scratch: None,
@@ -103,8 +100,8 @@ impl Pending {
         }
     }
 
-    pub(super) fn new(namespace: Arc<Namespace>, plan: Plan, site: &Site<'_>) -> Self {
-        let mut pending = Self::idle(namespace, site);
+    pub(super) fn new(namespace: Arc<Namespace>, plan: Plan, taken: (Account, u64)) -> Self {
+        let mut pending = Self::idle(namespace, taken);
         pending.plan(plan);
         pending.doing = Doing::Plan(plan);
         pending
@@ -118,7 +115,7 @@ impl Pending {
     }
 
     // What is to be done next, with what is there.
-    pub(super) fn next(&mut self, site: &mut Site<'_>) -> Act {
+    pub(super) fn next(&mut self, pool: &mut Pool) -> Act {
         let Self { doing, block, scratch, own_bytes, stage, account, .. } = self;
         let own = block.as_deref_mut().and_then(|block| block.get_mut(..*own_bytes));
         let own = own.unwrap_or_default();
@@ -126,7 +123,7 @@ impl Pending {
             Doing::Plan(plan) => {
                 let needed = if *stage == 0 { work::first_scratch(plan, own) } else { 0 };
                 if needed > 0 && scratch.is_none() {
-                    *scratch = site.pool.lend(*account, needed);
+                    *scratch = pool.lend(*account, needed);
                     if scratch.is_none() {
                         let status = Status::TaskSetFull;
                         return Act::End(Outcome { status, ..Outcome::default() });
@@ -138,36 +135,5 @@ impl Pending {
             Doing::Abort(outcome) => Act::End(outcome.clone()),
             Doing::Parameters(_) => Act::End(Outcome::check(Sense::INTERNAL_TARGET_FAILURE)),
         }
-    }
-
-    // Gives back all that it has.
-    pub(super) fn release(&mut self, site: &mut Site<'_>) {
-        if self.namespace.stripes.leave(&mut self.range) {
-            site.orders.push(Order::Released);
-        }
-        let blocks = [self.block.take(), self.scratch.take()];
-        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.account, block));
-    }
-
-    // Counts it.
-    pub(super) fn note(&self, outcome: &Outcome, site: &mut Site<'_>) {
-        let (kind, bytes) = match &self.doing {
-            Doing::Plan(plan) => match (plan.operation, plan.transfer) {
-                (Asked::Read, Transfer::In(bytes)) => (Kind::Read, bytes),
-                (Asked::Write { .. } | Asked::Patch { .. }, Transfer::Out(bytes)) => {
-                    (Kind::Write, bytes)
-                }
-                _ => (Kind::Other, 0),
-            },
-            _ => (Kind::Other, 0),
-        };
-        let has_failed = outcome.status != Status::Good;
-        if has_failed {
-            add(&site.counters.failures, 1);
-        }
-        let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let was_begun = self.was_begun;
-        site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
     }
 }

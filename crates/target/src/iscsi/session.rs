@@ -16,12 +16,11 @@ use std::sync::Arc;
 use scsi::iscsi::{Identity, Link, Management, Session, SessionLimits, TargetRecord, Task};
 use scsi::{Nexus, TransportId, UnitData};
 
-use super::super::site::{Order, Site};
 use super::super::solicited::Solicited;
 use super::super::subsystem::{Namespace, Subsystem};
-use super::gate::GROUP;
+use super::ending::Then;
+use super::gate::{GROUP, Gate};
 use super::pending::Pending;
-use super::sessions::Then;
 use super::unit;
 
 /// Commands that a session may have outstanding, and those that do not wait for their turn.
@@ -169,10 +168,15 @@ impl IscsiSession {
 
     /// What is said to SendTargets: in a discovery session what the control thread knows, and else
     /// what this session is with (RFC 7143 appendix C).
-    pub(super) fn records(&self, number: u16, asked: &str, site: &Site<'_>) -> Vec<TargetRecord> {
+    pub(super) fn records(
+        &self,
+        number: u16,
+        asked: &str,
+        gate: Option<&Gate>,
+    ) -> Vec<TargetRecord> {
         let link = self.links.get(usize::from(number)).copied().flatten();
         let Some((_, local)) = link else { return Vec::new() };
-        match (&self.subsystem, &site.gate) {
+        match (&self.subsystem, gate) {
             (None, Some(gate)) => gate.records(asked, &self.initiator, local),
             (Some(_), _) if asked.is_empty() || asked == self.target => {
                 let addresses = vec![format!("{local},{GROUP}")];
@@ -187,41 +191,6 @@ impl IscsiSession {
         self.links.get(usize::from(number))?.map(|(connection, _)| connection)
     }
 
-    /// Tries again what waits for memory or for a range; how many jobs that has begun. Only what
-    /// belongs to this connection, whose `out` this is.
-    pub(super) fn feed(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
-        let mut jobs = 0;
-        let is_here = |session: &Self, task: Task| {
-            session.session.connection_of(task).is_none_or(|of| of == number)
-        };
-        let (parked, others) =
-            std::mem::take(&mut self.parked).into_iter().partition(|task| is_here(self, *task));
-        self.parked = others;
-        for task in Vec::into_iter(parked) {
-            jobs += self.hold(task, out, site);
-        }
-        while let Some(task) = self.starving.front().copied() {
-            if !is_here(self, task) {
-                break;
-            }
-            if self.pending(task).is_some_and(|one| one.wanted > 0) && !self.may_ask(task, site) {
-                self.starving.pop_front();
-                self.unasked.push_back(task);
-                continue;
-            }
-            let Some(pending) = self.pending(task) else {
-                self.starving.pop_front();
-                continue;
-            };
-            if !pending.fill_block(site.pool) {
-                break;
-            }
-            self.starving.pop_front();
-            jobs += self.expect(task, out, site);
-        }
-        jobs
-    }
-
     /// How many bytes of data have come, if any are owed.
     pub(super) const fn owed(&self) -> Option<u64> {
         self.solicited.owed()
@@ -232,32 +201,6 @@ impl IscsiSession {
         if let Some(bytes) = self.pending(task).and_then(|one| one.owes.take()) {
             self.solicited.end(bytes, now_ns);
         }
-    }
-
-    /// Whether the data of a command may be asked for now.
-    pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
-        let bytes = self.pending(task).map_or(0, |one| one.own_bytes);
-        self.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
-    }
-
-    /// Asks for more data if enough has come, for commands of one connection; how many jobs that
-    /// has begun.
-    pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
-        let mut jobs = 0;
-        while let Some(task) = self.unasked.front().copied() {
-            if !self.may_ask(task, site) {
-                break;
-            }
-            let link = self.session.connection_of(task);
-            if link != Some(number) {
-                let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
-                site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
-                break;
-            }
-            self.unasked.pop_front();
-            jobs += self.lend(task, out, site);
-        }
-        jobs
     }
 
     pub(super) fn is_starving(&self) -> bool {

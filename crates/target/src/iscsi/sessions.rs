@@ -2,22 +2,10 @@
 //!
 //! A session is taken out while something is done with it, so that it can be handed the rest.
 
-use super::session::IscsiSession;
-
-use scsi::iscsi::Management;
-
 use crate::slab;
 
-/// What is done when the commands have ended that somebody has asked to be aborted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
-    /// The request is answered in this session, which is still the same if it has this number.
-    Answer { slot: u32, serial: u64, management: Management },
-    /// The command that has asked is answered.
-    Complete { slot: u32, serial: u64, task: scsi::iscsi::Task },
-    /// Another shard is told under which of its numbers it waits.
-    Tell { shard: u16, wait: u64 },
-}
+use super::ending::Then;
+use super::session::IscsiSession;
 
 #[derive(Debug)]
 struct Wait {

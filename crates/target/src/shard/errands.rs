@@ -9,7 +9,7 @@ use backend::pool::Account;
 
 use super::super::connection::{Connection, End};
 use super::super::counters::subtract;
-use super::super::iscsi::{IscsiEnd, IscsiSession, Then, quell_others};
+use super::super::iscsi::{IscsiEnd, IscsiSession, Left, Then, quell_others};
 use super::super::mail::{Message, Peer};
 use super::super::nvme_end::{NvmeEnd, Role};
 use super::super::site::Order;
@@ -290,9 +290,12 @@ impl Shard {
     }
 
     fn end_iscsi(&mut self, number: u32, end: &mut IscsiEnd) {
-        let (message, closed) = self.on_site(|site| end.leave(site));
-        if let Some(message) = message {
-            self.control().tell(message);
+        let (left, closed) = self.on_site(|site| end.leave(site));
+        if let Some(left) = left {
+            self.control().tell(match left {
+                Left::Session { tsih } => Message::SessionEnded(tsih),
+                Left::Connection { tsih, cid } => Message::ConnectionEnded { tsih, cid },
+            });
         }
         self.orders.extend(closed.into_iter().map(Order::Close));
         // Those that have waited for this may go on.

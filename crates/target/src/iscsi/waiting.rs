@@ -1,0 +1,69 @@
+//! What of a session has waited for memory, for a range or for other data, and goes on.
+
+use scsi::iscsi::Task;
+
+use super::super::site::{Order, Site};
+use super::session::IscsiSession;
+
+impl IscsiSession {
+    /// Tries again what waits for memory or for a range; how many jobs that has begun. Only what
+    /// belongs to this connection, whose `out` this is.
+    pub(super) fn feed(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let mut jobs = 0;
+        let is_here = |session: &Self, task: Task| {
+            session.session.connection_of(task).is_none_or(|of| of == number)
+        };
+        let (parked, others) =
+            std::mem::take(&mut self.parked).into_iter().partition(|task| is_here(self, *task));
+        self.parked = others;
+        for task in Vec::into_iter(parked) {
+            jobs += self.hold(task, out, site);
+        }
+        while let Some(task) = self.starving.front().copied() {
+            if !is_here(self, task) {
+                break;
+            }
+            if self.pending(task).is_some_and(|one| one.wanted > 0) && !self.may_ask(task, site) {
+                self.starving.pop_front();
+                self.unasked.push_back(task);
+                continue;
+            }
+            let Some(pending) = self.pending(task) else {
+                self.starving.pop_front();
+                continue;
+            };
+            if !pending.fill_block(site.pool) {
+                break;
+            }
+            self.starving.pop_front();
+            jobs += self.expect(task, out, site);
+        }
+        jobs
+    }
+
+    /// Whether the data of a command may be asked for now.
+    pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
+        let bytes = self.pending(task).map_or(0, |one| one.own_bytes);
+        self.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
+    }
+
+    /// Asks for more data if enough has come, for commands of one connection; how many jobs that
+    /// has begun.
+    pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+        let mut jobs = 0;
+        while let Some(task) = self.unasked.front().copied() {
+            if !self.may_ask(task, site) {
+                break;
+            }
+            let link = self.session.connection_of(task);
+            if link != Some(number) {
+                let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
+                site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                break;
+            }
+            self.unasked.pop_front();
+            jobs += self.lend(task, out, site);
+        }
+        jobs
+    }
+}
