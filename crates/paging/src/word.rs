@@ -42,6 +42,7 @@ impl Word {
     pub const TICKETS: u32 = 1 << 22;
 
     /// Where the page is.
+    #[inline]
     pub fn state(self) -> State {
         match self.0 & 7 {
             1 => State::Local,
@@ -55,42 +56,50 @@ impl Word {
     }
 
     /// It was written to since it came, or counts as if.
+    #[inline]
     pub const fn dirty(self) -> bool {
         self.0 & Self::DIRTY != 0
     }
 
     /// Writes to it are not noticed, so it counts as dirty as soon as it is local.
+    #[inline]
     pub const fn untracked(self) -> bool {
         self.0 & Self::UNTRACKED != 0
     }
 
     /// It was written to by the access that fetched it.
+    #[inline]
     pub const fn write_fetched(self) -> bool {
         self.0 & Self::WRITE_FETCHED != 0
     }
 
     /// The entry of the order of leaving that it has, if it is on probation and leaving.
+    #[inline]
     pub fn ticket(self) -> Option<u32> {
         let ticket = self.0 >> Self::TICKET_SHIFT;
         (self.state() == State::Probation && ticket != 0).then_some(ticket)
     }
 
     /// The same page on probation, with another entry.
+    #[inline]
     pub const fn with_ticket(self, ticket: u32) -> Self {
         Self(self.0 & ((1 << Self::TICKET_SHIFT) - 1) | ticket << Self::TICKET_SHIFT)
     }
 
     /// The same page, unmapped to see whether it is used.
+    #[inline]
     pub const fn unmapped(self) -> Self {
         Self(self.0 & (0xf8 | Self::WRITE_FETCHED) | State::Probation as u32)
     }
 
     /// The same page, with writes noticed or not.
+    #[inline]
     pub const fn with_untracked(self, untracked: bool) -> Self {
         Self(if untracked { self.0 | Self::UNTRACKED } else { self.0 & !Self::UNTRACKED })
     }
 
     /// The page after a fault has made it local.
+    #[inline]
     pub const fn made_local(self, write: bool) -> Self {
         let dirty = self.dirty() || write || self.untracked();
         let word = self.with_state(State::Local).with_dirty(dirty).with_untracked(false);
@@ -98,17 +107,20 @@ impl Word {
     }
 
     /// The tier of far memory that it belongs to.
+    #[inline]
     pub const fn tier(self) -> usize {
         ((self.0 >> Self::TIER_SHIFT) & 7) as usize
     }
 
     /// The same page in another state; the time of arrival is forgotten.
+    #[inline]
     pub const fn with_state(self, state: State) -> Self {
         Self((self.0 & 0xf8) | state as u32)
     }
 
     /// The same page, fetched ahead of use and there, if it was to arrive `ready_ns` after the
     /// start of the run.
+    #[inline]
     pub fn arrived(self, ready_ns: u64) -> Option<Self> {
         let ticks = (ready_ns >> Self::READY_UNIT_SHIFT) & Self::READY_MASK;
         let due = u64::from(self.0 >> Self::READY_SHIFT) == ticks.max(1);
@@ -116,21 +128,25 @@ impl Word {
     }
 
     /// The same page, dirty or clean.
+    #[inline]
     pub const fn with_dirty(self, dirty: bool) -> Self {
         Self(if dirty { self.0 | Self::DIRTY } else { self.0 & !Self::DIRTY })
     }
 
     /// The same page in another of the eight tiers.
+    #[inline]
     pub const fn with_tier(self, tier: u32) -> Self {
         Self((self.0 & !(7 << Self::TIER_SHIFT)) | (tier & 7) << Self::TIER_SHIFT)
     }
 
     /// A page that nobody has touched, in the same tier.
+    #[inline]
     pub const fn emptied(self) -> Self {
         Self(self.0 & (7 << Self::TIER_SHIFT))
     }
 
     /// Whether it occupies a frame of local memory.
+    #[inline]
     pub fn resident(self) -> bool {
         !matches!(self.state(), State::Absent | State::Remote | State::Foreign)
     }
