@@ -7,6 +7,13 @@
 //! - A version is made odd by one writer at a time, which makes it even again.
 //! - Bytes are touched by instructions that the compiler does not reason about: a reader may read
 //!   what is being written, and throws that away.
+//!
+//! DESIGN NOTES
+//!
+//! * The copy is a loop of vector loads and stores. `rep movsb` takes 2 us for 4096 bytes, twenty
+//!   times as long, where the destination is less than 32 bytes beyond the source modulo 4096
+//!   (AMD EPYC, bytes in the cache). A page that is copied behind the header of an answer is such
+//!   a case.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -227,11 +234,31 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     unsafe {
         std::arch::asm!(
+            "jmp 3f",
+            "2:",
+            "movups {one}, [rsi]",
+            "movups {two}, [rsi + 16]",
+            "movups {three}, [rsi + 32]",
+            "movups {four}, [rsi + 48]",
+            "movups [rdi], {one}",
+            "movups [rdi + 16], {two}",
+            "movups [rdi + 32], {three}",
+            "movups [rdi + 48], {four}",
+            "add rsi, 64",
+            "add rdi, 64",
+            "sub rcx, 64",
+            "3:",
+            "cmp rcx, 64",
+            "jae 2b",
             "rep movsb",
+            one = out(xmm_reg) _,
+            two = out(xmm_reg) _,
+            three = out(xmm_reg) _,
+            four = out(xmm_reg) _,
             inout("rcx") bytes => _,
             inout("rsi") from => _,
             inout("rdi") to => _,
-            options(nostack, preserves_flags)
+            options(nostack)
         );
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -293,6 +320,28 @@ mod tests {
         assert_eq!(bytes[..5], [1, 1, 1, 0, 7]);
         assert_eq!(bytes[5002..], [7, 7, 0]);
         assert!(bytes[4..5004].iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn every_length_is_copied_from_and_to_every_place() {
+        let memory = SharedMemory::new(4096).expect("there is memory");
+        let all: Vec<u8> = (0..400_u32).map(|at| at.wrapping_mul(37).to_le_bytes()[0]).collect();
+        for from in 0..20 {
+            for bytes in 0..200 {
+                memory.zero(0, 4096);
+                memory.write(from + 1, &all[from..from + bytes]);
+                let mut copied = [0xee; 240];
+                memory.read(from + 1, &mut copied[3..3 + bytes]);
+                assert_eq!(copied[3..3 + bytes], all[from..from + bytes]);
+                let around = [&copied[..3], &copied[3 + bytes..]].concat();
+                assert!(around.iter().all(|&byte| byte == 0xee), "{bytes} bytes at {from}");
+                let mut stored = [0; 4096];
+                memory.read(0, &mut stored);
+                assert_eq!(stored[from], 0, "before {bytes} bytes at {from}");
+                let after = &stored[from + 1 + bytes..];
+                assert!(after.iter().all(|&byte| byte == 0), "after {bytes} bytes at {from}");
+            }
+        }
     }
 
     #[test]
