@@ -54,12 +54,14 @@ impl Idle {
                 std::hint::spin_loop();
             }
             if ring.has_ended() || last_ns <= look_until_ns {
+                ring.set_direct(true);
                 return Ok(false);
             }
         }
         ring.wait_until(until_ns)?;
         // Whatever came so soon would have been found by looking.
         self.pays = monotonic_ns() - began_ns <= self.look_ns * 2;
+        ring.set_direct(self.pays);
         Ok(true)
     }
 }

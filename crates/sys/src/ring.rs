@@ -7,8 +7,11 @@
 //! Invariants:
 //! - The ring owns the memory and a handle on the file of every request that the kernel has.
 //! - It is not dropped before the kernel has let go of all of that.
+//! - A message that the thread sends or receives itself ends like any other: it is taken.
 
 mod alarm;
+mod completed;
+mod direct;
 
 use std::io;
 use std::ops::Range;
@@ -21,34 +24,9 @@ use crate::block::Block;
 use crate::error::{Error, Result};
 
 use alarm::{ALARM, Alarm, UNHEARD};
-
-/// Memory that a request needs, handed back with its completion.
-#[derive(Debug)]
-pub enum Held {
-    /// None.
-    Nothing,
-    /// For sockets.
-    Bytes(Vec<u8>),
-    /// For files.
-    Block(Block),
-}
-
-/// A request that has ended, or for [`Ring::accept`] has brought another connection.
-#[derive(Debug)]
-pub struct Completed {
-    /// The caller's number.
-    pub token: u64,
-    /// Bytes moved, where any were to be.
-    pub result: io::Result<u32>,
-    /// What it was given; with its last completion, if there are several.
-    pub held: Held,
-    /// The connection that was accepted.
-    pub accepted: Option<OwnedFd>,
-    /// The request goes on.
-    pub has_more: bool,
-    /// For [`Ring::send_in_place`]: nothing has happened but that the memory is free again.
-    pub is_notice: bool,
-}
+use completed::length_of;
+pub use completed::{Completed, Held};
+use direct::{Direct, Receive};
 
 /// What becomes of a stretch of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +43,19 @@ struct InFlight {
     held: Held,
     /// Closing a file before its requests have been submitted would leave its number to another.
     _file: Option<Arc<OwnedFd>>,
-    accepts: bool,
+    kind: Kind,
+}
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    /// Connections that are accepted.
+    Accept,
+    /// A message, of which so many bytes had gone before.
+    Message {
+        before: u32,
+    },
 }
 
 /// See the module's description.
@@ -75,11 +65,17 @@ pub struct Ring {
     free: Vec<usize>,
     /// Requests for files since the kernel last got any.
     files: u32,
+    /// Messages that the kernel has.
+    messages: usize,
     alarm: Alarm,
+    direct: Direct,
 }
 
 /// Requests for files that wait for one another at most before the kernel gets them.
 const FILES_AT_ONCE: u32 = 8;
+
+/// A message that the thread sends itself, even if it sleeps afterwards: an answer with a page.
+const SHORT: usize = 8 << 10;
 
 /// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
 const ENTER_GETEVENTS: u32 = 1;
@@ -100,13 +96,28 @@ impl Ring {
             .setup_cqsize(entries * 4)
             .build(entries)
             .map_err(|source| Error::new("set up an io_uring", source))?;
-        Ok(Self { ring, requests: Vec::new(), free: Vec::new(), files: 0, alarm: Alarm::new() })
+        Ok(Self {
+            ring,
+            requests: Vec::new(),
+            free: Vec::new(),
+            files: 0,
+            messages: 0,
+            alarm: Alarm::new(),
+            direct: Direct::default(),
+        })
+    }
+
+    /// Whether the thread receives, and sends long messages, by calls of its own that do not wait,
+    /// while it has one connection: shorter for one that calls [`Ring::poll`] all the time. Not so
+    /// at first.
+    pub const fn set_direct(&mut self, is_direct: bool) {
+        self.direct.is_on = is_direct;
     }
 
     /// Requests that have not ended.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.requests.len() - self.free.len()
+        self.requests.len() - self.free.len() + self.direct.held()
     }
 
     /// Accepts connections until it fails.
@@ -114,23 +125,48 @@ impl Ring {
         let entry = opcode::AcceptMulti::new(types::Fd(listener.as_raw_fd()))
             .flags(libc::SOCK_CLOEXEC)
             .build();
-        self.push(entry, token, Held::Nothing, Some(listener), true);
+        self.push(entry, token, Held::Nothing, Some(listener), Kind::Accept);
     }
 
     /// Receives into `bytes` from `from` on; 0 bytes when the peer has sent its last.
-    pub fn receive(&mut self, socket: &Arc<OwnedFd>, token: u64, mut bytes: Vec<u8>, from: usize) {
+    ///
+    /// # Panics
+    /// If `from` is beyond the end of `bytes`.
+    pub fn receive(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
+        let receive = Receive { socket: Arc::clone(socket), token, bytes, from };
+        let left = if self.is_direct() { self.direct.hold(receive) } else { Some(receive) };
+        left.into_iter().for_each(|receive| self.receive_by_ring(receive));
+    }
+
+    fn receive_by_ring(&mut self, Receive { socket, token, mut bytes, from }: Receive) {
         let room = &mut bytes[from..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Recv::new(fd, room.as_mut_ptr(), length(room)).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+        self.push(entry, token, Held::Bytes(bytes), Some(&socket), Kind::Message { before: 0 });
+    }
+
+    // One connection: the kernel has nothing of another.
+    const fn is_direct(&self) -> bool {
+        self.direct.is_on && self.messages == 0
     }
 
     /// Sends `bytes` from `from` on, all of them unless it fails in between.
+    ///
+    /// # Panics
+    /// If `from` is beyond the end of `bytes`.
     pub fn send(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
-        let rest = &bytes[from..];
+        let is_short = bytes.len() - from <= SHORT && self.messages == 0;
+        let left = if is_short || self.is_direct() {
+            self.direct.send(socket, token, bytes, from)
+        } else {
+            Some((bytes, 0))
+        };
+        let Some((bytes, before)) = left else { return };
+        let rest = &bytes[from + before..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Send::new(fd, rest.as_ptr(), length(rest)).flags(SEND_FLAGS).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+        let kind = Kind::Message { before: length_of(before) };
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), kind);
     }
 
     /// As [`Ring::send`], but without copying: two completions, of which the first says what was
@@ -140,7 +176,7 @@ impl Ring {
         let fd = types::Fd(socket.as_raw_fd());
         let entry =
             opcode::SendZc::new(fd, bytes.as_ptr(), length(&bytes)).flags(SEND_FLAGS).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(socket), false);
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Message { before: 0 });
     }
 
     /// Reads from `offset` of a file into part of `block`.
@@ -158,7 +194,7 @@ impl Ring {
         let room = &mut block[part];
         let fd = types::Fd(file.as_raw_fd());
         let entry = opcode::Read::new(fd, room.as_mut_ptr(), length(room)).offset(offset).build();
-        self.push(entry, token, Held::Block(block), Some(file), false);
+        self.push(entry, token, Held::Block(block), Some(file), Kind::File);
         self.hand_over();
     }
 
@@ -181,7 +217,7 @@ impl Ring {
             .offset(offset)
             .rw_flags(if forced { libc::RWF_DSYNC } else { 0 })
             .build();
-        self.push(entry, token, Held::Block(block), Some(file), false);
+        self.push(entry, token, Held::Block(block), Some(file), Kind::File);
         self.hand_over();
     }
 
@@ -190,7 +226,7 @@ impl Ring {
         let entry = opcode::Fsync::new(types::Fd(file.as_raw_fd()))
             .flags(types::FsyncFlags::DATASYNC)
             .build();
-        self.push(entry, token, Held::Nothing, Some(file), false);
+        self.push(entry, token, Held::Nothing, Some(file), Kind::File);
     }
 
     /// Makes a stretch of a file zeros.
@@ -210,7 +246,7 @@ impl Ring {
             .offset(offset)
             .mode(mode)
             .build();
-        self.push(entry, token, Held::Nothing, Some(file), false);
+        self.push(entry, token, Held::Nothing, Some(file), Kind::File);
     }
 
     /// Submits what was asked for and waits until something has ended, or until `until_ns` by the
@@ -220,6 +256,12 @@ impl Ring {
     /// # Errors
     /// When the kernel refuses the ring itself.
     pub fn wait_until(&mut self, until_ns: Option<u64>) -> Result<()> {
+        if self.direct.has_ended() {
+            return self.poll();
+        }
+        if let Some(receive) = self.direct.release() {
+            self.receive_by_ring(receive);
+        }
         if let Some(entry) = until_ns.and_then(|until_ns| self.alarm.request(until_ns)) {
             self.submit(&entry);
         }
@@ -233,6 +275,7 @@ impl Ring {
     /// As [`Ring::wait_until`].
     #[expect(unsafe_code, reason = "enters the kernel without waiting")]
     pub fn poll(&mut self) -> Result<()> {
+        self.direct.look();
         let queue = self.ring.submission();
         let count = length_of(queue.len());
         if count == 0 && !queue.taskrun() {
@@ -248,11 +291,14 @@ impl Ring {
 
     /// Whether [`Ring::take_ended`] has something.
     pub fn has_ended(&mut self) -> bool {
-        !self.ring.completion().is_empty()
+        self.direct.has_ended() || !self.ring.completion().is_empty()
     }
 
     /// A request that has ended.
     pub fn take_ended(&mut self) -> Option<Completed> {
+        if let Some(ended) = self.direct.take_ended() {
+            return Some(ended);
+        }
         loop {
             let entry = self.ring.completion().next()?;
             match entry.user_data() {
@@ -269,18 +315,21 @@ impl Ring {
         let has_more = cqueue::more(entry.flags());
         let place = &mut self.requests[index];
         let request = place.as_mut().expect("a request completes once");
-        let (token, accepts) = (request.token, request.accepts);
+        let (token, kind) = (request.token, request.kind);
         let mut held = Held::Nothing;
         if !has_more {
             held = std::mem::replace(&mut request.held, Held::Nothing);
             *place = None;
             self.free.push(index);
+            self.messages -= usize::from(matches!(kind, Kind::Message { .. }));
         }
+        let before = if let Kind::Message { before } = kind { before } else { 0 };
         let result = u32::try_from(entry.result())
+            .map(|count| before + count)
             .map_err(|_negative| io::Error::from_raw_os_error(-entry.result()));
         // SAFETY: accept's result is a new descriptor that nobody else knows of.
-        let accepted =
-            (accepts && result.is_ok()).then(|| unsafe { OwnedFd::from_raw_fd(entry.result()) });
+        let accepted = (kind == Kind::Accept && result.is_ok())
+            .then(|| unsafe { OwnedFd::from_raw_fd(entry.result()) });
         let is_notice = cqueue::notif(entry.flags());
         Completed { token, result, held, accepted, has_more, is_notice }
     }
@@ -302,9 +351,10 @@ impl Ring {
         token: u64,
         held: Held,
         file: Option<&Arc<OwnedFd>>,
-        accepts: bool,
+        kind: Kind,
     ) {
-        let request = InFlight { token, held, _file: file.cloned(), accepts };
+        let request = InFlight { token, held, _file: file.cloned(), kind };
+        self.messages += usize::from(matches!(kind, Kind::Message { .. }));
         let index = self.free.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() - 1
@@ -339,6 +389,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
+        self.direct = Direct::default();
         if self.in_flight() == 0 {
             return;
         }
@@ -358,10 +409,6 @@ impl Drop for Ring {
 
 fn length(bytes: &[u8]) -> u32 {
     length_of(bytes.len())
-}
-
-fn length_of(count: usize) -> u32 {
-    u32::try_from(count).expect("a request moves less than 4 GiB")
 }
 
 // A signal, a timeout and a full completion queue are reasons to look, not errors.
@@ -447,6 +494,93 @@ mod tests {
         ring.receive(&socket, 4, vec![0; 8], 0);
         assert_eq!(run(&mut ring).result.expect("it worked"), 0);
         assert_eq!(ring.in_flight(), 1);
+    }
+
+    // What ends by looking alone.
+    fn look(ring: &mut Ring) -> Completed {
+        let until_ns = monotonic_ns() + 20_000_000_000;
+        loop {
+            ring.poll().expect("it looks");
+            if let Some(completed) = ring.take_ended() {
+                return completed;
+            }
+            assert!(monotonic_ns() < until_ns, "it does not end");
+        }
+    }
+
+    #[test]
+    fn one_that_looks_sends_and_receives_itself() {
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let (socket, mut peer) = connected(&mut ring);
+        ring.send(&socket, 1, b"w".to_vec(), 0);
+        let sent = ring.take_ended().expect("a short message needs no ring");
+        assert_eq!((sent.token, sent.result.expect("it worked")), (1, 1));
+        ring.set_direct(true);
+        ring.receive(&socket, 2, vec![0; 8], 3);
+        assert_eq!((ring.in_flight(), ring.messages), (2, 0), "the kernel has none");
+        ring.poll().expect("it looks");
+        assert!(!ring.has_ended(), "nothing has come");
+        peer.write_all(b"abc").expect("it takes three bytes");
+        let received = look(&mut ring);
+        assert_eq!((received.token, received.result.expect("it worked")), (2, 3));
+        assert!(matches!(received.held, Held::Bytes(bytes) if bytes == b"\0\0\0abc\0\0"));
+        ring.send(&socket, 3, b"xyz".to_vec(), 1);
+        assert_eq!((ring.in_flight(), ring.has_ended()), (1, true));
+        ring.wait_until(None).expect("something has ended");
+        assert_eq!(ring.take_ended().expect("it was sent").result.expect("it worked"), 2);
+        // More than a socket takes at once: the kernel sends the rest.
+        let all: Vec<u8> = (0..8 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
+        ring.send(&socket, 4, all.clone(), 0);
+        assert_eq!((ring.in_flight(), ring.messages), (2, 1));
+        // So nothing passes it.
+        let (other, mut others_peer) = connected(&mut ring);
+        ring.send(&other, 6, b"!".to_vec(), 0);
+        assert_eq!((ring.messages, ring.has_ended()), (2, false));
+        others_peer.set_nonblocking(true).expect("a socket can");
+        assert!(others_peer.read(&mut [0]).is_err(), "the ring has not been entered");
+        assert_eq!(look(&mut ring).token, 6);
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; 3 + (8 << 20)];
+            peer.read_exact(&mut bytes).expect("they come");
+            assert_eq!((&bytes[..3], &bytes[3..]), (&b"wyz"[..], &all[..]));
+            peer
+        });
+        assert_eq!(run(&mut ring).result.expect("it worked"), 8 << 20, "those before count");
+        drop(reader.join().expect("it ends"));
+        ring.receive(&socket, 5, vec![0; 8], 0);
+        assert_eq!(look(&mut ring).result.expect("it worked"), 0, "its last has come");
+    }
+
+    #[test]
+    fn the_kernel_receives_for_one_that_sleeps_or_has_several_connections() {
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let (one, mut its_peer) = connected(&mut ring);
+        let (other, mut others_peer) = connected(&mut ring);
+        ring.set_direct(true);
+        ring.receive(&one, 2, vec![0; 8], 0);
+        ring.receive(&other, 3, vec![0; 8], 0);
+        assert_eq!((ring.in_flight(), ring.messages), (4, 1), "it holds one");
+        others_peer.write_all(b"12").expect("it listens");
+        its_peer.write_all(b"345").expect("it listens");
+        let mut came = [look(&mut ring), look(&mut ring)].map(|one| (one.token, one.result.ok()));
+        came.sort_unstable();
+        assert_eq!(came, [(2, Some(3)), (3, Some(2))]);
+        ring.receive(&one, 4, vec![0; 8], 0);
+        let sender = std::thread::spawn(move || {
+            its_peer.write_all(b"6").expect("it listens");
+            its_peer
+        });
+        let until_ns = monotonic_ns() + 20_000_000_000;
+        while !ring.has_ended() && monotonic_ns() < until_ns {
+            ring.wait_until(Some(until_ns)).expect("it waits");
+        }
+        assert_eq!(ring.take_ended().map(|ended| ended.token), Some(4));
+        assert_eq!(ring.messages, 0, "all have ended");
+        // What it holds goes with it.
+        ring.receive(&one, 5, vec![0; 8], 0);
+        drop(ring);
+        drop(sender.join().expect("it ends"));
+        assert_eq!(Arc::strong_count(&one), 1);
     }
 
     #[test]
