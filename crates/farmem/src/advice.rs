@@ -8,42 +8,20 @@ use paging::word::{State, Word};
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{Arena, maps};
+use super::arena::Arena;
 use super::calls::round_up;
 use super::events::TABLE_FULL;
-use super::filter::nr;
 use super::layout::ADDRESS_TOP;
+use super::maps;
 use super::populate::Then;
 use super::supervisor::Supervisor;
+use sys::hint;
+use sys::nr;
 
 const ENOMEM: i64 = 12;
 const EINVAL: i64 = 22;
 const MCL_ONFAULT: u64 = 4;
 const MLOCK_ONFAULT: u64 = 1;
-
-pub(crate) mod hint {
-    /// Those after which memory reads as zeros, at once or some time.
-    pub(crate) const EMPTYING: [u64; 3] = [DONTNEED, FREE, DONTNEED_LOCKED];
-
-    pub(super) const WILLNEED: u64 = 3;
-    pub(crate) const DONTNEED: u64 = 4;
-    pub(crate) const FREE: u64 = 8;
-    pub(super) const REMOVE: u64 = 9;
-    pub(super) const DONTFORK: u64 = 10;
-    pub(super) const DOFORK: u64 = 11;
-    pub(super) const MERGEABLE: u64 = 12;
-    pub(super) const UNMERGEABLE: u64 = 13;
-    pub(super) const HUGEPAGE: u64 = 14;
-    pub(super) const NOHUGEPAGE: u64 = 15;
-    pub(super) const WIPEONFORK: u64 = 18;
-    pub(super) const KEEPONFORK: u64 = 19;
-    pub(super) const COLD: u64 = 20;
-    pub(super) const PAGEOUT: u64 = 21;
-    pub(super) const POPULATE_READ: u64 = 22;
-    pub(super) const POPULATE_WRITE: u64 = 23;
-    pub(crate) const DONTNEED_LOCKED: u64 = 24;
-    pub(super) const COLLAPSE: u64 = 25;
-}
 
 // What of a range is ours and can be written to.
 fn writable(tid: u32, start: u64, end: u64) -> Vec<(u64, u64)> {

@@ -21,8 +21,10 @@ use super::last_words::Cleared;
 use super::layout::SEGMENT;
 use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::loader::Loader;
+use super::maps;
 use super::moves::Move;
 use super::protocol::command;
+use super::request::MapRequest;
 use super::shared::Tables;
 
 /// A command sent to the helper whose reply is awaited.
@@ -41,18 +43,6 @@ pub(crate) enum Pending {
     /// Pages that are being unmapped: those of `tier` that may leave then, and addresses that are
     /// to be write-protected.
     Drop { pages: Vec<PageIndex>, tier: usize, unprotected: Vec<u64> },
-}
-
-/// What the program asked of `mmap`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MapRequest {
-    pub(crate) protection: u64,
-    /// Whatever is there is replaced (`MAP_FIXED`).
-    pub(crate) fixed: bool,
-    /// It must be there or nowhere (`MAP_FIXED_NOREPLACE`).
-    pub(crate) only_there: bool,
-    /// Its pages are to be there at once (`MAP_POPULATE`).
-    pub(crate) populates: bool,
 }
 
 /// One managed process.
@@ -404,6 +394,14 @@ impl Arena {
         unlogged.saturating_sub(self.emptied_unlogged)
     }
 
+    /// The word at a managed address; `None` if nothing is there.
+    pub(crate) fn word(&self, address: u64) -> Option<u32> {
+        let mut bytes = [0; 4];
+        let managed = self.regions.manages(address);
+        let read = managed && self.memory.read_at(&mut bytes, address).is_ok();
+        read.then_some(u32::from_ne_bytes(bytes))
+    }
+
     /// Takes what the state words say for what is populated.
     pub(crate) fn counted(&mut self, populated: Vec<u64>) {
         self.populated = populated;
@@ -415,58 +413,4 @@ impl Arena {
 pub(crate) fn manageable(start: u64, end: u64) -> Option<(u64, u64)> {
     let (start, end) = (start.max(ADDRESS_MIN), end.min(ADDRESS_TOP));
     (start < end).then_some((start, end))
-}
-
-/// The mappings of a process, from `/proc/pid/maps`.
-pub(crate) mod maps {
-    /// One line of the file.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) struct Mapping {
-        pub(crate) start: u64,
-        pub(crate) end: u64,
-        /// As `mmap` takes it.
-        pub(crate) protection: u64,
-        /// Of a memory file of ours.
-        pub(crate) ours: bool,
-    }
-
-    /// Mappings of process `pid` that begin in `start..end`.
-    pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        let mappings = text.lines().filter_map(Mapping::parse);
-        mappings.filter(|m| m.start < end && m.end > start).collect()
-    }
-
-    impl Mapping {
-        /// One line of the file.
-        pub(crate) fn parse(line: &str) -> Option<Self> {
-            let (range, rest) = line.split_once(' ')?;
-            let (start, end) = range.split_once('-')?;
-            let bits = [('r', 1), ('w', 2), ('x', 4)];
-            let flags = rest.get(..3)?;
-            let allowed = bits.iter().filter(|(letter, _)| flags.contains(*letter));
-            Some(Self {
-                start: u64::from_str_radix(start, 16).ok()?,
-                end: u64::from_str_radix(end, 16).ok()?,
-                protection: allowed.map(|(_, bit)| bit).sum(),
-                ours: crate::file_pages::is_managed(rest),
-            })
-        }
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn parse_reads_ranges_and_protection() {
-            let line = "100000200000-100000201000 rw-s 00200000 00:01 2054 /memfd:afar (deleted)";
-            let (start, end) = (0x1000_0020_0000, 0x1000_0020_1000);
-            let mapping = Mapping { start, end, protection: 3, ours: true };
-            assert_eq!(Mapping::parse(line), Some(mapping));
-            assert_eq!(Mapping::parse("nonsense"), None);
-            let hidden = Mapping::parse("1000-2000 ---p 0 00:00 0");
-            assert_eq!(hidden.map(|mapping| (mapping.protection, mapping.ours)), Some((0, false)));
-        }
-    }
 }

@@ -12,11 +12,12 @@ use paging::regions::{PAGE, Traits};
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::arena::{MapRequest, Pending, manageable};
+use super::arena::{Pending, manageable};
 use super::events::TABLE_FULL;
 use super::layout::ADDRESS_TOP;
 use super::layout::SEGMENT;
 use super::populate::Then;
+use super::request::MapRequest;
 use super::supervisor::Supervisor;
 
 const EAGAIN: i64 = 11;

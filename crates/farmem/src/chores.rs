@@ -9,8 +9,7 @@
 //! of frames lasts about as long. So chores are spread out, and a tick has a number of them however
 //! many processes there are: all processes in turn.
 
-use super::protocol::command;
-use super::supervisor::Supervisor;
+mod steps;
 
 /// Chores of each kind at a tick.
 const CHORES_MAX: usize = 8;
@@ -38,72 +37,6 @@ impl Chores {
     /// Whether any are left.
     pub(crate) const fn any(&self) -> bool {
         self.to_tend + self.to_look_at + self.to_scan > 0
-    }
-}
-
-impl Supervisor<'_> {
-    /// Does a chore if one is due.
-    pub(crate) fn do_chore(&mut self) {
-        if !self.chores.any() {
-            return;
-        }
-        let now = sys::clock::monotonic_ns();
-        if now < self.chores.next_ns {
-            return;
-        }
-        self.chores.next_ns = now + APART_NS;
-        if self.chores.to_tend > 0 {
-            self.chores.to_tend -= 1;
-            if let Some(slot) = self.members.next_live(self.chores.tended) {
-                self.chores.tended = slot;
-                self.tend(slot);
-            }
-        } else if self.chores.to_look_at > 0 {
-            self.chores.to_look_at -= 1;
-            self.look_around();
-        } else {
-            self.chores.to_scan -= 1;
-            self.scan_unseen(1);
-        }
-    }
-
-    // Addresses whose unmapping thread has gone on without another call, a helper that is all that
-    // is left, and what the process has now.
-    fn tend(&mut self, slot: usize) {
-        self.members.touch(slot);
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            arena.recycle(|tid| !unmaps(tid));
-            if arena.ready
-                && let Some(status) = alone(arena.tgid)
-            {
-                let _gone = arena.send(command::LEAVE, 0, &[status]);
-            }
-        }
-        let at_work = self.arenas[slot].as_mut().filter(|arena| arena.dropping > 0);
-        if let Some(arena) = at_work
-            && is_stopped(arena.tgid, arena.helper)
-        {
-            // Not one that is stopped again and again, but goes on.
-            arena.stopped_looks += 1;
-            if arena.is_stuck() {
-                self.helper_stopped(slot);
-            }
-        }
-        self.note_peak(slot);
-    }
-
-    // Looks at the memory of an image, and for processes that nobody has told of.
-    fn look_around(&mut self) {
-        let Some(pid) = self.images.next_due() else { return };
-        // Of the children of an image that is not managed nobody tells.
-        if !self.images.is_managed(pid) {
-            for child in children(pid) {
-                self.images.notice(child);
-            }
-        }
-        if !self.sample(pid) && !self.slots.contains_key(&pid) {
-            self.images.end(pid);
-        }
     }
 }
 
@@ -136,15 +69,6 @@ fn zombie_status(stat: &str) -> Option<u64> {
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let status: u64 = fields.get(49)?.parse().ok()?;
     (fields[0] == "Z").then_some(status >> 8 & 0xff)
-}
-
-/// The children of a process.
-pub(crate) fn children(pid: u32) -> Vec<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let listed =
-        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
-    listed.flat_map(numbers).collect()
 }
 
 #[cfg(test)]

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::filter::nr;
 use super::images::{Known, Reason};
 use super::protocol;
 use super::signal::SIGKILL;
 use super::supervisor::Supervisor;
+use sys::nr;
 
 const EINVAL: i64 = 22;
 const EPERM: i64 = 1;
@@ -105,7 +105,7 @@ impl Supervisor<'_> {
             nr::IOCTL => self.registers(slot, call),
             nr::IO_URING_SETUP => self.sets_up_ring(call),
             nr::UNSHARE => self.unshares_users(call),
-            number if nr::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
+            number if super::filter::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
             _ => Ok(self.listener.proceed(call.id)?),
         }
     }

@@ -17,9 +17,9 @@ use paging::word::{State, Word};
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::filter::nr;
 use super::last_words::{Cleared, Whose, own_number};
 use super::supervisor::Supervisor;
+use sys::nr;
 
 // Robust mutexes of one thread that are looked after.
 const HELD_MAX: usize = 256;
@@ -99,7 +99,7 @@ impl Supervisor<'_> {
             Some(u64::from_ne_bytes(bytes))
         };
         let number = own_number(tid).unwrap_or(tid);
-        let is_its = |word: &&Cleared| word.is_of(word.value(arena), tid, number);
+        let is_its = |word: &&Cleared| word.is_of(arena.word(word.address), tid, number);
         words.extend(arena.cleared.iter().filter(is_its).map(|word| word.address));
         // struct robust_list_head: the first entry, the distance from an entry to its lock word.
         let distance = read(head + 8).unwrap_or(0);

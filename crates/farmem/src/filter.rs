@@ -4,12 +4,13 @@
 //! that may concern memory under management. Everything else, file mappings without an address and
 //! thread creation included, runs at full speed.
 
+use sys::nr;
 use sys::seccomp::{Block, Filter, Rule, Test, Verdict};
 
-use super::advice::hint;
 use super::config::TrapKind;
 use super::layout::ADDRESS_TOP;
 use super::protocol;
+use sys::hint;
 
 const MAP_SHARED: u32 = 1;
 const MAP_FIXED_ANY: u32 = 0x10 | 0x10_0000;
@@ -29,7 +30,7 @@ pub(crate) fn filter(trap: TrapKind, mark: u64) -> Filter {
         // A thread that ends does not wait for user space when the kernel writes its last words.
         blocks.push(always(nr::EXIT));
     }
-    Filter::new(&blocks, &nr::foreign::ASKED)
+    Filter::new(&blocks, &FOREIGN)
 }
 
 fn blocks(mark: u64) -> Vec<Block> {
@@ -95,8 +96,8 @@ fn blocks(mark: u64) -> Vec<Block> {
             otherwise: Verdict::Allow,
         },
     ];
-    blocks.extend(nr::AT_MANAGED.map(|number| at_managed(number, &[])));
-    blocks.extend(nr::RIGHTS.map(always));
+    blocks.extend(AT_MANAGED.map(|number| at_managed(number, &[])));
+    blocks.extend(RIGHTS.map(always));
     blocks.extend(noticed());
     blocks
 }
@@ -131,46 +132,12 @@ const fn low(value: u64) -> u32 {
     value as u32
 }
 
-/// System-call numbers of x86-64.
-pub(crate) mod nr {
-    pub(crate) const MMAP: i64 = 9;
-    pub(crate) const MUNMAP: i64 = 11;
-    pub(crate) const BRK: i64 = 12;
-    pub(crate) const IOCTL: i64 = 16;
-    pub(crate) const MREMAP: i64 = 25;
-    pub(crate) const MADVISE: i64 = 28;
-    pub(crate) const CLONE: i64 = 56;
-    pub(crate) const FORK: i64 = 57;
-    pub(crate) const EXECVE: i64 = 59;
-    pub(crate) const EXIT: i64 = 60;
-    pub(crate) const CAPSET: i64 = 126;
-    pub(crate) const MLOCK: i64 = 149;
-    pub(crate) const MUNLOCK: i64 = 150;
-    pub(crate) const MLOCKALL: i64 = 151;
-    pub(crate) const MUNLOCKALL: i64 = 152;
-    pub(crate) const PRCTL: i64 = 157;
-    pub(crate) const SET_TID_ADDRESS: i64 = 218;
-    pub(crate) const EXIT_GROUP: i64 = 231;
-    pub(crate) const EXECVEAT: i64 = 322;
-    pub(crate) const UNSHARE: i64 = 272;
-    pub(crate) const MLOCK2: i64 = 325;
-    pub(crate) const IO_URING_SETUP: i64 = 425;
-    pub(crate) const CLONE3: i64 = 435;
-    pub(crate) const PROCESS_MADVISE: i64 = 440;
-
-    /// What is of interest where memory is managed: locks, and the word that the kernel clears when
-    /// the calling thread ends.
-    pub(crate) const AT_MANAGED: [i64; 4] = [MLOCK, MLOCK2, MUNLOCK, SET_TID_ADDRESS];
-    /// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
-    /// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.
-    pub(crate) const RIGHTS: [i64; 10] = [105, 106, 113, 114, 116, 117, 119, 122, 123, CAPSET];
-
-    /// Numbers of the 32-bit interface.
-    pub(crate) mod foreign {
-        pub(crate) const EXECVE: u32 = 11;
-        pub(crate) const EXIT_GROUP: u32 = 252;
-        pub(crate) const EXECVEAT: u32 = 358;
-        /// Those that the supervisor is asked about.
-        pub(crate) const ASKED: [u32; 3] = [EXECVE, EXIT_GROUP, EXECVEAT];
-    }
-}
+/// What is of interest where memory is managed: locks, and the word that the kernel clears when
+/// the calling thread ends.
+pub(crate) const AT_MANAGED: [i64; 4] = [nr::MLOCK, nr::MLOCK2, nr::MUNLOCK, nr::SET_TID_ADDRESS];
+/// What changes a thread's users, groups or capabilities: setuid, setgid, setreuid, setregid,
+/// setgroups, setresuid, setresgid, setfsuid, setfsgid, capset.
+pub(crate) const RIGHTS: [i64; 10] = [105, 106, 113, 114, 116, 117, 119, 122, 123, nr::CAPSET];
+/// Calls of the 32-bit interface that the supervisor is asked about.
+pub(crate) const FOREIGN: [u32; 3] =
+    [nr::foreign::EXECVE, nr::foreign::EXIT_GROUP, nr::foreign::EXECVEAT];

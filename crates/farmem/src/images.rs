@@ -10,7 +10,7 @@ use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
 use super::file_pages::{self, Beyond, Look};
-use super::report::command_name;
+use sys::told::command_name;
 
 /// What to do about memory that cannot be managed by the arena.
 const SWAP: &str = "run it with --engine swap";

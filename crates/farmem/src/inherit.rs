@@ -7,8 +7,9 @@ use std::time::Duration;
 use paging::regions::Regions;
 use paging::word::{State, Word};
 
-use super::arena::{Arena, maps};
+use super::arena::Arena;
 use super::layout::SEGMENT;
+use super::maps;
 use super::page_table::index_in_leaf;
 use super::protocol::command;
 use super::supervisor::Supervisor;

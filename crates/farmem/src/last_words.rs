@@ -9,20 +9,10 @@
 //! C library may have the kernel clear another word than that which has the number (in musl, the
 //! lock of the list of threads), and threads may share one.
 
+mod steps;
+
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 
-use super::arena::Arena;
-use super::supervisor::Supervisor;
-
-// Mutexes of one thread that are looked after.
-const HELD_MAX: usize = 256;
-// Ticks after which a thread that was alive at a cut was not about to end then.
-const TICKS_MAX: u32 = 3;
-const NUMBER_MASK: u32 = 0x3fff_ffff;
-const OWNER_DIED: u32 = 0x4000_0000;
-const WAITERS: u32 = 0x8000_0000;
 const CLONE_PARENT_SETTID: u64 = 0x10_0000;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 
@@ -62,14 +52,6 @@ impl Cleared {
             Whose::Unknown => value.is_some_and(|value| value != 0),
         }
     }
-
-    /// What is there; `None` if nothing is.
-    pub(crate) fn value(&self, arena: &Arena) -> Option<u32> {
-        let mut bytes = [0; 4];
-        let managed = arena.regions.manages(self.address);
-        let read = managed && arena.memory.read_at(&mut bytes, self.address).is_ok();
-        read.then_some(u32::from_ne_bytes(bytes))
-    }
 }
 
 /// A thread that was alive when its memory was frozen, and of which the kernel will write to it.
@@ -85,122 +67,6 @@ pub(crate) struct Mortal {
     /// Where its mutexes are.
     locks: Vec<u64>,
     ticks: u32,
-}
-
-impl Supervisor<'_> {
-    /// Notes which words the kernel will write when threads of the process in `slot` end.
-    pub(crate) fn note_mortals(&mut self, slot: usize) {
-        let Some(arena) = &self.arenas[slot] else { return };
-        let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)) else { return };
-        let memory = File::open(format!("/proc/{}/mem", arena.tgid));
-        let tids = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok());
-        let valued = |word: &Cleared| (*word, word.value(arena));
-        let words: Vec<(Cleared, Option<u32>)> = arena.cleared.iter().map(valued).collect();
-        let mortals: Vec<Mortal> =
-            tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &words, tid)).collect();
-        // One that has ended since the last cut is not listed any more.
-        let listed = |tid| mortals.iter().any(|mortal| mortal.tid == tid);
-        self.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
-        self.mortals.extend(mortals);
-    }
-
-    /// Writes for threads that have ended what the kernel could not. Called when memory is frozen
-    /// no longer, and at every `tick`.
-    pub(crate) fn write_last_words(&mut self, tick: bool) {
-        let mut mortals = std::mem::take(&mut self.mortals);
-        mortals.retain_mut(|mortal| {
-            let arena = self.arenas[mortal.slot].as_ref();
-            let Some(arena) = arena.filter(|arena| arena.tgid == mortal.tgid) else {
-                return false;
-            };
-            if arena.cut.is_some() {
-                return true;
-            }
-            mortal.ticks += u32::from(tick);
-            if sys::process::is_thread_of(mortal.tid, mortal.tgid) {
-                return mortal.ticks <= TICKS_MAX;
-            }
-            mortal.write(arena);
-            false
-        });
-        self.mortals = mortals;
-    }
-}
-
-impl Mortal {
-    fn write(&self, arena: &Arena) {
-        let died = |word: u32| word & WAITERS | OWNER_DIED;
-        for &lock in &self.locks {
-            replace(arena, lock, |word| (word & NUMBER_MASK == self.number).then(|| died(word)));
-        }
-        for &at in &self.numbers_at {
-            replace(arena, at, |word| (word == self.number).then_some(0));
-        }
-    }
-}
-
-// Changes a word if there is another for it, and wakes who waits for it in any case: the kernel may
-// have changed it and then not found it when it wanted to wake.
-fn replace(arena: &Arena, address: u64, with: impl Fn(u32) -> Option<u32>) {
-    let mut bytes = [0; 4];
-    if arena.memory.read_at(&mut bytes, address).is_err() {
-        return;
-    }
-    if let Some(after) = with(u32::from_ne_bytes(bytes)) {
-        // The file is there for as long as the arena is.
-        let _full = arena.memory.write_at(&after.to_ne_bytes(), address);
-    }
-    // Nobody may be waiting.
-    let _nobody = arena.memory.wake(address);
-}
-
-fn mortal(
-    arena: &Arena,
-    memory: Option<&File>,
-    words: &[(Cleared, Option<u32>)],
-    tid: u32,
-) -> Option<Mortal> {
-    let locks = locks(arena, memory, tid).unwrap_or_default();
-    if locks.is_empty() && words.is_empty() {
-        return None;
-    }
-    let number = own_number(tid)?;
-    let may_be = |&(word, value): &(Cleared, Option<u32>)| {
-        let is_its = word.whose == Whose::Unknown || word.is_of(value, tid, number);
-        is_its.then_some(word.address)
-    };
-    let numbers_at: BTreeSet<u64> = words.iter().filter_map(may_be).collect();
-    let any = !numbers_at.is_empty() || !locks.is_empty();
-    let (slot, tgid) = (arena.slot, arena.tgid);
-    any.then_some(Mortal { slot, tgid, tid, number, numbers_at, locks, ticks: 0 })
-}
-
-// Robust mutexes of a thread in managed memory.
-fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
-    let head = sys::process::robust_list(tid).ok().filter(|&head| head != 0)?;
-    // Never a page of the arena by way of the process: it might fault, and wait for us.
-    let read = |address: u64| {
-        let mut bytes = [0_u8; 8];
-        if arena.regions.manages(address) {
-            arena.memory.read_at(&mut bytes, address).ok()?;
-        } else {
-            memory?.read_exact_at(&mut bytes, address).ok()?;
-        }
-        Some(u64::from_ne_bytes(bytes))
-    };
-    // struct robust_list_head: the first entry, the distance from an entry to its lock word.
-    let mut entry = read(head)? & !1;
-    let distance = read(head + 8)?;
-    let mut locks = Vec::new();
-    for _ in 0..HELD_MAX {
-        if entry == head {
-            break;
-        }
-        let lock = entry.wrapping_add(distance);
-        locks.extend(Some(lock).filter(|&lock| arena.regions.manages(lock)));
-        entry = read(entry).map_or(head, |next| next & !1);
-    }
-    Some(locks)
 }
 
 /// The number of a thread in its own namespace.

@@ -41,19 +41,21 @@ mod lanes;
 mod last_words;
 mod layout;
 mod link;
+mod links;
 mod loader;
+mod maps;
 mod moves;
 mod nearby;
 mod notices;
 mod object;
 mod outgoing;
 mod page_table;
+mod peaks;
 mod populate;
 mod process_madvise;
-#[path = "../../farmem-preload/src/protocol.rs"]
-#[expect(unreachable_pub, reason = "one file for both sides; each uses its part")]
 mod protocol;
 mod report;
+mod request;
 mod rights;
 mod ring;
 mod shared;

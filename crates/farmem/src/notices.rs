@@ -5,8 +5,8 @@ use sys::seccomp::Notification;
 
 use super::RunError;
 use super::arena::Arena;
-use super::report::command_name;
 use super::supervisor::Supervisor;
+use sys::told::command_name;
 
 /// How Chromium and what is made of it name the process that makes others.
 const ZYGOTE: &[u8] = b"--type=zygote";

@@ -7,9 +7,9 @@ use paging::regions::PAGE;
 use sys::seccomp::Notification;
 
 use super::RunError;
-use super::advice::hint;
 use super::arena::Arena;
 use super::supervisor::Supervisor;
+use sys::hint;
 
 const EINVAL: i64 = 22;
 /// As many ranges as the kernel takes at once (`UIO_MAXIOV`).

@@ -15,7 +15,6 @@ use super::config::Tier;
 use super::lanes::Lane;
 use super::ring::OUTGOING_MAX;
 use super::shared::{FaultEvent, FaultKind};
-use super::supervisor::Supervisor;
 
 /// The state of a run at one moment.
 #[derive(Debug, Clone, Default)]
@@ -125,6 +124,11 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    /// So many pages are managed now, in all processes.
+    pub(crate) fn populated(&mut self, pages: u64) {
+        self.populated_peak = self.populated_peak.max(pages);
+    }
+
     pub(crate) fn new(start_ns: u64) -> Self {
         Self {
             start_ns,
@@ -411,29 +415,6 @@ impl Latencies {
             total_bins: self.total.bins(),
         }
     }
-}
-
-impl Supervisor<'_> {
-    /// Keeps the most that has been managed at a time, in one process and in all.
-    pub(crate) fn note_peak(&mut self, slot: usize) {
-        self.tally(slot);
-        let (pages, _local) = self.members.pages();
-        self.totals.populated_peak = self.totals.populated_peak.max(pages);
-        if let Some(arena) = &self.arenas[slot] {
-            let pages = arena.pages(self.unlogged(slot));
-            self.images.had(arena.tgid, pages);
-        }
-    }
-
-    /// First touches of a process that were counted and not logged.
-    pub(crate) fn unlogged(&self, slot: usize) -> u64 {
-        self.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
-    }
-}
-
-pub(crate) fn command_name(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]

@@ -8,9 +8,9 @@ use sys::seccomp::Notification;
 
 use super::RunError;
 use super::arena::{Arena, Pending};
-use super::filter::nr;
 use super::protocol::command;
 use super::supervisor::Supervisor;
+use sys::nr;
 
 impl Supervisor<'_> {
     /// The process of `slot` is about to change its users, groups or capabilities.

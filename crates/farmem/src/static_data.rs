@@ -20,10 +20,11 @@ use sys::memory::MemoryFile;
 use sys::pagemap::PageMap;
 use sys::remote::Remote;
 
-use super::arena::{manageable, maps::Mapping};
+use super::arena::manageable;
 use super::events::TABLE_FULL;
 use super::inherit::send_mappings;
 use super::loader::given;
+use super::maps::Mapping;
 use super::supervisor::Supervisor;
 
 const PROT_WRITE: u64 = 2;

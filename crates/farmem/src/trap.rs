@@ -2,14 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use measure::{Direction, LinkConfig};
 use sys::bpf::{BpfError, Doorbell, Object, ProcessorBell, Setting};
 
-use super::config::{LEAD_NS, RunConfig, TrapKind};
+use super::RunError;
+use super::config::{RunConfig, TrapKind};
 use super::layout::{EVENTS_MAX, Sizes};
 use super::shared::Tables;
-use super::supervisor::Supervisor;
-use super::{Retune, RunError};
+use sys::told::memory_bytes;
 
 // Aligned as the loader wants it.
 #[repr(C, align(8))]
@@ -35,7 +34,7 @@ pub(crate) struct Trap {
 impl Trap {
     /// Has fetches wait for the rest of their delay after their page has been mapped; answers
     /// whether they do. Other processes' faults pay for it too, so not before there is a delay.
-    fn rest(&mut self) -> bool {
+    pub(crate) fn rest(&mut self) -> bool {
         let object = &mut self.object;
         let attach = || object.attach_minor_faults("afar_fault_done").is_ok();
         *self.resting.get_or_insert_with(attach)
@@ -44,7 +43,7 @@ impl Trap {
     /// Has waits of `longest_ns` go on in as many programs as it takes to let interrupts in every
     /// [`OFF_MAX_NS`]; answers how many there are. Every fault of the machine passes through them,
     /// so there are none before a delay needs them.
-    fn stretch(&mut self, longest_ns: u64) -> u64 {
+    pub(crate) fn stretch(&mut self, longest_ns: u64) -> u64 {
         let wanted = longest_ns.div_ceil(OFF_MAX_NS).saturating_sub(1).min(STRETCHES_MAX);
         while self.stretches < wanted && self.object.attach_faults("afar_fault_wait").is_ok() {
             self.stretches += 1;
@@ -112,81 +111,4 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
         bells,
         trap: Some(Trap { object, resting: None, stretches: 0 }),
     })
-}
-
-/// Bytes of memory by a field of /proc/meminfo; 4 GiB if it does not say.
-pub(crate) fn memory_bytes(field: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text
-        .lines()
-        .find_map(|line| line.strip_prefix(field))
-        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or(1 << 22) * 1024
-}
-
-impl Supervisor<'_> {
-    /// Writes the links of all tiers where the trap reads them.
-    pub(crate) fn write_links(&mut self) {
-        let mut delayed = false;
-        let mut longest_ns = 0;
-        for (tier, config) in self.config.tiers.iter().enumerate() {
-            self.write_link(tier, &config.link);
-            delayed |= super::link::delays(&config.link);
-            longest_ns = longest_ns.max(config.link.longest_page_delay().as_ns());
-        }
-        // Twice, because a page may wait for the one before it.
-        let stretches = self.trap.as_mut().map_or(0, |trap| trap.stretch(longest_ns * 2));
-        self.tables.stretches().store(stretches, Ordering::Release);
-        let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
-        self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
-        self.tables.reference().store(self.config.reference, Ordering::Release);
-        let prefetches = self.config.prefetch != paging::prefetch::Prefetch::None;
-        let timed = delayed || self.config.record || prefetches;
-        self.tables.timed().store(u32::from(timed), Ordering::Release);
-    }
-
-    fn write_link(&self, tier: usize, link: &LinkConfig) {
-        let table = self.tables.link(tier);
-        table.constant_ns().store(self.config.constant_ns, Ordering::Release);
-        table.set(link, self.tables.profile(tier), self.config.seed);
-    }
-
-    /// Reserves the link of `tier` for a page that is written back; answers when far memory has
-    /// acknowledged it, in picoseconds of the run.
-    pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
-        let profile = self.tables.profile(tier);
-        self.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1
-    }
-
-    /// Picoseconds since the start of the run.
-    pub(crate) fn now_ps(&self) -> u64 {
-        self.now_ns() * 1000
-    }
-
-    /// Nanoseconds since the start of the run.
-    pub(crate) fn now_ns(&self) -> u64 {
-        let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
-        sys::clock::monotonic_ns().saturating_sub(epoch)
-    }
-
-    /// Changes a running run.
-    pub(crate) fn retune(&mut self, change: &Retune) {
-        let Some(tier) = self.config.tiers.get_mut(change.tier) else {
-            return;
-        };
-        if let Some(rtt) = change.rtt {
-            tier.link.rtt = rtt;
-        }
-        if let Some(bandwidth) = change.bandwidth {
-            tier.link.bandwidth = bandwidth;
-        }
-        if let Some(local) = change.local {
-            tier.local = Some(local);
-        }
-        let bandwidth = tier.link.bandwidth;
-        self.totals.retuned(change.tier, bandwidth);
-        self.write_links();
-        self.touch_all();
-        self.restore_budgets();
-    }
 }

@@ -127,7 +127,7 @@ fn grant(wish: Wish, journal: &mut Journal) -> Result<Granted, SwapError> {
     let path = hierarchy.root.join(format!("afar-{}", std::process::id()));
     journal.add(Step::Group { path: path.clone() })?;
     let group = Group::create(&path)?;
-    if super::zswap_is_on() && !group.bypass_zswap() {
+    if super::probe::zswap_is_on() && !group.bypass_zswap() {
         return Err(Obstacle::Zswap.into());
     }
     Ok(Granted { device, group: path })

@@ -12,8 +12,9 @@ use sys::process::Change;
 use super::SwapConfig;
 use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
-use crate::report::{Latencies, command_name};
+use crate::report::Latencies;
 use crate::{Outcome, Snapshot};
+use sys::told::command_name;
 
 /// Counts and histograms of a run.
 pub(crate) struct Totals {

@@ -19,8 +19,8 @@ use super::report::Totals;
 use super::tables::{Delay, SwapEvent};
 use super::{SwapConfig, SwapError};
 use crate::signal::{self, SIGCONT};
-use crate::trap::memory_bytes;
 use crate::{FaultEvent, FaultKind, Observer, Outcome, Retune, RunError};
+use sys::told::memory_bytes;
 
 const SIGNALS: u64 = 1;
 const TIMER: u64 = 2;

@@ -1,0 +1,123 @@
+//! The supervisor's steps of copies: pieces to the copier, what comes back, who waits.
+
+use paging::word::{State, Word};
+
+use super::{Copy, PIECE};
+use crate::RunError;
+use crate::config::TrapKind;
+use crate::copier::{Copier, Done};
+use crate::supervisor::{COPIED, Supervisor};
+
+impl Supervisor<'_> {
+    /// Has a piece of each copy under way copied; children whose copies are complete go on.
+    pub(crate) fn advance_copies(&mut self) {
+        while let Some(done) = self.copies.copier.as_ref().and_then(Copier::next) {
+            self.copied(done);
+        }
+        let idle = self.copies.under_way.iter().filter(|copy| copy.away.is_empty());
+        for child in idle.map(|copy| copy.child).collect::<Vec<_>>() {
+            let outcome = match self.send_piece(child) {
+                Ok(false) => {
+                    self.end_copy(child);
+                    self.enter_child(child)
+                }
+                sent => sent.map(|_sent| ()),
+            };
+            if let Err(error) = outcome {
+                self.abandon(child, &error);
+            }
+        }
+    }
+
+    // Answers whether there was any left of the copy for `child`.
+    fn send_piece(&mut self, child: u32) -> Result<bool, RunError> {
+        let Some(copy) = self.copies.under_way.iter_mut().find(|copy| copy.child == child) else {
+            return Ok(false);
+        };
+        let Some(piece) = copy.next_piece()? else { return Ok(false) };
+        if self.copies.copier.is_none() {
+            let copier = Copier::start()?;
+            self.poll.add(copier.bell().descriptor(), COPIED)?;
+            self.copies.copier = Some(copier);
+        }
+        if let Some(copier) = &self.copies.copier {
+            copier.send(piece);
+        }
+        Ok(true)
+    }
+
+    fn copied(&mut self, done: Done) {
+        // Its child may have ended.
+        let ours = |copy: &&mut Copy| copy.number == done.number;
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return };
+        let (parent, child) = (copy.parent, copy.child);
+        match done.result.map_err(RunError::from).and_then(|()| copy.settle()) {
+            Ok(done) => parent.into_iter().for_each(|slot| self.map_back(slot, &done)),
+            Err(error) => self.abandon(child, &error),
+        }
+    }
+
+    /// Whether so much of a range is still to be copied that who is about to free it waits; that is
+    /// copied next then.
+    pub(crate) fn awaits_copy(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
+        let ours = |copy: &&mut Copy| copy.parent == Some(slot);
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return false };
+        let end = start.saturating_add(bytes);
+        let left: u64 = copy.todo.within(start, end).iter().map(|(from, to)| to - from).sum();
+        let waits = left > PIECE;
+        if waits {
+            copy.wanted = Some((start, end));
+        }
+        waits
+    }
+
+    /// Ends the copy for `child`, complete or not.
+    pub(crate) fn end_copy(&mut self, child: u32) {
+        let ended = self.copies.under_way.iter().position(|copy| copy.child == child);
+        let parent = ended.and_then(|at| self.copies.under_way.swap_remove(at).parent);
+        if let Some(slot) = parent {
+            self.begin_thaw(slot);
+        }
+    }
+
+    /// The memory in `slot` is given up; copies of it go on.
+    pub(crate) fn outlive(&mut self, slot: usize) {
+        for copy in self.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot)) {
+            copy.parent = None;
+        }
+    }
+
+    /// Copies what is left of a range that the process in `slot` is about to change.
+    pub(crate) fn preserve(&mut self, slot: usize, start: u64, end: u64) {
+        let ours = |copy: &&mut Copy| copy.parent == Some(slot);
+        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else {
+            return;
+        };
+        if let Err(error) = copy.preserve(start, end) {
+            let child = copy.child;
+            self.abandon(child, &error);
+        }
+    }
+
+    /// Whether the memory of the process in `slot` is being copied.
+    pub(crate) fn is_copied(&self, slot: usize) -> bool {
+        self.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
+    }
+
+    // Maps pages again that were mapped before the cut, so that the parent need not ask for them
+    // one by one. A page to which writes are noticed is left out: mapped like this, they would not
+    // be.
+    fn map_back(&self, slot: usize, ranges: &[(u64, u64)]) {
+        let Some(arena) = self.arenas[slot].as_ref().filter(|arena| arena.cut.is_some()) else {
+            return;
+        };
+        let Some(fault) = &arena.fault else { return };
+        let all = self.config.trap == TrapKind::Userfault;
+        let wanted = |word: Word| word.state() == State::Local && (all || word.dirty());
+        let runs = ranges.iter().flat_map(|&range| self.tables.pages.runs(slot, range, wanted));
+        for (start, end) in runs {
+            // A range that is gone meanwhile needs nothing.
+            let _gone = fault.map_all(start, end - start);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The supervisor's steps of an injection.
+
+use sys::remote::Remote;
+use sys::seccomp::Notification;
+
+use super::{EFAULT, ENOMEM, EPERM, Injection, SYSCALL, WAY_IN, free_place, way_in};
+use crate::RunError;
+use crate::images::Reason;
+use crate::loader::Loader;
+use crate::supervisor::Supervisor;
+
+impl Supervisor<'_> {
+    /// Sends the maker of the first call of an image for the object, if that can be done; answers
+    /// whether it is on its way.
+    pub(crate) fn inject(&mut self, tgid: u32, call: &Notification) -> Result<bool, RunError> {
+        match self.divert(tgid, call) {
+            Ok(injection) => {
+                self.injections.insert(tgid, injection);
+                self.listener.answer(call.id, 0)?;
+                Ok(true)
+            }
+            Err(reason) => {
+                self.images.unmanaged(tgid, reason);
+                Ok(false)
+            }
+        }
+    }
+
+    fn divert(&self, tgid: u32, call: &Notification) -> Result<Injection, Reason> {
+        let threads = std::fs::read_dir(format!("/proc/{tgid}/task")).map(Iterator::count);
+        if threads.unwrap_or(0) != 1 || call.tid != tgid {
+            return Err(Reason::new("it had started threads before its first call for memory"));
+        }
+        let remote = Remote::open(tgid).map_err(|error| Reason::out_of_reach(&error))?;
+        let refused = |error: sys::Error| Reason::out_of_reach(&error);
+        let mut instruction = [0_u8; 2];
+        remote.read(&mut instruction, call.return_to.wrapping_sub(2)).map_err(refused)?;
+        if instruction != SYSCALL {
+            return Err(Reason::new("it makes system calls in a way that is not known"));
+        }
+        let mut replaced = [0_u8; WAY_IN.len()];
+        remote.read(&mut replaced, call.return_to).map_err(refused)?;
+        let bytes = self.object.bytes();
+        let base = free_place(tgid, bytes)
+            .ok_or_else(|| Reason::new("it has no room for the helper among its addresses"))?;
+        remote.write(&way_in(base, bytes, call.nr), call.return_to).map_err(refused)?;
+        let (behind, loader) = (call.return_to, Loader::of(tgid, call.return_to));
+        Ok(Injection { remote, replaced, behind, base, loader, failed: None })
+    }
+
+    /// The diverted thread has mapped room for the object.
+    pub(crate) fn fill(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
+        let Some(injection) = self.injections.get_mut(&tgid).filter(|_| call.tid == tgid) else {
+            return Ok(self.listener.answer(call.id, -EPERM)?);
+        };
+        if call.args[2] != injection.base {
+            let why = "it had no memory for the helper: is its address space limited?";
+            injection.fail(Reason::new(why));
+            return Ok(self.listener.answer(call.id, -ENOMEM)?);
+        }
+        for (at, page) in self.object.at(injection.base) {
+            if let Err(error) = injection.remote.write(&page, at) {
+                injection.fail(Reason::out_of_reach(&error));
+                return Ok(self.listener.answer(call.id, -EFAULT)?);
+            }
+        }
+        let entry = injection.base + self.object.entry();
+        Ok(self.listener.answer(call.id, entry.cast_signed())?)
+    }
+
+    /// A diverted thread makes its call again: its instructions are put back, and its image is
+    /// managed or it is said why not.
+    pub(crate) fn settle(&mut self, tgid: u32) {
+        let Some(injection) = self.injections.remove(&tgid) else {
+            return;
+        };
+        if let Err(error) = injection.remote.write(&injection.replaced, injection.behind) {
+            // It must not go on among instructions that are not its own.
+            let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
+            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+        }
+        if self.slots.contains_key(&tgid) {
+            return;
+        }
+        let reason = injection.failed.unwrap_or_else(|| Reason::new("its helper did not start"));
+        self.images.unmanaged(tgid, reason);
+    }
+}

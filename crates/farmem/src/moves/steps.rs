@@ -1,0 +1,452 @@
+//! The supervisor's steps of `mremap`.
+
+use std::sync::atomic::Ordering;
+
+use measure::Pages;
+use paging::regions::{PAGE, Traits};
+use paging::word::{State, Word};
+use sys::remote::Remote;
+use sys::seccomp::Notification;
+
+use super::Move;
+use crate::RunError;
+use crate::arena::{Arena, Pending, manageable};
+use crate::calls::round_up;
+use crate::events::TABLE_FULL;
+use crate::layout::SEGMENT;
+use crate::layout::{ADDRESS_MIN, ADDRESS_TOP};
+use crate::maps;
+use crate::protocol::command;
+use crate::request::MapRequest;
+use crate::supervisor::Supervisor;
+
+const EAGAIN: i64 = 11;
+const ENOMEM: i64 = 12;
+const EFAULT: i64 = 14;
+const EEXIST: i64 = 17;
+const EINVAL: i64 = 22;
+const MREMAP_MAYMOVE: u64 = 1;
+const MREMAP_FIXED: u64 = 2;
+const MREMAP_DONTUNMAP: u64 = 4;
+const MAP_PRIVATE: u64 = 2;
+const MAP_FIXED: u64 = 0x10;
+const MAP_ANONYMOUS: u64 = 0x20;
+/// First address behind those that a program can have.
+const PROGRAM_TOP: u64 = 0x7fff_ffff_f000;
+// What is carried out at a time.
+const CARRY_BYTES: usize = 1 << 20;
+// Places tried before giving up, when something else sits where memory is thought to be free.
+const ATTEMPTS_MAX: u32 = 8;
+/// Pages that moved out of reach.
+const OUT_OF_REACH: &str = "memory moved to an address where none is managed";
+
+impl Supervisor<'_> {
+    pub(crate) fn mremap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
+        let [from, old, new, flags, ..] = call.args;
+        let Some(new) = round_up(new) else {
+            let errno = if new == 0 { EINVAL } else { ENOMEM };
+            return Ok(self.listener.answer(call.id, -errno)?);
+        };
+        let Some(arena) = self.arenas[slot].as_ref() else {
+            return Ok(());
+        };
+        let pieces = arena.regions.pieces(from, from.saturating_add(old.max(1)));
+        if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
+            return self.move_foreign(slot, call, new);
+        }
+        // Length 0 copies a shared mapping, and managed memory is private to the program.
+        let Some(old) = round_up(old) else {
+            return Ok(self.listener.answer(call.id, -EINVAL)?);
+        };
+        if !is_well_formed(call, old, new) {
+            return Ok(self.listener.answer(call.id, -EINVAL)?);
+        }
+        if !arena.regions.covers(from, from + old) {
+            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        }
+        if flags & MREMAP_DONTUNMAP != 0 && (self.is_cut(slot) || self.is_emptying(slot)) {
+            self.postponed.push(*call);
+            return Ok(());
+        }
+        if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
+            return self.move_elsewhere(slot, call, (from, old), new);
+        }
+        match self.resize(slot, call, old, new)? {
+            Resized::Done => Ok(()),
+            Resized::Moves(None) => Ok(self.listener.answer(call.id, -ENOMEM)?),
+            Resized::Moves(Some(place)) => {
+                let protection = protection(call.tid, from, PAGE).unwrap_or(3);
+                self.start_move(slot, call, (from, old), (place, new), protection)
+            }
+        }
+    }
+
+    // A region moves to a place of the program's choice, or leaves its own behind.
+    fn move_elsewhere(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        (from, old): (u64, u64),
+        new: u64,
+    ) -> Result<(), RunError> {
+        let [_, _, _, flags, to, _] = call.args;
+        let Some(protection) = protection(call.tid, from, old) else {
+            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        };
+        if flags & MREMAP_FIXED != 0 {
+            self.clear_place(slot, to, new);
+            return self.start_move(slot, call, (from, old), (to, new), protection);
+        }
+        match self.place_near(slot, to, new) {
+            Some(place) => self.start_move(slot, call, (from, old), (place, new), protection),
+            None => Ok(self.listener.answer(call.id, -ENOMEM)?),
+        }
+    }
+
+    // Frees the place that a region is to move to: whatever is there goes.
+    fn clear_place(&mut self, slot: usize, to: u64, bytes: u64) {
+        self.release(slot, to, to + bytes, None);
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return;
+        };
+        if is_managed(to, bytes) {
+            arena.regions.map(to, to + bytes, Traits::default());
+        } else if let Some((start, end)) = manageable(to, to + bytes) {
+            arena.make_foreign(&self.tables, start, end - start);
+        }
+    }
+
+    // A new place, at `hint` if that is free.
+    fn place_near(&mut self, slot: usize, hint: u64, bytes: u64) -> Option<u64> {
+        let arena = self.arenas[slot].as_mut()?;
+        if is_managed(hint, bytes) && arena.regions.place_at(hint, bytes) {
+            return Some(hint);
+        }
+        arena.regions.place(bytes)
+    }
+
+    // A region shrinks, or grows where it is, or is to move.
+    fn resize(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        old: u64,
+        new: u64,
+    ) -> Result<Resized, RunError> {
+        let [from, _, _, flags, ..] = call.args;
+        if new <= old {
+            self.release(slot, from + new, from + old, Some(call.tid));
+            self.listener.proceed(call.id)?;
+            return Ok(Resized::Done);
+        }
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(Resized::Done);
+        };
+        if arena.regions.extend(from + old, from + new) {
+            let unopened = arena.open(&self.tables, from + old, new - old);
+            self.totals.lost(TABLE_FULL, unopened);
+            // The mapping grows over the same file, so the kernel can do it.
+            self.listener.proceed(call.id)?;
+            return Ok(Resized::Done);
+        }
+        let moves = flags & MREMAP_MAYMOVE != 0;
+        Ok(Resized::Moves(moves.then(|| arena.regions.place(new)).flatten()))
+    }
+
+    fn start_move(
+        &mut self,
+        slot: usize,
+        call: &Notification,
+        (from, old_bytes): (u64, u64),
+        (to, new_bytes): (u64, u64),
+        protection: u64,
+    ) -> Result<(), RunError> {
+        let flags = call.args[3];
+        let fixed = flags & MREMAP_FIXED != 0;
+        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + 1));
+        let moving = Move {
+            id: call.id,
+            thread: call.tid,
+            from,
+            old_bytes,
+            to,
+            new_bytes,
+            request: MapRequest { protection, fixed, only_there: false, populates: false },
+            attempts: 0,
+            traits: pieces.and_then(|p| p.first().map(|p| p.traits)).unwrap_or_default(),
+            keeps_old: flags & MREMAP_DONTUNMAP != 0,
+            out: !is_managed(to, new_bytes),
+        };
+        self.prepare_place(slot, moving)
+    }
+
+    // Has the helper map memory where the region is to go.
+    fn prepare_place(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
+        let Move { to, new_bytes, request, traits, .. } = moving;
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        if !moving.out {
+            arena.regions.mark(to, to + new_bytes, |of_new| *of_new = traits);
+            return self.send_map(slot, to, new_bytes, request, Pending::Move(moving));
+        }
+        // Memory of the program's own, as it would be without us.
+        let operands = [to, new_bytes, request.protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED];
+        if arena.command(command::MAP, &operands, Pending::Move(moving)).is_err() {
+            // The process is on its way out; so is the caller.
+            self.listener.answer(moving.id, -EAGAIN)?;
+        }
+        Ok(())
+    }
+
+    // Something that is not ours moves, maybe over something that is; the kernel does that.
+    fn move_foreign(&mut self, slot: usize, call: &Notification, new: u64) -> Result<(), RunError> {
+        let [from, old, _, flags, to, _] = call.args;
+        let old = round_up(old).unwrap_or(0);
+        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + old));
+        if pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign)) {
+            // Partly ours, so it is not one mapping.
+            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        }
+        let fixed = flags & MREMAP_FIXED != 0;
+        // What the kernel refuses must not have cost anything.
+        if !is_well_formed(call, old, new) || fixed && protection(call.tid, from, old).is_none() {
+            return Ok(self.listener.proceed(call.id)?);
+        }
+        if let Some((start, end)) = manageable(to, to.saturating_add(new)).filter(|_| fixed) {
+            self.empty(slot, start, end - start);
+            if let Some(arena) = self.arenas[slot].as_mut() {
+                arena.make_foreign(&self.tables, start, end - start);
+            }
+        }
+        let stays = flags & MREMAP_DONTUNMAP != 0 || old == 0 || new <= old && !fixed;
+        if !stays {
+            // Where to, if anywhere, is the kernel's choice. Whatever is mapped here afterwards is
+            // found when something is to be placed here.
+            self.release(slot, from, from.saturating_add(old), Some(call.tid));
+        }
+        Ok(self.listener.proceed(call.id)?)
+    }
+
+    /// The new place of a region is there, or is not.
+    pub(crate) fn place_prepared(
+        &mut self,
+        slot: usize,
+        mut moving: Move,
+        result: i64,
+    ) -> Result<(), RunError> {
+        let Some(arena) = self.arenas[slot].as_mut() else {
+            return Ok(());
+        };
+        if result < 0 && !moving.out {
+            arena.call_off(&self.tables, moving.to, moving.new_bytes);
+        }
+        if result == -EEXIST && moving.attempts < ATTEMPTS_MAX {
+            arena.avoid_obstacles(&self.tables, moving.to, moving.new_bytes);
+            if let Some(to) = arena.regions.place(moving.new_bytes) {
+                (moving.to, moving.attempts) = (to, moving.attempts + 1);
+                return self.prepare_place(slot, moving);
+            }
+        }
+        if result < 0 {
+            let errno = if result == -EEXIST { -ENOMEM } else { result };
+            return Ok(self.listener.answer(moving.id, errno)?);
+        }
+        if moving.keeps_old {
+            // Other threads may go on to use the old place: what they write before they see it
+            // empty must have moved.
+            return if self.begin_move(slot, moving) {
+                Ok(())
+            } else {
+                self.move_now(slot, moving)
+            };
+        }
+        // Whoever touches the old place after that has lost it.
+        let operands = [moving.from, moving.old_bytes];
+        if arena.command(command::UNMAP, &operands, Pending::Vacate(moving)).is_err() {
+            self.listener.answer(moving.id, -EAGAIN)?;
+        }
+        Ok(())
+    }
+
+    /// Nobody can touch the old place of a region any more: what it holds moves.
+    pub(crate) fn move_now(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
+        let Move { id, from, old_bytes, to, new_bytes, .. } = moving;
+        let Some(mut arena) = self.arenas[slot].take() else {
+            return Ok(());
+        };
+        let bytes = moving.kept_bytes();
+        let copied = if moving.out {
+            let (pages, copied) = carry_out(&arena, from, to, bytes);
+            self.totals.lost(OUT_OF_REACH, pages);
+            copied
+        } else {
+            let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
+            self.move_words(&mut arena, from, to, bytes);
+            copied
+        };
+        let tgid = arena.tgid;
+        self.arenas[slot] = Some(arena);
+        if let Err(error) = copied {
+            // It must not go on without its memory.
+            let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
+            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+            return Ok(());
+        }
+        if moving.keeps_old {
+            self.empty(slot, from, old_bytes);
+        } else {
+            self.release(slot, from, from + old_bytes, None);
+        }
+        if !moving.out {
+            self.watch(slot, to, new_bytes);
+        }
+        Ok(self.listener.answer(id, to.cast_signed())?)
+    }
+
+    // Whether something is being moved whose old place stays.
+    fn is_emptying(&self, slot: usize) -> bool {
+        let keeps = |pending: &Pending| matches!(pending, Pending::Move(one) if one.keeps_old);
+        self.arenas[slot].as_ref().is_some_and(|arena| arena.pending.values().any(keeps))
+    }
+
+    // A page keeps its state at its new address; one that was mapped is merely unmapped now.
+    fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, bytes: u64) {
+        let slot = arena.slot;
+        let mut moved = Vec::new();
+        self.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
+            let take = |word: u32| {
+                let is_empty = matches!(Word(word).state(), State::Absent | State::Foreign);
+                (!is_empty).then_some(0)
+            };
+            // A fault may take the frame of a page that is leaving at this moment.
+            let taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, take);
+            let Ok(word) = taken.map(Word) else { return };
+            moved.push(match word.state() {
+                // Who fetches it has its frame, and will find that it has gone.
+                State::Fetching => (address, word.with_state(State::Local)),
+                State::Probation => (address, word.unmapped()),
+                _ => (address, word),
+            });
+        });
+        let mut unmanaged = 0;
+        let mut now_at = Vec::new();
+        for (address, word) in &moved {
+            if word.state() == State::Remote
+                && let Some(page) = arena.page(*address)
+            {
+                // It has just left.
+                let tier = word.tier().min(arena.tiers.len() - 1);
+                arena.tiers[tier].left(page);
+            }
+        }
+        for (address, word) in moved {
+            let target = address - from + to;
+            match (self.tables.pages.make_word(slot, target), arena.page(target)) {
+                (Ok(cell), Some(page)) => {
+                    cell.store(word.0, Ordering::Release);
+                    now_at.push(page);
+                }
+                _ => unmanaged += 1,
+            }
+        }
+        self.totals.lost(TABLE_FULL, unmanaged);
+        rename(arena, from, to, bytes);
+        for pins in arena.pinned.within(from..from + bytes) {
+            arena.pinned.insert(pins.start - from + to..pins.end - from + to);
+        }
+        arena.pinned.remove(from..from + bytes);
+        if let Some(sampler) = &mut self.sampler {
+            let spans = arena.segments.spans(from, from + bytes);
+            let now = sys::clock::monotonic_ns();
+            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+            for span in spans {
+                sampler.freed(slot, span.first, span.count, now.saturating_sub(epoch));
+            }
+        }
+        self.rewatch(slot, arena.tgid, &now_at);
+    }
+}
+
+/// What a region without a place of its own choice does.
+enum Resized {
+    /// The kernel shrinks it, or has it grow where it is.
+    Done,
+    /// It has to move there, or cannot.
+    Moves(Option<u64>),
+}
+
+// As the kernel checks it.
+fn is_well_formed(call: &Notification, old: u64, new: u64) -> bool {
+    let [from, _, _, flags, to, _] = call.args;
+    let moves = flags & MREMAP_MAYMOVE != 0;
+    let leaves = flags & MREMAP_DONTUNMAP != 0;
+    if !from.is_multiple_of(PAGE)
+        || flags & !(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) != 0
+    {
+        return false;
+    }
+    if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) == 0 {
+        return true;
+    }
+    let possible = to.is_multiple_of(PAGE) && new <= PROGRAM_TOP && to <= PROGRAM_TOP - new;
+    let apart = || to >= from + old || from >= to + new;
+    moves && possible && apart() && (!leaves || old == new)
+}
+
+// The protection of a range that is mapped, and all of it alike. By thread: the first thread of a
+// process may have ended before the others.
+fn protection(tid: u32, start: u64, bytes: u64) -> Option<u64> {
+    let mappings = maps::read(tid, start, start + bytes.max(1));
+    let (first, last) = (mappings.first()?, mappings.last()?);
+    let alike = |pair: &[maps::Mapping]| {
+        pair[0].end == pair[1].start && pair[0].protection == pair[1].protection
+    };
+    let whole = first.start <= start && last.end >= start + bytes;
+    (whole && mappings.windows(2).all(alike)).then_some(first.protection)
+}
+
+// Whether all of a range can be managed.
+fn is_managed(start: u64, bytes: u64) -> bool {
+    start >= ADDRESS_MIN && start.saturating_add(bytes) <= ADDRESS_TOP
+}
+
+// Writes what a region holds to other memory of its process; answers how many pages that are, too.
+fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), sys::Error>) {
+    let mut pages = 0;
+    let mut carry = || {
+        let remote = Remote::open(arena.helper)?;
+        let mut buffer = vec![0; CARRY_BYTES];
+        let (mut at, end) = (from, from + bytes);
+        while let Some((start, stop)) = arena.memory.next_populated(at, end, CARRY_BYTES as u64)? {
+            let left = usize::try_from(stop - start).unwrap_or(CARRY_BYTES);
+            arena.memory.read_at(&mut buffer[..left], start)?;
+            remote.write(&buffer[..left], start - from + to)?;
+            pages += left as u64 / PAGE;
+            at = start + left as u64;
+        }
+        Ok(())
+    };
+    let carried = carry();
+    (pages, carried)
+}
+
+// Pages keep their age, their state and their pins under the numbers of their new addresses.
+fn rename(arena: &mut Arena, from: u64, to: u64, bytes: u64) {
+    for span in arena.segments.spans(from, from + bytes) {
+        let mut at = 0;
+        while at < span.count {
+            // As far as the numbers of the new addresses are in a row, too.
+            let target = span.address + at * PAGE - from + to;
+            let room = (SEGMENT - target % SEGMENT) / PAGE;
+            let count = room.min(span.count - at);
+            let source = span.first.offset(at.cast_signed());
+            if let (Some(source), Some(target)) = (source, arena.segments.find(target)) {
+                for residency in &mut arena.tiers {
+                    residency.rename(source, target, Pages::new(count));
+                }
+            }
+            at += count;
+        }
+    }
+}

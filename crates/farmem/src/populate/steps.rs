@@ -1,0 +1,166 @@
+//! How the supervisor populates memory, some pages at a time.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use paging::regions::PAGE;
+use paging::word::{State, Word};
+
+use super::{AHEAD_NS, PAGES_AT_ONCE, Populate, Then};
+use crate::RunError;
+use crate::events::TABLE_FULL;
+use crate::page_table::NoWord;
+use crate::shared::{FaultEvent, FaultKind};
+use crate::supervisor::Supervisor;
+
+impl Supervisor<'_> {
+    /// Populates `ranges` (first address, first behind) for the call `id` of `thread`.
+    pub(crate) fn populate(
+        &mut self,
+        slot: usize,
+        (id, thread): (u64, u32),
+        ranges: impl IntoIterator<Item = (u64, u64)>,
+        write: bool,
+        then: Then,
+    ) {
+        self.populates.push(Populate {
+            id,
+            thread,
+            slot,
+            ranges: ranges.into_iter().collect(),
+            write,
+            then,
+            ready_ns: self.now_ns(),
+            short: None,
+        });
+    }
+
+    /// Goes on with everything that is being populated.
+    pub(crate) fn advance_populates(&mut self) -> Result<(), RunError> {
+        for mut one in std::mem::take(&mut self.populates) {
+            self.populate_some(&mut one);
+            if !one.ranges.is_empty() || self.now_ns() < one.ready_ns {
+                self.populates.push(one);
+                continue;
+            }
+            match one.then {
+                Then::Answer(result) => self.listener.answer(one.id, result)?,
+                Then::Proceed => self.listener.proceed(one.id)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// How long nothing that is being populated needs the supervisor; none if nothing is.
+    pub(crate) fn populates_due(&self) -> Option<Duration> {
+        let now = self.now_ns();
+        let due = |one: &Populate| match one.ranges.is_empty() {
+            true => one.ready_ns.saturating_sub(now),
+            false => one.ready_ns.saturating_sub(now + AHEAD_NS),
+        };
+        self.populates.iter().map(due).min().map(Duration::from_nanos)
+    }
+
+    /// Pages that wait for a frame of one budget before they can be populated.
+    pub(crate) fn populates_short(&self, budget: usize, tier: usize) -> i64 {
+        let short = |one: &&Populate| one.short == Some((budget, tier));
+        i64::try_from(self.populates.iter().filter(short).count()).unwrap_or(i64::MAX)
+    }
+
+    fn populate_some(&mut self, one: &mut Populate) {
+        if self.arenas[one.slot].is_none() {
+            one.ranges.clear();
+        }
+        let Some((start, end)) = one.ranges.pop_front() else {
+            return;
+        };
+        let stop = end.min(start + PAGES_AT_ONCE * PAGE);
+        let mut at = start;
+        while at < stop && one.ready_ns <= self.now_ns() + AHEAD_NS && self.populate_page(one, at) {
+            at += PAGE;
+        }
+        if at < end {
+            one.ranges.push_front((at, end));
+        }
+    }
+
+    // Answers whether the page has been dealt with; otherwise it waits for a frame.
+    fn populate_page(&mut self, one: &mut Populate, address: u64) -> bool {
+        let Some(arena) = &self.arenas[one.slot] else {
+            return true;
+        };
+        let cell = match self.tables.pages.make_word(one.slot, address) {
+            Ok(cell) => cell,
+            Err(NoWord::Closed) => return true,
+            Err(NoWord::Full) => {
+                self.totals.lost(TABLE_FULL, 1);
+                return true;
+            }
+        };
+        let before = Word(cell.load(Ordering::Acquire));
+        let (after, kind) = match before.state() {
+            State::Absent => {
+                (before.with_state(State::Local).with_dirty(true), FaultKind::FirstTouch)
+            }
+            State::Remote => (before.made_local(one.write), FaultKind::Fetch),
+            _ => return true,
+        };
+        let change =
+            || cell.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire);
+        let proc = self.tables.proc(one.slot);
+        if kind == FaultKind::FirstTouch && proc.unlimited().load(Ordering::Acquire) != 0 {
+            if change().is_ok() {
+                proc.first_touch_count().fetch_add(1, Ordering::AcqRel);
+            }
+            return true;
+        }
+        let now = self.now_ns();
+        let (budget, tier) = (arena.budget, before.tier().min(arena.tiers.len() - 1));
+        let frame = self.claim_frame(budget, tier);
+        one.short = frame.is_none().then_some((budget, tier));
+        let lane = self.tables.lane(budget, tier);
+        if frame.is_none() {
+            self.members.short(budget);
+            if !lane.is_unrelieved() {
+                return false;
+            }
+            lane.credit(-1);
+        }
+        if change().is_err() {
+            // Somebody has touched it just now.
+            lane.credit(1);
+            return true;
+        }
+        one.ready_ns = one.ready_ns.max(frame.unwrap_or(0) / 1000);
+        let requested_ns = if kind == FaultKind::Fetch {
+            let asked_ns = one.ready_ns.max(now);
+            (_, one.ready_ns) = self.reserve_fetch(tier, asked_ns);
+            one.ready_ns - asked_ns
+        } else {
+            0
+        };
+        self.populated(one, address, kind, requested_ns);
+        true
+    }
+
+    fn populated(&mut self, one: &Populate, address: u64, kind: FaultKind, requested_ns: u64) {
+        let page = self.arenas[one.slot].as_mut().and_then(|arena| arena.page(address));
+        let Some(page) = page else {
+            self.totals.lost(TABLE_FULL, 1);
+            return;
+        };
+        self.keep(&FaultEvent {
+            time_ns: self.now_ns(),
+            address,
+            page,
+            slot: one.slot,
+            tid: one.thread,
+            kind,
+            write: one.write,
+            wait_ns: 0,
+            requested_ns: u32::try_from(requested_ns).unwrap_or(u32::MAX),
+            // Nobody waits for a single one of them.
+            measured_ns: 0,
+        });
+    }
+}

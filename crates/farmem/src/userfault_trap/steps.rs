@@ -1,0 +1,331 @@
+//! How the supervisor serves faults that userfaultfd reports.
+
+use std::cmp::Reverse;
+use std::sync::atomic::Ordering;
+
+use measure::Direction;
+use paging::page::PageIndex;
+use paging::prefetch::Prefetcher;
+use paging::regions::PAGE;
+use paging::word::{State, Word};
+use sys::userfault::Fault;
+
+use super::{ARRIVED, Due, FETCH, FETCH_FRAME, NEW_FRAME, SPIN_NS, Touch};
+use crate::config::TrapKind;
+use crate::events::TABLE_FULL;
+use crate::page_table::NoWord;
+use crate::shared::{FaultEvent, FaultKind};
+use crate::supervisor::Supervisor;
+
+impl Supervisor<'_> {
+    /// Takes the faults that wait in `slot`.
+    pub(crate) fn next_faults(&mut self, slot: usize) {
+        while let Some(fault) = self.next_fault(slot) {
+            let Some(arena) = &self.arenas[slot] else {
+                return;
+            };
+            let touch = Touch {
+                slot,
+                budget: arena.budget,
+                tier: 0,
+                address: fault.address / PAGE * PAGE,
+                write: fault.write,
+                minor: fault.minor,
+                tid: fault.tid,
+                since_ns: self.now_ns(),
+            };
+            match self.config.trap {
+                TrapKind::Userfault => self.touch(touch),
+                TrapKind::Bpf => self.touch_frozen(&touch),
+            }
+        }
+        self.resolve_due();
+    }
+
+    fn next_fault(&self, slot: usize) -> Option<Fault> {
+        self.arenas[slot].as_ref()?.fault.as_ref()?.next()
+    }
+
+    fn touch(&mut self, touch: Touch) {
+        let cell = match self.tables.pages.make_word(touch.slot, touch.address) {
+            Ok(cell) => cell,
+            Err(NoWord::Closed) => return self.resolve(&touch),
+            Err(NoWord::Full) => {
+                self.totals.lost(TABLE_FULL, 1);
+                return self.resolve(&touch);
+            }
+        };
+        let word = Word(cell.load(Ordering::Acquire));
+        match word.state() {
+            State::Absent | State::Remote => {
+                let tier = word.tier().min(self.config.tiers.len() - 1);
+                let touch = Touch { tier, ..touch };
+                match self.claim_frame(touch.budget, tier) {
+                    Some(free_ps) => self.admit(touch, word, free_ps),
+                    None => self.waiting.stalled.push_back(touch),
+                }
+                self.members.short(touch.budget);
+            }
+            State::Foreign => self.resolve(&touch),
+            State::Local | State::Probation => {
+                cell.store(word.made_local(touch.write).0, Ordering::Release);
+                self.resolve(&touch);
+                if word.state() == State::Probation {
+                    self.log(&touch, FaultKind::Soft, 0, 0, 0);
+                }
+            }
+            State::Prefetched => {
+                let at = self.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
+                cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+                let requested_ns = at.saturating_sub(touch.since_ns);
+                let at = at.saturating_sub(self.config.constant_ns);
+                self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
+            }
+            // Another thread's; its answer wakes both.
+            State::Fetching => self.totals.joined_count += 1,
+        }
+    }
+
+    /// Serves the oldest fault of a budget that nothing can be evicted from, without a frame:
+    /// locked memory may be more than the budget.
+    pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
+        let Some(touch) = self.waiting.take(budget, tier) else { return };
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else { return };
+        let word = Word(cell.load(Ordering::Acquire));
+        if matches!(word.state(), State::Absent | State::Remote) {
+            self.tables.lane(budget, tier).credit(-1);
+            self.admit(touch, word, 0);
+        } else {
+            self.touch(touch);
+        }
+        self.resolve_due();
+    }
+
+    // It has a frame, which is free at `free_ps`.
+    fn admit(&mut self, touch: Touch, word: Word, free_ps: u64) {
+        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else {
+            return;
+        };
+        let is_new = word.state() == State::Absent;
+        cell.store(word.with_state(State::Fetching).0, Ordering::Release);
+        let free = free_ps.div_ceil(1000);
+        if free > self.now_ns() {
+            let kind = if is_new { NEW_FRAME } else { FETCH_FRAME };
+            self.wait_until(free, Due { touch, kind, wait_ns: 0, requested_ns: 0 });
+        } else if is_new {
+            self.create(&touch);
+        } else {
+            self.fetch(touch, word.tier());
+        }
+    }
+
+    // Its frame is there, and it is a new page.
+    fn create(&mut self, touch: &Touch) {
+        let stalled = self.now_ns().saturating_sub(touch.since_ns);
+        if let Some(cell) = self.tables.pages.word(touch.slot, touch.address) {
+            // A new page has no copy anywhere else: it is dirty from birth.
+            let word = Word(cell.load(Ordering::Acquire));
+            cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
+        }
+        self.resolve(touch);
+        self.log(touch, FaultKind::FirstTouch, stalled, 0, 0);
+    }
+
+    // Its frame is there, and it is to be fetched.
+    fn fetch(&mut self, touch: Touch, tier: usize) {
+        let now = self.now_ns();
+        let stalled = now.saturating_sub(touch.since_ns);
+        let (sent, ready) = self.reserve_fetch(tier, now);
+        let page_ns = self.tables.link(tier).page_ps().load(Ordering::Relaxed) / 1000;
+        let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
+        let requested_ns = ready.saturating_sub(touch.since_ns);
+        self.prefetch(&touch, now);
+        // The supervisor's own work on the fault is part of the delay, not on top of it.
+        let ready = ready.saturating_sub(self.config.constant_ns);
+        self.wait_until(ready, Due { touch, kind: FETCH, wait_ns, requested_ns });
+    }
+
+    /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
+    /// nanoseconds of the run.
+    pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
+        let profile = self.tables.profile(tier);
+        let (sent, ready) =
+            self.tables.link(tier).reserve(Direction::Fetch, now_ns * 1000, profile);
+        (sent / 1000, ready / 1000)
+    }
+
+    fn prefetch(&mut self, touch: &Touch, now: u64) {
+        let prefetch = self.config.prefetch;
+        let prefetcher = self.waiting.prefetchers.entry(touch.slot);
+        let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
+        // It looks at distances between pages, so what is above the bits that a number has does not
+        // matter to it.
+        let number = touch.address / PAGE % (u64::from(PageIndex::MAX.get()) + 1);
+        let Ok(page) = PageIndex::try_from(number) else { return };
+        let distance = |ahead: PageIndex| i64::from(ahead.get()) - i64::from(page.get());
+        let distances: Vec<i64> = prefetcher.on_fault(page).map(distance).collect();
+        for distance in distances {
+            let Some(address) = touch.address.checked_add_signed(distance * PAGE.cast_signed())
+            else {
+                continue;
+            };
+            let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
+                return;
+            };
+            let Some(cell) = self.tables.pages.word(touch.slot, address) else {
+                continue;
+            };
+            let word = Word(cell.load(Ordering::Acquire));
+            if word.state() != State::Remote {
+                continue;
+            }
+            let Some(free_ps) = self.claim_frame(budget, word.tier()) else {
+                return;
+            };
+            cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
+            let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
+            self.waiting.arrivals.insert((touch.slot, address), ready);
+            self.log(
+                &Touch { address, ..*touch },
+                FaultKind::Prefetch,
+                0,
+                ready.saturating_sub(now),
+                0,
+            );
+        }
+    }
+
+    fn wait_until(&mut self, at_ns: u64, due: Due) {
+        self.waiting.sequence += 1;
+        self.waiting.due.push(Reverse((at_ns, self.waiting.sequence, due)));
+    }
+
+    /// Lets every fault go whose deadline has come, and waits for the next.
+    pub(crate) fn resolve_due(&mut self) {
+        self.deadline.acknowledge();
+        self.credit_owed();
+        while let Some(Reverse((at, _, due))) = self.waiting.due.peek().copied() {
+            let now = self.now_ns();
+            if at > now + SPIN_NS {
+                break;
+            }
+            if at > now {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.waiting.due.pop();
+            if self.take_frame(&due) {
+                continue;
+            }
+            if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
+                let word = Word(cell.load(Ordering::Acquire));
+                if word.state() != State::Fetching {
+                    // It has been emptied or moved meanwhile.
+                    self.touch(Touch { since_ns: now, ..due.touch });
+                    continue;
+                }
+                cell.store(word.made_local(due.touch.write).0, Ordering::Release);
+            }
+            self.resolve(&due.touch);
+            let kind = if due.kind == FETCH { FaultKind::Fetch } else { FaultKind::Arrived };
+            let measured = self.now_ns().saturating_sub(due.touch.since_ns);
+            self.log(&due.touch, kind, due.wait_ns, due.requested_ns, measured);
+        }
+        self.await_next();
+    }
+
+    /// Wakes the supervisor when the next fault is due, or the next frame free.
+    pub(crate) fn await_next(&self) {
+        let fault = self.waiting.due.peek().map(|Reverse((at, ..))| at.saturating_sub(SPIN_NS / 2));
+        let frame = self.waiting.owed.first().map(|one| one.0);
+        if let Some(at) = fault.into_iter().chain(frame).min() {
+            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+            let _valid = self.deadline.at(epoch + at);
+        }
+    }
+
+    // Frames whose write-backs are acknowledged.
+    fn credit_owed(&mut self) {
+        let now = self.now_ns();
+        while let Some(&one) = self.waiting.owed.first()
+            && one.0 <= now
+        {
+            self.waiting.owed.remove(&one);
+            self.tables.lane(one.1, one.2).credit(1);
+            self.members.short(one.1);
+        }
+    }
+
+    // The frame that a fault waited for is free. Answers whether that was what it waited for.
+    fn take_frame(&mut self, due: &Due) -> bool {
+        if due.kind != NEW_FRAME && due.kind != FETCH_FRAME {
+            return false;
+        }
+        let (slot, now) = (due.touch.slot, self.now_ns());
+        let word = self.tables.pages.word(slot, due.touch.address);
+        let word = word.map(|cell| Word(cell.load(Ordering::Acquire)));
+        self.totals.stalled(now.saturating_sub(due.touch.since_ns));
+        match word.filter(|word| word.state() == State::Fetching) {
+            Some(_) if due.kind == NEW_FRAME => self.create(&due.touch),
+            Some(word) => self.fetch(due.touch, word.tier()),
+            // It has been emptied or moved meanwhile.
+            None => self.touch(Touch { since_ns: now, ..due.touch }),
+        }
+        true
+    }
+
+    /// Serves faults that wait for a frame, in order.
+    pub(crate) fn serve_waiting(&mut self) {
+        for _ in 0..self.waiting.stalled.len() {
+            let Some(touch) = self.waiting.stalled.pop_front() else {
+                break;
+            };
+            let before = self.waiting.stalled.len();
+            self.touch(touch);
+            if self.waiting.stalled.len() == before {
+                self.totals.stalled(self.now_ns().saturating_sub(touch.since_ns));
+            }
+        }
+        self.resolve_due();
+    }
+
+    /// Lets a fault go, unless it has to wait for a fork.
+    pub(crate) fn resolve(&mut self, touch: &Touch) {
+        if self.detains(touch) {
+            return;
+        }
+        self.preserve(touch.slot, touch.address, touch.address + PAGE);
+        let Some(arena) = &self.arenas[touch.slot] else {
+            return;
+        };
+        let Some(fault) = &arena.fault else { return };
+        let address = touch.address;
+        // A page whose contents exist is mapped; one that has none is created. Errors mean that the
+        // range or the process is gone, and then nobody waits.
+        let mapped = if touch.minor { fault.map(address, 4096) } else { fault.zero(address, 4096) };
+        if let Err(error) = mapped
+            && error.errno() == Some(14)
+        {
+            let _gone = fault.zero(address, 4096);
+        }
+    }
+
+    fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
+        let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+        let page = self.arenas[touch.slot].as_mut().and_then(|arena| arena.page(touch.address));
+        let Some(page) = page else { return };
+        let event = FaultEvent {
+            time_ns: touch.since_ns,
+            address: touch.address,
+            page,
+            slot: touch.slot,
+            tid: touch.tid,
+            kind,
+            write: touch.write,
+            wait_ns: short(wait),
+            requested_ns: short(requested),
+            measured_ns: short(measured),
+        };
+        self.keep(&event);
+    }
+}

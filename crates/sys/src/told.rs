@@ -1,0 +1,29 @@
+//! What the kernel tells of processes and of the machine in files of `/proc`.
+
+/// The name of a process, as `ps` shows it; nothing if it is gone.
+#[must_use]
+pub fn command_name(pid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+/// The children of a process.
+#[must_use]
+pub fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let listed =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let numbers = |list: String| list.split(' ').filter_map(|n| n.parse().ok()).collect::<Vec<_>>();
+    listed.flat_map(numbers).collect()
+}
+
+/// Bytes of memory by a field of /proc/meminfo; 4 GiB if it does not say.
+#[must_use]
+pub fn memory_bytes(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.unwrap_or(1 << 22) * 1024
+}
