@@ -175,6 +175,7 @@ fn row(event: &FaultEvent, constant_ns: u32) -> Fault {
             FaultKind::Soft => records::FaultKind::Soft,
             FaultKind::Prefetch => records::FaultKind::Prefetch,
             FaultKind::Arrived => records::FaultKind::Arrived,
+            FaultKind::WriteBack => records::FaultKind::WriteBack,
         },
         write: event.write,
         thread: event.tid,

@@ -88,7 +88,8 @@ fn is_timed(fault: &&Fault) -> bool {
 }
 
 fn answer(faults: &[Fault]) -> Vec<String> {
-    let kinds = FaultKind::ALL.into_iter().filter_map(|kind| {
+    let is_fault = |kind: &FaultKind| *kind != FaultKind::WriteBack;
+    let kinds = FaultKind::ALL.into_iter().filter(is_fault).filter_map(|kind| {
         let number = faults.iter().filter(|fault| fault.kind == kind).count() as u64;
         let name = kind.name().replace('_', " ");
         (number > 0).then(|| format!("{} {name}", count(number)))
@@ -96,10 +97,16 @@ fn answer(faults: &[Fault]) -> Vec<String> {
     let kinds = list(&kinds.collect::<Vec<_>>());
     let mut times: Vec<u32> = faults.iter().filter(is_timed).map(|one| one.measured_ns).collect();
     times.sort_unstable();
-    let mut answer = vec![match faults.len() {
+    let left = |fault: &&Fault| fault.kind == FaultKind::WriteBack;
+    let mut answer = vec![match faults.len() - faults.iter().filter(left).count() {
         0 => "The record has no faults: everything the program touched was local.".to_owned(),
         number => format!("{} faults: {kinds}.", count(number as u64)),
     }];
+    match faults.iter().filter(left).count() as u64 {
+        0 => {}
+        1 => answer.push("One page was written back.".to_owned()),
+        number => answer.push(format!("{} pages were written back.", count(number))),
+    }
     if !times.is_empty() {
         let at = |share: f64| quantile(&times, share);
         answer.push(format!(

@@ -22,6 +22,7 @@ use paging::{PageIndex, PageState};
 
 use super::arena::Arena;
 use super::ring::{LEFT, Outgoing, Ring, STAYS, ticket};
+use super::shared::{FaultEvent, FaultKind};
 use super::supervisor::Supervisor;
 
 /// Slot of an entry whose process has ended.
@@ -237,9 +238,33 @@ impl Supervisor<'_> {
         entry.outcome.store(0, Ordering::Relaxed);
         entry.free_ps.store(free_ps, Ordering::Relaxed);
         lane.placed().store(number.wrapping_add(1), Ordering::Release);
-        self.totals.written_back(u64::from(is_dirty), tier);
+        if is_dirty {
+            self.written_back(whose, address, tier);
+        }
         self.accounts[budget][tier].outgoing.placed.push_back(whose);
         true
+    }
+
+    // A page that was written to has been sent over its link: it counts, and is told where faults
+    // are recorded.
+    fn written_back(&mut self, (slot, page): (usize, PageIndex), address: u64, tier: usize) {
+        self.totals.written_back(1, tier);
+        if !self.config.record || self.sampler.is_some() {
+            return;
+        }
+        let event = FaultEvent {
+            time_ns: self.now_ns(),
+            address,
+            page,
+            slot,
+            tid: 0,
+            kind: FaultKind::WriteBack,
+            write: false,
+            wait_ns: 0,
+            requested_ns: 0,
+            measured_ns: 0,
+        };
+        self.observer.faults(std::slice::from_ref(&event));
     }
 
     // Has the kernel notice writes to pages that are unmapped: no shoot-down is needed then.

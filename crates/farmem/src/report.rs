@@ -194,6 +194,7 @@ impl Totals {
             FaultKind::Prefetch => self.prefetch_count += 1,
             FaultKind::Arrived => self.arrived_count += 1,
             FaultKind::Fetch => self.fetch_count += 1,
+            FaultKind::WriteBack => {}
         }
     }
 

@@ -37,6 +37,9 @@ pub enum FaultKind {
     Prefetch,
     /// First touch of a page fetched ahead of use.
     Arrived,
+    /// A page that was written to left for far memory: no fault, and only where faults are
+    /// recorded.
+    WriteBack,
 }
 
 /// One entry of the event log.

@@ -36,7 +36,9 @@ impl Supervisor<'_> {
             FaultKind::FirstTouch => TouchKind::First,
             FaultKind::Soft => TouchKind::Again,
             // Nothing is remote.
-            FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived => return,
+            FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived | FaultKind::WriteBack => {
+                return;
+            }
         };
         sampler.touched(Touch {
             time_ns: event.time_ns,

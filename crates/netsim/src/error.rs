@@ -98,6 +98,25 @@ pub enum SimError {
         /// Bytes of a packet.
         packet: u64,
     },
+    /// A request that is no packet.
+    #[error("a request of {bytes} B is no packet; give it {least} to {most} B")]
+    Request {
+        /// Its bytes.
+        bytes: u32,
+        /// A header.
+        least: u32,
+        /// A full packet.
+        most: u32,
+    },
+    /// Readers that ask without end.
+    #[error("a reader that asks again after 0 ps never stops; give it at least 1 ps")]
+    Impatient,
+    /// A flow that is read where flows go one way.
+    #[error("flow {flow} is read, and as-published-2016 has no requests; make it go one way")]
+    OneWay {
+        /// Its index.
+        flow: u32,
+    },
     /// Flows that never ended though nothing was left to happen.
     #[error(
         "{count} of {total} flows never finished, the first is flow {first}: {why}; \

@@ -1,8 +1,9 @@
 //! A network with its settings, and what its ports count.
 
-use measure::Bytes;
+use measure::{Bytes, Duration};
 
-use crate::flow::Frame;
+use crate::error::SimError;
+use crate::flow::{Exchange, Flow, Frame};
 use crate::queue::Discipline;
 use crate::topology::Topology;
 
@@ -35,6 +36,23 @@ pub struct PortConfig {
     pub buffer: Option<Bytes>,
 }
 
+/// How readers ask for what they read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Requests {
+    /// A request on the wire, header included; in bytes.
+    pub bytes: u32,
+    /// How long a reader that has heard nothing waits before it asks again; doubled each time.
+    pub timeout: Duration,
+}
+
+impl Default for Requests {
+    /// A header alone, as an acknowledgement is, which a connection that has a round trip to go by
+    /// asks for again after the least timeout of data centres.
+    fn default() -> Self {
+        Self { bytes: Frame::default().header, timeout: Duration::from_us(200) }
+    }
+}
+
 /// A network and its settings.
 #[derive(Debug, Clone)]
 pub struct Fabric {
@@ -46,6 +64,8 @@ pub struct Fabric {
     pub balance: Balance,
     /// How payload is cut.
     pub frame: Frame,
+    /// How it is asked for.
+    pub requests: Requests,
     /// The ports of hosts.
     pub host_port: PortConfig,
     /// The ports of switches.
@@ -56,6 +76,25 @@ pub struct Fabric {
     /// Whether a data packet starts with the mark of the packet whose memory it has, the last
     /// that was freed: the bit was never cleared in the simulator of 2016.
     pub has_stale_marks: bool,
+}
+
+impl Fabric {
+    /// Refuses requests that are no packets, and reads where flows go one way only.
+    pub(crate) fn check_requests(&self, flows: &[Flow], is_one_way: bool) -> Result<(), SimError> {
+        let Requests { bytes, timeout } = self.requests;
+        let (least, most) = (self.frame.header, self.frame.full());
+        if !(least..=most).contains(&bytes) {
+            return Err(SimError::Request { bytes, least, most });
+        }
+        if timeout.is_zero() {
+            return Err(SimError::Impatient);
+        }
+        let is_read = |(_, flow): &(u32, &Flow)| flow.exchange == Exchange::Read;
+        match (0_u32..).zip(flows).find(is_read) {
+            Some((flow, _)) if is_one_way => Err(SimError::OneWay { flow }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What a port has done.

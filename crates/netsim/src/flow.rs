@@ -4,10 +4,22 @@ use measure::{Duration, Instant};
 
 use crate::error::SimError;
 
+/// What brings a flow about, and when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Exchange {
+    /// The sender has bytes; whoever measures says what ends the flow ([`End`](crate::End)).
+    #[default]
+    OneWay,
+    /// The receiver asks for them with a request, and is done when it has every byte.
+    Read,
+    /// The sender has bytes, and is done when it knows that the receiver has every one.
+    Write,
+}
+
 /// So many bytes from one host to another. A flow's index is its place in the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flow {
-    /// When the sender has them.
+    /// When the sender has them, or the receiver asks for them.
     pub start: Instant,
     /// The sending host.
     pub src: u32,
@@ -15,6 +27,8 @@ pub struct Flow {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
+    /// What brings it about.
+    pub exchange: Exchange,
 }
 
 /// What came of a flow.
@@ -49,12 +63,14 @@ pub struct Frame {
     pub payload: u32,
     /// Header of every packet, and the whole of packets that carry no data.
     pub header: u32,
+    /// Whether the last packet of a flow is filled up, too.
+    pub is_padded: bool,
 }
 
 impl Default for Frame {
-    /// 1500 B packets with 40 B of header.
+    /// 1500 B packets with 40 B of header, and a last one as short as it comes.
     fn default() -> Self {
-        Self { payload: 1460, header: 40 }
+        Self { payload: 1460, header: 40, is_padded: false }
     }
 }
 
@@ -80,6 +96,9 @@ impl Frame {
     /// Bytes on the wire of packet `number` of a flow of `bytes`: the last may be short.
     #[must_use]
     pub fn wire(self, bytes: u64, number: u32) -> u32 {
+        if self.is_padded {
+            return self.full();
+        }
         let rest = bytes.saturating_sub(u64::from(number) * u64::from(self.payload));
         let payload = rest.min(u64::from(self.payload));
         self.header + u32::try_from(payload).unwrap_or(self.payload)

@@ -11,7 +11,7 @@
 use measure::{Bytes, Duration};
 
 use crate::fabric::{Balance, Fabric, Switching};
-use crate::flow::Flow;
+use crate::flow::{Exchange, Flow};
 use crate::topology::{Link, Node};
 
 /// Times of flows that are alone.
@@ -27,12 +27,25 @@ impl<'a> Ideal<'a> {
         Self { fabric }
     }
 
-    /// Until the receiver has every byte, sent at line rate from the start.
+    /// From the start until the receiver has every byte, sent at line rate; what is read is asked
+    /// for first.
     ///
     /// # Panics
     /// If the flow names no hosts of the fabric.
     #[must_use]
     pub fn received(&self, flow: &Flow) -> Duration {
+        let asked = match flow.exchange {
+            Exchange::Read => {
+                let path = self.fabric.topology.path(flow.dst, flow.src);
+                self.one(&path, self.fabric.requests.bytes)
+            }
+            Exchange::OneWay | Exchange::Write => Duration::ZERO,
+        };
+        asked + self.sent(flow)
+    }
+
+    /// From the first bit on.
+    fn sent(&self, flow: &Flow) -> Duration {
         let path = self.fabric.topology.path(flow.src, flow.dst);
         let frame = self.fabric.frame;
         let packets = frame.packets(flow.bytes);

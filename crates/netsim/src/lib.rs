@@ -18,6 +18,7 @@ mod flow;
 mod topology;
 pub mod traffic;
 
+mod asking;
 mod event;
 mod heap;
 mod packet;
@@ -42,8 +43,8 @@ mod trace;
 
 pub use catalog::{Description, Transport};
 pub use error::SimError;
-pub use fabric::{Balance, Fabric, PortConfig, PortStats, Switching};
-pub use flow::{Flow, FlowRecord, Frame};
+pub use fabric::{Balance, Fabric, PortConfig, PortStats, Requests, Switching};
+pub use flow::{Exchange, Flow, FlowRecord, Frame};
 pub use ideal::Ideal;
 pub use net::{PortInterval, PortSeries, Samples};
 pub use packet::Kind as PacketKind;

@@ -17,6 +17,8 @@ pub enum Kind {
     Nack,
     /// A header on its way back to its sender.
     Returned,
+    /// A reader's word that it wants the bytes of its flow. Not of the transport.
+    Read,
 }
 
 /// The way of packets that take whichever the network chooses.

@@ -3,7 +3,7 @@
 use measure::{Bytes, Duration};
 
 use crate::Flow;
-use crate::fabric::{Balance, Fabric, PortConfig, Switching};
+use crate::fabric::{Balance, Fabric, PortConfig, Requests, Switching};
 use crate::flow::Frame;
 use crate::ideal::Ideal;
 use crate::published::Published;
@@ -100,6 +100,7 @@ impl Fabric {
             switching,
             balance: Balance::Spray,
             frame: Frame::default(),
+            requests: Requests::default(),
             host_port: PortConfig { discipline: own, buffer: None },
             switch_port: port,
             spray_phase: Vec::new(),
@@ -131,7 +132,7 @@ impl Fabric {
     fn round_trip(&self) -> Duration {
         let dst = self.topology.host_count() - 1;
         let bytes = u64::from(self.frame.payload);
-        let flow = Flow { start: measure::Instant::ZERO, src: 0, dst, bytes };
+        let flow = Flow { dst, bytes, ..Flow::default() };
         Ideal::new(self).acknowledged(&flow)
     }
 

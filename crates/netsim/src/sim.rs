@@ -2,11 +2,13 @@
 
 use measure::{Duration, Instant};
 
+use crate::asking::{Asking, READER};
 use crate::error::SimError;
 use crate::event::{Order, What};
-use crate::fabric::{Fabric, PortStats};
-use crate::flow::{Flow, FlowRecord};
+use crate::fabric::{Fabric, PortStats, Requests};
+use crate::flow::{Exchange, Flow, FlowRecord};
 use crate::net::{Keeper, Looker, Net, PortSeries, Sampler, Samples};
+use crate::packet::Kind;
 use crate::protocol::Protocol;
 use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
 use crate::trace::{Trace, Tracer};
@@ -93,7 +95,7 @@ pub fn simulate_sampled(
     }
     let looker = Looker { sampler: Some(Sampler::new(samples)), ..Looker::default() };
     let net = Net::new(fabric, flows, order(protocol))?.told_to(looker);
-    let watched = Watched { net, watch: &mut |_| true };
+    let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests };
     let (outcome, looker) = run_protocol(watched, fabric, protocol)?;
     let queued_bytes = looker.sampler.map_or_else(Vec::new, |sampler| sampler.queued_bytes);
     Ok((outcome.complete()?, queued_bytes))
@@ -122,7 +124,8 @@ pub fn simulate_watched(
     watch: Watch<'_>,
 ) -> Result<Outcome, SimError> {
     let net = Net::new(fabric, flows, order(protocol))?;
-    run_protocol(Watched { net, watch }, fabric, protocol).map(|(outcome, _)| outcome)
+    run_protocol(Watched { net, watch, requests: fabric.requests }, fabric, protocol)
+        .map(|(outcome, _)| outcome)
 }
 
 /// What to keep of a run beside its outcome.
@@ -169,7 +172,8 @@ pub fn simulate_observed(
             tracer: observe.packets.map(Tracer::new),
         });
     }
-    let (outcome, looker) = run_protocol(Watched { net, watch }, fabric, protocol)?;
+    let (outcome, looker) =
+        run_protocol(Watched { net, watch, requests: fabric.requests }, fabric, protocol)?;
     Ok(Observed {
         outcome,
         ports: looker.keeper.map(|keeper| keeper.series),
@@ -215,10 +219,12 @@ fn run_protocol(
 struct Watched<'a, 'w> {
     net: Net<'a>,
     watch: Watch<'w>,
+    requests: Requests,
 }
 
 fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, Looker), SimError> {
-    let Watched { mut net, watch } = watched;
+    let Watched { mut net, watch, requests } = watched;
+    let mut asking = Asking::new(&net, requests);
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
         Order::Sequence => order.sort_by_key(|&flow| net.flow(flow).start),
@@ -251,15 +257,14 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
             Some(What::Pass { port, packet }) => net.pass(port, packet),
             Some(What::Serve { port }) => serve(&mut net, &mut transport, port),
             Some(What::Arrive { port, packet }) => {
-                let (host, packet) = net.arrive(port, packet);
-                transport.receive(&mut net, host, packet);
+                arrive(&mut net, &mut asking, &mut transport, (port, packet));
             }
             Some(What::Queue { port, packet }) => net.queue(port, packet),
+            Some(What::Timer(timer)) if timer.kind == READER => asking.again(&mut net, timer.of),
             Some(What::Timer(timer)) => transport.timer(&mut net, timer),
             Some(What::Start) => {
                 if let Some(flow) = starts.next() {
-                    net.progress_at = at;
-                    transport.start(&mut net, flow);
+                    begin(&mut net, &mut asking, &mut transport, flow);
                     net.start_next(starts.peek());
                 }
             }
@@ -277,6 +282,34 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
         records: net.records,
     };
     Ok((outcome, looker))
+}
+
+/// A flow begins: with its reader's request, if it has a reader.
+fn begin<T: Ends>(net: &mut Net<'_>, asking: &mut Asking, transport: &mut T, flow: u32) {
+    net.progress_at = net.now();
+    match net.flow(flow).exchange {
+        Exchange::Read => asking.ask(net, flow),
+        Exchange::OneWay | Exchange::Write => transport.start(net, flow),
+    }
+}
+
+/// A packet has come to a host.
+#[inline]
+fn arrive<T: Ends>(
+    net: &mut Net<'_>,
+    asking: &mut Asking,
+    transport: &mut T,
+    (port, packet): (u32, u32),
+) {
+    let (host, packet) = net.arrive(port, packet);
+    if packet.kind == Kind::Read {
+        if asking.came(packet.flow) {
+            transport.start(net, packet.flow);
+        }
+        return;
+    }
+    asking.heard(net, host, &packet);
+    transport.receive(net, host, packet);
 }
 
 /// Serves the ports that were called at this instant.
@@ -347,7 +380,7 @@ mod tests {
         let mut net = Net::new(&fabric, flows, Order::Sequence).unwrap();
         let losses = Rc::new(RefCell::new(Losses { sent: 0, numbers: numbers.to_vec() }));
         net.losses = Some(losses.clone());
-        let watched = Watched { net, watch: &mut |_| true };
+        let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests };
         let outcome = run_protocol(watched, &fabric, protocol);
         let outcome = outcome.and_then(|(outcome, _)| outcome.complete());
         let name = transport.describe().name;
@@ -356,14 +389,18 @@ mod tests {
         losses.take().sent
     }
 
-    /// Among them are each SYN, request, token, grant, pull and the last acknowledgement.
+    /// Among them are each reader's request, each SYN, request to send, token, grant, pull and the
+    /// last acknowledgement.
     #[test]
     fn whichever_packet_is_lost_every_flow_finishes() {
         for &transport in Transport::ALL {
             for packets in [1, 2, 40] {
                 let bytes = packets * 1460 - 100;
-                let flow = |start, src| Flow { start, src, dst: 3, bytes };
-                let flows = [flow(Instant::ZERO, 0), flow(Instant::from_ns(700), 1)];
+                let flow = |start, src, exchange| Flow { start, src, dst: 3, bytes, exchange };
+                let flows = [
+                    flow(Instant::ZERO, 0, Exchange::Read),
+                    flow(Instant::from_ns(700), 1, Exchange::Write),
+                ];
                 let sent = run_losing(transport, &flows, &[]);
                 for number in 0..sent {
                     run_losing(transport, &flows, &[number]);

@@ -3,7 +3,7 @@
 use measure::Duration;
 
 use crate::fabric::Fabric;
-use crate::flow::Flow;
+use crate::flow::{Exchange, Flow, FlowRecord};
 use crate::ideal::Ideal;
 use crate::sim::Outcome;
 
@@ -60,26 +60,52 @@ pub enum End {
     Acknowledged,
 }
 
+impl End {
+    /// What ends `flow`: of what is read and written its exchange says it.
+    #[must_use]
+    pub const fn of(self, flow: &Flow) -> Self {
+        match flow.exchange {
+            Exchange::OneWay => self,
+            Exchange::Read => Self::Received,
+            Exchange::Write => Self::Acknowledged,
+        }
+    }
+
+    /// How long `flow` took, if it has ended.
+    #[must_use]
+    pub fn took(self, flow: &Flow, record: &FlowRecord) -> Option<Duration> {
+        let ended = match self.of(flow) {
+            Self::Received => record.received,
+            Self::Acknowledged => record.finished,
+        };
+        ended.map(|ended| ended.saturating_since(flow.start))
+    }
+
+    /// How long it would take alone.
+    ///
+    /// # Panics
+    /// If the flow names no hosts of the fabric.
+    #[must_use]
+    pub fn alone(self, flow: &Flow, ideal: &Ideal<'_>) -> Duration {
+        match self.of(flow) {
+            Self::Received => ideal.received(flow),
+            Self::Acknowledged => ideal.acknowledged(flow),
+        }
+    }
+}
+
 impl Summary {
     /// Sums a complete outcome up; flows that did not end are left out.
     #[must_use]
     pub fn new(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Self {
         let ideal = Ideal::new(fabric);
         let slowdown = |flow: &Flow, took: Duration| {
-            let alone = match end {
-                End::Received => ideal.received(flow),
-                End::Acknowledged => ideal.acknowledged(flow),
-            };
-            took.as_ps() as f64 / alone.as_ps() as f64
+            took.as_ps() as f64 / end.alone(flow, &ideal).as_ps() as f64
         };
         let mut all = Vec::new();
         for (flow, record) in flows.iter().zip(&outcome.records) {
-            let ended = match end {
-                End::Received => record.received,
-                End::Acknowledged => record.finished,
-            };
-            if let Some(ended) = ended {
-                all.push((flow.bytes, slowdown(flow, ended - flow.start)));
+            if let Some(took) = end.took(flow, record) {
+                all.push((flow.bytes, slowdown(flow, took)));
             }
         }
         let mut over_bytes = 0;

@@ -41,7 +41,8 @@ impl Poisson<'_> {
         let flow = |_| {
             let src = below(&mut draw, self.hosts);
             let dst = (src + 1 + below(&mut draw, self.hosts - 1)) % self.hosts;
-            Flow { start: arrivals.advance(), src, dst, bytes: self.sizes.draw(&mut draw) }
+            let (start, bytes) = (arrivals.advance(), self.sizes.draw(&mut draw));
+            Flow { start, src, dst, bytes, ..Flow::default() }
         };
         Ok((0..self.count).map(flow).collect())
     }
@@ -75,7 +76,7 @@ pub fn permutation(hosts: u32, bytes: u64, seed: u64) -> Result<Vec<Flow>, SimEr
     for last in (1..hosts).rev() {
         order.swap(last as usize, below(&mut draw, last) as usize);
     }
-    let flow = |(src, dst)| Flow { start: Instant::ZERO, src, dst, bytes };
+    let flow = |(src, dst)| Flow { src, dst, bytes, ..Flow::default() };
     Ok((0..hosts).zip(order).map(flow).collect())
 }
 
@@ -88,7 +89,7 @@ pub fn incast(hosts: u32, receiver: u32, senders: u32, bytes: u64) -> Result<Vec
         return Err(SimError::NoHost { flow: hosts - 1, host: hosts, count: hosts });
     }
     let others = (0..hosts).filter(|&src| src != receiver).take(senders as usize);
-    let flow = |src| Flow { start: Instant::ZERO, src, dst: receiver, bytes };
+    let flow = |src| Flow { src, dst: receiver, bytes, ..Flow::default() };
     Ok(others.map(flow).collect())
 }
 
@@ -100,8 +101,10 @@ pub fn all_to_all(hosts: u32, bytes: u64) -> Result<Vec<Flow>, SimError> {
     if hosts < 2 {
         return Err(SimError::Hosts { count: hosts });
     }
-    let flow =
-        |src: u32, step: u32| Flow { start: Instant::ZERO, src, dst: (src + step) % hosts, bytes };
+    let flow = |src: u32, step: u32| {
+        let dst = (src + step) % hosts;
+        Flow { src, dst, bytes, ..Flow::default() }
+    };
     Ok((0..hosts).flat_map(|src| (1..hosts).map(move |step| flow(src, step))).collect())
 }
 
@@ -167,7 +170,7 @@ mod tests {
         let senders: Vec<u32> = incast(5, 1, 3, 7).unwrap().iter().map(|flow| flow.src).collect();
         assert_eq!(senders, [0, 2, 3]);
         assert_eq!(all_to_all(4, 1).unwrap().len(), 12);
-        let each = Flow { start: Instant::ZERO, src: 0, dst: 1, bytes: 500 };
+        let each = Flow { dst: 1, bytes: 500, ..Flow::default() };
         let bursts = bursts(2, &each, BitsPerSec::from_gbps(8), 25, 3).unwrap();
         let starts: Vec<u64> = bursts.iter().map(|flow| flow.start.as_ps() / 1000).collect();
         assert_eq!(starts, [0, 0, 4000, 4000, 8000, 8000]);

@@ -19,6 +19,9 @@ pub enum RecordError {
     /// A kind of fault that this version does not know.
     #[error("read the record: unknown kind `{0}`; use the version that wrote it")]
     UnknownKind(String),
+    /// A flow that comes about in a way that this version does not know.
+    #[error("there is no exchange \"{0}\"; give one-way, read or write")]
+    UnknownExchange(String),
     /// A table could not be read or written.
     #[error("a table in Parquet: {0}; it may be cut short, or the disk may be full")]
     Table(#[source] parquet::errors::ParquetError),

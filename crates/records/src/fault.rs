@@ -18,6 +18,8 @@ pub enum FaultKind {
     Prefetch,
     /// First touch of a page fetched ahead of use.
     Arrived,
+    /// A page that was written to left for far memory: no fault.
+    WriteBack,
     /// The program gave the page back: no fault, and only in records of how pages are used.
     Freed,
 }
@@ -65,8 +67,15 @@ pub(crate) const SCHEMA: &str = "message fault {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 6] =
-        [Self::FirstTouch, Self::Fetch, Self::Soft, Self::Prefetch, Self::Arrived, Self::Freed];
+    pub const ALL: [Self; 7] = [
+        Self::FirstTouch,
+        Self::Fetch,
+        Self::Soft,
+        Self::Prefetch,
+        Self::Arrived,
+        Self::WriteBack,
+        Self::Freed,
+    ];
 
     /// The text in the column `kind`.
     #[must_use]
@@ -77,6 +86,7 @@ impl FaultKind {
             Self::Soft => "soft",
             Self::Prefetch => "prefetch",
             Self::Arrived => "arrived",
+            Self::WriteBack => "write_back",
             Self::Freed => "freed",
         }
     }

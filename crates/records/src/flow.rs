@@ -1,5 +1,51 @@
 //! Flows of a network: what was asked, and what came of it.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::RecordError;
+
+/// What brings a flow about, and when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FlowExchange {
+    /// The sender has bytes.
+    OneWay,
+    /// The receiver asks for bytes, until it has every one.
+    Read,
+    /// The sender has bytes, until it knows that the receiver has every one.
+    Write,
+}
+
+impl FlowExchange {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::OneWay, Self::Read, Self::Write];
+
+    /// The text in the column `exchange`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OneWay => "one-way",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for FlowExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for FlowExchange {
+    type Err = RecordError;
+
+    fn from_str(text: &str) -> Result<Self, RecordError> {
+        let found = Self::ALL.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| RecordError::UnknownExchange(text.to_owned()))
+    }
+}
+
 /// What is asked of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowStart {
@@ -11,6 +57,8 @@ pub struct FlowStart {
     pub dst: u32,
     /// Payload.
     pub bytes: u64,
+    /// What brings it about; nothing in lists that do not say it.
+    pub exchange: Option<FlowExchange>,
 }
 
 /// A flow that has finished.
@@ -41,4 +89,5 @@ pub(crate) const SCHEMA: &str = "message flow {
     REQUIRED DOUBLE slowdown;
     REQUIRED INT32 sent_packets (INTEGER(32,false));
     REQUIRED INT32 dropped_packets (INTEGER(32,false));
+    REQUIRED BYTE_ARRAY exchange (STRING);
 }";

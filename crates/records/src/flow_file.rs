@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::data_type::{DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use crate::RecordError;
-use crate::flow::{FlowRow, FlowStart, SCHEMA};
+use crate::flow::{FlowExchange, FlowRow, FlowStart, SCHEMA};
 use crate::reader::{has_column, take};
 use crate::writer::{GROUP_ROWS, properties, put};
 
@@ -52,15 +52,18 @@ fn write_group<W: Write + Send>(
     put::<DoubleType, W>(&mut group, &slowdowns)?;
     put::<Int32Type, W>(&mut group, &words(|row| row.sent_packets))?;
     put::<Int32Type, W>(&mut group, &words(|row| row.dropped_packets))?;
+    let exchange = |row: &FlowRow| row.flow.exchange.unwrap_or(FlowExchange::OneWay).name();
+    let exchanges: Vec<ByteArray> = rows.iter().map(|row| ByteArray::from(exchange(row))).collect();
+    put::<ByteArrayType, W>(&mut group, &exchanges)?;
     group.close()?;
     Ok(())
 }
 
 /// Reads the columns `start_ps`, `src`, `dst` and `bytes` of a Parquet file, as whole numbers of
-/// 32 or 64 bits; others may be there.
+/// 32 or 64 bits, and `exchange` if there is one; others may be there.
 ///
 /// # Errors
-/// When it is not a Parquet file, is cut short, or lacks one of them.
+/// When it is not a Parquet file, is cut short, lacks one of them, or has another exchange.
 pub fn read_flows(file: File) -> Result<Vec<FlowStart>, RecordError> {
     let file = SerializedFileReader::new(file).map_err(RecordError::Read)?;
     let mut flows = Vec::new();
@@ -69,15 +72,29 @@ pub fn read_flows(file: File) -> Result<Vec<FlowStart>, RecordError> {
         let group = group.as_ref();
         let (start_ps, bytes) = (whole(group, "start_ps")?, whole(group, "bytes")?);
         let (src, dst) = (whole(group, "src")?, whole(group, "dst")?);
+        let exchanges = exchanges(group, start_ps.len())?;
         let host = |host: u64| u32::try_from(host).unwrap_or(u32::MAX);
         flows.extend((0..start_ps.len()).map(|row| FlowStart {
             start_ps: start_ps[row],
             src: host(src[row]),
             dst: host(dst[row]),
             bytes: bytes[row],
+            exchange: exchanges[row],
         }));
     }
     Ok(flows)
+}
+
+fn exchanges(
+    group: &dyn RowGroupReader,
+    count: usize,
+) -> Result<Vec<Option<FlowExchange>>, RecordError> {
+    if !has_column::<ByteArrayType>(group, "exchange") {
+        return Ok(vec![None; count]);
+    }
+    let texts = take::<ByteArrayType>(group, "exchange")?;
+    let one = |text: ByteArray| String::from_utf8_lossy(text.data()).parse().map(Some);
+    texts.into_iter().map(one).collect()
 }
 
 fn whole(group: &dyn RowGroupReader, name: &'static str) -> Result<Vec<u64>, RecordError> {
@@ -102,6 +119,7 @@ mod tests {
                 src: number,
                 dst: u32::MAX - number,
                 bytes: u64::MAX - u64::from(number),
+                exchange: Some(FlowExchange::ALL[number as usize % 3]),
             },
             completion_ps: 5,
             ideal_ps: 4,

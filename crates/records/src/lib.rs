@@ -21,7 +21,7 @@ mod writer;
 pub use error::RecordError;
 
 pub use fault::{Fault, FaultKind};
-pub use flow::{FlowRow, FlowStart};
+pub use flow::{FlowExchange, FlowRow, FlowStart};
 pub use flow_file::{read_flows, write_flows};
 pub use reader::FaultReader;
 pub use table::{Column, read_table, write_table};

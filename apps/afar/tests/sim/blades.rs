@@ -2,16 +2,20 @@
 
 use std::process::Command;
 
+use records::{Fault, FaultKind, FaultWriter};
 use serde_json::Value;
 
 use crate::{answer, file, read, refused, scratch, text};
 
 /// Fetches of one page after another, a microsecond apart, with faults between that move nothing.
 fn record(name: &str, count: u64) -> String {
-    use records::{Fault, FaultKind, FaultWriter};
+    record_of(name, count, &[FaultKind::Fetch, FaultKind::FirstTouch])
+}
 
+/// A page of each of some kinds in turn.
+fn record_of(name: &str, count: u64, kinds: &[FaultKind]) -> String {
     let fault = |page: u64| {
-        let kind = if page.is_multiple_of(2) { FaultKind::Fetch } else { FaultKind::FirstTouch };
+        let kind = kinds[usize::try_from(page).expect("few") % kinds.len()];
         Fault {
             time_ns: page * 1000,
             process_slot: 0,
@@ -66,6 +70,39 @@ fn what_programs_asked_of_memory_and_disks_becomes_flows_between_blades() {
     assert!(batched.len() < rack.len() / 2);
     let bytes = |flows: &[Vec<u64>]| flows.iter().map(|flow| flow[3]).sum::<u64>();
     assert_eq!(bytes(&batched), bytes(&rack));
+}
+
+/// What is fetched is read, what is written back is written, and both load the network: of 900
+/// pages 300 each, for 2 nodes.
+#[test]
+fn pages_are_read_and_written_back() {
+    let kinds = [FaultKind::Fetch, FaultKind::WriteBack, FaultKind::FirstTouch];
+    let faults = record_of("both-ways.parquet", 900, &kinds);
+    let blades = ["--traffic", "blades", "--faults", &faults, "--nodes", "2"];
+    let network = ["--topology", "single-switch", "--hosts", "6"];
+    for replay in ["recorded", "fitted"] {
+        let wanted = ["--flows", "1200", "--replay", replay, "--csv", "-"];
+        let rows = answer(&[&blades[..], &network, &wanted].concat());
+        let bytes = |exchange: &str, is_right: fn(u32, u32) -> bool| -> u64 {
+            let of = rows.lines().skip(1).filter_map(|row| {
+                let cells: Vec<&str> = row.split(',').collect();
+                let [src, dst] = [1, 2].map(|place| cells[place].parse().expect("a host"));
+                let bytes: u64 = cells[3].parse().expect("bytes");
+                (cells[9] == exchange && is_right(src, dst)).then_some(bytes)
+            });
+            of.sum()
+        };
+        let read = bytes("read", |src, dst| (2..4).contains(&src) && dst < 2);
+        let written = bytes("write", |src, dst| src < 2 && (2..4).contains(&dst));
+        assert_eq!(read + written, 4 * 300 * 4096, "{replay}: nothing else is moved");
+        // Drawn flows begin anywhere in the gaps of their pairs, some of which are long.
+        let least = if replay == "fitted" { 300 } else { 600 };
+        assert!(read.min(written) >= least * 4096, "{replay}: {read} {written}");
+    }
+    // A profile is of what was waited for, and nobody waits for what is written back.
+    let profile = ["--flows", "1200", "--delay-profile", "-"];
+    let times = answer(&[&blades[..], &network, &profile].concat());
+    assert_eq!(times.lines().count(), 1 + 600, "{times}");
 }
 
 /// Fitted flows have the rate of the record and its sizes, in as many clusters as fit.

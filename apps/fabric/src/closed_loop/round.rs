@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use measure::{Bytes, DelayProfile, Duration};
+use netsim::End;
 use records::FlowRow;
 use results::Estimate;
 use sys::event::Signals;
@@ -50,7 +51,10 @@ pub(super) struct Closed {
 }
 
 /// What came of a program's traffic.
-pub(crate) struct Traffic(Vec<FlowRow>);
+pub(crate) struct Traffic {
+    rows: Vec<FlowRow>,
+    end: End,
+}
 
 impl Traffic {
     /// Simulates it.
@@ -62,19 +66,22 @@ impl Traffic {
             outcome => outcome.map_err(SimError::from)?,
         };
         let Setup { fabric, flows, end, .. } = &setup;
-        Ok(Self(crate::sim::figures::rows(fabric, flows, &outcome, *end)))
+        Ok(Self { rows: crate::sim::figures::rows(fabric, flows, &outcome, *end), end: *end })
     }
 
     pub(super) fn slowdown(&self) -> f64 {
-        self.0.iter().map(|row| row.slowdown).sum::<f64>() / self.0.len() as f64
+        self.rows.iter().map(|row| row.slowdown).sum::<f64>() / self.rows.len() as f64
     }
 
     /// Keeps its times as a profile; those alone in the network if `idle`.
     pub(super) fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
         let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
         let profile = match idle {
-            true => crate::sim::told::profile(&self.0.iter().map(alone).collect::<Vec<_>>()),
-            false => crate::sim::told::profile(&self.0),
+            true => {
+                let alone: Vec<FlowRow> = self.rows.iter().map(alone).collect();
+                crate::sim::told::profile(&alone, self.end)
+            }
+            false => crate::sim::told::profile(&self.rows, self.end),
         };
         let profile = profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
         let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };

@@ -11,14 +11,14 @@
 //! every cluster is somewhere else in its record, so that none moves in step with another. In place
 //! of records there may be a list of what the blades of one cluster moved.
 //!
-//! Left out: evicted pages that were written to, which records of faults do not have.
+//! What comes to a compute blade is read: it asked for it. What leaves it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
 use measure::{Duration, Instant};
-use netsim::{Fabric, Flow, Node};
+use netsim::{Exchange, Fabric, Flow, Node};
 use records::{FaultKind, FaultReader};
 use workload::Draw;
 
@@ -88,6 +88,14 @@ impl Source {
             return Err(settings.wrong("moves", message));
         }
         let mut flows = list::flows(Path::new(file), 3 * nodes)?;
+        for flow in &mut flows {
+            flow.exchange = match (flow.src < nodes, flow.dst < nodes) {
+                (false, true) => Exchange::Read,
+                (true, false) => Exchange::Write,
+                // Nobody asked for what blades of a kind send one another, but the list may say so.
+                _ => flow.exchange,
+            };
+        }
         flows.sort_by_key(|flow| flow.start);
         Ok(Self::Moves(flows))
     }
@@ -157,7 +165,7 @@ impl Replay {
                     start: start(flow.start.as_ps()),
                     src: hosts[flow.src as usize],
                     dst: hosts[flow.dst as usize],
-                    bytes: flow.bytes,
+                    ..*flow
                 };
                 flows.iter().map(placed).collect()
             }
@@ -189,8 +197,10 @@ impl Blades<'_> {
             Place::Disk => 2 * self.nodes + (blade + self.node) % self.nodes,
         };
         let [compute, other] = [self.node, other].map(|blade| self.hosts[blade as usize]);
-        let (src, dst) = if is_read { (other, compute) } else { (compute, other) };
-        Flow { start, src, dst, bytes }
+        match is_read {
+            true => Flow { start, src: other, dst: compute, bytes, exchange: Exchange::Read },
+            false => Flow { start, src: compute, dst: other, bytes, exchange: Exchange::Write },
+        }
     }
 }
 
@@ -200,9 +210,9 @@ fn together(flows: Vec<Flow>, batch: Duration) -> Vec<Flow> {
         return flows;
     }
     let mut merged: Vec<Flow> = Vec::new();
-    let mut open = BTreeMap::<(u32, u32), usize>::new();
+    let mut open = BTreeMap::<(u32, u32, Exchange), usize>::new();
     for flow in flows {
-        let pair = (flow.src, flow.dst);
+        let pair = (flow.src, flow.dst, flow.exchange);
         match open.get(&pair).map(|&index| &mut merged[index]) {
             Some(before) if flow.start.saturating_since(before.start) <= batch => {
                 before.bytes += flow.bytes;
@@ -245,13 +255,13 @@ fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
     Ok(records)
 }
 
-/// Pages that were fetched.
+/// Pages that were fetched, and those that were written back.
 fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let unreadable = |source| SimError::Unreadable { path: path.to_owned(), source };
     let wrong = |source| SimError::Record { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut reader = FaultReader::new(file).map_err(wrong)?;
-    let mut fetched = Vec::new();
+    let mut moved = Vec::new();
     // Memory in use, in units of 2 MiB: a blade has that, and not the addresses in between.
     let mut used = BTreeMap::<u32, BTreeSet<u64>>::new();
     let mut last = BTreeMap::<u32, u64>::new();
@@ -260,9 +270,15 @@ fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
             used.entry(fault.process_slot).or_default().insert(fault.page / SEGMENT_PAGES);
             let last = last.entry(fault.process_slot).or_default();
             *last = (*last).max(fault.page);
-            let is_moved = matches!(fault.kind, FaultKind::Fetch | FaultKind::Prefetch);
-            if is_moved && fetched.len() < ROWS_MAX {
-                fetched.push((fault.time_ns, fault.process_slot, fault.page));
+            let is_read = match fault.kind {
+                FaultKind::Fetch | FaultKind::Prefetch => true,
+                FaultKind::WriteBack => false,
+                FaultKind::FirstTouch | FaultKind::Soft | FaultKind::Arrived | FaultKind::Freed => {
+                    continue;
+                }
+            };
+            if moved.len() < ROWS_MAX {
+                moved.push((fault.time_ns, fault.process_slot, fault.page, is_read));
             }
         }
     }
@@ -273,7 +289,7 @@ fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
         let before = segments.partition_point(|&segment| segment < page / SEGMENT_PAGES) as u64;
         before * SEGMENT_PAGES + page % SEGMENT_PAGES
     };
-    let transfer = |(time_ns, slot, page): (u64, u32, u64)| {
+    let transfer = |(time_ns, slot, page, is_read): (u64, u32, u64, bool)| {
         let end = last.get(&slot).map_or(1, |&last| place(slot, last) + 1);
         Transfer {
             at_ps: time_ns.saturating_mul(1000),
@@ -281,10 +297,10 @@ fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
             address: place(slot, page),
             address_end: end,
             bytes: PAGE_BYTES,
-            is_read: true,
+            is_read,
         }
     };
-    Ok(fetched.into_iter().map(transfer).collect())
+    Ok(moved.into_iter().map(transfer).collect())
 }
 
 /// The hosts of each cluster.
@@ -373,7 +389,8 @@ mod tests {
 
     #[test]
     fn pages_of_a_batch_are_one_flow() {
-        let at = |ns: u64, src| Flow { start: Instant::from_ps(ns * 1000), src, dst: 9, bytes: 1 };
+        let start = |ns: u64| Instant::from_ps(ns * 1000);
+        let at = |ns, src| Flow { start: start(ns), src, dst: 9, bytes: 1, ..Flow::default() };
         let flows = vec![at(0, 1), at(5, 2), at(8, 1), at(10, 1), at(11, 1)];
         let sums = |batch| {
             let merged = together(flows.clone(), Duration::from_ns(batch));

@@ -49,17 +49,14 @@ pub fn figures(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> 
 pub fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Vec<FlowRow> {
     let ideal = Ideal::new(fabric);
     let row = |(flow, record): (&Flow, &netsim::FlowRecord)| {
-        let (ended, alone) = match end {
-            End::Received => (record.received?, ideal.received(flow)),
-            End::Acknowledged => (record.finished?, ideal.acknowledged(flow)),
-        };
-        let took = ended.saturating_since(flow.start);
+        let (took, alone) = (end.took(flow, record)?, end.alone(flow, &ideal));
         Some(FlowRow {
             flow: FlowStart {
                 start_ps: flow.start.as_ps(),
                 src: flow.src,
                 dst: flow.dst,
                 bytes: flow.bytes,
+                exchange: Some(super::exchange::recorded(flow.exchange)),
             },
             completion_ps: took.as_ps(),
             ideal_ps: alone.as_ps(),

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use measure::{Duration, Instant};
-use netsim::Flow;
+use netsim::{Exchange, Flow};
 use workload::Draw;
 
 /// The most gaps of a pair that are kept. Of more, each is the mean of as many.
@@ -26,6 +26,7 @@ pub(super) struct Pair {
     /// Blades of a cluster.
     src: u32,
     dst: u32,
+    exchange: Exchange,
     /// Sizes, and how many flows carry at most that.
     sizes: Vec<(u64, u64)>,
     /// In order, each as likely as any other.
@@ -34,11 +35,11 @@ pub(super) struct Pair {
 
 /// Distributions of the flows of one cluster, which last `length`. Flows are in order of time.
 pub(super) fn pairs(flows: &[Flow], length: Duration) -> Vec<Pair> {
-    let mut by_pair = BTreeMap::<(u32, u32), Vec<&Flow>>::new();
+    let mut by_pair = BTreeMap::<(u32, u32, Exchange), Vec<&Flow>>::new();
     for flow in flows {
-        by_pair.entry((flow.src, flow.dst)).or_default().push(flow);
+        by_pair.entry((flow.src, flow.dst, flow.exchange)).or_default().push(flow);
     }
-    let pair = |((src, dst), flows): ((u32, u32), Vec<&Flow>)| {
+    let pair = |((src, dst, exchange), flows): ((u32, u32, Exchange), Vec<&Flow>)| {
         let mut counts = BTreeMap::<u64, u64>::new();
         for flow in &flows {
             *counts.entry(flow.bytes).or_default() += 1;
@@ -51,6 +52,7 @@ pub(super) fn pairs(flows: &[Flow], length: Duration) -> Vec<Pair> {
         Pair {
             src,
             dst,
+            exchange,
             sizes: counts.into_iter().map(sum).collect(),
             gaps_ps: gaps(&flows, length),
         }
@@ -138,7 +140,8 @@ impl Drawing {
             let (pair, hosts) = (&pairs[index], &clusters[cluster]);
             let [src, dst] = [pair.src, pair.dst].map(|blade| hosts[blade as usize]);
             let bytes = pair.bytes(&mut draw);
-            flows.push(Flow { start: Instant::from_ps(at_ps), src, dst, bytes });
+            let (start, exchange) = (Instant::from_ps(at_ps), pair.exchange);
+            flows.push(Flow { start, src, dst, bytes, exchange });
             next.push(Reverse((at_ps.saturating_add(pair.gap(&mut draw)), cluster, index)));
         }
         flows
@@ -157,11 +160,11 @@ mod tests {
             for place in 0..4 {
                 let start = Instant::from_ns(burst * 10_000 + place * 100 + draw.below(50));
                 let bytes = 4096 * (1 + draw.below(20) / 19 * 9);
-                flows.push(Flow { start, src: 2, dst: 0, bytes });
+                flows.push(Flow { start, src: 2, dst: 0, bytes, ..Flow::default() });
             }
             if burst % 10 == 0 {
                 let start = Instant::from_ns(burst * 10_000 + 5_000);
-                flows.push(Flow { start, src: 1, dst: 3, bytes: 65_536 });
+                flows.push(Flow { start, src: 1, dst: 3, bytes: 65_536, ..Flow::default() });
             }
         }
         flows.sort_by_key(|flow| flow.start);
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn copies_that_begin_together_are_as_many_and_begin_with_a_gap() {
-        let flow = |ns| Flow { start: Instant::from_ns(ns), src: 0, dst: 1, bytes: 5 };
+        let flow = |ns| Flow { start: Instant::from_ns(ns), dst: 1, bytes: 5, ..Flow::default() };
         let pairs = pairs(&[flow(30), flow(130)], Duration::from_ns(200));
         assert_eq!(pairs[0].gaps_ps, [100_000; 2]);
         let drawing = Drawing { seed: 1, copies: 3, is_together: true };
@@ -233,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_pair_with_one_flow_has_one_in_the_time_of_the_record() {
-        let flow = Flow { start: Instant::from_ns(30), src: 0, dst: 1, bytes: 5 };
+        let flow = Flow { start: Instant::from_ns(30), dst: 1, bytes: 5, ..Flow::default() };
         let pairs = pairs(&[flow], Duration::from_ns(100));
         assert_eq!(pairs[0].gaps_ps, [100_000]);
         let drawn = drawing(1).flows(&pairs, &[vec![8, 9]], 3);
@@ -248,7 +251,7 @@ mod tests {
         let many: Vec<Flow> = (0..100_000_u64)
             .map(|number| {
                 let start = Instant::from_ns(number * 100 + number % 7 * 10);
-                Flow { start, src: 0, dst: 1, bytes: 1 }
+                Flow { start, dst: 1, bytes: 1, ..Flow::default() }
             })
             .collect();
         let pair = &pairs(&many, Duration::from_ns(10_000_000))[0];

@@ -34,6 +34,8 @@ const YAPS: &str = "simulator of Gao et al. 2016";
 const SHAPES: &[&str] = &["single-switch", "leaf-spine", "fat-tree"];
 const LEAF_SPINE: Option<(&str, &[&str])> = Some(("topology", &["leaf-spine"]));
 const POISSON: Option<(&str, &[&str])> = Some(("traffic", &["poisson"]));
+const GENERATED: Option<(&str, &[&str])> =
+    Some(("traffic", &["poisson", "permutation", "incast", "all-to-all", "bursts"]));
 const FIXED: Option<(&str, &[&str])> =
     Some(("traffic", &["permutation", "incast", "all-to-all", "bursts"]));
 const BLADES: Option<(&str, &[&str])> = Some(("traffic", &["blades"]));
@@ -69,7 +71,7 @@ impl Knob {
     }
 }
 
-pub(crate) const KNOBS: [Knob; 36] = [
+pub(crate) const KNOBS: [Knob; 40] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -165,6 +167,38 @@ pub(crate) const KNOBS: [Knob; 36] = [
     .of(Some(("traffic", &["poisson", "bursts"]))),
     knob("flows", "NUMBER", Value("10000"), "How many flows; of blades, the first so many", OWN)
         .of(Some(("traffic", &["poisson", "bursts", "blades"]))),
+    knob(
+        "exchange",
+        "HOW",
+        Value("one-way"),
+        "What brings a flow about: one-way (its sender has bytes), read (its receiver asks for \
+         them, and is done when it has every one) or write (its sender has bytes, and is done \
+         when it knows that they have come)",
+        OWN,
+    )
+    .of(GENERATED),
+    knob(
+        "request-size",
+        "SIZE",
+        Value("40B"),
+        "A reader's request on the wire, from a header to a full packet",
+        "as long as an acknowledgement",
+    ),
+    knob(
+        "request-timeout",
+        "TIME",
+        Value("200us"),
+        "How long a reader that has heard nothing waits before it asks again; doubled each time",
+        "least timeout of TCP in data centres",
+    ),
+    knob(
+        "last-packet",
+        "HOW",
+        Words("full if something is read or written, else short"),
+        "The last packet of a flow: short (as long as what it carries) or full (three full ones \
+         for 4 KiB, as in the simulator of Gao et al.)",
+        YAPS,
+    ),
     knob("size", "SIZE", Value("1MiB"), "What each flow carries", OWN).of(FIXED),
     knob("senders", "NUMBER", Value("8"), "Hosts that send to one", OWN).of(INCAST),
     knob("receiver", "HOST", Value("0"), "The host they send to", OWN).of(INCAST),

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::path::Path;
 
 use measure::Instant;
-use netsim::Flow;
+use netsim::{Exchange, Flow};
 use workload::Sizes;
 
-use super::SimError;
+use super::{SimError, exchange};
 use document::csv::{cells, rows};
 use document::toml_text;
 
-/// Columns of a list, as CSV; a time may be in another unit.
+/// Columns of a list, as CSV; a time may be in another unit, and an exchange need not be there.
 const COLUMNS: &str = "start_ps (or start_ns, start_us), src, dst and bytes";
 
 /// Reads a list for a network of so many hosts; Parquet if its name ends so.
@@ -38,7 +38,8 @@ fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
     let rows = records::read_flows(File::open(path).map_err(unreadable)?).map_err(wrong)?;
     let flow = |(row, flow): (usize, records::FlowStart)| {
         let start = Instant::from_ps(flow.start_ps);
-        let flow = Flow { start, src: flow.src, dst: flow.dst, bytes: flow.bytes };
+        let exchange = flow.exchange.map_or(Exchange::OneWay, exchange::read);
+        let flow = Flow { start, src: flow.src, dst: flow.dst, bytes: flow.bytes, exchange };
         check(&flow, host_count).map_err(|(column, message)| {
             let place = format!("{}: row {}, column {column}", path.display(), row + 1);
             SimError::At { place, message }
@@ -69,6 +70,7 @@ fn check(flow: &Flow, host_count: u32) -> Result<(), (&'static str, String)> {
 /// Where the columns are, and picoseconds of a unit of time.
 struct Header {
     places: [usize; 4],
+    exchange: Option<usize>,
     unit_ps: f64,
 }
 
@@ -104,7 +106,14 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
                 .ok_or_else(|| wrong(at, format!("\"{text}\" is no start; give a time from 0")))?
         };
         let start = Instant::from_ps(start);
-        let flow = Flow { start, src: host(1)?, dst: host(2)?, bytes: whole(3)? };
+        let exchange = match header.exchange.and_then(|place| fields.get(place)) {
+            Some(&(at, text)) => {
+                let read = text.parse().map(exchange::read);
+                read.map_err(|error: records::RecordError| wrong(at, error.to_string()))?
+            }
+            None => Exchange::OneWay,
+        };
+        let flow = Flow { start, src: host(1)?, dst: host(2)?, bytes: whole(3)?, exchange };
         check(&flow, host_count).map_err(|(column, message)| {
             let index = ["src", "dst", "bytes"].iter().position(|name| *name == column);
             wrong(field(index.map_or(3, |index| index + 1)).0, message)
@@ -120,7 +129,8 @@ fn header(line: (usize, &str)) -> Option<Header> {
     let starts = [("start_ps", 1.0), ("start_ns", 1e3), ("start_us", 1e6)];
     let (start, unit_ps) =
         starts.into_iter().find_map(|(name, unit_ps)| Some((place(name)?, unit_ps)))?;
-    Some(Header { places: [start, place("src")?, place("dst")?, place("bytes")?], unit_ps })
+    let places = [start, place("src")?, place("dst")?, place("bytes")?];
+    Some(Header { places, exchange: place("exchange"), unit_ps })
 }
 
 #[expect(
@@ -196,7 +206,10 @@ mod tests {
     fn lists_have_their_columns_by_name() {
         let flows = csv("f", "bytes,note,dst,src,start_us\n# no\n100,x,1,0,1.5\n", 2).unwrap();
         let start = Instant::from_ps(1_500_000);
-        assert_eq!(flows, [Flow { start, src: 0, dst: 1, bytes: 100 }]);
+        let flow = Flow { start, dst: 1, bytes: 100, ..Flow::default() };
+        assert_eq!(flows, [flow]);
+        let read = csv("f", "start_us,src,dst,bytes,exchange\n1.5,0,1,100,read\n", 2).unwrap();
+        assert_eq!(read, [Flow { exchange: Exchange::Read, ..flow }]);
         let said = |text: &str| csv("f", text, 4).unwrap_err().to_string();
         assert!(said("src,dst\n0,1").starts_with("f:1:1: the first line has no names"));
         assert_eq!(
@@ -207,5 +220,9 @@ mod tests {
         assert!(said("start_ps,src,dst,bytes\n0,1").starts_with("f:2:4: \"\" is no dst"));
         assert!(said("start_ns,src,dst,bytes\n-1,1,2,5").starts_with("f:2:1: \"-1\" is no start"));
         assert!(said("start_ps,src,dst,bytes\n0,2,2,5").starts_with("f:2:5: a flow to its own"));
+        assert_eq!(
+            said("start_ps,src,dst,bytes,exchange\n0,1,2,5,rread"),
+            "f:2:9: there is no exchange \"rread\"; give one-way, read or write"
+        );
     }
 }

@@ -9,6 +9,7 @@
 mod blades;
 mod blocks;
 pub(crate) mod error;
+mod exchange;
 pub(crate) mod figures;
 mod fitted;
 pub(crate) mod flags;

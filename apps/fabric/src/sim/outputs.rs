@@ -124,7 +124,8 @@ impl Outputs {
         for output in self.picture {
             output.write(&panels::draw(&title, record.ports.as_ref(), &record.shares))?;
         }
-        if let (Some(output), Some(profile)) = (self.profile, told::profile(rows)) {
+        if let Some(output) = self.profile {
+            let profile = told::profile(rows, setup.end).ok_or_else(nobody_asks)?;
             output.write(&profile.to_csv())?;
         }
         Ok(())
@@ -152,6 +153,14 @@ impl Outputs {
             ));
         }
         Ok(())
+    }
+}
+
+/// A profile of delays is of what somebody waits for.
+pub(super) fn nobody_asks() -> SimError {
+    SimError::At {
+        place: "--delay-profile".to_owned(),
+        message: "no flow is read, so nobody waits for one; add --exchange read".to_owned(),
     }
 }
 

@@ -38,7 +38,7 @@ const OUTBOUND: u32 = 2;
 const MEANING: &str = "Simulated by afar sim; time is the network's, from 0. Headers are made up: \
     host H is 10.0.0.1 + H, flow F has the ports 49152 + F mod 16384 at its source and 32768 + \
     F / 16384 mod 16384 at its destination. UDP carries 12 bytes: version 1, kind (0 data, 1 ack, \
-    2 request, 3 grant, 4 header of trimmed data, 5 nack, 6 returned header), 1 if marked, \
+    2 request, 3 grant, 4 header of trimmed data, 5 nack, 6 returned header, 7 read), 1 if marked, \
     priority; flow; number in the flow (two words of 32 bits, highest byte first). Payload is not \
     captured; lengths count it.";
 
@@ -160,6 +160,7 @@ const fn kind(kind: PacketKind) -> u8 {
         PacketKind::Header => 4,
         PacketKind::Nack => 5,
         PacketKind::Returned => 6,
+        PacketKind::Read => 7,
     }
 }
 

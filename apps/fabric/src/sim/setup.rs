@@ -4,12 +4,12 @@ use std::path::Path;
 
 use measure::{BitsPerSec, Bytes, Fraction};
 use netsim::traffic::{self, Poisson};
-use netsim::{Balance, End, Fabric, Flow, Observe, Protocol, Switching};
+use netsim::{Balance, End, Exchange, Fabric, Flow, Observe, Protocol, Requests, Switching};
 use workload::{Sizes, SizesName};
 
 use super::SimError;
 use super::setting::Settings;
-use super::{blades, list, transport};
+use super::{blades, exchange, list, transport};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub struct Setup {
     pub protocol: Protocol,
     /// What is sent, in order of start.
     pub flows: Vec<Flow>,
-    /// What ends a flow.
+    /// What ends a flow that goes one way.
     pub end: End,
     /// What is kept beside the outcome.
     pub observe: Observe,
@@ -53,17 +53,67 @@ impl Setup {
         };
         let mut flows = flows(settings, &fabric)?;
         if is_published {
-            // The simulator of 2016 knew full packets only.
-            let payload = u64::from(fabric.frame.payload);
-            for flow in &mut flows {
-                flow.bytes = flow.bytes.div_ceil(payload).saturating_mul(payload);
-            }
+            as_published(settings, fabric.frame.payload, &mut flows)?;
+        } else {
+            fabric.requests = requests(settings, &fabric)?;
+            fabric.frame.is_padded = is_padded(settings, &flows)?;
         }
         Ok(Self { fabric, protocol, flows, end, observe: Observe::default() })
     }
 }
 
+/// The simulator of 2016 knew full packets only, and flows that go one way until they are
+/// acknowledged.
+fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result<(), SimError> {
+    for name in ["exchange", "request-size", "request-timeout", "last-packet"] {
+        if settings.is_given(name) {
+            let message = format!("{} has full packets that go one way", transport::PUBLISHED);
+            return Err(settings.wrong(name, message));
+        }
+    }
+    let payload = u64::from(payload);
+    for flow in flows {
+        flow.bytes = flow.bytes.div_ceil(payload).saturating_mul(payload);
+        flow.exchange = Exchange::OneWay;
+    }
+    Ok(())
+}
+
+fn requests(settings: &Settings, fabric: &Fabric) -> Result<Requests, SimError> {
+    let bytes: Bytes = settings.value("request-size")?;
+    let (least, most) = (fabric.frame.header, fabric.frame.full());
+    let known = u32::try_from(bytes.get()).ok().filter(|bytes| (least..=most).contains(bytes));
+    let bytes = known.ok_or_else(|| {
+        let message = format!("a request of {bytes} is no packet; give {least}B to {most}B");
+        settings.wrong("request-size", message)
+    })?;
+    let timeout = document::delay(settings.text("request-timeout"));
+    let timeout = timeout.map_err(|error| settings.wrong("request-timeout", error))?;
+    if timeout.is_zero() {
+        return Err(settings.wrong("request-timeout", "no time; give it at least 1ps"));
+    }
+    Ok(Requests { bytes, timeout })
+}
+
+/// Whether the last packet of a flow is full.
+fn is_padded(settings: &Settings, flows: &[Flow]) -> Result<bool, SimError> {
+    match settings.is_given("last-packet") {
+        true => settings.choice("last-packet", &[("short", false), ("full", true)]),
+        false => Ok(flows.iter().any(|flow| flow.exchange != Exchange::OneWay)),
+    }
+}
+
+/// What is sent, in order of start.
 fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+    let mut flows = drawn(settings, fabric)?;
+    if settings.is_given("exchange") {
+        let exchange = settings.choice("exchange", &exchange::NAMED)?;
+        flows.iter_mut().for_each(|flow| flow.exchange = exchange);
+    }
+    Ok(flows)
+}
+
+fn drawn(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
     let hosts = fabric.topology.host_count();
     let refused = |knob: &'static str| move |error| settings.wrong(knob, error);
     match settings.text("traffic") {

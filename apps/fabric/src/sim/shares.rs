@@ -55,7 +55,13 @@ mod tests {
     #[test]
     fn quantiles_are_nearest_ranks_of_each_column() {
         let row = |number: u64| FlowRow {
-            flow: FlowStart { start_ps: 0, src: 0, dst: 1, bytes: 1 + number % 2 * 9000 },
+            flow: FlowStart {
+                start_ps: 0,
+                src: 0,
+                dst: 1,
+                bytes: 1 + number % 2 * 9000,
+                exchange: None,
+            },
             completion_ps: 1000 - number,
             ideal_ps: 1,
             slowdown: number as f64,

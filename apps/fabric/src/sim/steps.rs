@@ -147,5 +147,6 @@ const fn kind(kind: PacketKind) -> &'static str {
         PacketKind::Header => "header",
         PacketKind::Nack => "nack",
         PacketKind::Returned => "returned",
+        PacketKind::Read => "read",
     }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use console::layout::{row, table};
 use measure::{BitsPerSec, Bytes, DelayProfile, Duration};
-use records::FlowRow;
+use netsim::End;
+use records::{FlowExchange, FlowRow};
 use results::sim::{Ports, Shares, Simulation, Speed};
 
 use super::setting::Settings;
@@ -124,24 +125,36 @@ pub(super) fn record(
 /// A row for each flow, in the order of the list.
 pub(super) fn csv(rows: &[FlowRow]) -> String {
     let mut text = "start_ps,src,dst,bytes,completion_ps,ideal_ps,slowdown,sent_packets,\
-                    dropped_packets\n"
+                    dropped_packets,exchange\n"
         .to_owned();
     for one in rows {
         let FlowRow { flow, completion_ps, ideal_ps, slowdown, sent_packets, dropped_packets } =
             one;
         let _infallible = writeln!(
             text,
-            "{},{},{},{},{completion_ps},{ideal_ps},{slowdown},{sent_packets},{dropped_packets}",
-            flow.start_ps, flow.src, flow.dst, flow.bytes
+            "{},{},{},{},{completion_ps},{ideal_ps},{slowdown},{sent_packets},{dropped_packets},{}",
+            flow.start_ps,
+            flow.src,
+            flow.dst,
+            flow.bytes,
+            flow.exchange.unwrap_or(FlowExchange::OneWay),
         );
     }
     text
 }
 
-/// Completion times by size, as `afar run --profile` takes them.
-pub(crate) fn profile(rows: &[FlowRow]) -> Option<DelayProfile> {
+/// Times by size since a reader asked, as `afar run --profile` takes them: those of what is read.
+/// Where flows only go one way and end when they are acknowledged, theirs: an acknowledgement
+/// crosses the network as a request does. Nothing if nobody asks.
+pub(crate) fn profile(rows: &[FlowRow], end: End) -> Option<DelayProfile> {
+    let is_asked = |row: &&FlowRow| match row.flow.exchange {
+        Some(FlowExchange::Read) => true,
+        Some(FlowExchange::Write) => false,
+        Some(FlowExchange::OneWay) | None => end == End::Acknowledged,
+    };
+    let rows: Vec<&FlowRow> = rows.iter().filter(is_asked).collect();
     let time = |row: &FlowRow| (Bytes::new(row.flow.bytes), Duration::from_ps(row.completion_ps));
-    let whole = DelayProfile::from_samples(rows.iter().map(time)).ok()?;
+    let whole = DelayProfile::from_samples(rows.iter().map(|row| time(row))).ok()?;
     let mut counts = std::collections::BTreeMap::<Bytes, usize>::new();
     for row in rows {
         *counts.entry(Bytes::new(row.flow.bytes)).or_default() += 1;

@@ -103,7 +103,9 @@ fn touch(row: &Fault) -> Option<Touch> {
             FaultKind::FirstTouch => TouchKind::First,
             FaultKind::Soft => TouchKind::Again,
             FaultKind::Freed => TouchKind::Freed,
-            FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived => return None,
+            FaultKind::Fetch | FaultKind::Prefetch | FaultKind::Arrived | FaultKind::WriteBack => {
+                return None;
+            }
         },
         write: row.write,
     })

@@ -133,6 +133,8 @@ impl Supervisor<'_> {
             FaultKind::Soft | FaultKind::Arrived => {
                 residency.soft_fault(event.page);
             }
+            // It has left already when it is told.
+            FaultKind::WriteBack => {}
         }
         self.totals.note(event, tier);
     }

@@ -102,6 +102,7 @@ impl<'a> Net<'a> {
                 return Err(SimError::Buffer { bytes: buffer.get(), packet: full });
             }
         }
+        fabric.check_requests(flows, order == Order::Heap)?;
         let mut ports: Vec<Port> =
             fabric.topology.links().iter().map(|link| Port::new(fabric, link)).collect();
         for (index, port) in (0_u32..).zip(&mut ports) {

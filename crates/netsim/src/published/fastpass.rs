@@ -260,8 +260,8 @@ impl Ends for Fastpass {
             Kind::Grant => self.follow(net, &packet),
             Kind::Data => self.data(net, &packet),
             Kind::Ack => self.ack(net, &packet),
-            // Its switches do not trim.
-            Kind::Header | Kind::Nack | Kind::Returned => {}
+            // Its switches do not trim, and readers' requests are not its own.
+            Kind::Header | Kind::Nack | Kind::Returned | Kind::Read => {}
         }
     }
 

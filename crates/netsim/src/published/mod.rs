@@ -12,7 +12,7 @@ mod window;
 use measure::{BitsPerSec, Bytes, Duration};
 
 use crate::error::SimError;
-use crate::fabric::{Balance, Fabric, PortConfig, Switching};
+use crate::fabric::{Balance, Fabric, PortConfig, Requests, Switching};
 use crate::flow::Frame;
 use crate::queue::Discipline;
 use crate::topology::{LeafSpine, Topology};
@@ -71,6 +71,7 @@ impl Published {
             switching,
             balance: Balance::Spray,
             frame: Frame::default(),
+            requests: Requests::default(),
             host_port: port,
             switch_port: port,
             spray_phase,

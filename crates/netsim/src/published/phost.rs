@@ -281,8 +281,8 @@ impl Ends for PHost {
                     self.send_later(net, host);
                 }
             }
-            // Its switches do not trim.
-            Kind::Header | Kind::Nack | Kind::Returned => {}
+            // Its switches do not trim, and readers' requests are not its own.
+            Kind::Header | Kind::Nack | Kind::Returned | Kind::Read => {}
         }
     }
 

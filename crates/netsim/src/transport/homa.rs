@@ -343,8 +343,8 @@ impl Ends for Homa {
                     net.finished(packet.flow);
                 }
             }
-            // There is no handshake, and its switches do not trim.
-            Kind::Request | Kind::Header | Kind::Returned => {}
+            // There is no handshake, its switches do not trim, and reads are not its own.
+            Kind::Request | Kind::Header | Kind::Returned | Kind::Read => {}
         }
     }
 

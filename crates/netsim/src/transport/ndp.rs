@@ -288,8 +288,8 @@ impl Ends for Ndp {
             Kind::Data | Kind::Header => self.answer(net, host, &packet),
             Kind::Ack | Kind::Nack | Kind::Grant => self.heard(net, &packet),
             Kind::Returned => self.returned(net, &packet),
-            // There is no handshake.
-            Kind::Request => {}
+            // There is no handshake, and readers' requests are not its own.
+            Kind::Request | Kind::Read => {}
         }
     }
 

@@ -225,8 +225,8 @@ impl Ends for PFabric {
                 state.due = net.now() + self.config.timeout;
                 self.line_up(net, packet.flow);
             }
-            // Its switches do not trim.
-            Kind::Header | Kind::Nack | Kind::Returned => {}
+            // Its switches do not trim, and readers' requests are not its own.
+            Kind::Header | Kind::Nack | Kind::Returned | Kind::Read => {}
         }
     }
 

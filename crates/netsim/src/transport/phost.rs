@@ -340,8 +340,8 @@ impl Ends for Phost {
                     net.finished(packet.flow);
                 }
             }
-            // Its switches do not trim.
-            Kind::Header | Kind::Nack | Kind::Returned => {}
+            // Its switches do not trim, and readers' requests are not its own.
+            Kind::Header | Kind::Nack | Kind::Returned | Kind::Read => {}
         }
     }
 

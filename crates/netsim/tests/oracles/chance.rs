@@ -1,7 +1,7 @@
 //! Random networks, buffers, loads and transports: every flow finishes, none faster than alone.
 
 use measure::{Bytes, Duration};
-use netsim::{Balance, Ideal, LeafSpine, Switching, Topology, Transport, simulate};
+use netsim::{Balance, Exchange, Flow, Ideal, LeafSpine, Switching, Topology, Transport, simulate};
 use workload::Draw;
 
 use crate::support::{flow, gbps};
@@ -48,7 +48,12 @@ fn whatever_the_network_every_flow_finishes() {
                 let src = host(&mut draw, hosts);
                 let dst = (src + 1 + host(&mut draw, hosts - 1)) % hosts;
                 let most = 1 << draw.below(19);
-                flow(draw.below(span), src, dst, 1 + draw.below(most))
+                let exchange = match draw.below(3) {
+                    0 => Exchange::OneWay,
+                    1 => Exchange::Read,
+                    _ => Exchange::Write,
+                };
+                Flow { exchange, ..flow(draw.below(span), src, dst, 1 + draw.below(most)) }
             })
             .collect();
         let outcome = simulate(&fabric, protocol, &flows)

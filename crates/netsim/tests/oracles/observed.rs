@@ -60,7 +60,7 @@ fn a_queue_grows_by_a_packet_for_each_that_is_sent() {
         fabric.switch_port.buffer = None::<Bytes>;
         fabric
     };
-    let flow = |src| Flow { start: Instant::ZERO, src, dst: 0, bytes: 20 * 1460 };
+    let flow = |src| Flow { src, bytes: 20 * 1460, ..Flow::default() };
     let every = Some(Duration::from_ns(PACKET_NS));
     let observe = Observe { every, packets: None };
     let flows = [flow(1), flow(2)];

@@ -2,7 +2,7 @@
 
 use measure::{BitsPerSec, Bytes, Duration, Instant};
 use netsim::{
-    Balance, Discipline, Fabric, Flow, Frame, LeafSpine, PortConfig, Switching, Topology,
+    Balance, Discipline, Fabric, Flow, Frame, LeafSpine, PortConfig, Requests, Switching, Topology,
 };
 
 /// A network whose ports hold whatever comes.
@@ -13,6 +13,7 @@ pub(crate) fn fabric(topology: Topology, switching: Switching) -> Fabric {
         switching,
         balance: Balance::Spray,
         frame: Frame::default(),
+        requests: Requests::default(),
         host_port: port,
         switch_port: port,
         spray_phase: Vec::new(),
@@ -45,7 +46,7 @@ pub(crate) fn topologies() -> Vec<Topology> {
 }
 
 pub(crate) fn flow(start_ps: u64, src: u32, dst: u32, bytes: u64) -> Flow {
-    Flow { start: Instant::from_ps(start_ps), src, dst, bytes }
+    Flow { start: Instant::from_ps(start_ps), src, dst, bytes, ..Flow::default() }
 }
 
 /// How long `bytes` take at `rate`.

@@ -67,6 +67,7 @@ impl Case {
                 src: number(field(2)),
                 dst: number(field(3)),
                 bytes: number(field(5)),
+                ..Flow::default()
             });
             case.ideal_us.push(number(field(6)));
             for (index, column) in columns.iter().enumerate() {

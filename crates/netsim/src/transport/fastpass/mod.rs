@@ -398,8 +398,8 @@ impl Ends for Fastpass {
             Kind::Ack => self.ack(net, &packet),
             Kind::Request => self.asked(net, &packet),
             Kind::Grant => self.follow(net, host, &packet),
-            // Its switches do not trim.
-            Kind::Header | Kind::Nack | Kind::Returned => {}
+            // Its switches do not trim, and readers' requests are not its own.
+            Kind::Header | Kind::Nack | Kind::Returned | Kind::Read => {}
         }
     }
 

@@ -1,0 +1,78 @@
+//! Readers: the request that a flow of [`Exchange::Read`] begins with, and asking again.
+//!
+//! A request is no packet of a transport: it goes as acknowledgements do, most urgent and without
+//! leave, whatever the transport is. One that is lost is sent again when the reader has heard
+//! nothing of the flow for the timeout, which doubles each time; one that comes twice changes
+//! nothing. The sender's transport starts the flow when the request has come.
+
+use measure::Duration;
+
+use crate::fabric::Requests;
+use crate::flow::Exchange;
+use crate::net::Net;
+use crate::packet::{Kind, Packet};
+
+/// The timer of readers, after those of transports.
+pub(crate) const READER: u8 = 15;
+/// Doublings of the timeout.
+const BACKOFF_MAX: u8 = 6;
+
+/// What is known of a flow.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reader {
+    /// The sender has the request.
+    is_begun: bool,
+    /// The reader has something of the flow.
+    is_heard: bool,
+    tries: u8,
+}
+
+/// The readers of all flows.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    requests: Requests,
+    /// By flow; none if nobody reads.
+    readers: Vec<Reader>,
+}
+
+impl Asking {
+    pub(crate) fn new(net: &Net<'_>, requests: Requests) -> Self {
+        let is_read = net.flows.iter().any(|flow| flow.exchange == Exchange::Read);
+        let count = if is_read { net.flows.len() } else { 0 };
+        Self { requests, readers: vec![Reader::default(); count] }
+    }
+
+    /// The reader of `flow` asks for it.
+    pub(crate) fn ask(&mut self, net: &mut Net<'_>, flow: u32) {
+        let Some(reader) = self.readers.get_mut(flow as usize) else { return };
+        let wait = self.requests.timeout.as_ps().saturating_mul(1 << reader.tries);
+        reader.tries = (reader.tries + 1).min(BACKOFF_MAX);
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        net.send(dst, Packet::control(self.requests.bytes, flow, Kind::Read, src));
+        net.timer(net.now().saturating_add(Duration::from_ps(wait)), READER, flow);
+    }
+
+    /// The timeout of `flow` is over.
+    pub(crate) fn again(&mut self, net: &mut Net<'_>, flow: u32) {
+        if self.readers.get(flow as usize).is_some_and(|reader| !reader.is_heard) {
+            self.ask(net, flow);
+        }
+    }
+
+    /// A request has come to the sender of `flow`; whether it is the first.
+    pub(crate) fn came(&mut self, flow: u32) -> bool {
+        let Some(reader) = self.readers.get_mut(flow as usize) else { return false };
+        !std::mem::replace(&mut reader.is_begun, true)
+    }
+
+    /// A packet of a transport has come to `host`.
+    #[inline]
+    pub(crate) fn heard(&mut self, net: &Net<'_>, host: u32, packet: &Packet) {
+        if self.readers.is_empty() {
+            return;
+        }
+        if net.flow(packet.flow).dst == host {
+            self.readers[packet.flow as usize].is_heard = true;
+        }
+    }
+}
