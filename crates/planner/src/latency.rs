@@ -1,7 +1,8 @@
 //! Round trips by their parts (Gao et al., OSDI 2016, §3.3, Table 4), with or without waiting.
 //!
 //! A path is a design (what software and NIC do at both ends) in a scope (what lies between the
-//! ends); a page is transmitted once on top.
+//! ends); a page is transmitted once on top. The table transmits its bytes alone; [`Packets`] adds
+//! what a network does that is simulated: headers, the request, faster links between switches.
 
 use measure::{BitsPerSec, Bytes, Duration};
 
@@ -25,6 +26,46 @@ pub struct Group {
     pub name: String,
     /// In the order of the table.
     pub components: Vec<Component>,
+}
+
+/// How a page is asked for and comes: in packets, over switches that hand a packet on once they
+/// have its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packets {
+    /// Bytes of a page in a full packet; more than nothing.
+    pub payload: Bytes,
+    /// Header of every packet.
+    pub header: Bytes,
+    /// A request, header included.
+    pub request: Bytes,
+    /// Whether the last packet of a page is as long as any.
+    pub is_padded: bool,
+}
+
+/// Links between switches that a packet crosses one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Trunks {
+    /// How many.
+    pub count: u32,
+    /// How many times faster than those of hosts each is; at least once.
+    pub times: u32,
+}
+
+impl Packets {
+    /// What a page keeps links of `rate` busy, one after the other, from the first bit of its
+    /// request to its last bit: headers on all links but the last, there everything.
+    #[must_use]
+    pub fn transmission(&self, page: Bytes, rate: BitsPerSec, trunks: Trunks) -> Duration {
+        let payload = self.payload.get().max(1);
+        let packets = page.get().div_ceil(payload);
+        let carried = if self.is_padded { packets.saturating_mul(payload) } else { page.get() };
+        let header = self.header.get();
+        let data = carried.saturating_add(packets.saturating_mul(header));
+        let hosts = data.saturating_add(2 * header).saturating_add(self.request.get());
+        let between = BitsPerSec::new(rate.get().saturating_mul(u64::from(trunks.times.max(1))));
+        let each = between.transfer_time(Bytes::new(2 * header));
+        rate.transfer_time(Bytes::new(hosts)) + each.saturating_mul(u64::from(trunks.count))
+    }
 }
 
 /// Why there is no round trip.
@@ -88,13 +129,13 @@ impl Component {
 }
 
 impl RoundTrip {
-    /// Of a page over a path.
+    /// Of a page over a path, whose transmission takes so long.
     ///
     /// # Errors
     /// When the link has more to do than it can, or the sum is too long.
     pub fn of(
         groups: &[&Group],
-        page: Bytes,
+        transmission: Duration,
         rate: BitsPerSec,
         sharing: &Sharing,
     ) -> Result<Self, LatencyError> {
@@ -103,7 +144,6 @@ impl RoundTrip {
             let sum = fixed.checked_add(component.total()?);
             fixed = sum.ok_or(LatencyError::TooLong)?;
         }
-        let transmission = rate.transfer_time(page);
         let wait = wait(sharing, fixed, transmission, rate)?;
         let sum = fixed.checked_add(transmission).and_then(|sum| sum.checked_add(wait));
         sum.ok_or(LatencyError::TooLong)?;
@@ -199,7 +239,8 @@ mod tests {
             for (scope, expected) in scopes.iter().zip(expected) {
                 for (gigabits, expected) in [40, 100].into_iter().zip(expected) {
                     let rate = BitsPerSec::from_gbps(gigabits);
-                    let trip = RoundTrip::of(&[design, scope], Bytes::PAGE, rate, &Sharing::Alone);
+                    let page = rate.transfer_time(Bytes::PAGE);
+                    let trip = RoundTrip::of(&[design, scope], page, rate, &Sharing::Alone);
                     let total = trip.expect("it is short").total().as_ns_f64() / 1e3;
                     let name = format!("{}, {}, {gigabits}", design.name, scope.name);
                     assert_eq!(format!("{total:.2}"), expected, "{name}");
@@ -210,7 +251,25 @@ mod tests {
 
     fn trip(sharing: &Sharing) -> Result<RoundTrip, LatencyError> {
         let (designs, scopes) = table4();
-        RoundTrip::of(&[&designs[0], &scopes[1]], Bytes::PAGE, BitsPerSec::from_gbps(40), sharing)
+        let rate = BitsPerSec::from_gbps(40);
+        RoundTrip::of(&[&designs[0], &scopes[1]], rate.transfer_time(Bytes::PAGE), rate, sharing)
+    }
+
+    /// What the simulator of the paper calls ideal, without its 0.44 and 2.04 µs of delays.
+    #[test]
+    fn packets_have_headers_and_requests() {
+        let header = Bytes::new(40);
+        let packets =
+            Packets { payload: Bytes::new(1460), header, request: header, is_padded: true };
+        let of = |gigabits, count| {
+            let trunks = Trunks { count, times: 4 };
+            packets.transmission(Bytes::PAGE, BitsPerSec::from_gbps(gigabits), trunks).as_ps()
+        };
+        assert_eq!([of(40, 0), of(40, 2)], [924_000, 932_000]);
+        assert_eq!([of(100, 0), of(100, 2)], [369_600, 372_800]);
+        let short = Packets { is_padded: false, ..packets };
+        let time = short.transmission(Bytes::PAGE, BitsPerSec::from_gbps(40), Trunks::default());
+        assert_eq!(time.as_ps(), (4096 + 3 * 40 + 3 * 40) * 200);
     }
 
     #[test]
@@ -248,7 +307,7 @@ mod tests {
         let long = Component { name: String::new(), each: Duration::MAX, count: 2 };
         let group = Group { name: String::new(), components: vec![long] };
         let rate = BitsPerSec::from_gbps(40);
-        let trip = RoundTrip::of(&[&group], Bytes::PAGE, rate, &Sharing::Alone);
+        let trip = RoundTrip::of(&[&group], Duration::ZERO, rate, &Sharing::Alone);
         assert_eq!(trip, Err(LatencyError::TooLong));
     }
 }

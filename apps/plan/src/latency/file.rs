@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use measure::{BitsPerSec, Bytes, Duration};
-use planner::latency::{Component, Group, Sharing};
+use planner::latency::{Component, Group, Packets, Sharing, Trunks};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -21,7 +21,24 @@ struct Document {
     target: Vec<TargetTable>,
     design: Vec<GroupTable>,
     scope: Vec<GroupTable>,
+    packets: Option<PacketsTable>,
     sharing: SharingTable,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PacketsTable {
+    payload: Value,
+    header: Value,
+    request: Value,
+    last: Value,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TrunksTable {
+    count: u16,
+    times: u16,
 }
 
 #[derive(Debug, Deserialize)]
@@ -36,6 +53,8 @@ struct TargetTable {
 struct GroupTable {
     name: String,
     parts: Vec<PartTable>,
+    /// Of scopes.
+    trunks: Option<Spanned<TrunksTable>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,6 +98,10 @@ pub(super) struct Experiment {
     pub(super) targets: Vec<Target>,
     pub(super) designs: Vec<Group>,
     pub(super) scopes: Vec<Group>,
+    /// If pages go in packets.
+    pub(super) packets: Option<Packets>,
+    /// By scope.
+    pub(super) trunks: Vec<Trunks>,
     pub(super) sharing: Sharing,
     pub(super) is_papers: bool,
 }
@@ -132,6 +155,22 @@ impl Experiment {
         if scopes.is_empty() {
             return Err(missing("[[scope]]"));
         }
+        let packets = document.packets.as_ref().map(|table| packets(source, table)).transpose()?;
+        let mut trunks = Vec::new();
+        for table in document.design.iter().chain(&document.scope) {
+            let Some(given) = &table.trunks else { continue };
+            if packets.is_none() || document.design.iter().any(|one| std::ptr::eq(one, table)) {
+                let message = "trunks are of a scope, with [packets]; add that, or leave them out";
+                return Err(source.wrong(&given.span(), message));
+            }
+        }
+        for TrunksTable { count, times } in document
+            .scope
+            .iter()
+            .map(|one| one.trunks.as_ref().map_or(NO_TRUNKS, |it| *it.get_ref()))
+        {
+            trunks.push(Trunks { count: count.into(), times: u32::from(times).max(1) });
+        }
         Ok(Self {
             name: source.name.clone(),
             page: page_of(source, page)?,
@@ -139,6 +178,8 @@ impl Experiment {
             targets: targets.collect::<Result<_, DocumentError>>()?,
             designs,
             scopes,
+            packets,
+            trunks,
             sharing: Sharing::Alone,
             is_papers: false,
         })
@@ -212,6 +253,26 @@ fn group(source: &Source, table: &GroupTable) -> Result<Group, DocumentError> {
     };
     let components = table.parts.iter().map(part).collect::<Result<_, DocumentError>>()?;
     Ok(Group { name: table.name.clone(), components })
+}
+
+const NO_TRUNKS: TrunksTable = TrunksTable { count: 0, times: 1 };
+
+fn packets(source: &Source, table: &PacketsTable) -> Result<Packets, DocumentError> {
+    let last = &table.last;
+    let is_padded = match last.get_ref().0.as_str() {
+        "full" => true,
+        "short" => false,
+        other => {
+            let message = format!("\"{other}\": the last packet is \"full\" or \"short\"");
+            return Err(source.wrong(&last.span(), message));
+        }
+    };
+    Ok(Packets {
+        payload: page_of(source, &table.payload)?,
+        header: source.value(&table.header)?,
+        request: source.value(&table.request)?,
+        is_padded,
+    })
 }
 
 fn page_of(source: &Source, value: &Value) -> Result<Bytes, DocumentError> {

@@ -61,11 +61,15 @@ pub(super) fn latency(flags: &LatencyFlags) -> Result<ExitCode, Failure> {
 fn paths(experiment: &Experiment) -> Result<Vec<Way<'_>>, LatencyError> {
     let mut paths = Vec::new();
     for design in &experiment.designs {
-        for scope in &experiment.scopes {
+        for (scope, &trunks) in experiment.scopes.iter().zip(&experiment.trunks) {
             let mut trips = Vec::new();
             for &rate in &experiment.rates {
+                let transmission = match experiment.packets {
+                    Some(packets) => packets.transmission(experiment.page, rate, trunks),
+                    None => rate.transfer_time(experiment.page),
+                };
                 let groups = [design, scope];
-                let trip = RoundTrip::of(&groups, experiment.page, rate, &experiment.sharing)?;
+                let trip = RoundTrip::of(&groups, transmission, rate, &experiment.sharing)?;
                 trips.push((rate, trip));
             }
             paths.push(Way { design, scope, trips });
