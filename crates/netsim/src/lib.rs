@@ -22,6 +22,7 @@ mod asking;
 mod event;
 mod heap;
 mod packet;
+mod parameter;
 mod queue;
 
 mod fabric;
@@ -48,6 +49,7 @@ pub use flow::{Exchange, Flow, FlowRecord, Frame};
 pub use ideal::Ideal;
 pub use net::{PortInterval, PortSeries, Samples};
 pub use packet::Kind as PacketKind;
+pub use parameter::{Parameter, Slot};
 pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;

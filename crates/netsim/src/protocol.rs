@@ -6,8 +6,9 @@ use crate::Flow;
 use crate::fabric::{Balance, Fabric, PortConfig, Requests, Switching};
 use crate::flow::Frame;
 use crate::ideal::Ideal;
+use crate::parameter::{Parameter, Slot};
 use crate::published::Published;
-use crate::queue::Discipline;
+use crate::queue::{Discipline, LEVELS};
 use crate::topology::{Link, Topology};
 use crate::transport::{
     FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, SCHEDULE_BYTES, TcpConfig,
@@ -32,6 +33,22 @@ pub enum Protocol {
     Fastpass(FastpassConfig),
     /// TCP, or DCTCP if marks count.
     Tcp(TcpConfig),
+}
+
+impl Protocol {
+    /// What can be set of it, and where that is kept; nothing of datagrams, and of what was
+    /// published.
+    pub fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        match self {
+            Self::Datagrams | Self::AsPublished2016(_) => Vec::new(),
+            Self::PFabric(config) => config.slots(),
+            Self::Phost(config) => config.slots(),
+            Self::Ndp(config) => config.slots(),
+            Self::Homa(config) => config.slots(),
+            Self::Fastpass(config) => config.slots(),
+            Self::Tcp(config) => config.slots(),
+        }
+    }
 }
 
 /// Buffer of a switch's port: Gao et al. §4.
@@ -148,7 +165,7 @@ impl PFabricConfig {
     #[must_use]
     pub fn for_fabric(fabric: &Fabric) -> Self {
         let window = fabric.round_trip_packets().max(PFABRIC_WINDOW);
-        Self { window, timeout: PFABRIC_TIMEOUT }
+        Self { window, timeout: PFABRIC_TIMEOUT, probe_after: Self::PROBE_AFTER }
     }
 }
 
@@ -210,7 +227,12 @@ impl HomaConfig {
         let round_trip = (fabric.round_trip() + waits).as_ps();
         let packets = round_trip.div_ceil(fabric.packet_time().as_ps());
         let timeout = fabric.round_trip().saturating_mul(HOMA_ROUND_TRIPS).max(HOMA_TIMEOUT);
-        Self { round_trip: u32::try_from(packets).unwrap_or(u32::MAX), timeout }
+        Self {
+            round_trip: u32::try_from(packets).unwrap_or(u32::MAX),
+            timeout,
+            levels: u32::try_from(LEVELS).unwrap_or(u32::MAX),
+            overcommitment: 0,
+        }
     }
 }
 
@@ -240,6 +262,7 @@ impl TcpConfig {
             timeout: TCP_TIMEOUT,
             timeout_min: TCP_TIMEOUT_MIN,
             has_marks,
+            has_handshake: true,
         }
     }
 }

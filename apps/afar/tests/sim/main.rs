@@ -111,6 +111,26 @@ fn the_same_seed_gives_the_same_files() {
     assert_eq!(one.0["figures"]["slowdown"]["count"], 50);
 }
 
+/// A record is an experiment: the run that it is of.
+#[test]
+fn a_record_runs_again() {
+    let path = scratch("again.json").display().to_string();
+    let homa = ["--transport", "homa", "--exchange", "read", "--unscheduled", "4"];
+    answer(&[&SMALL[..], &homa, &["--json", &path, "-q"]].concat());
+    let first: Value = serde_json::from_str(&read(Path::new(&path))).expect("it is JSON");
+    let again = json(&[&path]);
+    assert_eq!((&again["settings"], &again["figures"]), (&first["settings"], &first["figures"]));
+    // Its switch has four ports, whose buffers are one.
+    assert_eq!(first["settings"]["buffer"], "147456B");
+    assert_eq!(first["settings"]["unscheduled"], "4");
+    assert_eq!(json(&[&path, "--seed", "9"])["settings"]["seed"], "9");
+    let other = file("other.json", "{}");
+    refused(&[&other], "other.json: this is no record: ");
+    refused(&["--transport", "homa", "--window", "3"], "--window: it says nothing with transport");
+    let published = ["--variant", "as-published-2016", "--timeout", "1us"];
+    refused(&published, "--timeout: it says nothing with variant as-published-2016");
+}
+
 #[test]
 fn written_flows_can_be_read_again() {
     let (csv, parquet) = (scratch("again.csv"), scratch("again.parquet"));
@@ -279,6 +299,15 @@ fn list_explains_every_knob() {
     let said = answer(&["--list"]);
     for wanted in ["36864B", "Gao et al. 2016, §4.2", "hosts-per-rack", "Transports:", "dctcp"] {
         assert!(said.contains(wanted), "{wanted} is missing in {said}");
+    }
+    for (knob, source) in [
+        ("window", "pFabric, NDP"),
+        ("timeout-min", "afar"),
+        ("unscheduled", "Montazeri"),
+        ("mtu", "Gao et al. 2016"),
+    ] {
+        let mut lines = said.lines().filter(|line| line.split(' ').next() == Some(knob));
+        assert!(lines.any(|line| line.contains(source)), "{knob} of {source}");
     }
     let help = answer(&["--help"]);
     for line in said.lines().skip(1).take_while(|line| !line.is_empty()) {

@@ -96,7 +96,7 @@ fn a_page_alone_takes_as_long_in_plan_latency() {
 fn requests_are_packets() {
     refused(&["--request-size", "39B"], "--request-size: a request of 39 B is no packet; give 40B");
     refused(&["--request-size", "1501B"], "--request-size: ");
-    refused(&["--request-timeout", "0"], "--request-timeout: no time; give it at least 1ps");
+    refused(&["--request-timeout", "0"], "--request-timeout: 0 ns: give a time from 1ps to 1.0 s");
     refused(&["--last-packet", "half"], "--last-packet: there is no last-packet");
     refused(&["--exchange", "steal"], "--exchange: there is no exchange \"steal\"; give one-way");
     let published = ["--variant", "as-published-2016", "--exchange", "read"];

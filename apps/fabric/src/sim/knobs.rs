@@ -1,77 +1,36 @@
 //! Everything that can be set of a simulation: once here, for flags, files and `--list`.
 
+use std::sync::LazyLock;
+
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use console::layout::{row, table};
 
-/// Something that can be set.
-#[derive(Debug)]
-pub(crate) struct Knob {
-    /// As a flag; in files with `_` for `-`.
-    pub(crate) name: &'static str,
-    /// What a value looks like.
-    pub(crate) value: &'static str,
-    /// What it is if it is not said; in words if it is not a value.
-    pub(crate) default: Preset,
-    /// What it does.
-    pub(crate) what: &'static str,
-    /// Where the default comes from.
-    pub(crate) from: &'static str,
-    /// The knob it belongs to, and the values of that under which it says something.
-    pub(crate) needs: Option<(&'static str, &'static [&'static str])>,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Preset {
-    Value(&'static str),
-    Words(&'static str),
-}
-
-use Preset::{Value, Words};
+use super::knob::Preset::{Value, Words};
+use super::knob::{Knob, Need, knob};
 
 const GAO: &str = "Gao et al. 2016, §4.2";
 const OWN: &str = "afar";
 const YAPS: &str = "simulator of Gao et al. 2016";
 const SHAPES: &[&str] = &["single-switch", "leaf-spine", "fat-tree"];
-const LEAF_SPINE: Option<(&str, &[&str])> = Some(("topology", &["leaf-spine"]));
-const POISSON: Option<(&str, &[&str])> = Some(("traffic", &["poisson"]));
-const GENERATED: Option<(&str, &[&str])> =
-    Some(("traffic", &["poisson", "permutation", "incast", "all-to-all", "bursts"]));
-const FIXED: Option<(&str, &[&str])> =
-    Some(("traffic", &["permutation", "incast", "all-to-all", "bursts"]));
-const BLADES: Option<(&str, &[&str])> = Some(("traffic", &["blades"]));
-const FITTED: Option<(&str, &[&str])> = Some(("replay", &["fitted"]));
-const INCAST: Option<(&str, &[&str])> = Some(("traffic", &["incast"]));
+const LEAF_SPINE: &[Need] = &[("topology", &["leaf-spine"])];
+const POISSON: &[Need] = &[("traffic", &["poisson"])];
+const DEFAULT: &[Need] = &[("variant", &["default"])];
+const GENERATED: &[Need] =
+    &[("traffic", &["poisson", "permutation", "incast", "all-to-all", "bursts"])];
+const FIXED: &[Need] = &[("traffic", &["permutation", "incast", "all-to-all", "bursts"])];
+const BLADES: &[Need] = &[("traffic", &["blades"])];
+const FITTED: &[Need] = &[("replay", &["fitted"])];
+const INCAST: &[Need] = &[("traffic", &["incast"])];
 
-const fn knob(
-    name: &'static str,
-    value: &'static str,
-    default: Preset,
-    what: &'static str,
-    from: &'static str,
-) -> Knob {
-    Knob { name, value, default, what, from, needs: None }
+static ALL: LazyLock<Vec<Knob>> =
+    LazyLock::new(|| NETWORK.into_iter().chain(super::transport_knobs::knobs()).collect());
+
+/// Everything that can be set, in the order of records.
+pub(crate) fn all() -> &'static [Knob] {
+    &ALL
 }
 
-impl Knob {
-    const fn of(self, needs: Option<(&'static str, &'static [&'static str])>) -> Self {
-        Self { needs, ..self }
-    }
-
-    /// What is used if nothing is said; empty if that depends on other knobs.
-    pub(crate) const fn value(&self) -> &'static str {
-        match self.default {
-            Value(value) => value,
-            Words(_) => "",
-        }
-    }
-
-    const fn shown(&self) -> &'static str {
-        let (Value(text) | Words(text)) = self.default;
-        text
-    }
-}
-
-pub(crate) const KNOBS: [Knob; 40] = [
+const NETWORK: [Knob; 46] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -92,11 +51,10 @@ pub(crate) const KNOBS: [Knob; 40] = [
     )
     .of(LEAF_SPINE),
     knob("hosts", "NUMBER", Value("16"), "Hosts at the switch", OWN)
-        .of(Some(("topology", &["single-switch"]))),
+        .of(&[("topology", &["single-switch"])]),
     knob("arity", "NUMBER", Value("8"), "Ports of a switch; arity³/4 hosts", OWN)
-        .of(Some(("topology", &["fat-tree"]))),
-    knob("rate", "RATE", Value("40Gbps"), "Rate of hosts' links", GAO)
-        .of(Some(("topology", SHAPES))),
+        .of(&[("topology", &["fat-tree"])]),
+    knob("rate", "RATE", Value("40Gbps"), "Rate of hosts' links", GAO).of(&[("topology", SHAPES)]),
     knob(
         "delay",
         "TIME[,TIME,TIME,TIME]",
@@ -105,7 +63,7 @@ pub(crate) const KNOBS: [Knob; 40] = [
          and leaf to host (10ns,400ns,400ns,210ns for the figures of Gao et al.)",
         YAPS,
     )
-    .of(Some(("topology", SHAPES))),
+    .of(&[("topology", SHAPES)]),
     knob(
         "switching",
         "WHEN",
@@ -120,7 +78,56 @@ pub(crate) const KNOBS: [Knob; 40] = [
         "Which of several ways packets take: spray (in turn) or flow (all of a flow the same)",
         GAO,
     ),
-    knob("buffer", "SIZE", Value("36864B"), "What may wait at a switch's port, or none", GAO),
+    knob(
+        "buffer",
+        "SIZE",
+        Words("36864B; with homa that for each port of a switch, with ndp twice its data packets"),
+        "What may wait at a switch's port, or none",
+        GAO,
+    ),
+    knob(
+        "host-buffer",
+        "SIZE",
+        Words("none, or 36864B for as-published-2016"),
+        "What may wait at a host's own port, or none",
+        OWN,
+    )
+    .of(DEFAULT),
+    knob(
+        "host-queue",
+        "HOW",
+        Words("turns with ndp, else levels"),
+        "What a host sends first of what waits: levels (as it came, headers first), turns (a \
+         packet of each flow in turn, headers first) or drop-tail (as it came)",
+        "NDP: its authors' simulator; others: afar",
+    )
+    .of(&[("transport", &["dctcp", "tcp", "ndp"]), ("variant", &["default"])]),
+    knob("mtu", "SIZE", Value("1500B"), "A full packet on the wire, header included", GAO)
+        .of(DEFAULT),
+    knob(
+        "header",
+        "SIZE",
+        Value("40B"),
+        "Header of every packet, and the whole of packets that carry no data",
+        YAPS,
+    )
+    .of(DEFAULT),
+    knob(
+        "mark",
+        "NUMBER",
+        Value("12"),
+        "Packets in a switch's queue from which they are marked",
+        "half of a port's buffer",
+    )
+    .of(&[("transport", &["dctcp"]), ("variant", &["default"])]),
+    knob(
+        "trim",
+        "NUMBER",
+        Value("8"),
+        "Data packets that wait at a switch's port before more are cut to their headers",
+        "Handley et al. 2017, §6",
+    )
+    .of(&[("transport", &["ndp"]), ("variant", &["default"])]),
     knob("transport", "NAME", Value("pfabric"), "What the ends of flows do", GAO),
     knob(
         "variant",
@@ -164,9 +171,9 @@ pub(crate) const KNOBS: [Knob; 40] = [
          the time that they are on",
         GAO,
     )
-    .of(Some(("traffic", &["poisson", "bursts"]))),
+    .of(&[("traffic", &["poisson", "bursts"])]),
     knob("flows", "NUMBER", Value("10000"), "How many flows; of blades, the first so many", OWN)
-        .of(Some(("traffic", &["poisson", "bursts", "blades"]))),
+        .of(&[("traffic", &["poisson", "bursts", "blades"])]),
     knob(
         "exchange",
         "HOW",
@@ -183,14 +190,16 @@ pub(crate) const KNOBS: [Knob; 40] = [
         Value("40B"),
         "A reader's request on the wire, from a header to a full packet",
         "as long as an acknowledgement",
-    ),
+    )
+    .of(DEFAULT),
     knob(
         "request-timeout",
         "TIME",
         Value("200us"),
         "How long a reader that has heard nothing waits before it asks again; doubled each time",
         "least timeout of TCP in data centres",
-    ),
+    )
+    .of(DEFAULT),
     knob(
         "last-packet",
         "HOW",
@@ -202,8 +211,7 @@ pub(crate) const KNOBS: [Knob; 40] = [
     knob("size", "SIZE", Value("1MiB"), "What each flow carries", OWN).of(FIXED),
     knob("senders", "NUMBER", Value("8"), "Hosts that send to one", OWN).of(INCAST),
     knob("receiver", "HOST", Value("0"), "The host they send to", OWN).of(INCAST),
-    knob("burst", "NUMBER", Value("16"), "Flows of a burst", OWN)
-        .of(Some(("traffic", &["bursts"]))),
+    knob("burst", "NUMBER", Value("16"), "Flows of a burst", OWN).of(&[("traffic", &["bursts"])]),
     knob(
         "faults",
         "FILE[,FILE]",
@@ -291,12 +299,12 @@ pub(crate) const KNOBS: [Knob; 40] = [
 
 /// The knob of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Knob> {
-    KNOBS.iter().find(|knob| knob.name == name)
+    all().iter().find(|knob| knob.name == name)
 }
 
 /// The name that somebody may have meant.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let near = KNOBS.iter().map(|knob| (distance(knob.name, name), knob.name)).min()?;
+    let near = all().iter().map(|knob| (distance(knob.name, name), knob.name)).min()?;
     (near.0 <= 2).then_some(near.1)
 }
 
@@ -317,12 +325,12 @@ fn distance(one: &str, other: &str) -> usize {
 /// What `--list` shows.
 pub(crate) fn list(transports: &str) -> String {
     let mut rows = vec![row(["knob", "value", "default", "from"])];
-    rows.extend(KNOBS.iter().map(|knob| row([knob.name, knob.value, knob.shown(), knob.from])));
+    rows.extend(all().iter().map(|knob| row([knob.name, knob.value, knob.shown(), knob.from])));
     let mut text = table(&rows);
     text.push('\n');
-    for knob in &KNOBS {
+    for knob in all() {
         text += &format!("{}: {}.", knob.name, knob.what);
-        if let Some((other, values)) = knob.needs {
+        for (other, values) in knob.needs {
             text += &format!(" With {other} {}.", values.join(", "));
         }
         text.push('\n');
@@ -336,7 +344,7 @@ pub(crate) struct KnobFlags(pub(crate) Vec<(&'static str, String)>);
 
 impl Args for KnobFlags {
     fn augment_args(command: Command) -> Command {
-        KNOBS.iter().fold(command, |command, knob| {
+        all().iter().fold(command, |command, knob| {
             let help = format!("{} [default: {}]", knob.what, knob.shown());
             let argument = Arg::new(knob.name).long(knob.name).value_name(knob.value);
             command.arg(argument.help(help).hide_possible_values(true).help_heading("Network"))
@@ -356,7 +364,7 @@ impl FromArgMatches for KnobFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for knob in &KNOBS {
+        for knob in all() {
             if let Some(value) = matches.get_one::<String>(knob.name) {
                 self.0.push((knob.name, value.clone()));
             }
@@ -380,10 +388,14 @@ mod tests {
 
     #[test]
     fn every_need_is_a_knob_with_that_value_or_a_file() {
-        for knob in &KNOBS {
-            let Some((other, values)) = knob.needs else { continue };
-            let other = find(other).unwrap();
-            assert!(values.iter().all(|value| other.what.contains(value)), "{}", knob.name);
+        for knob in all() {
+            for (other, values) in knob.needs {
+                let other = find(other).unwrap();
+                let is_known = |value: &&str| {
+                    other.what.contains(value) || netsim::Transport::named(value).is_some()
+                };
+                assert!(values.iter().all(is_known), "{}", knob.name);
+            }
         }
     }
 }

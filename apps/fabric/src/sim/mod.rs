@@ -6,6 +6,8 @@
 //!                          └─ many ─► sweep: threads, journal ─► table, CSV, picture
 //! ```
 
+#[cfg(test)]
+mod again;
 mod blades;
 mod blocks;
 pub(crate) mod error;
@@ -13,11 +15,13 @@ mod exchange;
 pub(crate) mod figures;
 mod fitted;
 pub(crate) mod flags;
+mod knob;
 pub(crate) mod knobs;
 mod list;
 pub mod many;
 mod outputs;
 mod panels;
+mod parameters;
 mod pcap;
 pub(crate) mod picture;
 mod ports;
@@ -34,6 +38,7 @@ pub(crate) mod told;
 mod topology;
 mod transfer;
 mod transport;
+mod transport_knobs;
 
 use std::process::ExitCode;
 
@@ -93,10 +98,10 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let figures = figures::figures(fabric, flows, &run.outcome, *end);
     let rows = rows(fabric, flows, &run.outcome, *end);
     let is_answered = outputs.is_answered;
-    let title = told::title(settings, fabric.topology.host_count());
+    let title = told::title(settings, &setup);
     let ports = run.ports.as_ref().map(|series| ports::of(fabric, series));
     let shares = shares::of(&figures, &rows);
-    let record = told::record(settings, figures, run.cpu_ns, ports, shares);
+    let record = told::record(settings, &setup, figures, run.cpu_ns, ports, shares);
     outputs.write(Results {
         setup: &setup,
         record: &record,

@@ -5,11 +5,14 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use measure::{Bytes, Duration};
+use results::sim::Simulation;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::SimError;
-use super::knobs::{KNOBS, KnobFlags, find, nearest};
+use super::knob::Knob;
+use super::knobs::{self, KnobFlags, find, nearest};
 use document::toml_text;
 
 /// A value as it was written, and where.
@@ -100,10 +103,11 @@ impl Settings {
     /// # Errors
     /// The first knob that was set although it belongs to another value of another.
     pub(crate) fn check(&self) -> Result<(), SimError> {
-        for knob in &KNOBS {
-            let Some((other, values)) = knob.needs else { continue };
-            let is_vain = self.is_given(knob.name) && !values.contains(&self.text(other));
-            if is_vain && !self.varied.contains(&other) {
+        let given = knobs::all().iter().filter(|knob| self.is_given(knob.name));
+        for (knob, &(other, values)) in
+            given.flat_map(|knob| knob.needs.iter().map(move |need| (knob, need)))
+        {
+            if !values.contains(&self.text(other)) && !self.varied.contains(&other) {
                 let (text, words) = (self.text(other), values.join(", "));
                 let message =
                     format!("it says nothing with {other} {text}; it is for {other} {words}");
@@ -113,12 +117,42 @@ impl Settings {
         Ok(())
     }
 
-    /// Every knob that matters and its value.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let matters = |knob: &&super::knobs::Knob| {
-            knob.needs.is_none_or(|(other, values)| values.contains(&self.text(other)))
+    /// Every knob that says something.
+    pub(crate) fn that_matter(&self) -> impl Iterator<Item = &'static Knob> {
+        let matters = |knob: &&Knob| {
+            let mut needs = knob.needs.iter();
+            needs.all(|(other, values)| values.contains(&self.text(other)))
         };
-        KNOBS.iter().filter(matters).map(|knob| (knob.name, self.text(knob.name)))
+        knobs::all().iter().filter(matters)
+    }
+
+    /// Every one of these that has a value of its own.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let valued = self.that_matter();
+        valued.map(|knob| (knob.name, self.text(knob.name))).filter(|(_, text)| !text.is_empty())
+    }
+
+    /// A time from a picosecond on.
+    ///
+    /// # Errors
+    /// If it is none, or longer than `most`.
+    pub(crate) fn time(&self, name: &str, most: Duration) -> Result<Duration, SimError> {
+        let time = document::delay(self.text(name)).map_err(|error| self.wrong(name, error))?;
+        match time.is_zero() || time > most {
+            true => Err(self.wrong(name, format!("{time}: give a time from 1ps to {most}"))),
+            false => Ok(time),
+        }
+    }
+
+    /// Bytes, or none for no limit.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub(crate) fn limit(&self, name: &str) -> Result<Option<Bytes>, SimError> {
+        match self.text(name) {
+            "none" => Ok(None),
+            _ => self.value(name).map(Some),
+        }
     }
 
     /// Sets the knob that a key of a file names.
@@ -151,15 +185,41 @@ impl Experiment {
     pub(crate) fn read(path: Option<&Path>, flags: &KnobFlags) -> Result<Self, SimError> {
         let mut axes = BTreeMap::new();
         if let Some(path) = path {
-            let text = super::read_text(path)?;
-            parse(&path.display().to_string(), &text, &mut axes)?;
+            let (name, text) = (path.display().to_string(), super::read_text(path)?);
+            if path.extension().is_some_and(|ending| ending == "json") {
+                axes.extend(Self::of_record(&name, &text)?.axes);
+            } else {
+                parse(&name, &text, &mut axes)?;
+            }
         }
         for (name, value) in &flags.0 {
             axes.insert(*name, vec![Setting { text: value.clone(), place: flag(name) }]);
         }
-        let axes =
-            KNOBS.iter().filter_map(|knob| Some((knob.name, axes.remove(knob.name)?))).collect();
+        let axes = knobs::all()
+            .iter()
+            .filter_map(|knob| Some((knob.name, axes.remove(knob.name)?)))
+            .collect();
         Ok(Self { axes })
+    }
+
+    /// The one run of a record: what `--json` has written.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn of_record(name: &str, text: &str) -> Result<Self, SimError> {
+        let wrong = |message: String| SimError::At { place: name.to_owned(), message };
+        let record: Simulation = results::read(text).map_err(|error| {
+            wrong(format!("this is no record: {error}; give what afar sim --json has written"))
+        })?;
+        let mut axes = BTreeMap::new();
+        for (key, text) in record.settings {
+            let knob = known(&key).map_err(wrong)?;
+            axes.insert(knob, vec![Setting { text, place: format!("{name}: {knob}") }]);
+        }
+        let known = knobs::all().iter();
+        Ok(Self {
+            axes: known.filter_map(|one| Some((one.name, axes.remove(one.name)?))).collect(),
+        })
     }
 
     /// Every combination, in the order of knobs.
@@ -279,8 +339,10 @@ mod tests {
     fn read(text: &str) -> Result<Experiment, SimError> {
         let mut axes = BTreeMap::new();
         parse("f.toml", text, &mut axes)?;
-        let axes =
-            KNOBS.iter().filter_map(|knob| Some((knob.name, axes.remove(knob.name)?))).collect();
+        let axes = knobs::all()
+            .iter()
+            .filter_map(|knob| Some((knob.name, axes.remove(knob.name)?)))
+            .collect();
         Ok(Experiment { axes })
     }
 

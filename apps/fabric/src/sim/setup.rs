@@ -4,12 +4,14 @@ use std::path::Path;
 
 use measure::{BitsPerSec, Bytes, Fraction};
 use netsim::traffic::{self, Poisson};
-use netsim::{Balance, End, Exchange, Fabric, Flow, Observe, Protocol, Requests, Switching};
+use netsim::{
+    Balance, End, Exchange, Fabric, Flow, Observe, Parameter, Protocol, Requests, Switching,
+};
 use workload::{Sizes, SizesName};
 
 use super::SimError;
 use super::setting::Settings;
-use super::{blades, exchange, list, transport};
+use super::{blades, exchange, list, parameters, transport};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub struct Setup {
     pub end: End,
     /// What is kept beside the outcome.
     pub observe: Observe,
+    /// Knobs whose values follow from others, as they are here.
+    pub resolved: Vec<(&'static str, String)>,
 }
 
 /// Flows of one run, if they are not in a list.
@@ -41,7 +45,7 @@ impl Setup {
             ("store-and-forward", Switching::StoreAndForward),
         ];
         let switching = settings.choice("switching", &words)?;
-        let (mut fabric, protocol) = transport::fabric(settings, switching)?;
+        let (mut fabric, mut protocol) = transport::fabric(settings, switching)?;
         fabric.balance =
             settings.choice("balance", &[("spray", Balance::Spray), ("flow", Balance::Flow)])?;
         let is_published = transport::is_published(settings)?;
@@ -58,15 +62,22 @@ impl Setup {
             fabric.requests = requests(settings, &fabric)?;
             fabric.frame.is_padded = is_padded(settings, &flows)?;
         }
-        Ok(Self { fabric, protocol, flows, end, observe: Observe::default() })
+        let is_asked = flows.iter().any(|flow| flow.exchange != Exchange::OneWay);
+        let mut resolved = parameters::apply(settings, &mut protocol, is_asked)?;
+        resolved.extend(transport::resolved(settings, &fabric));
+        let last = if is_published || fabric.frame.is_padded { "full" } else { "short" };
+        resolved.push(("last-packet", last.to_owned()));
+        let ends = ends.iter().find(|(_, one)| *one == end);
+        resolved.extend(ends.map(|(name, _)| ("end", (*name).to_owned())));
+        Ok(Self { fabric, protocol, flows, end, observe: Observe::default(), resolved })
     }
 }
 
 /// The simulator of 2016 knew full packets only, and flows that go one way until they are
 /// acknowledged.
 fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result<(), SimError> {
-    for name in ["exchange", "request-size", "request-timeout", "last-packet"] {
-        if settings.is_given(name) {
+    for (name, only) in [("exchange", "one-way"), ("last-packet", "full")] {
+        if settings.is_given(name) && settings.text(name) != only {
             let message = format!("{} has full packets that go one way", transport::PUBLISHED);
             return Err(settings.wrong(name, message));
         }
@@ -87,11 +98,7 @@ fn requests(settings: &Settings, fabric: &Fabric) -> Result<Requests, SimError> 
         let message = format!("a request of {bytes} is no packet; give {least}B to {most}B");
         settings.wrong("request-size", message)
     })?;
-    let timeout = document::delay(settings.text("request-timeout"));
-    let timeout = timeout.map_err(|error| settings.wrong("request-timeout", error))?;
-    if timeout.is_zero() {
-        return Err(settings.wrong("request-timeout", "no time; give it at least 1ps"));
-    }
+    let timeout = settings.time("request-timeout", Parameter::TIME_MAX)?;
     Ok(Requests { bytes, timeout })
 }
 

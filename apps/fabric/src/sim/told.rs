@@ -4,18 +4,20 @@ use std::fmt::Write as _;
 
 use console::layout::{row, table};
 use measure::{BitsPerSec, Bytes, DelayProfile, Duration};
-use netsim::End;
+use netsim::{BUFFER, End};
 use records::{FlowExchange, FlowRow};
 use results::sim::{Ports, Shares, Simulation, Speed};
 
 use super::setting::Settings;
+use super::setup::Setup;
 use results::{Figures, Spread};
 
 /// Most times of one size in a profile: as many quantiles of them.
 const PROFILE_TIMES_MAX: usize = 1000;
 
 /// One line for what was simulated.
-pub(super) fn title(settings: &Settings, host_count: u32) -> String {
+pub(super) fn title(settings: &Settings, setup: &Setup) -> String {
+    let host_count = setup.fabric.topology.host_count();
     let mut text = format!("{} on {}", settings.text("transport"), settings.text("topology"));
     if settings.text("variant") == super::transport::PUBLISHED {
         let _infallible = write!(text, " as published in 2016");
@@ -25,6 +27,10 @@ pub(super) fn title(settings: &Settings, host_count: u32) -> String {
         if matches!(name, "sizes" | "load" | "size" | "senders" | "burst" | "scale" | "seed") {
             let _infallible = write!(text, ", {name} {value}");
         }
+    }
+    // Results of one buffer are not those of another.
+    if let Some(buffer) = setup.fabric.switch_port.buffer.filter(|buffer| *buffer != BUFFER) {
+        let _infallible = write!(text, ", buffer {buffer}");
     }
     text
 }
@@ -104,6 +110,7 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
 /// The record. What depends on this machine is under `speed`.
 pub(super) fn record(
     settings: &Settings,
+    setup: &Setup,
     figures: Figures,
     cpu_ns: u64,
     ports: Option<Ports>,
@@ -112,9 +119,10 @@ pub(super) fn record(
     let seconds = cpu_ns.max(1) as f64 / 1e9;
     let packets_per_cpu_sec = (figures.delivered_packets as f64 / seconds).round();
     let named = |(name, value): (&str, &str)| (name.replace('-', "_"), value.to_owned());
+    let resolved = setup.resolved.iter().map(|(name, value)| (*name, value.as_str()));
     Simulation {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        settings: settings.all().map(named).collect(),
+        settings: settings.all().chain(resolved).map(named).collect(),
         figures,
         speed: Speed { cpu_ns, packets_per_cpu_sec },
         ports,

@@ -1,7 +1,7 @@
 //! Transports by name, each with the ports it asks for.
 
 use measure::Bytes;
-use netsim::{Description, Fabric, Protocol, Published, Switching, Transport};
+use netsim::{Description, Discipline, Fabric, Frame, Protocol, Published, Switching, Transport};
 use workload::Draw;
 
 use super::SimError;
@@ -49,19 +49,80 @@ pub(super) fn fabric(
     let topology = super::topology::topology(settings)?;
     let fabric = transport.fabric(topology, switching);
     let mut fabric = fabric.map_err(|error| settings.wrong("transport", error))?;
-    if settings.is_given("buffer") {
-        fabric.switch_port.buffer = buffer(settings)?;
-    }
+    fabric.frame = frame(settings)?;
+    ports(settings, &mut fabric)?;
     let protocol = transport.protocol(&fabric);
     Ok((fabric, protocol))
 }
 
-fn buffer(settings: &Settings) -> Result<Option<Bytes>, SimError> {
-    match settings.text("buffer") {
-        "none" => Ok(None),
-        _ => settings.value("buffer").map(Some),
-    }
+/// How payload is cut.
+fn frame(settings: &Settings) -> Result<Frame, SimError> {
+    let bytes = |name: &'static str, least: u64, most: u64| -> Result<u32, SimError> {
+        let bytes: Bytes = settings.value(name)?;
+        let known = (least..=most).contains(&bytes.get()).then(|| u32::try_from(bytes.get()).ok());
+        known
+            .flatten()
+            .ok_or_else(|| settings.wrong(name, format!("{bytes}: give {least}B to {most}B")))
+    };
+    let header = bytes("header", 20, HEADER_MAX)?;
+    let full = bytes("mtu", u64::from(header) + 1, MTU_MAX)?;
+    Ok(Frame { payload: full - header, header, is_padded: false })
 }
+
+/// What ports do, beyond what the transport asks for.
+fn ports(settings: &Settings, fabric: &mut Fabric) -> Result<(), SimError> {
+    match &mut fabric.switch_port.discipline {
+        Discipline::Mark { packets } => *packets = settings.number("mark", 1, PACKETS_MAX)?,
+        Discipline::Trim { packets } => {
+            *packets = settings.number("trim", 1, PACKETS_MAX)?;
+            // As much again for headers.
+            let bytes = 2 * u64::from(*packets) * u64::from(fabric.frame.full());
+            fabric.switch_port.buffer = Some(Bytes::new(bytes));
+        }
+        _ => {}
+    }
+    if settings.is_given("buffer") {
+        fabric.switch_port.buffer = settings.limit("buffer")?;
+    }
+    if settings.is_given("host-buffer") {
+        fabric.host_port.buffer = settings.limit("host-buffer")?;
+    }
+    if settings.is_given("host-queue") {
+        fabric.host_port.discipline = settings.choice("host-queue", &HOST_QUEUES)?;
+    }
+    Ok(())
+}
+
+/// What ports of a network do that settings do not say, as settings.
+pub(super) fn resolved(settings: &Settings, fabric: &Fabric) -> Vec<(&'static str, String)> {
+    let limit = |buffer: Option<Bytes>| {
+        buffer.map_or_else(|| "none".to_owned(), |bytes| format!("{}B", bytes.get()))
+    };
+    let mut all = vec![("buffer", limit(fabric.switch_port.buffer))];
+    if settings.text("variant") != PUBLISHED {
+        all.push(("host-buffer", limit(fabric.host_port.buffer)));
+        let queue = HOST_QUEUES.iter().find(|(_, one)| *one == fabric.host_port.discipline);
+        let has_queue = ["dctcp", "tcp", "ndp"].contains(&settings.text("transport"));
+        all.extend(queue.filter(|_| has_queue).map(|(name, _)| ("host-queue", (*name).to_owned())));
+    }
+    if settings.text("topology") == "leaf-spine"
+        && let Ok(shape) = leaf_spine(settings)
+    {
+        all.push(("spine-rate", format!("{}bps", shape.spine_rate.get())));
+    }
+    all
+}
+
+const HOST_QUEUES: [(&str, Discipline); 3] = [
+    ("levels", Discipline::Levels),
+    ("turns", Discipline::Turns),
+    ("drop-tail", Discipline::DropTail),
+];
+/// Longest header and packet: a jumbo frame of 9 KiB, and more than any header has.
+const HEADER_MAX: u64 = 1024;
+const MTU_MAX: u64 = 65_536;
+/// Most packets of a threshold.
+const PACKETS_MAX: u32 = 1 << 20;
 
 /// The network of 2016 is one and the same but for rates, delays and switching.
 fn published(settings: &Settings, switching: Switching) -> Result<(Fabric, Protocol), SimError> {
@@ -74,7 +135,7 @@ fn published(settings: &Settings, switching: Switching) -> Result<(Fabric, Proto
     ];
     let transport = settings.choice("transport", &named)?;
     for (name, only) in [("topology", "leaf-spine"), ("balance", "spray"), ("buffer", "36864B")] {
-        if settings.text(name) != only {
+        if settings.is_given(name) && settings.text(name) != only {
             let message = format!("{PUBLISHED} has {only} and no other");
             return Err(settings.wrong(name, message));
         }

@@ -24,6 +24,7 @@ use measure::{Duration, Instant};
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT};
 use crate::queue::LEVELS;
 use crate::slots::{Held, Slots};
 use crate::transport::Ends;
@@ -35,7 +36,41 @@ pub struct HomaConfig {
     pub round_trip: u32,
     /// How long what was granted may take.
     pub timeout: Duration,
+    /// Priorities that are used, at most those that switches have.
+    pub levels: u32,
+    /// Messages that a receiver has granted at once; 0 for as many as scheduled levels.
+    pub overcommitment: u32,
 }
+
+impl HomaConfig {
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { round_trip, timeout, levels, overcommitment } = self;
+        vec![
+            (UNSCHEDULED, Slot::Count(round_trip)),
+            (TIMEOUT, Slot::Time(timeout)),
+            (PRIORITIES, Slot::Count(levels)),
+            (OVERCOMMITMENT, Slot::Count(overcommitment)),
+        ]
+    }
+}
+
+const UNSCHEDULED: Parameter = Parameter::new(
+    "unscheduled",
+    "Packets of a message that need no grant, and may be granted ahead",
+    "Montazeri et al. 2018, §3.2: the round trip in use",
+);
+const PRIORITIES: Parameter = Parameter::new(
+    "levels",
+    "Priorities that unscheduled and scheduled packets share",
+    "Montazeri et al. 2018, §3.4",
+)
+.within(2, LEVELS_MOST);
+const OVERCOMMITMENT: Parameter = Parameter::new(
+    "overcommitment",
+    "Messages that a receiver has granted at once; 0 for as many as scheduled levels",
+    "Montazeri et al. 2018, §3.5",
+)
+.within(0, 1 << 20);
 
 /// Timers, in the order in which they go off at one instant.
 const UNHEARD: u8 = 0;
@@ -46,9 +81,9 @@ const SEND: u8 = 2;
 const BACKOFF_MAX: u32 = 6;
 /// The level of what is sent again; headers have it, too.
 const HIGHEST: u32 = 0;
-/// The lowest level.
-const LOWEST: u32 = 7;
-const _: () = assert!(LEVELS == LOWEST as usize + 1, "there is no lower level");
+/// Levels of a switch.
+const LEVELS_MOST: u32 = 8;
+const _: () = assert!(LEVELS == LEVELS_MOST as usize, "there is no lower level");
 
 #[derive(Debug, Default)]
 struct State {
@@ -182,7 +217,7 @@ impl Homa {
             ranked.truncate(self.overcommitment);
         }
         ranked.sort_unstable();
-        let mut level = (LOWEST + 1).saturating_sub(u32::try_from(ranked.len()).unwrap_or(1));
+        let mut level = self.config.levels.saturating_sub(u32::try_from(ranked.len()).unwrap_or(1));
         let mut has_all = false;
         for &(_, flow) in ranked.iter() {
             let Some(state) = flows.get_mut(flow) else { continue };
@@ -287,12 +322,12 @@ impl State {
 
 /// Divides the levels among unscheduled and scheduled bytes (§3.4): the share of unscheduled
 /// bytes is that of their levels, and each of these has as many of them.
-fn cutoffs(mut sizes: Vec<u32>, round_trip: u32) -> (Vec<u32>, usize) {
+fn cutoffs(mut sizes: Vec<u32>, round_trip: u32, levels: u32) -> (Vec<u32>, usize) {
     sizes.sort_unstable();
     let unscheduled = |&packets: &u32| u64::from(packets.min(round_trip));
     let total: u64 = sizes.iter().map(|&packets| u64::from(packets)).sum();
     let first: u64 = sizes.iter().map(unscheduled).sum();
-    let levels = LEVELS as u64;
+    let levels = u64::from(levels);
     let count = ((first * levels + total / 2) / total.max(1)).clamp(1, levels - 1);
     let mut cutoffs = Vec::new();
     let (mut sum, mut levels_full) = (0, 0);
@@ -313,14 +348,18 @@ fn cutoffs(mut sizes: Vec<u32>, round_trip: u32) -> (Vec<u32>, usize) {
 impl Ends for Homa {
     fn begin(&mut self, net: &mut Net<'_>) {
         let sizes = net.flows.iter().map(|flow| net.frame.packets(flow.bytes)).collect();
-        (self.cutoffs, self.overcommitment) = cutoffs(sizes, self.config.round_trip);
+        let HomaConfig { round_trip, levels, overcommitment, .. } = self.config;
+        (self.cutoffs, self.overcommitment) = cutoffs(sizes, round_trip, levels);
+        if overcommitment > 0 {
+            self.overcommitment = overcommitment as usize;
+        }
     }
 
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
         let &crate::Flow { src, bytes, .. } = net.flow(flow);
         let packets = net.frame.packets(bytes);
         let granted = self.config.round_trip.min(packets);
-        let levels = [self.level(packets), LOWEST];
+        let levels = [self.level(packets), self.config.levels - 1];
         let heard_at = net.now();
         self.flows.open(flow, |old| {
             let State { held, mut again, .. } = old.unwrap_or_default();
@@ -365,14 +404,14 @@ mod tests {
     fn levels_share_unscheduled_bytes_equally() {
         // All is unscheduled: 7 levels for 36 parts, of which sizes make 1, 3, 6, 10, 15, 21, 28.
         let sizes: Vec<u32> = (1..=8).cycle().take(8000).collect();
-        assert_eq!(cutoffs(sizes, 8), (vec![3, 5, 6, 7], 1));
+        assert_eq!(cutoffs(sizes, 8, 8), (vec![3, 5, 6, 7], 1));
         // Fine sizes have all of them.
         let sizes: Vec<u32> = (1..=1000).collect();
-        let (cuts, _) = cutoffs(sizes, 1000);
+        let (cuts, _) = cutoffs(sizes, 1000, 8);
         let parts: Vec<u32> = cuts.iter().map(|cut| cut * cut / 142_857).collect();
         assert_eq!(parts, [1, 2, 3, 4, 5, 6]);
         // One long message in a hundred: what is unscheduled of it counts with the short ones.
         let mixed: Vec<u32> = (0..100).map(|index| if index == 0 { 10_000 } else { 2 }).collect();
-        assert_eq!(cutoffs(mixed, 8), (Vec::new(), 7));
+        assert_eq!(cutoffs(mixed, 8, 8), (Vec::new(), 7));
     }
 }

@@ -24,6 +24,7 @@ use workload::Draw;
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT, WINDOW};
 use crate::slots::{Held, Slots};
 use crate::transport::Ends;
 
@@ -34,6 +35,13 @@ pub struct NdpConfig {
     pub window: u32,
     /// How long nothing may be heard.
     pub timeout: Duration,
+}
+
+impl NdpConfig {
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { window, timeout } = self;
+        vec![(WINDOW, Slot::Count(window)), (TIMEOUT, Slot::Time(timeout))]
+    }
 }
 
 /// What the order of ways is drawn from.

@@ -19,6 +19,7 @@ use measure::{Duration, Instant};
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT, WINDOW};
 use crate::slots::{Held, Slots};
 use crate::transport::{Ends, acknowledge};
 
@@ -29,10 +30,29 @@ pub struct PFabricConfig {
     pub window: u32,
     /// How long nothing new may be acknowledged.
     pub timeout: Duration,
+    /// Timeouts in a row after which a sender probes.
+    pub probe_after: u32,
 }
 
-/// Timeouts in a row after which a sender probes (§4.2).
-const PROBE_AFTER: u32 = 5;
+impl PFabricConfig {
+    /// Timeouts in a row after which a sender probes (§4.2).
+    pub(crate) const PROBE_AFTER: u32 = 5;
+
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { window, timeout, probe_after } = self;
+        vec![
+            (WINDOW, Slot::Count(window)),
+            (TIMEOUT, Slot::Time(timeout)),
+            (PROBES, Slot::Count(probe_after)),
+        ]
+    }
+}
+
+const PROBES: Parameter = Parameter::new(
+    "probe-after",
+    "Timeouts in a row after which a sender probes with headers",
+    "Alizadeh et al. 2013, §4.2",
+);
 /// The least window after a timeout at which growth is still exponential.
 const THRESHOLD_MIN: u32 = 2;
 
@@ -91,7 +111,7 @@ impl PFabric {
         // It may have ended meanwhile.
         let Some(state) = self.flows.get_mut(flow) else { return false };
         state.is_waiting = false;
-        if state.is_probing() {
+        if state.is_probing(self.config.probe_after) {
             return false;
         }
         let number = state.next_to_send();
@@ -148,8 +168,8 @@ impl State {
         self.packets - self.acked.count()
     }
 
-    fn is_probing(&self) -> bool {
-        self.timeouts > PROBE_AFTER
+    fn is_probing(&self, after: u32) -> bool {
+        self.timeouts > after
     }
 
     /// Whether the window is open and there is something to send.
@@ -235,7 +255,7 @@ impl Ends for PFabric {
         let Some(state) = self.flows.get_mut(flow) else { return };
         state.is_armed = false;
         // What waits at its host is not lost; the timeout begins when it leaves.
-        if state.is_waiting && !state.is_probing() && state.under_way == 0 {
+        if state.is_waiting && !state.is_probing(self.config.probe_after) && state.under_way == 0 {
             return;
         }
         if state.due > net.now() {
@@ -249,7 +269,7 @@ impl Ends for PFabric {
         state.under_way = 0;
         state.again = state.acked.until();
         state.again_end = state.next;
-        if state.is_probing() {
+        if state.is_probing(self.config.probe_after) {
             state.due = net.now() + self.config.timeout;
             state.is_armed = true;
             net.timer(state.due, 0, flow);

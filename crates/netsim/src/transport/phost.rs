@@ -23,6 +23,7 @@ use measure::{Duration, Instant};
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT};
 use crate::slots::{Held, Slots};
 use crate::transport::Ends;
 
@@ -40,6 +41,29 @@ pub struct PhostConfig {
     /// How long a token's packet or a request's answer may take.
     pub timeout: Duration,
 }
+
+impl PhostConfig {
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { free, expired, expiry, downgrade, timeout } = self;
+        vec![
+            (FREE, Slot::Count(free)),
+            (EXPIRED, Slot::Count(expired)),
+            (EXPIRY, Slot::Time(expiry)),
+            (DOWNGRADE, Slot::Time(downgrade)),
+            (TIMEOUT, Slot::Time(timeout)),
+        ]
+    }
+}
+
+const PAPER: &str = "Gao et al. 2015, §3; at least the round trip";
+const FREE: Parameter =
+    Parameter::new("free-packets", "Packets of a flow that need no token", PAPER);
+const EXPIRED: Parameter =
+    Parameter::new("expired-tokens", "Expired tokens for which a flow is downgraded", PAPER);
+const EXPIRY: Parameter =
+    Parameter::new("token-expiry", "How long a token that was not spent counts as out", PAPER);
+const DOWNGRADE: Parameter =
+    Parameter::new("downgrade", "For how long a silent flow is downgraded", PAPER);
 
 /// Timers, in the order in which they go off at one instant.
 const REQUEST: u8 = 0;

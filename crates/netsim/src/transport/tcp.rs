@@ -6,20 +6,26 @@
 //! sent a smoothed round trip later has arrived. DCTCP as RFC 8257 §3: the average of the marked
 //! share, at weight 1/16 and first 1, cuts the window once in a window of data.
 //!
-//! Left out: delayed acknowledgements (every packet is acknowledged by itself, RFC 2018 without
-//! its limit of blocks), tail loss probes, pacing, the end of a connection. The clock has no
-//! granularity. The window has a limit, which stands for the receiver's.
+//! Without a handshake a flow is a message of the connection that its pair of hosts has open: it
+//! begins with the window, the threshold, the round trip and the share of marks with which the one
+//! before it ended (RFC 9040 §7), and with the first window once nothing was sent for a timeout
+//! (RFC 5681 §4.1). That messages of a connection arrive in order is left out.
+//!
+//! Left out, too: delayed acknowledgements (every packet is acknowledged by itself, RFC 2018
+//! without its limit of blocks), tail loss probes, pacing, the end of a connection. The clock has
+//! no granularity. The window has a limit, which stands for the receiver's.
 //!
 //! Alone a flow takes a round trip for the handshake and one for each doubling of its window
 //! until that covers the round trip.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use measure::{Duration, Instant};
 
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT, WINDOW};
 use crate::slots::{Held, Slots};
 use crate::transport::{Ends, acknowledge};
 
@@ -36,7 +42,33 @@ pub struct TcpConfig {
     pub timeout_min: Duration,
     /// Whether marks cut the window by their share (DCTCP).
     pub has_marks: bool,
+    /// Whether each flow opens a connection. Otherwise those of a pair share one that is open, and
+    /// begin with what it has learned.
+    pub has_handshake: bool,
 }
+
+impl TcpConfig {
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { window, window_max, timeout, timeout_min, has_marks: _, has_handshake } = self;
+        vec![
+            (WINDOW, Slot::Count(window)),
+            (WINDOW_MAX, Slot::Count(window_max)),
+            (TIMEOUT, Slot::Time(timeout)),
+            (TIMEOUT_MIN, Slot::Time(timeout_min)),
+            (HANDSHAKE, Slot::Flag(has_handshake)),
+        ]
+    }
+}
+
+const WINDOW_MAX: Parameter =
+    Parameter::new("window-max", "The most packets of a flow under way", "afar: twice what fills");
+const TIMEOUT_MIN: Parameter =
+    Parameter::new("timeout-min", "The least timeout once there is a round trip", "afar");
+const HANDSHAKE: Parameter = Parameter::new(
+    "handshake",
+    "Whether each flow opens a connection (yes) or those of a pair share one that is open (no)",
+    "RFC 9293; RFC 9040, §7 for what is shared",
+);
 
 /// Weight of the newest share of marks (RFC 8257 §3.3).
 const GAIN: f64 = 1.0 / 16.0;
@@ -110,16 +142,59 @@ impl Default for State {
     }
 }
 
+/// What an open connection has learned.
+#[derive(Debug, Clone, Copy)]
+struct Learned {
+    window: f64,
+    threshold: f64,
+    round_trip: Option<(Duration, Duration)>,
+    alpha: f64,
+    at: Instant,
+}
+
 /// All flows.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     config: TcpConfig,
     flows: Slots<State>,
+    /// By sender and receiver.
+    open: BTreeMap<(u32, u32), Learned>,
 }
 
 impl Tcp {
     pub(crate) fn new(config: TcpConfig, flows: usize) -> Self {
-        Self { config, flows: Slots::new(flows) }
+        Self { config, flows: Slots::new(flows), open: BTreeMap::new() }
+    }
+
+    /// The timeout of who knows this round trip.
+    fn timeout(config: TcpConfig, round_trip: Option<(Duration, Duration)>) -> Duration {
+        round_trip.map_or(config.timeout, |(smooth, variation)| {
+            (smooth + variation.saturating_mul(4)).max(config.timeout_min)
+        })
+    }
+
+    /// A flow of an open connection begins with what that has learned.
+    fn resume(&mut self, net: &Net<'_>, flow: u32) {
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let (Some(state), Some(learned)) = (self.flows.get_mut(flow), self.open.get(&(src, dst)))
+        else {
+            return;
+        };
+        state.round_trip = learned.round_trip;
+        state.alpha = learned.alpha;
+        state.threshold = learned.threshold;
+        if net.now() - learned.at <= Self::timeout(self.config, learned.round_trip) {
+            state.window = learned.window;
+        }
+    }
+
+    /// A flow of an open connection has ended.
+    fn keep(&mut self, net: &Net<'_>, flow: u32) {
+        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let Some(state) = self.flows.get(flow) else { return };
+        let State { window, threshold, round_trip, alpha, .. } = *state;
+        let learned = Learned { window, threshold, round_trip, alpha, at: net.now() };
+        self.open.insert((src, dst), learned);
     }
 
     fn send(&mut self, net: &mut Net<'_>, flow: u32) {
@@ -143,9 +218,7 @@ impl Tcp {
     fn arm(&mut self, net: &mut Net<'_>, flow: u32) {
         let config = self.config;
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let timeout = state.round_trip.map_or(config.timeout, |(smooth, variation)| {
-            (smooth + variation.saturating_mul(4)).max(config.timeout_min)
-        });
+        let timeout = Self::timeout(config, state.round_trip);
         state.due = net.now() + timeout.saturating_mul(1 << state.backoff);
         if !state.is_armed {
             state.is_armed = true;
@@ -161,6 +234,9 @@ impl Tcp {
         state.learn(packet, net.now());
         let new = state.acked.count() - before;
         if state.acked.count() == state.packets {
+            if !self.config.has_handshake {
+                self.keep(net, packet.flow);
+            }
             self.flows.close(packet.flow);
             net.finished(packet.flow);
             return;
@@ -284,8 +360,16 @@ impl Ends for Tcp {
             let (acked, held) = (acked.reset(packets), held.reset(packets));
             State { packets, window, acked, held, sent, lost, ..State::default() }
         });
-        let &crate::Flow { src, dst, .. } = net.flow(flow);
-        net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
+        if self.config.has_handshake {
+            let &crate::Flow { src, dst, .. } = net.flow(flow);
+            net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
+        } else {
+            self.resume(net, flow);
+            if let Some(state) = self.flows.get_mut(flow) {
+                state.is_connected = true;
+            }
+            self.send(net, flow);
+        }
         self.arm(net, flow);
     }
 

@@ -36,6 +36,7 @@ use measure::{Duration, Instant};
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
+use crate::parameter::{Parameter, Slot, TIMEOUT};
 use crate::slots::{Held, Slots};
 use crate::transport::Ends;
 
@@ -55,6 +56,35 @@ pub struct FastpassConfig {
     /// How long a sender hears nothing before it asks again.
     pub timeout: Duration,
 }
+
+impl FastpassConfig {
+    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        let Self { slot, epoch, lead, lead_each, timeout } = self;
+        vec![
+            (TIMESLOT, Slot::Time(slot)),
+            (EPOCH_SLOTS, Slot::Count(epoch)),
+            (LEAD, Slot::Time(lead)),
+            (LEAD_EACH, Slot::Time(lead_each)),
+            (TIMEOUT, Slot::Time(timeout)),
+        ]
+    }
+}
+
+const TIMESLOT: Parameter =
+    Parameter::new("timeslot", "A timeslot: a packet, and a sixteenth for headers", "afar");
+const EPOCH_SLOTS: Parameter =
+    Parameter::new("epoch", "Timeslots that are given at once", "Gao et al. 2016, §4.2")
+        .within(1, 1024);
+const LEAD: Parameter = Parameter::new(
+    "schedule-time",
+    "How long the only schedule of an epoch may take",
+    "the network",
+);
+const LEAD_EACH: Parameter = Parameter::new(
+    "schedule-each",
+    "How much longer each further schedule may take",
+    "the network",
+);
 
 /// Timers, in the order in which they go off at one instant.
 const ASK: u8 = 0;
