@@ -19,6 +19,7 @@ mod topology;
 pub mod traffic;
 
 mod asking;
+pub mod demand;
 mod event;
 mod heap;
 mod packet;
@@ -54,8 +55,8 @@ pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
 pub use sim::{
-    Observe, Observed, Outcome, Progress, Watch, simulate, simulate_observed, simulate_sampled,
-    simulate_stranded, simulate_watched,
+    Observe, Observed, Outcome, Progress, Span, Watch, simulate, simulate_observed,
+    simulate_sampled, simulate_stranded, simulate_watched,
 };
 pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};

@@ -28,10 +28,23 @@ pub struct Outcome {
     pub ports: Vec<PortStats>,
     /// When the last flow ended.
     pub end: Instant,
+    /// What links did meanwhile, if a time was asked for.
+    pub span: Option<Span>,
     /// Events it took.
     pub event_count: u64,
     /// Data packets that reached their receivers, repeated ones included.
     pub delivered_packets: u64,
+}
+
+/// What links did between two starts of flows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The start of the first flow of it.
+    pub from: Instant,
+    /// That of the first after it, or the end of the run.
+    pub to: Instant,
+    /// Bytes that were sent, by link.
+    pub sent_bytes: Vec<u64>,
 }
 
 impl Outcome {
@@ -95,7 +108,7 @@ pub fn simulate_sampled(
     }
     let looker = Looker { sampler: Some(Sampler::new(samples)), ..Looker::default() };
     let net = Net::new(fabric, flows, order(protocol))?.told_to(looker);
-    let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests };
+    let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests, span: None };
     let (outcome, looker) = run_protocol(watched, fabric, protocol)?;
     let queued_bytes = looker.sampler.map_or_else(Vec::new, |sampler| sampler.queued_bytes);
     Ok((outcome.complete()?, queued_bytes))
@@ -124,7 +137,7 @@ pub fn simulate_watched(
     watch: Watch<'_>,
 ) -> Result<Outcome, SimError> {
     let net = Net::new(fabric, flows, order(protocol))?;
-    run_protocol(Watched { net, watch, requests: fabric.requests }, fabric, protocol)
+    run_protocol(Watched { net, watch, requests: fabric.requests, span: None }, fabric, protocol)
         .map(|(outcome, _)| outcome)
 }
 
@@ -135,6 +148,9 @@ pub struct Observe {
     pub every: Option<Duration>,
     /// What becomes of so many packets, the first ones.
     pub packets: Option<u32>,
+    /// What links do from the first flow that starts at the first of these times or later to the
+    /// first that starts at the second or later.
+    pub span: Option<[Instant; 2]>,
 }
 
 /// What was kept of a run.
@@ -163,7 +179,7 @@ pub fn simulate_observed(
         return Err(SimError::Unending);
     }
     let mut net = Net::new(fabric, flows, order(protocol))?;
-    if observe != Observe::default() {
+    if observe.every.is_some() || observe.packets.is_some() {
         let from = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
         let count = fabric.topology.links().len();
         net = net.told_to(Looker {
@@ -172,8 +188,11 @@ pub fn simulate_observed(
             tracer: observe.packets.map(Tracer::new),
         });
     }
-    let (outcome, looker) =
-        run_protocol(Watched { net, watch, requests: fabric.requests }, fabric, protocol)?;
+    let (outcome, looker) = run_protocol(
+        Watched { net, watch, requests: fabric.requests, span: observe.span },
+        fabric,
+        protocol,
+    )?;
     Ok(Observed {
         outcome,
         ports: looker.keeper.map(|keeper| keeper.series),
@@ -220,10 +239,12 @@ struct Watched<'a, 'w> {
     net: Net<'a>,
     watch: Watch<'w>,
     requests: Requests,
+    span: Option<[Instant; 2]>,
 }
 
 fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, Looker), SimError> {
-    let Watched { mut net, watch, requests } = watched;
+    let Watched { mut net, watch, requests, span } = watched;
+    let mut marks = Marks { times: span, seen: Vec::new() };
     let mut asking = Asking::new(&net, requests);
     let mut order: Vec<u32> = net.flow_indices().collect();
     match net.order() {
@@ -264,6 +285,7 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
             Some(What::Timer(timer)) => transport.timer(&mut net, timer),
             Some(What::Start) => {
                 if let Some(flow) = starts.next() {
+                    marks.look(&net);
                     begin(&mut net, &mut asking, &mut transport, flow);
                     net.start_next(starts.peek());
                 }
@@ -276,12 +298,47 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
     let looker = net.last_look();
     let outcome = Outcome {
         end: net.now(),
+        span: marks.finish(&net),
         event_count: taken,
         delivered_packets: net.delivered_packets,
         ports: net.port_stats(),
         records: net.records,
     };
     Ok((outcome, looker))
+}
+
+/// What ports had sent when a span of time began, and when it ended.
+struct Marks {
+    times: Option<[Instant; 2]>,
+    seen: Vec<(Instant, Vec<u64>)>,
+}
+
+impl Marks {
+    /// A flow starts.
+    #[inline]
+    fn look(&mut self, net: &Net<'_>) {
+        if let Some(times) = self.times
+            && times.get(self.seen.len()).is_some_and(|&time| net.now() >= time)
+        {
+            self.take(net);
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, net: &Net<'_>) {
+        let sent = net.port_stats().iter().map(|port| port.sent_bytes).collect();
+        self.seen.push((net.now(), sent));
+    }
+
+    /// The run has ended.
+    fn finish(mut self, net: &Net<'_>) -> Option<Span> {
+        if self.times.is_some() && self.seen.len() == 1 {
+            self.take(net);
+        }
+        let [(from, before), (to, after)] = &self.seen[..] else { return None };
+        let sent_bytes = after.iter().zip(before).map(|(after, before)| after - before).collect();
+        Some(Span { from: *from, to: *to, sent_bytes })
+    }
 }
 
 /// A flow begins: with its reader's request, if it has a reader.
@@ -380,7 +437,7 @@ mod tests {
         let mut net = Net::new(&fabric, flows, Order::Sequence).unwrap();
         let losses = Rc::new(RefCell::new(Losses { sent: 0, numbers: numbers.to_vec() }));
         net.losses = Some(losses.clone());
-        let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests };
+        let watched = Watched { net, watch: &mut |_| true, requests: fabric.requests, span: None };
         let outcome = run_protocol(watched, &fabric, protocol);
         let outcome = outcome.and_then(|(outcome, _)| outcome.complete());
         let name = transport.describe().name;

@@ -253,6 +253,11 @@ impl Topology {
         self.groups[(switch * self.switch_count + edge) as usize]
     }
 
+    /// Switches.
+    pub(crate) const fn switch_count(&self) -> u32 {
+        self.switch_count
+    }
+
     /// The port that is number `choice` of a group.
     #[inline]
     pub(crate) fn port(&self, group: Group, choice: u32) -> u32 {

@@ -31,6 +31,23 @@ pub struct Figures {
     pub event_count: u64,
     /// From the start of the first flow to the end of the last, in picoseconds.
     pub end_ps: u64,
+    /// The time in which flows started that slowdowns are of; nothing where they are of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// The time in which the flows started that were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measured {
+    /// Its beginning, in picoseconds since the start of the first flow.
+    pub from_ps: u64,
+    /// Its end.
+    pub to_ps: u64,
+    /// Share of hosts' links that was asked for.
+    pub asked: f64,
+    /// Share of that time that hosts' links were sending, on average.
+    pub utilisation: f64,
 }
 
 /// How long flows took by how long they take alone.

@@ -68,7 +68,8 @@ fn a_result_is_the_same_whoever_looks_on() {
 #[test]
 fn distributions_are_quantiles_of_the_flows() {
     let shares = path("shares.csv");
-    let flows = answer(&[&SMALL[..], &["--csv", "-", "--cdf", &shares]].concat());
+    let all = ["--warm-up", "0%", "--cool-down", "0%"];
+    let flows = answer(&[&SMALL[..], &all, &["--csv", "-", "--cdf", &shares]].concat());
     let table = read(&scratch("shares.csv"));
     let shares = rows(&table);
     let number = |cell: &str| cell.parse::<f64>().expect("a number");

@@ -55,7 +55,8 @@ fn a_sweep_is_a_table_for_people_and_for_programs() {
     let columns = lines.next().expect("a header").split(',').count();
     assert!(csv.starts_with("transport,load,over_bytes,to_bytes,count,mean"), "{csv}");
     assert!(lines.all(|line| line.split(',').count() == columns), "{csv}");
-    let all = |line: &&str| line.contains(",,,300,");
+    // Of 300 flows a tenth at each end is not measured.
+    let all = |line: &&str| line.contains(",,,240,");
     assert_eq!(csv.lines().filter(all).count(), 6, "{csv}");
     let record = json(&[&path, "-o", &output]);
     assert_eq!(record["runs"].as_array().map(Vec::len), Some(6));

@@ -130,7 +130,7 @@ type Ran = Result<(Figures, Vec<FlowRow>, Outcome), netsim::SimError>;
 fn ran(setup: &Setup) -> Ran {
     let outcome = run::run(setup, &mut |_| true)?.outcome;
     let Setup { fabric, flows, end, .. } = setup;
-    let figures = figures::figures(fabric, flows, &outcome, *end);
+    let figures = figures::figures(setup, &outcome);
     Ok((figures, figures::rows(fabric, flows, &outcome, *end), outcome))
 }
 

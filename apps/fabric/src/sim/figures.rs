@@ -1,12 +1,24 @@
 //! What a run comes to, in numbers that are written the same wherever they are read again.
 
-use netsim::{End, Fabric, Flow, Ideal, Node, Outcome, Slowdown, Summary};
-use records::{FlowRow, FlowStart};
-use results::{BinFigures, Busiest, Deepest, Figures, Spread};
+use std::ops::Range;
 
-/// Figures of a run in which every flow has finished, or those that have.
-pub fn figures(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Figures {
-    let summary = Summary::new(fabric, flows, outcome, end);
+use measure::Instant;
+use netsim::{End, Fabric, Flow, FlowRecord, Ideal, Node, Outcome, Slowdown, Span, Summary};
+use records::{FlowRow, FlowStart};
+use results::{BinFigures, Busiest, Deepest, Figures, Measured, Spread};
+
+use super::link_name::link_name;
+use super::setup::Setup;
+
+/// Figures of a run in which every flow has finished, or those that have. Slowdowns are of flows
+/// that started while it was measured.
+pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
+    let Setup { fabric, flows, end, observe, asked, .. } = setup;
+    let whole = Summary::new(fabric, flows, outcome, *end);
+    let summary = match observe.span {
+        Some([from, to]) => during(setup, outcome, from..to),
+        None => whole.clone(),
+    };
     let links = fabric.topology.links();
     let start = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
     let seconds = outcome.end.saturating_since(start).as_ps() as f64 / 1e12;
@@ -29,7 +41,7 @@ pub fn figures(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> 
     Figures {
         slowdown: spread(&summary.slowdown),
         bins: summary.bins.iter().map(bin).collect(),
-        goodput_bits_per_sec: summary.goodput.round(),
+        goodput_bits_per_sec: whole.goodput.round(),
         utilisation: rounded((0..hosts).map(share).sum::<f64>() / hosts as f64),
         busiest: Busiest { link: name(busiest), utilisation: rounded(busiest.map_or(0.0, share)) },
         dropped_at_hosts: dropped(true),
@@ -38,17 +50,40 @@ pub fn figures(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> 
             link: name(deepest),
             bytes: deepest.map_or(0, |index| outcome.ports[index].queued_bytes_max),
         },
-        inflation: rounded(summary.inflation),
+        inflation: rounded(whole.inflation),
         delivered_packets: outcome.delivered_packets,
         event_count: outcome.event_count,
         end_ps: outcome.end.saturating_since(start).as_ps(),
+        measured: outcome.span.as_ref().map(|span| measured(fabric, span, start, *asked)),
+    }
+}
+
+/// The summary of flows that started during some time.
+fn during(setup: &Setup, outcome: &Outcome, time: Range<Instant>) -> Summary {
+    let both = setup.flows.iter().zip(&outcome.records);
+    let within = both.filter(|(flow, _)| time.contains(&flow.start));
+    let (flows, records): (Vec<Flow>, Vec<FlowRecord>) =
+        within.map(|(flow, record)| (*flow, *record)).unzip();
+    Summary::new(&setup.fabric, &flows, &Outcome { records, ..outcome.clone() }, setup.end)
+}
+
+fn measured(fabric: &Fabric, span: &Span, start: Instant, asked: f64) -> Measured {
+    let seconds = span.to.saturating_since(span.from).as_ps() as f64 / 1e12;
+    let hosts = fabric.topology.host_count() as usize;
+    let links = fabric.topology.links()[..hosts].iter().zip(&span.sent_bytes);
+    let shares = links.map(|(link, &bytes)| bytes as f64 * 8.0 / link.rate.get() as f64 / seconds);
+    Measured {
+        from_ps: span.from.saturating_since(start).as_ps(),
+        to_ps: span.to.saturating_since(start).as_ps(),
+        asked,
+        utilisation: rounded(shares.sum::<f64>() / hosts as f64),
     }
 }
 
 /// What came of each flow that has finished.
 pub fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Vec<FlowRow> {
     let ideal = Ideal::new(fabric);
-    let row = |(flow, record): (&Flow, &netsim::FlowRecord)| {
+    let row = |(flow, record): (&Flow, &FlowRecord)| {
         let (took, alone) = (end.took(flow, record)?, end.alone(flow, &ideal));
         Some(FlowRow {
             flow: FlowStart {
@@ -66,19 +101,6 @@ pub fn rows(fabric: &Fabric, flows: &[Flow], outcome: &Outcome, end: End) -> Vec
         })
     };
     flows.iter().zip(&outcome.records).filter_map(row).collect()
-}
-
-/// How a link is called.
-pub(crate) fn link_name(fabric: &Fabric, index: usize) -> String {
-    let link = &fabric.topology.links()[index];
-    format!("{} to {}", node(link.from), node(link.to))
-}
-
-fn node(node: Node) -> String {
-    match node {
-        Node::Host(host) => format!("host {host}"),
-        Node::Switch(switch) => format!("switch {switch}"),
-    }
 }
 
 fn spread(slowdown: &Slowdown) -> Spread {

@@ -30,7 +30,7 @@ pub(crate) fn all() -> &'static [Knob] {
     &ALL
 }
 
-const NETWORK: [Knob; 46] = [
+const NETWORK: [Knob; 48] = [
     knob(
         "topology",
         "NAME|FILE",
@@ -208,6 +208,23 @@ const NETWORK: [Knob; 46] = [
          for 4 KiB, as in the simulator of Gao et al.)",
         YAPS,
     ),
+    knob(
+        "warm-up",
+        "SHARE",
+        Words("10%, or 0% for as-published-2016"),
+        "Share of flows before those that are measured, while the network fills",
+        "Law 2015, §9.5",
+    )
+    .of(POISSON),
+    knob(
+        "cool-down",
+        "SHARE",
+        Words("10%, or 0% for as-published-2016"),
+        "Share of flows after those that are measured, so that these never meet a network that \
+         empties",
+        "Law 2015, §9.5",
+    )
+    .of(POISSON),
     knob("size", "SIZE", Value("1MiB"), "What each flow carries", OWN).of(FIXED),
     knob("senders", "NUMBER", Value("8"), "Hosts that send to one", OWN).of(INCAST),
     knob("receiver", "HOST", Value("0"), "The host they send to", OWN).of(INCAST),

@@ -17,6 +17,7 @@ mod fitted;
 pub(crate) mod flags;
 mod knob;
 pub(crate) mod knobs;
+mod link_name;
 mod list;
 pub mod many;
 mod outputs;
@@ -30,6 +31,8 @@ pub(crate) mod run;
 pub(crate) mod setting;
 pub(crate) mod setup;
 mod shares;
+#[cfg(test)]
+mod steady;
 mod steps;
 mod sweep;
 mod table;
@@ -44,6 +47,7 @@ use std::process::ExitCode;
 
 use console::{Class, Failure, Line, terminal};
 use measure::{Duration, Instant};
+use records::FlowRow;
 
 use crate::sim::flags::SimFlags;
 
@@ -95,12 +99,12 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         Err(error) => return Err(SimError::from(error).into()),
     };
     let Setup { fabric, flows, end, .. } = &setup;
-    let figures = figures::figures(fabric, flows, &run.outcome, *end);
+    let figures = figures::figures(&setup, &run.outcome);
     let rows = rows(fabric, flows, &run.outcome, *end);
     let is_answered = outputs.is_answered;
     let title = told::title(settings, &setup);
     let ports = run.ports.as_ref().map(|series| ports::of(fabric, series));
-    let shares = shares::of(&figures, &rows);
+    let shares = shares::of(&figures, &measured(&setup, &rows));
     let record = told::record(settings, &setup, figures, run.cpu_ns, ports, shares);
     outputs.write(Results {
         setup: &setup,
@@ -114,6 +118,15 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
         terminal::answer(&told::text(&title, &record.figures, run.cpu_ns))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rows of flows that slowdowns are of.
+fn measured(setup: &Setup, rows: &[FlowRow]) -> Vec<FlowRow> {
+    let is_within = |row: &&FlowRow| {
+        let start = Instant::from_ps(row.flow.start_ps);
+        setup.observe.span.is_none_or(|[from, to]| (from..to).contains(&start))
+    };
+    rows.iter().filter(is_within).copied().collect()
 }
 
 /// How long intervals of ports are.

@@ -95,7 +95,7 @@ fn records(fabric: &Fabric, trace: &Trace, most: u32) -> Vec<Record> {
         let link = &links[hop.link as usize];
         if let Node::Host(host) = link.from {
             let comment = dropped[hop.packet as usize]
-                .map(|link| format!("dropped at {}", super::figures::link_name(fabric, link)));
+                .map(|link| format!("dropped at {}", super::link_name::link_name(fabric, link)));
             let at_ns = left.as_ps() / PS_PER_NS;
             records.push(Record { at_ns, host, direction: OUTBOUND, hop, comment });
         }

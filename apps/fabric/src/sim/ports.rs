@@ -6,7 +6,7 @@ use netsim::{Fabric, PortInterval, PortSeries};
 use records::Column;
 use results::sim::{Port, Ports};
 
-use super::figures::link_name;
+use super::link_name::link_name;
 
 /// Ports that are shown, and the most columns of each.
 const SHOWN: usize = 24;

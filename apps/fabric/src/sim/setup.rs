@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use measure::{BitsPerSec, Bytes, Fraction};
+use measure::{BitsPerSec, Bytes, Fraction, Instant};
+use netsim::demand;
 use netsim::traffic::{self, Poisson};
 use netsim::{
     Balance, End, Exchange, Fabric, Flow, Observe, Parameter, Protocol, Requests, Switching,
@@ -10,6 +11,7 @@ use netsim::{
 use workload::{Sizes, SizesName};
 
 use super::SimError;
+use super::link_name::link_name;
 use super::setting::Settings;
 use super::{blades, exchange, list, parameters, transport};
 
@@ -26,10 +28,14 @@ pub struct Setup {
     pub end: End,
     /// What is kept beside the outcome.
     pub observe: Observe,
+    /// Share of hosts' links that was asked for; 0 where none was.
+    pub asked: f64,
     /// Knobs whose values follow from others, as they are here.
     pub resolved: Vec<(&'static str, String)>,
 }
 
+/// Flows before and after those that are measured, each, of a million.
+const UNMEASURED_PPM: u32 = 100_000;
 /// Flows of one run, if they are not in a list.
 const FLOWS_MAX: u32 = 100_000_000;
 
@@ -67,9 +73,10 @@ impl Setup {
         resolved.extend(transport::resolved(settings, &fabric));
         let last = if is_published || fabric.frame.is_padded { "full" } else { "short" };
         resolved.push(("last-packet", last.to_owned()));
+        let (observe, asked) = window(settings, &flows, is_published, &mut resolved)?;
         let ends = ends.iter().find(|(_, one)| *one == end);
         resolved.extend(ends.map(|(name, _)| ("end", (*name).to_owned())));
-        Ok(Self { fabric, protocol, flows, end, observe: Observe::default(), resolved })
+        Ok(Self { fabric, protocol, flows, end, observe, asked, resolved })
     }
 }
 
@@ -88,6 +95,61 @@ fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result
         flow.exchange = Exchange::OneWay;
     }
     Ok(())
+}
+
+/// Which part of the flows is measured, of those that arrive by chance.
+fn window(
+    settings: &Settings,
+    flows: &[Flow],
+    is_published: bool,
+    resolved: &mut Vec<(&'static str, String)>,
+) -> Result<(Observe, f64), SimError> {
+    if settings.text("traffic") != "poisson" {
+        return Ok((Observe::default(), 0.0));
+    }
+    let mut parts = [0; 2];
+    for (part, name) in parts.iter_mut().zip(["warm-up", "cool-down"]) {
+        let ppm = match settings.text(name) {
+            "" if is_published => 0,
+            "" => UNMEASURED_PPM,
+            "0" | "0%" => 0,
+            _ => settings.value::<Fraction>(name)?.ppm(),
+        };
+        if ppm >= 500_000 {
+            return Err(settings.wrong(name, "nothing would be measured; give less than 50%"));
+        }
+        resolved.push((name, format!("{}%", f64::from(ppm) / 1e4)));
+        *part = u64::from(ppm) * flows.len() as u64 / 1_000_000;
+    }
+    let [first, last] = [parts[0], flows.len() as u64 - parts[1]];
+    let start = |place: u64| {
+        let flow = usize::try_from(place).ok().and_then(|place| flows.get(place));
+        flow.map_or(Instant::MAX, |flow| flow.start)
+    };
+    let span = (parts != [0, 0]).then(|| [start(first), start(last)]);
+    Ok((Observe { span, ..Observe::default() }, percent(settings)? as f64 / 100.0))
+}
+
+/// Refuses a load at which some link has more to do than it can.
+fn can_carry(settings: &Settings, fabric: &Fabric, poisson: &Poisson<'_>) -> Result<(), SimError> {
+    let host = poisson.rate.get() as f64 * poisson.load_percent as f64 / 100.0;
+    let links = fabric.topology.links().iter().zip(demand::all_to_all(&fabric.topology));
+    let busy = links.map(|(link, carried)| host * carried / link.rate.get() as f64);
+    let most = (0..).zip(busy).max_by(|one, other| one.1.total_cmp(&other.1));
+    match most {
+        Some((link, busy)) if busy >= 1.0 => {
+            let name = link_name(fabric, link);
+            let load = poisson.load_percent as f64;
+            let message = format!(
+                "the link from {name} would be busy {:.0} % of its time at {load} %; give at most \
+                 {}%",
+                busy * 100.0,
+                ((load / busy).ceil() - 1.0).max(0.0)
+            );
+            Err(settings.wrong("load", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn requests(settings: &Settings, fabric: &Fabric) -> Result<Requests, SimError> {
@@ -134,6 +196,7 @@ fn drawn(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
                 count: settings.number("flows", 1, FLOWS_MAX)?,
                 seed: settings.value("seed")?,
             };
+            can_carry(settings, fabric, &poisson)?;
             poisson.flows(fabric.frame).map_err(refused("load"))
         }
         "permutation" => traffic::permutation(hosts, size(settings)?, settings.value("seed")?)

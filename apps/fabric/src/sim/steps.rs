@@ -10,7 +10,7 @@ use netsim::{Fabric, Fate, Flow, Hop, Node, PacketKind, Trace, TracedPacket};
 use records::FlowRow;
 use serde_json::{Value, json};
 
-use super::figures::link_name;
+use super::link_name::link_name;
 
 /// Packets that a page shows.
 pub(super) const PACKETS_MAX: u32 = 5000;

@@ -124,8 +124,7 @@ fn one(cell: &Cell, stop: &AtomicBool) -> Result<Row, SimError> {
     let row = Row { cell: cell.name(), figures: None, failure: None, cpu_ns: 0 };
     match run::run(&setup, &mut |_| !stop.load(Ordering::Relaxed)) {
         Ok(run) => {
-            let Setup { fabric, flows, end, .. } = &setup;
-            let figures = Some(figures(fabric, flows, &run.outcome, *end));
+            let figures = Some(figures(&setup, &run.outcome));
             Ok(Row { figures, cpu_ns: run.cpu_ns, ..row })
         }
         Err(error @ netsim::SimError::Stopped { .. }) => Err(error.into()),

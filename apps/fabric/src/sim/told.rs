@@ -10,7 +10,7 @@ use results::sim::{Ports, Shares, Simulation, Speed};
 
 use super::setting::Settings;
 use super::setup::Setup;
-use results::{Figures, Spread};
+use results::{Figures, Measured, Spread};
 
 /// Most times of one size in a profile: as many quantiles of them.
 const PROFILE_TIMES_MAX: usize = 1000;
@@ -48,15 +48,10 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
     let mut text = format!("{title}\n\nslowdown\n{}\n", table(&rows));
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let delivered = figures.delivered_packets as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a rate is positive, and one that is too high is the highest"
-    )]
-    let goodput = BitsPerSec::new((figures.goodput_bits_per_sec as u64).max(1));
     let lines = [
         ("time", format!("{} in the network", Duration::from_ps(figures.end_ps))),
-        ("goodput", goodput.to_string()),
+        ("goodput", goodput(figures)),
+        ("load", load(figures)),
         (
             "utilisation",
             format!(
@@ -105,6 +100,33 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
         let _infallible = writeln!(text, "{name:<14} {what}");
     }
     text
+}
+
+fn goodput(figures: &Figures) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is positive, and one that is too high is the highest"
+    )]
+    let goodput = BitsPerSec::new((figures.goodput_bits_per_sec as u64).max(1));
+    goodput.to_string()
+}
+
+/// What was asked of hosts' links, and what they did in the time that was measured.
+fn load(figures: &Figures) -> String {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    match &figures.measured {
+        Some(Measured { from_ps, to_ps, asked, utilisation }) => format!(
+            "{} of hosts' links, {} asked for, from {} to {}",
+            percent(*utilisation),
+            percent(*asked),
+            Duration::from_ps(*from_ps),
+            Duration::from_ps(*to_ps)
+        ),
+        None => {
+            format!("{} of hosts' links until the last flow ended", percent(figures.utilisation))
+        }
+    }
 }
 
 /// The record. What depends on this machine is under `speed`.

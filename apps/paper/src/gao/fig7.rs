@@ -137,6 +137,8 @@ fn settings(case: &Case, counts: [u32; 2], batches: &str) -> Settings {
         .with("seed", SEED)
         // One measure for both halves: the simulator of 2016 knew no other.
         .with("end", "acknowledged")
+        .with("warm-up", "0%")
+        .with("cool-down", "0%")
 }
 
 fn point(setup: &Setup, outcome: &netsim::Outcome) -> Point {
@@ -144,7 +146,7 @@ fn point(setup: &Setup, outcome: &netsim::Outcome) -> Point {
     let rows = rows(fabric, flows, outcome, *end);
     let sum: f64 = rows.iter().map(|row| row.completion_ps as f64 / 1e6).sum();
     Point {
-        figures: figures(fabric, flows, outcome, *end),
+        figures: figures(setup, outcome),
         completion_us: sum / rows.len().max(1) as f64,
         unfinished_count: flows.len() - rows.len(),
     }

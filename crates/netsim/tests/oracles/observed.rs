@@ -28,7 +28,7 @@ fn incast(transport: Transport, senders: u32, bytes: u64, observe: Observe) -> O
 fn intervals_add_up_to_the_outcome() {
     for &transport in Transport::ALL {
         for every in [Duration::from_us(2), Duration::from_ps(700)] {
-            let observe = Observe { every: Some(every), packets: None };
+            let observe = Observe { every: Some(every), ..Observe::default() };
             let Observed { outcome, ports, .. } = incast(transport, 12, 60_000, observe);
             let series = ports.unwrap();
             assert_eq!(series.port_count(), outcome.ports.len());
@@ -62,7 +62,7 @@ fn a_queue_grows_by_a_packet_for_each_that_is_sent() {
     };
     let flow = |src| Flow { src, bytes: 20 * 1460, ..Flow::default() };
     let every = Some(Duration::from_ns(PACKET_NS));
-    let observe = Observe { every, packets: None };
+    let observe = Observe { every, ..Observe::default() };
     let flows = [flow(1), flow(2)];
     let protocol = netsim::Protocol::Datagrams;
     let observed = simulate_observed(&fabric, protocol, &flows, observe, &mut |_| true).unwrap();
@@ -79,7 +79,7 @@ fn a_queue_grows_by_a_packet_for_each_that_is_sent() {
 #[test]
 fn packets_are_followed_from_port_to_port() {
     for &transport in Transport::ALL {
-        let observe = Observe { every: None, packets: Some(u32::MAX) };
+        let observe = Observe { packets: Some(u32::MAX), ..Observe::default() };
         let Observed { outcome, trace, .. } = incast(transport, 12, 60_000, observe);
         let trace = trace.unwrap();
         let name = transport.describe().name;
@@ -111,7 +111,7 @@ fn packets_are_followed_from_port_to_port() {
 #[test]
 fn the_first_packets_are_followed_and_the_others_counted() {
     let followed = |packets| {
-        let observe = Observe { every: None, packets: Some(packets) };
+        let observe = Observe { packets: Some(packets), ..Observe::default() };
         incast(Transport::Dctcp, 4, 60_000, observe).trace.unwrap()
     };
     let (some, all) = (followed(30), followed(u32::MAX));
@@ -126,7 +126,7 @@ fn intervals_take_time() {
     let topology = Topology::single_switch(2, gbps(40), Duration::from_ns(200)).unwrap();
     let fabric = Transport::Tcp.fabric(topology, Switching::CutThrough).unwrap();
     let flows = traffic::incast(2, 0, 1, 1).unwrap();
-    let observe = Observe { every: Some(Duration::ZERO), packets: None };
+    let observe = Observe { every: Some(Duration::ZERO), ..Observe::default() };
     let protocol = Transport::Tcp.protocol(&fabric);
     let refused = simulate_observed(&fabric, protocol, &flows, observe, &mut |_| true);
     assert!(refused.unwrap_err().to_string().contains("give it at least 1 ps"));

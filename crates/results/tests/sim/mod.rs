@@ -43,6 +43,7 @@ fn figures() -> impl Strategy<Value = Figures> {
             delivered_packets: counts.2,
             event_count: counts.3,
             end_ps: counts.4,
+            measured: None,
         },
     )
 }
@@ -137,6 +138,7 @@ fn some_figures() -> Figures {
         delivered_packets: 1000,
         event_count: 9000,
         end_ps: 5_000_000,
+        measured: None,
     }
 }
 
