@@ -255,9 +255,10 @@ fn rates(points: &[Point]) -> String {
         percent(all.iter().sum::<f64>() / all.len().max(1) as f64 - 1.0)
     };
     text += &format!(
-        "Queueing lengthens a page's time by {} on average, its 99th percentile by {}: a program \
-         here waits for one\npage before it asks for the next, where the swap device of the paper \
-         was given batches.\n",
+        "Pages are asked for, and those that were written to are written back over the same \
+         network. Queueing lengthens\na page's time by {} on average, its 99th percentile by {}. \
+         Programs here wait for one page before they ask for\nthe next, where the swap device of \
+         the paper was given batches; what that makes of it was not tested.\n",
         longer(|round| round.page_mean_us),
         longer(|round| round.page_p99_us)
     );
