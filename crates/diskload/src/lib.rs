@@ -7,6 +7,7 @@
 //!
 //! A job is a thread with a ring, a queue and requests of its own.
 
+mod checks;
 mod config;
 mod pacing;
 mod pattern;
@@ -24,6 +25,7 @@ use sys::clock::monotonic_ns;
 
 use host::Backoff;
 
+pub use checks::Checks;
 pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
 pub use device::{Device, LoadError};

@@ -5,8 +5,8 @@ use sys::usage::Usage;
 
 use backend::JobTimes;
 
+use super::checks::Checks;
 use super::depths::Depths;
-use super::stamp::Wrong;
 use super::under_way::Times;
 
 /// Of reads, or of writes.
@@ -53,16 +53,8 @@ pub struct Tally {
     /// If the load traces, what a device of this process did with the time of all requests, also
     /// those of the ramp; all zero if not.
     pub times: JobTimes,
-    /// Reads whose bytes were compared with what they had to be.
-    pub checked_count: u64,
-    /// Reads that brought what had never been written, or nothing where something had been.
-    pub lost_count: u64,
-    /// Reads that brought what belongs elsewhere.
-    pub misdirected_count: u64,
-    /// Reads that brought parts of several writes.
-    pub torn_count: u64,
-    /// Reads that brought an older write.
-    pub stale_count: u64,
+    /// What reads have brought, where that is known.
+    pub checks: Checks,
     /// The first failure, in words.
     pub first_failure: Option<String>,
 }
@@ -112,11 +104,7 @@ impl Tally {
             usage: Usage::default(),
             depths: Depths::default(),
             times: JobTimes::default(),
-            checked_count: 0,
-            lost_count: 0,
-            misdirected_count: 0,
-            torn_count: 0,
-            stale_count: 0,
+            checks: Checks::default(),
             first_failure: None,
         }
     }
@@ -145,26 +133,10 @@ impl Tally {
         [&self.reads, &self.writes, &self.trims]
     }
 
-    /// Reads that brought the wrong bytes.
-    #[must_use]
-    pub const fn wrong_count(&self) -> u64 {
-        self.lost_count + self.misdirected_count + self.torn_count + self.stale_count
-    }
-
     /// Processor time of the jobs.
     #[must_use]
     pub const fn processor_time(&self) -> Duration {
         Duration::from_ns(self.usage.processor_ns())
-    }
-
-    pub(super) const fn add_wrong(&mut self, wrong: Wrong) {
-        let count = match wrong {
-            Wrong::Lost => &mut self.lost_count,
-            Wrong::Misdirected => &mut self.misdirected_count,
-            Wrong::Torn => &mut self.torn_count,
-            Wrong::Stale => &mut self.stale_count,
-        };
-        *count += 1;
     }
 
     /// Counts what another has counted.
@@ -179,11 +151,7 @@ impl Tally {
         self.usage = self.usage.plus(&other.usage);
         self.depths.merge(&other.depths);
         self.times.merge(&other.times);
-        self.checked_count += other.checked_count;
-        self.lost_count += other.lost_count;
-        self.misdirected_count += other.misdirected_count;
-        self.torn_count += other.torn_count;
-        self.stale_count += other.stale_count;
+        self.checks.merge(&other.checks);
         if self.first_failure.is_none() {
             self.first_failure.clone_from(&other.first_failure);
         }

@@ -312,9 +312,9 @@ impl<'a> Worker<'a> {
         }
         let data = block.and_then(|block| block.get(..self.config.request_bytes as usize));
         let data = data.filter(|_| result.is_ok());
-        self.tally.checked_count += u64::from(data.is_some());
+        self.tally.checks.checked_count += u64::from(data.is_some());
         if let Err(wrong) = stamps.read(request.offset, data) {
-            self.tally.add_wrong(wrong);
+            self.tally.checks.add(wrong);
             let text = format!("{wrong:?} block read at byte {}", request.offset);
             self.tally.first_failure.get_or_insert(text);
         }

@@ -53,7 +53,7 @@ impl Admin {
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(change) => {
                 if change == Change::Reset {
-                    site.orders.push(Order::EndQueues(self.controller));
+                    site.wishes.orders.push(Order::EndQueues(self.controller));
                 }
                 queue.complete(slot, Status::SUCCESS, 0, out);
             }
@@ -86,7 +86,7 @@ impl Admin {
     ) -> u32 {
         while let Some(backend) = self.flushes.pop_front() {
             let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
-            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+            let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block: None, tag };
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,

@@ -204,15 +204,15 @@ impl Connection {
             Next::More | Next::Wait => {}
             Next::Drain => self.drain(),
             Next::Delay => {
-                self.silent_until_ns = site.now_ns + site.wrong_secret_ns;
+                self.silent_until_ns = site.now_ns + site.rules.wrong_secret_ns;
                 self.drain();
             }
             Next::Place => {
                 self.is_placed = true;
-                site.orders.push(Order::Place(site.connection));
+                site.wishes.orders.push(Order::Place(site.who.connection));
             }
             Next::Violated => {
-                add(&site.counters.violations, 1);
+                add(&site.books.counters.violations, 1);
                 let until_ns = site.now_ns + TERMINATION_NS;
                 self.state = State::Terminating { until_ns, has_shut: false };
             }

@@ -48,7 +48,7 @@ pub(super) fn read_at_once(
         }
         Err(failure) => {
             wire.out.truncate(before);
-            add(&site.counters.failures, 1);
+            add(&site.books.counters.failures, 1);
             wire.queue.complete(slot, failed(failure, request.operation), 0, wire.out);
         }
     }

@@ -135,7 +135,7 @@ impl IoSession {
                     read_at_once(slot, namespace, &plan, &mut wire, site);
                     return 0;
                 }
-                namespace.meter.shard(site.shard).begin();
+                namespace.meter.shard(site.rules.shard).begin();
                 let (taken_ns, steps) = (site.now_ns, Vec::new());
                 let range = Range::None;
                 let pending = Pending { namespace, plan, taken_ns, block: None, steps, range };
@@ -156,7 +156,7 @@ impl IoSession {
 
     // Counts a command that cannot be done, for its namespace if it has one.
     fn refuse(&self, submission: &Submission, site: &mut Site<'_>) {
-        add(&site.counters.failures, 1);
+        add(&site.books.counters.failures, 1);
         let kind = match submission.command {
             Command::Io(Io::Read(_)) => Kind::Read,
             Command::Io(Io::Write(_)) => Kind::Write,
@@ -216,8 +216,8 @@ impl IoSession {
         if bytes > 0 && pending.block.is_none() {
             pending.block = match pending.plan.data {
                 // It is coming already, and the queue bounds how much.
-                Data::InCapsule { .. } => Some(site.pool.lend_anyway(site.account, bytes)),
-                _ => site.pool.lend(site.account, bytes),
+                Data::InCapsule { .. } => Some(site.pool.lend_anyway(site.who.account, bytes)),
+                _ => site.pool.lend(site.who.account, bytes),
             };
             if pending.block.is_none() {
                 self.starving.push_back(slot);
@@ -335,11 +335,13 @@ impl IoSession {
             let backend = other.unwrap_or_else(|| Arc::clone(&pending.namespace.backend));
             let block = match (pending.plan.compares, request.operation) {
                 // What is read is compared with what is held.
-                (true, _) => Some(site.pool.lend_anyway(site.account, pending.plan.bytes as usize)),
+                (true, _) => {
+                    Some(site.pool.lend_anyway(site.who.account, pending.plan.bytes as usize))
+                }
                 (false, Operation::Read | Operation::Write { .. }) => pending.block.take(),
                 (false, _) => None,
             };
-            let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
+            let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block, tag };
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,
@@ -357,7 +359,7 @@ impl IoSession {
     fn take(&mut self, slot: Slot, ended: Ended<Tag>, site: &mut Site<'_>) -> Result<(), Status> {
         let place = self.pending.get_mut(usize::from(slot.number()));
         let Some(Some(pending)) = place else {
-            ended.block.into_iter().for_each(|block| site.pool.give(site.account, block));
+            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
             return Ok(());
         };
         let mut is_same = true;
@@ -366,7 +368,7 @@ impl IoSession {
                 let length = pending.plan.bytes as usize;
                 let held = pending.block.as_deref().unwrap_or_default();
                 is_same = held.get(..length) == block.get(..length);
-                site.pool.give(site.account, block);
+                site.pool.give(site.who.account, block);
             } else {
                 pending.block = Some(block);
             }
@@ -400,7 +402,7 @@ impl IoSession {
         let Some(pending) = place.and_then(Option::take) else { return };
         let has_failed = !status.is_success();
         if has_failed {
-            add(&site.counters.failures, 1);
+            add(&site.books.counters.failures, 1);
         } else if pending.plan.answers {
             let length = pending.plan.bytes as usize;
             let data = pending.block.as_deref().and_then(|block| block.get(..length));
@@ -409,9 +411,9 @@ impl IoSession {
         wire.queue.complete(slot, status, 0, wire.out);
         let Pending { namespace, plan, taken_ns, block, mut range, .. } = pending;
         if namespace.stripes.leave(&mut range) {
-            site.orders.push(Order::Released);
+            site.wishes.orders.push(Order::Released);
         }
-        block.into_iter().for_each(|block| site.pool.give(site.account, block));
+        block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
         site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });

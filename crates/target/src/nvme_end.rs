@@ -70,7 +70,7 @@ impl NvmeEnd {
             Ok(None) => (0, Next::Wait),
             Err(fatal) => {
                 self.queue.terminate(fatal, out);
-                site.notes.push((Happening::Violation, Why::Nvme(fatal)));
+                site.wishes.notes.push((Happening::Violation, Why::Nvme(fatal)));
                 (0, Next::Violated)
             }
         };
@@ -132,15 +132,15 @@ impl NvmeEnd {
             self.host = Some(printable(request.data.host.as_str()));
         }
         let now_ms = site.now_ns / 1_000_000;
-        let has_room = request.queue == 0 || site.loads.total() < site.most_connections;
+        let has_room = request.queue == 0 || site.loads.total() < site.rules.most_connections;
         let connected = match has_room {
-            true => control.connect(&request, site.connection, &self.entrance, now_ms),
+            true => control.connect(&request, site.who.connection, &self.entrance, now_ms),
             false => Err((Status::CONNECT_CONTROLLER_BUSY, 0)),
         };
-        site.orders.extend(control.take_evicted().into_iter().map(Order::Evict));
+        site.wishes.orders.extend(control.take_evicted().into_iter().map(Order::Evict));
         match connected {
             Ok(Connected::Admin(controller)) => {
-                site.notes.push((Happening::LoggedIn, Why::Plain));
+                site.wishes.notes.push((Happening::LoggedIn, Why::Plain));
                 self.role = Role::Admin(Admin::new(controller));
                 self.queue.accept(slot, &request, controller, out);
                 Next::More
@@ -155,12 +155,12 @@ impl NvmeEnd {
             }
             // A host may connect a queue again before the shard that had it has said so.
             Err(QUEUE_TAKEN) if site.now_ns < until_ns => {
-                control.wait_for_queue(site.connection);
+                control.wait_for_queue(site.who.connection);
                 self.waiting = Some((slot, request, until_ns));
                 Next::Wait
             }
             Err((status, field)) => {
-                site.notes.push((Happening::Refused, Why::Status(status)));
+                site.wishes.notes.push((Happening::Refused, Why::Status(status)));
                 self.queue.complete(slot, status, u64::from(field), out);
                 Next::More
             }

@@ -30,7 +30,7 @@ use super::ledger::Ledger;
 use super::nvme_end::NvmeEnd;
 use super::portal::Entrance;
 use super::seed::Seed;
-use super::site::{Order, Site, Tag};
+use super::site::{Books, Order, Rules, Site, Tag, Who, Wishes};
 use super::tenants::Tenants;
 use super::tide::Tide;
 use super::times::{LOOK_NS, Times};
@@ -358,17 +358,16 @@ impl Shard {
             gate: self.seed.gate.as_mut(),
             loads: &mut self.seed.loads,
             sessions: &mut self.sessions,
-            counters: &self.seed.counters,
-            ledger: &mut self.ledger,
-            wrong_secret_ns: self.seed.config.limits.wrong_secret.as_ns(),
-            most_connections: self.most_connections,
-            shard: self.seed.index,
-            shards: self.seed.config.shards,
+            books: Books { counters: &self.seed.counters, ledger: &mut self.ledger },
+            rules: Rules {
+                wrong_secret_ns: self.seed.config.limits.wrong_secret.as_ns(),
+                most_connections: self.most_connections,
+                shard: self.seed.index,
+                shards: self.seed.config.shards,
+            },
             now_ns: self.now_ns,
-            connection,
-            account,
-            orders: &mut self.orders,
-            notes: &mut self.notes,
+            who: Who { connection, account },
+            wishes: Wishes { orders: &mut self.orders, notes: &mut self.notes },
         }
     }
 
@@ -392,7 +391,7 @@ impl Shard {
             let association = self.seed.control.as_mut().and_then(|all| all.get(controller));
             if let Some(connection) = association.map(|one| one.connection) {
                 self.with(connection, |connection, site| {
-                    site.notes.push((Happening::Expired, Why::Plain));
+                    site.wishes.notes.push((Happening::Expired, Why::Plain));
                     connection.close();
                 });
             }

@@ -29,6 +29,39 @@ pub(crate) enum Owner {
     Task(Task),
 }
 
+/// What holds for all connections of a shard.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    /// How long who has not proved who it is waits for the answer.
+    pub(crate) wrong_secret_ns: u64,
+    /// I/O queues and sessions that all shards together may have.
+    pub(crate) most_connections: usize,
+    /// Which shard it is, of how many; the control thread comes after them.
+    pub(crate) shard: u16,
+    pub(crate) shards: u16,
+}
+
+/// The connection that is driven, and whose memory it uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Who {
+    pub(crate) connection: u32,
+    pub(crate) account: Account,
+}
+
+/// Where a shard writes what it has done.
+pub(crate) struct Books<'a> {
+    pub(crate) counters: &'a Counters,
+    pub(crate) ledger: &'a mut Ledger,
+}
+
+/// What a connection wants of others.
+pub(crate) struct Wishes<'a> {
+    /// What the shard is to do next.
+    pub(crate) orders: &'a mut Vec<Order>,
+    /// What of this connection an operator is to know.
+    pub(crate) notes: &'a mut Vec<(Happening, Why)>,
+}
+
 /// What a connection may use of its shard while it is driven.
 pub(crate) struct Site<'a> {
     pub(crate) ring: &'a mut Ring,
@@ -38,31 +71,19 @@ pub(crate) struct Site<'a> {
     pub(crate) control: Option<&'a mut Control>,
     pub(crate) gate: Option<&'a mut Gate>,
     pub(crate) sessions: &'a mut Sessions,
-    pub(crate) counters: &'a Counters,
-    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) books: Books<'a>,
     /// How much the shards have, as the control thread knows.
     pub(crate) loads: &'a mut Loads,
-    /// How long who has not proved who it is waits for the answer.
-    pub(crate) wrong_secret_ns: u64,
-    /// I/O queues and sessions that all shards together may have.
-    pub(crate) most_connections: usize,
-    /// Which shard it is, of how many; the control thread comes after them.
-    pub(crate) shard: u16,
-    pub(crate) shards: u16,
+    pub(crate) rules: Rules,
     pub(crate) now_ns: u64,
-    /// Of the connection that is driven, and whose memory it uses.
-    pub(crate) connection: u32,
-    pub(crate) account: Account,
-    /// What the shard is to do next.
-    pub(crate) orders: &'a mut Vec<Order>,
-    /// What of this connection an operator is to know.
-    pub(crate) notes: &'a mut Vec<(Happening, Why)>,
+    pub(crate) who: Who,
+    pub(crate) wishes: Wishes<'a>,
 }
 
 impl Site<'_> {
     /// A command of this connection has been answered.
     pub(crate) fn answered(&mut self, answered: Answered) {
-        self.ledger.note(self.account, answered);
+        self.books.ledger.note(self.who.account, answered);
     }
 }
 

@@ -91,7 +91,7 @@ pub fn bench(flags: &BenchFlags) -> Result<ExitCode, Failure> {
         terminal::say(&summary::text(&jobs, &done, interrupted));
     }
     let is_good = report::total(&done).is_some_and(|total| {
-        total.failure_count() == 0 && total.wrong_count() == 0 && total.count() > 0
+        total.failure_count() == 0 && total.checks.wrong_count() == 0 && total.count() > 0
     });
     Ok(if is_good { ExitCode::SUCCESS } else { Class::Failed.into() })
 }

@@ -61,18 +61,21 @@ fn one(reported: &Reported<'_>, is_named: bool, costs: &[(&str, String)]) -> Str
         let (found, lost) = (count(tally.reconnect_count), count(tally.uncertain_count));
         row("reconnected", format!("{found} times; {lost} requests are uncertain"));
     }
-    if tally.checked_count > 0 {
-        row("verified", format!("{} requests' bytes", count(tally.checked_count)));
+    if tally.checks.checked_count > 0 {
+        row("verified", format!("{} requests' bytes", count(tally.checks.checked_count)));
     }
     if tally.failure_count() > 0 {
         row("FAILED", format!("{} requests", count(tally.failure_count())));
     }
-    if tally.wrong_count() > 0 {
+    if tally.checks.wrong_count() > 0 {
         row(
             "WRONG",
             format!(
                 "blocks read: {} lost, {} misdirected, {} torn, {} stale",
-                tally.lost_count, tally.misdirected_count, tally.torn_count, tally.stale_count
+                tally.checks.lost_count,
+                tally.checks.misdirected_count,
+                tally.checks.torn_count,
+                tally.checks.stale_count
             ),
         );
     }

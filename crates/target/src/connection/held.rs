@@ -38,7 +38,7 @@ impl Connection {
             return;
         }
         if self.state == State::Open && self.is_new() {
-            site.notes.push((Happening::Silent, Why::Plain));
+            site.wishes.notes.push((Happening::Silent, Why::Plain));
         }
         match &mut self.end {
             End::Iscsi(end) if self.state == State::Open => {
@@ -56,12 +56,12 @@ impl Connection {
     fn give_up(&mut self, late: Late, site: &mut Site<'_>) {
         match late {
             Late::Data => {
-                add(&site.counters.late_data, 1);
-                site.notes.push((Happening::LateData, Why::Plain));
+                add(&site.books.counters.late_data, 1);
+                site.wishes.notes.push((Happening::LateData, Why::Plain));
             }
             Late::Reading => {
-                add(&site.counters.unread, 1);
-                site.notes.push((Happening::Unread, Why::Plain));
+                add(&site.books.counters.unread, 1);
+                site.wishes.notes.push((Happening::Unread, Why::Plain));
             }
         }
         self.lends = true;

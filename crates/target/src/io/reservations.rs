@@ -18,8 +18,8 @@ impl IoSession {
         let data = data.unwrap_or_default().to_vec();
         let (namespace, host_id) = (Arc::clone(namespace), self.host_id);
         let change = move || Kept::Nvme(namespace.reserved.handle(host_id, io, &data).map(|_| ()));
-        let tag = Tag { connection: site.connection, owner: Owner::Slot(slot) };
-        site.orders.push(Order::Keep(tag, Box::new(change)));
+        let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
+        site.wishes.orders.push(Order::Keep(tag, Box::new(change)));
         1
     }
 

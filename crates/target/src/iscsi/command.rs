@@ -45,7 +45,7 @@ impl IscsiSession {
             }
             return self.accept(
                 task,
-                Pending::new(namespace, plan, (site.account, site.now_ns)),
+                Pending::new(namespace, plan, (site.who.account, site.now_ns)),
                 out,
                 site,
             );
@@ -53,8 +53,10 @@ impl IscsiSession {
         let port = UnitPort { target: &self.target, group: GROUP, relative: 1 };
         let (step, has_descriptors) =
             namespace.reserved.begin(self.nexus, &command.cdb, sent_bytes, port);
-        let pending =
-            Pending { has_descriptors, ..Pending::idle(namespace, (site.account, site.now_ns)) };
+        let pending = Pending {
+            has_descriptors,
+            ..Pending::idle(namespace, (site.who.account, site.now_ns))
+        };
         self.step(task, pending, step, out, site)
     }
 
@@ -136,7 +138,7 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        pending.namespace.meter.shard(site.shard).begin();
+        pending.namespace.meter.shard(site.rules.shard).begin();
         let index = usize::from(task.number());
         if index >= self.pending.len() {
             self.pending.resize_with(index + 1, || None);
@@ -240,8 +242,8 @@ impl IscsiSession {
                 let namespace = Arc::clone(&pending.namespace);
                 let change =
                     move || Kept::Scsi(namespace.reserved.parameters(nexus, &command, &data));
-                let tag = Tag { connection: site.connection, owner: Owner::Task(task) };
-                site.orders.push(Order::Keep(tag, Box::new(change)));
+                let tag = Tag { connection: site.who.connection, owner: Owner::Task(task) };
+                site.wishes.orders.push(Order::Keep(tag, Box::new(change)));
                 return 1;
             }
             let step = pending.namespace.reserved.parameters(nexus, command, data);
@@ -338,7 +340,7 @@ impl IscsiSession {
                 Side::None => None,
             };
             let backend = Arc::clone(&pending.namespace.backend);
-            let tag = Tag { connection: site.connection, owner: Owner::Task(task) };
+            let tag = Tag { connection: site.who.connection, owner: Owner::Task(task) };
             let job = Job { backend, request, block, tag };
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,
@@ -359,7 +361,7 @@ impl IscsiSession {
         site: &mut Site<'_>,
     ) -> Result<(), Outcome> {
         let Some(pending) = self.pending(task) else {
-            ended.block.into_iter().for_each(|block| site.pool.give(site.account, block));
+            ended.block.into_iter().for_each(|block| site.pool.give(site.who.account, block));
             return Ok(());
         };
         if let Some(block) = ended.block {
@@ -413,10 +415,10 @@ impl IscsiSession {
         pending.note(outcome, site);
         for wait in std::mem::take(&mut pending.waits) {
             let then = site.sessions.ended(wait);
-            site.orders.extend(then.map(Order::Follow));
+            site.wishes.orders.extend(then.map(Order::Follow));
         }
         if self.logout.is_some() {
-            site.orders.extend(self.wake_for_logout());
+            site.wishes.orders.extend(self.wake_for_logout());
         }
         0
     }
@@ -441,7 +443,7 @@ impl Pending {
     // Gives back all that it has.
     pub(super) fn release(&mut self, site: &mut Site<'_>) {
         if self.namespace.stripes.leave(&mut self.range) {
-            site.orders.push(Order::Released);
+            site.wishes.orders.push(Order::Released);
         }
         let blocks = [self.block.take(), self.scratch.take()];
         blocks.into_iter().flatten().for_each(|block| site.pool.give(self.account, block));
@@ -461,7 +463,7 @@ impl Pending {
         };
         let has_failed = outcome.status != Status::Good;
         if has_failed {
-            add(&site.counters.failures, 1);
+            add(&site.books.counters.failures, 1);
         }
         let (namespace, taken_ns) = (Arc::clone(&self.namespace), self.taken_ns);
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);

@@ -96,7 +96,7 @@ impl IscsiEnd {
                 let settled = session.settle(number, out, site);
                 if let Some(ready) = session.session.ready().filter(|ready| *ready != number) {
                     let link = session.links.get(usize::from(ready)).copied().flatten();
-                    site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                    site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 }
                 (jobs, settled.unwrap_or(next))
             }),
@@ -136,7 +136,7 @@ impl IscsiEnd {
                         }
                         Err(status) => {
                             login.refuse(status, out);
-                            site.notes.push((Happening::Refused, Why::Login(status)));
+                            site.wishes.notes.push((Happening::Refused, Why::Login(status)));
                             return Next::Drain;
                         }
                     }
@@ -157,7 +157,7 @@ impl IscsiEnd {
     ) -> Next {
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let Phase::Login { mut login, subsystem } = state else { return Next::Close };
-        let has_room = site.loads.total() < site.most_connections;
+        let has_room = site.loads.total() < site.rules.most_connections;
         let place = match site.gate.as_deref_mut() {
             Some(gate) if has_room => {
                 let place = gate.place(&identity, parameters.max_connections, site.loads);
@@ -178,7 +178,7 @@ impl IscsiEnd {
             }
             Err(status) => {
                 login.refuse(status, out);
-                site.notes.push((Happening::Refused, Why::Login(status)));
+                site.wishes.notes.push((Happening::Refused, Why::Login(status)));
                 Next::Drain
             }
         }
@@ -231,20 +231,20 @@ impl IscsiEnd {
     pub(crate) fn enter(&mut self, out: &mut Vec<u8>, site: &mut Site<'_>) -> Next {
         let Phase::Entering(entering) = &self.state else { return Next::More };
         if self.must_wait(&entering.identity, entering.placement, site) {
-            site.sessions.entering.push(site.connection);
+            site.sessions.entering.push(site.who.connection);
             return Next::More;
         }
         let state = std::mem::replace(&mut self.state, Phase::Over);
         let Phase::Entering(entering) = state else { return Next::More };
         let Entering { mut login, identity, subsystem, placement, .. } = *entering;
-        let (connection, local, cid) = (site.connection, self.local, identity.cid);
-        site.notes.push((Happening::LoggedIn, Why::Plain));
+        let (connection, local, cid) = (site.who.connection, self.local, identity.cid);
+        site.wishes.notes.push((Happening::LoggedIn, Why::Plain));
         match placement {
             Placement::New { tsih, .. } => {
                 let link = login.establish(tsih, None, out);
                 let begun = Begun { identity, tsih, subsystem, link, connection, local };
                 let serial = site.sessions.serial();
-                let session = IscsiSession::new(begun, serial, site.shard);
+                let session = IscsiSession::new(begun, serial, site.rules.shard);
                 let slot = site.sessions.add(Box::new(session));
                 if let Some(session) = site.sessions.get_mut(slot) {
                     session.slot = slot;
@@ -282,7 +282,7 @@ impl IscsiEnd {
             session.leaving.extend(cid.map(|_| *number));
             session.replaced.extend(cid.map(|_| *number));
             if let Some(Some((connection, _))) = session.links.get(usize::from(*number)) {
-                site.orders.push(Order::Close(*connection));
+                site.wishes.orders.push(Order::Close(*connection));
             }
         }
         cid.is_none() || !open.is_empty()
@@ -419,14 +419,14 @@ fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
 fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
     let is = |status: LoginStatus| fatal == Fatal::Login(status as u16);
     if is(LoginStatus::AuthenticationFailure) {
-        site.notes.push((Happening::WrongSecret, Why::Plain));
+        site.wishes.notes.push((Happening::WrongSecret, Why::Plain));
         return Next::Delay;
     }
     if let Fatal::Login(_) = fatal {
-        site.notes.push((Happening::Refused, Why::Iscsi(fatal)));
+        site.wishes.notes.push((Happening::Refused, Why::Iscsi(fatal)));
     } else {
-        site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
-        add(&site.counters.violations, 1);
+        site.wishes.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+        add(&site.books.counters.violations, 1);
     }
     Next::Drain
 }
@@ -436,7 +436,7 @@ fn evict(tsih: u16, site: &mut Site<'_>) {
     let slot = site.sessions.find(tsih);
     let Some(session) = slot.and_then(|slot| site.sessions.get_mut(slot)) else { return };
     let links = session.links.iter().flatten();
-    site.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
+    site.wishes.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
 }
 
 // Does what has arrived for a session.
@@ -451,7 +451,7 @@ fn arrived(
         Ok(Some(arrival)) => arrival,
         Ok(None) => return (0, Next::Wait),
         Err(fatal) => {
-            site.notes.push((Happening::Violation, Why::Iscsi(fatal)));
+            site.wishes.notes.push((Happening::Violation, Why::Iscsi(fatal)));
             return (0, Next::Violated);
         }
     };

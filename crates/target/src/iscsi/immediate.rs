@@ -69,7 +69,7 @@ impl IscsiSession {
         let (taken_ns, was_begun) = (site.now_ns, false);
         let (namespace, kind) = (Arc::clone(namespace), Kind::Read);
         if has_failed {
-            add(&site.counters.failures, 1);
+            add(&site.books.counters.failures, 1);
         }
         let bytes = u32::try_from(plan.length).unwrap_or(0);
         site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });

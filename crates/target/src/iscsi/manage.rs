@@ -69,7 +69,7 @@ impl IscsiSession {
             }
             _ => None,
         };
-        let others = if scope.is_some() { usize::from(site.shards) } else { 0 };
+        let others = if scope.is_some() { usize::from(site.rules.shards) } else { 0 };
         let wait = site.sessions.wait(then, others);
         let own = self.session.affected(request);
         self.quell(own, wait, site);
@@ -84,10 +84,10 @@ impl IscsiSession {
                     _ => one.reset(ResetKind::Wish),
                 });
             }
-            site.orders.push(Order::Quell(scope, wait));
+            site.wishes.orders.push(Order::Quell(scope, wait));
         }
         let then = site.sessions.ended(wait);
-        site.orders.extend(then.map(Order::Follow));
+        site.wishes.orders.extend(then.map(Order::Follow));
     }
 
     /// Ends what other initiators have sent to a command's logical unit, and then the command.
@@ -96,11 +96,11 @@ impl IscsiSession {
         pending.state = State::Working;
         let scope = Scope::Of(Arc::clone(&pending.namespace), others);
         let then = Then::Complete { slot: self.slot, serial: self.serial, task };
-        let wait = site.sessions.wait(then, usize::from(site.shards));
+        let wait = site.sessions.wait(then, usize::from(site.rules.shards));
         quell_others(&scope, wait, site);
-        site.orders.push(Order::Quell(scope, wait));
+        site.wishes.orders.push(Order::Quell(scope, wait));
         let then = site.sessions.ended(wait);
-        site.orders.extend(then.map(Order::Follow));
+        site.wishes.orders.extend(then.map(Order::Follow));
     }
 
     /// The commands of this session that are meant.
@@ -192,7 +192,7 @@ impl IscsiSession {
                 Some(of) => {
                     self.managed.push((management, response));
                     let link = self.links.get(usize::from(of)).copied().flatten();
-                    site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                    site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 }
                 None => {}
             }
@@ -203,7 +203,7 @@ impl IscsiSession {
             } else {
                 self.completed.push(task);
                 let connection = self.link_of(task);
-                site.orders.extend(connection.map(Order::Wake));
+                site.wishes.orders.extend(connection.map(Order::Wake));
             }
         }
         if self.logout != Some(number) {
@@ -216,7 +216,7 @@ impl IscsiSession {
             if let (true, Some((connection, _))) = (is_meant, link) {
                 self.leaving.insert(other);
                 if other != number {
-                    site.orders.push(Order::Close(*connection));
+                    site.wishes.orders.push(Order::Close(*connection));
                 }
             }
         }

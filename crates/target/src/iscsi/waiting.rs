@@ -58,7 +58,7 @@ impl IscsiSession {
             let link = self.session.connection_of(task);
             if link != Some(number) {
                 let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
-                site.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
+                site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 break;
             }
             self.unasked.pop_front();

@@ -61,7 +61,7 @@ impl Shard {
                     let own = site.sessions.wait(then, 0);
                     quell_others(&scope, own, site);
                     let then = site.sessions.ended(own);
-                    site.orders.extend(then.map(Order::Follow));
+                    site.wishes.orders.extend(then.map(Order::Follow));
                 });
             }
             Message::Quelled(wait) => {
@@ -190,7 +190,7 @@ impl Shard {
             Order::Wake(connection) => self.with(connection, Connection::wake),
             Order::Close(connection) => self.with(connection, |one, _| one.close()),
             Order::Evict(connection) => self.with(connection, |one, site| {
-                site.notes.push((Happening::Evicted, Why::Plain));
+                site.wishes.notes.push((Happening::Evicted, Why::Plain));
                 one.close();
             }),
             Order::Follow(then) => self.come_to_pass(then),

@@ -408,7 +408,7 @@ fn loads_spread_over_the_connections_of_a_session() {
         let tally = tally.expect("it can be loaded");
         let what = format!("{bytes} bytes, {connections} connections");
         assert_eq!(tally.first_failure, None, "{what}");
-        assert_eq!((tally.count(), tally.wrong_count()), (600, 0), "{what}");
+        assert_eq!((tally.count(), tally.checks.wrong_count()), (600, 0), "{what}");
     }
     target.stop().expect("it has not failed");
 }

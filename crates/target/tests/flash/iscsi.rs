@@ -65,7 +65,7 @@ fn what_is_written_is_read_over_any_number_of_connections() {
             let tally = tally.expect("it can be loaded");
             let what = format!("{bytes} bytes, {connections} connections");
             assert_eq!(tally.first_failure, None, "{what}");
-            assert_eq!((tally.count(), tally.wrong_count()), (200, 0), "{what}");
+            assert_eq!((tally.count(), tally.checks.wrong_count()), (200, 0), "{what}");
         }
     }
 }
@@ -241,7 +241,7 @@ fn what_was_changed_on_its_way_is_not_taken_for_what_was_sent() {
     };
     let device = Device::Iscsi(Arc::new(unit));
     let tally = diskload::run(&load, &device, &Progress::default()).expect("it can be loaded");
-    assert_eq!(tally.wrong_count(), 0, "{:?}", tally.first_failure);
+    assert_eq!(tally.checks.wrong_count(), 0, "{:?}", tally.first_failure);
     let noticed = tally.reconnect_count + tally.reads.failure_count;
     assert!(noticed > 0 && tally.count() > 3000, "{noticed} of {}", tally.count());
 }

@@ -73,7 +73,7 @@ fn load(device: &Device, request_bytes: u32, jobs: u16, requests: u64) -> Tally 
 
 fn is_right(tally: &Tally, requests: u64, what: &str) {
     assert_eq!(tally.first_failure, None, "{what}");
-    assert_eq!((tally.count(), tally.wrong_count()), (requests, 0), "{what}");
+    assert_eq!((tally.count(), tally.checks.wrong_count()), (requests, 0), "{what}");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_target_that_stops_lets_requests_end() {
     target.stop().expect("no shard has failed");
     let tally = loading.join().expect("it ends");
     assert!(tally.count() > 0, "some were answered");
-    assert_eq!(tally.wrong_count(), 0);
+    assert_eq!(tally.checks.wrong_count(), 0);
     let first = tally.first_failure.expect("the rest was not");
     assert!(first.contains("the connection was lost"), "{first}");
 }
@@ -304,9 +304,9 @@ fn what_is_written_is_read_back() {
     let tally = run(&config);
     is_right(&tally, 600, "writes that are read back");
     assert_eq!((tally.reads.latency.count(), tally.writes.latency.count()), (0, 600));
-    assert!((1..=600).contains(&tally.checked_count), "{}", tally.checked_count);
+    assert!((1..=600).contains(&tally.checks.checked_count), "{}", tally.checks.checked_count);
     let tally = run(&LoadConfig { reads_back: false, ..config });
-    assert_eq!(tally.checked_count, 0);
+    assert_eq!(tally.checks.checked_count, 0);
     target.stop().expect("it ends well");
 }
 

@@ -10,13 +10,11 @@ const VISIBLE_FIELDS: usize = 12;
 
 /// Structs above the limit: crate, name, visible fields. The table only shrinks: a row that is
 /// larger than its struct is an error as well.
-const KNOWN: [(&str, &str, usize); 7] = [
+const KNOWN: [(&str, &str, usize); 5] = [
     ("farmem", "Arena", 27),
     ("farmem", "Supervisor", 39),
     ("target", "IscsiSession", 22),
     ("target", "Pending", 15),
-    ("target", "Site", 18),
-    ("diskload", "Tally", 16),
     ("netsim", "Net", 31),
 ];
 
