@@ -19,7 +19,7 @@ use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
 use super::end::FIRST_BURST_BYTES;
 use super::gate::GROUP;
-use super::pending::{Doing, Pending, State};
+use super::pending::{Doing, Lent, Pending, State};
 use super::session::IscsiSession;
 use super::unit;
 use super::work::{self, Act, Side};
@@ -50,7 +50,7 @@ impl IscsiSession {
                 site,
             );
         }
-        let port = UnitPort { target: &self.target, group: GROUP, relative: 1 };
+        let port = UnitPort { target: &self.peer.target, group: GROUP, relative: 1 };
         let (step, has_descriptors) =
             namespace.reserved.begin(self.nexus, &command.cdb, sent_bytes, port);
         let pending = Pending {
@@ -117,7 +117,7 @@ impl IscsiSession {
                 return 0;
             }
             Step::Parameters(command, bytes) => {
-                (pending.wanted, pending.own_bytes) = (bytes, bytes as usize);
+                (pending.wanted, pending.lent.own_bytes) = (bytes, bytes as usize);
                 Doing::Parameters(command)
             }
             Step::Device(plan) => {
@@ -148,19 +148,19 @@ impl IscsiSession {
         if pending.wanted == 0 {
             return self.lend(task, out, site);
         }
-        let (own_bytes, wanted) = (pending.own_bytes, pending.wanted);
+        let (own_bytes, wanted) = (pending.lent.own_bytes, pending.wanted);
         let first = own_bytes.min(FIRST_BURST_BYTES as usize);
         // What comes unasked cannot wait; the number of commands bounds it.
         if self.session.comes_unasked(task) {
-            pending.block = Some(site.pool.lend_anyway(pending.account, first));
+            pending.lent.block = Some(site.pool.lend_anyway(pending.lent.account, first));
             if first == own_bytes {
                 return self.expect(task, out, site);
             }
             self.session.expect_unasked(task, wanted);
-        } else if self.unasked.is_empty() && self.may_ask(task, site) {
+        } else if self.waiting.unasked.is_empty() && self.may_ask(task, site) {
             return self.lend(task, out, site);
         }
-        self.unasked.push_back(task);
+        self.waiting.unasked.push_back(task);
         self.connection_of(task).map_or(0, |number| self.ask_on(number, out, site))
     }
 
@@ -171,8 +171,8 @@ impl IscsiSession {
     // Finds memory for a command that may ask for its data.
     pub(super) fn lend(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
-        if pending.own_bytes > 0 && !pending.fill_block(site.pool) {
-            self.starving.push_back(task);
+        if pending.lent.own_bytes > 0 && !pending.lent.fill_block(site.pool) {
+            self.waiting.starving.push_back(task);
             return 0;
         }
         self.expect(task, out, site)
@@ -186,9 +186,9 @@ impl IscsiSession {
             Expectation::Met => self.start(task, out, site),
             Expectation::Coming => {
                 if let Some(pending) = self.pending(task) {
-                    let bytes = pending.own_bytes;
+                    let bytes = pending.lent.own_bytes;
                     pending.owes = Some(bytes);
-                    self.solicited.ask(bytes);
+                    self.waiting.solicited.ask(bytes);
                 }
                 0
             }
@@ -198,8 +198,10 @@ impl IscsiSession {
 
     /// Data of a command has come.
     pub(super) fn data(&mut self, task: Task, offset: u32, bytes: &[u8]) {
-        self.solicited.moved(bytes.len());
-        if let Some(Pending { block: Some(block), own_bytes, .. }) = self.pending(task) {
+        self.waiting.solicited.moved(bytes.len());
+        if let Some(Lent { block: Some(block), own_bytes, .. }) =
+            self.pending(task).map(|pending| &mut pending.lent)
+        {
             let from = offset as usize;
             let end = (from + bytes.len()).min(*own_bytes);
             if let Some(room) = block.get_mut(from..end) {
@@ -233,8 +235,8 @@ impl IscsiSession {
         let nexus = self.nexus;
         let Some(pending) = self.pending(task) else { return 0 };
         if let Doing::Parameters(command) = &pending.doing {
-            let own_bytes = pending.own_bytes;
-            let data = pending.block.as_deref().and_then(|block| block.get(..own_bytes));
+            let own_bytes = pending.lent.own_bytes;
+            let data = pending.lent.block.as_deref().and_then(|block| block.get(..own_bytes));
             let data = data.unwrap_or_default();
             if pending.namespace.reserved.keeps_command(command) {
                 let (command, data) = (*command, data.to_vec());
@@ -311,7 +313,7 @@ impl IscsiSession {
             pending.range = pending.namespace.stripes.take_or_wait(hold, pending.range);
             if matches!(pending.range, Range::Waits(_)) {
                 pending.state = State::Parked;
-                self.parked.push(task);
+                self.waiting.parked.push(task);
                 return 0;
             }
         }
@@ -328,10 +330,10 @@ impl IscsiSession {
                 Act::Ask(request, side) => (request, side),
             };
             let block = match side {
-                Side::Own => pending.block.take(),
+                Side::Own => pending.lent.block.take(),
                 Side::Scratch(bytes) => {
-                    let scratch = pending.scratch.take();
-                    let scratch = scratch.or_else(|| site.pool.lend(pending.account, bytes));
+                    let scratch = pending.lent.scratch.take();
+                    let scratch = scratch.or_else(|| site.pool.lend(pending.lent.account, bytes));
                     if scratch.is_none() {
                         return self.end(task, &full(), out, site);
                     }
@@ -365,9 +367,9 @@ impl IscsiSession {
             return Ok(());
         };
         if let Some(block) = ended.block {
-            match pending.block {
-                None if pending.own_bytes > 0 => pending.block = Some(block),
-                _ => pending.scratch = Some(block),
+            match pending.lent.block {
+                None if pending.lent.own_bytes > 0 => pending.lent.block = Some(block),
+                _ => pending.lent.scratch = Some(block),
             }
         }
         pending.stage += 1;
@@ -405,7 +407,7 @@ impl IscsiSession {
         }
         let is_good = outcome.status == Status::Good;
         let reads = matches!(&pending.doing, Doing::Plan(plan) if plan.operation == Asked::Read);
-        match pending.block.as_deref().and_then(|block| block.get(..pending.own_bytes)) {
+        match pending.lent.block.as_deref().and_then(|block| block.get(..pending.lent.own_bytes)) {
             Some(data) if is_good && reads => {
                 self.session.send_data(task, data, outcome.about_bytes, out);
             }
@@ -417,7 +419,7 @@ impl IscsiSession {
             let then = site.sessions.ended(wait);
             site.wishes.orders.extend(then.map(Order::Follow));
         }
-        if self.logout.is_some() {
+        if self.ways.logout.is_some() {
             site.wishes.orders.extend(self.wake_for_logout());
         }
         0
@@ -445,8 +447,8 @@ impl Pending {
         if self.namespace.stripes.leave(&mut self.range) {
             site.wishes.orders.push(Order::Released);
         }
-        let blocks = [self.block.take(), self.scratch.take()];
-        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.account, block));
+        let blocks = [self.lent.block.take(), self.lent.scratch.take()];
+        blocks.into_iter().flatten().for_each(|block| site.pool.give(self.lent.account, block));
     }
 
     // Counts it.

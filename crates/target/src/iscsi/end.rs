@@ -95,7 +95,7 @@ impl IscsiEnd {
                 jobs += session.ask_on(number, out, site);
                 let settled = session.settle(number, out, site);
                 if let Some(ready) = session.session.ready().filter(|ready| *ready != number) {
-                    let link = session.links.get(usize::from(ready)).copied().flatten();
+                    let link = session.ways.links.get(usize::from(ready)).copied().flatten();
                     site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 }
                 (jobs, settled.unwrap_or(next))
@@ -279,9 +279,9 @@ impl IscsiEnd {
         let open: Vec<_> = session.session.connections().filter(|one| is_meant(one.1)).collect();
         for (number, _) in &open {
             // A session outlives a connection that is replaced.
-            session.leaving.extend(cid.map(|_| *number));
-            session.replaced.extend(cid.map(|_| *number));
-            if let Some(Some((connection, _))) = session.links.get(usize::from(*number)) {
+            session.ways.leaving.extend(cid.map(|_| *number));
+            session.ways.replaced.extend(cid.map(|_| *number));
+            if let Some(Some((connection, _))) = session.ways.links.get(usize::from(*number)) {
                 site.wishes.orders.push(Order::Close(*connection));
             }
         }
@@ -380,10 +380,10 @@ impl IscsiEnd {
         };
         let Some(mut session) = site.sessions.take(slot) else { return (None, Vec::new()) };
         session.cut(number, site);
-        let was_asked_to = session.leaving.remove(&number);
+        let was_asked_to = session.ways.leaving.remove(&number);
         let rest: Vec<u32> =
-            session.links.iter().flatten().map(|(connection, _)| *connection).collect();
-        if session.replaced.remove(&number) {
+            session.ways.links.iter().flatten().map(|(connection, _)| *connection).collect();
+        if session.ways.replaced.remove(&number) {
             // Its successor has its identifier already.
             site.sessions.put(slot, session);
             return (None, Vec::new());
@@ -404,7 +404,7 @@ impl IscsiEnd {
 // A session whose only connection was to be replaced, and whose new one does not come.
 fn remove_empty(tsih: u16, site: &mut Site<'_>) -> bool {
     let Some(slot) = site.sessions.find(tsih) else { return false };
-    let is_empty = |session: &mut IscsiSession| session.links.iter().all(Option::is_none);
+    let is_empty = |session: &mut IscsiSession| session.ways.links.iter().all(Option::is_none);
     if !site.sessions.get_mut(slot).is_some_and(is_empty) {
         return false;
     }
@@ -435,7 +435,7 @@ fn ended(fatal: Fatal, site: &mut Site<'_>) -> Next {
 fn evict(tsih: u16, site: &mut Site<'_>) {
     let slot = site.sessions.find(tsih);
     let Some(session) = slot.and_then(|slot| site.sessions.get_mut(slot)) else { return };
-    let links = session.links.iter().flatten();
+    let links = session.ways.links.iter().flatten();
     site.wishes.orders.extend(links.map(|(connection, _)| Order::Evict(*connection)));
 }
 

@@ -51,7 +51,7 @@ impl IscsiSession {
             REASSIGN => NO_REASSIGNMENT,
             _ => NOT_SUPPORTED,
         };
-        self.managed.push((management, response));
+        self.due.managed.push((management, response));
     }
 
     fn begin_ending(
@@ -62,7 +62,7 @@ impl IscsiSession {
         site: &mut Site<'_>,
     ) {
         let then = Then::Answer { slot: self.slot, serial: self.serial, management };
-        let scope = match (request.function, namespace, &self.subsystem) {
+        let scope = match (request.function, namespace, &self.peer.subsystem) {
             (CLEAR_TASK_SET | UNIT_RESET, Some(namespace), _) => Some(Scope::Unit(namespace)),
             (WARM_RESET | COLD_RESET, _, Some(subsystem)) => {
                 Some(Scope::Target(Arc::clone(subsystem)))
@@ -117,7 +117,8 @@ impl IscsiSession {
             }
             Scope::Of(..) => Vec::new(),
             Scope::Target(subsystem) => {
-                let is_own = self.subsystem.as_ref().is_some_and(|own| Arc::ptr_eq(own, subsystem));
+                let is_own =
+                    self.peer.subsystem.as_ref().is_some_and(|own| Arc::ptr_eq(own, subsystem));
                 all.filter(|_| is_own).collect()
             }
         }
@@ -150,7 +151,7 @@ impl IscsiSession {
         for task in own {
             self.end(task, &Outcome::default(), &mut Vec::new(), site);
         }
-        if let Some(link) = self.links.get_mut(usize::from(number)) {
+        if let Some(link) = self.ways.links.get_mut(usize::from(number)) {
             *link = None;
         }
     }
@@ -168,12 +169,12 @@ impl IscsiSession {
                 self.end(task, &Outcome::default(), &mut Vec::new(), site);
             }
         }
-        self.logout = Some(number);
+        self.ways.logout = Some(number);
     }
 
     /// A command has ended that a logout may have waited for.
     pub(super) fn wake_for_logout(&self) -> Option<Order> {
-        let link = self.links.get(usize::from(self.logout?))?.as_ref()?;
+        let link = self.ways.links.get(usize::from(self.ways.logout?))?.as_ref()?;
         Some(Order::Wake(link.0))
     }
 
@@ -184,43 +185,43 @@ impl IscsiSession {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> Option<Next> {
-        for (management, response) in std::mem::take(&mut self.managed) {
+        for (management, response) in std::mem::take(&mut self.due.managed) {
             match self.session.connection_of_management(management) {
                 Some(of) if of == number => {
                     self.session.answer_management(management, response, out);
                 }
                 Some(of) => {
-                    self.managed.push((management, response));
-                    let link = self.links.get(usize::from(of)).copied().flatten();
+                    self.due.managed.push((management, response));
+                    let link = self.ways.links.get(usize::from(of)).copied().flatten();
                     site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 }
                 None => {}
             }
         }
-        for task in std::mem::take(&mut self.completed) {
+        for task in std::mem::take(&mut self.due.completed) {
             if self.session.connection_of(task) == Some(number) {
                 self.advance(task, out, site);
             } else {
-                self.completed.push(task);
+                self.due.completed.push(task);
                 let connection = self.link_of(task);
                 site.wishes.orders.extend(connection.map(Order::Wake));
             }
         }
-        if self.logout != Some(number) {
+        if self.ways.logout != Some(number) {
             return None;
         }
         let logout = self.session.finish_logout(number, out)?;
-        self.logout = None;
-        for (other, link) in (0..).zip(&self.links) {
+        self.ways.logout = None;
+        for (other, link) in (0..).zip(&self.ways.links) {
             let is_meant = logout == Logout::Session || logout == Logout::Connection(other);
             if let (true, Some((connection, _))) = (is_meant, link) {
-                self.leaving.insert(other);
+                self.ways.leaving.insert(other);
                 if other != number {
                     site.wishes.orders.push(Order::Close(*connection));
                 }
             }
         }
-        self.leaving.contains(&number).then_some(Next::Drain)
+        self.ways.leaving.contains(&number).then_some(Next::Drain)
     }
 }
 

@@ -11,6 +11,16 @@ use super::super::stripes::Range;
 use super::super::subsystem::Namespace;
 use super::work::{self, Act};
 
+/// Memory that a command has.
+pub(super) struct Lent {
+    /// Its data, and what is read besides.
+    pub(super) block: Option<Block>,
+    pub(super) scratch: Option<Block>,
+    pub(super) own_bytes: usize,
+    /// Whose memory it uses.
+    pub(super) account: Account,
+}
+
 /// See the module's description.
 pub(super) struct Pending {
     pub(super) namespace: Arc<Namespace>,
@@ -19,14 +29,9 @@ pub(super) struct Pending {
     pub(super) wanted: u32,
     pub(super) has_descriptors: bool,
     pub(super) taken_ns: u64,
-    /// Its data, and what is read besides.
-    pub(super) block: Option<Block>,
-    /// Whose memory it uses.
-    pub(super) account: Account,
     /// Its data is coming.
     pub(super) owes: Option<usize>,
-    pub(super) own_bytes: usize,
-    pub(super) scratch: Option<Block>,
+    pub(super) lent: Lent,
     /// Requests that have ended.
     pub(super) stage: u64,
     pub(super) range: Range,
@@ -37,7 +42,7 @@ pub(super) struct Pending {
     pub(super) waits: Vec<u64>,
 }
 
-impl Pending {
+impl Lent {
     /// Gets memory for all of its data, with what has come of that; whether there is any.
     pub(super) fn fill_block(&mut self, pool: &mut Pool) -> bool {
         if self.block.as_ref().is_some_and(|block| block.len() >= self.own_bytes) {
@@ -87,11 +92,8 @@ impl Pending {
             wanted: 0,
             has_descriptors: false,
             taken_ns,
-            block: None,
-            account,
             owes: None,
-            own_bytes: 0,
-            scratch: None,
+            lent: Lent { block: None, scratch: None, own_bytes: 0, account },
             stage: 0,
             range: Range::None,
             was_begun: false,
@@ -108,7 +110,7 @@ impl Pending {
     }
 
     pub(super) fn plan(&mut self, plan: Plan) {
-        self.own_bytes = usize::try_from(work::memory_bytes(&plan)).unwrap_or(usize::MAX);
+        self.lent.own_bytes = usize::try_from(work::memory_bytes(&plan)).unwrap_or(usize::MAX);
         if let Transfer::Out(bytes) = plan.transfer {
             self.wanted = u32::try_from(bytes).unwrap_or(u32::MAX);
         }
@@ -116,7 +118,8 @@ impl Pending {
 
     // What is to be done next, with what is there.
     pub(super) fn next(&mut self, pool: &mut Pool) -> Act {
-        let Self { doing, block, scratch, own_bytes, stage, account, .. } = self;
+        let Self { doing, lent, stage, .. } = self;
+        let Lent { block, scratch, own_bytes, account } = lent;
         let own = block.as_deref_mut().and_then(|block| block.get_mut(..*own_bytes));
         let own = own.unwrap_or_default();
         match doing {

@@ -34,20 +34,39 @@ pub(crate) struct IscsiSession {
     pub(super) slot: u32,
     pub(super) serial: u64,
     pub(super) nexus: Nexus,
+    pub(super) peer: Peer,
+    pub(super) units: Arc<[Arc<Namespace>]>,
+    /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
+    pub(super) clear: Vec<Option<(u64, UnitData)>>,
+    pub(super) pending: Vec<Option<Pending>>,
+    pub(super) waiting: Waiting,
+    pub(super) ways: Ways,
+    pub(super) due: Due,
+}
+
+/// Who has logged in, and to what.
+pub(super) struct Peer {
     pub(super) initiator: String,
     pub(super) isid: [u8; 6],
     /// `None` in a discovery session.
     pub(super) subsystem: Option<Arc<Subsystem>>,
     pub(super) target: String,
-    pub(super) units: Arc<[Arc<Namespace>]>,
-    /// By place among the units: as [`super::super::reserved::Reserved::clearance`] has said.
-    pub(super) clear: Vec<Option<(u64, UnitData)>>,
-    pub(super) pending: Vec<Option<Pending>>,
+}
+
+/// Commands that wait, and for what.
+#[derive(Default)]
+pub(super) struct Waiting {
+    /// For memory.
     pub(super) starving: VecDeque<Task>,
+    /// For other commands to end.
     pub(super) parked: Vec<Task>,
     /// Writes whose data is not asked for before other data has come.
     pub(super) unasked: VecDeque<Task>,
     pub(super) solicited: Solicited,
+}
+
+/// The connections of a session.
+pub(super) struct Ways {
     /// Connections of the shard, by number in the session, and how each has reached us.
     pub(super) links: Vec<Option<(u32, SocketAddr)>>,
     /// Numbers of connections that were logged out or replaced.
@@ -56,6 +75,11 @@ pub(crate) struct IscsiSession {
     pub(super) replaced: BTreeSet<u16>,
     /// Where a logout waits for commands to end.
     pub(super) logout: Option<u16>,
+}
+
+/// Answers that are due.
+#[derive(Default)]
+pub(super) struct Due {
     /// Requests to manage tasks that can be answered, with how.
     pub(super) managed: Vec<(Management, u8)>,
     /// Commands that can be answered, since those of others have ended.
@@ -83,23 +107,23 @@ impl IscsiSession {
             serial,
             // No other session of the target has it.
             nexus: Nexus(serial << 16 | u64::from(shard)),
-            initiator: identity.initiator,
-            isid: identity.isid,
-            subsystem,
-            target: identity.target.unwrap_or_default(),
+            peer: Peer {
+                initiator: identity.initiator,
+                isid: identity.isid,
+                subsystem,
+                target: identity.target.unwrap_or_default(),
+            },
             units: Vec::new().into(),
             clear: Vec::new(),
             pending: Vec::new(),
-            starving: VecDeque::new(),
-            parked: Vec::new(),
-            unasked: VecDeque::new(),
-            solicited: Solicited::default(),
-            links: vec![Some((connection, local))],
-            leaving: BTreeSet::new(),
-            replaced: BTreeSet::new(),
-            logout: None,
-            managed: Vec::new(),
-            completed: Vec::new(),
+            waiting: Waiting::default(),
+            ways: Ways {
+                links: vec![Some((connection, local))],
+                leaving: BTreeSet::new(),
+                replaced: BTreeSet::new(),
+                logout: None,
+            },
+            due: Due::default(),
         };
         session.refresh();
         session
@@ -114,14 +138,14 @@ impl IscsiSession {
     pub(super) fn join(&mut self, link: Link, connection: u32, local: SocketAddr) -> u16 {
         let number = self.session.join(link);
         let index = usize::from(number);
-        self.links.resize(self.links.len().max(index + 1), None);
-        self.links[index] = Some((connection, local));
+        self.ways.links.resize(self.ways.links.len().max(index + 1), None);
+        self.ways.links[index] = Some((connection, local));
         number
     }
 
     /// Namespaces may be others than before.
     pub(crate) fn refresh(&mut self) {
-        let Some(subsystem) = &self.subsystem else { return };
+        let Some(subsystem) = &self.peer.subsystem else { return };
         let units = subsystem.namespaces();
         let is_in = |all: &[Arc<Namespace>], one: &Arc<Namespace>| {
             all.iter().any(|other| Arc::ptr_eq(other, one))
@@ -130,7 +154,7 @@ impl IscsiSession {
             gone.reserved.with_unit(|unit| unit.detach(self.nexus));
         }
         for new in units.iter().filter(|one| !is_in(&self.units, one)) {
-            let id = TransportId::iscsi(&self.initiator, self.isid);
+            let id = TransportId::iscsi(&self.peer.initiator, self.peer.isid);
             new.reserved.attach(self.nexus, id, || unit::data(new));
         }
         self.clear = vec![None; units.len()];
@@ -153,13 +177,13 @@ impl IscsiSession {
     pub(crate) fn follow(&mut self, then: Then) -> Option<u32> {
         match then {
             Then::Answer { management, .. } => {
-                self.managed.push((management, 0));
+                self.due.managed.push((management, 0));
                 let number = self.session.connection_of_management(management)?;
-                self.links.get(usize::from(number))?.map(|(connection, _)| connection)
+                self.ways.links.get(usize::from(number))?.map(|(connection, _)| connection)
             }
             Then::Complete { task, .. } => {
                 let is_aborting = self.pending(task).is_some_and(|one| one.is_aborting());
-                self.completed.extend(is_aborting.then_some(task));
+                self.due.completed.extend(is_aborting.then_some(task));
                 self.link_of(task)
             }
             Then::Tell { .. } => None,
@@ -174,13 +198,13 @@ impl IscsiSession {
         asked: &str,
         gate: Option<&Gate>,
     ) -> Vec<TargetRecord> {
-        let link = self.links.get(usize::from(number)).copied().flatten();
+        let link = self.ways.links.get(usize::from(number)).copied().flatten();
         let Some((_, local)) = link else { return Vec::new() };
-        match (&self.subsystem, gate) {
-            (None, Some(gate)) => gate.records(asked, &self.initiator, local),
-            (Some(_), _) if asked.is_empty() || asked == self.target => {
+        match (&self.peer.subsystem, gate) {
+            (None, Some(gate)) => gate.records(asked, &self.peer.initiator, local),
+            (Some(_), _) if asked.is_empty() || asked == self.peer.target => {
                 let addresses = vec![format!("{local},{GROUP}")];
-                vec![TargetRecord { name: self.target.clone(), addresses }]
+                vec![TargetRecord { name: self.peer.target.clone(), addresses }]
             }
             _ => Vec::new(),
         }
@@ -188,29 +212,29 @@ impl IscsiSession {
 
     pub(super) fn link_of(&self, task: Task) -> Option<u32> {
         let number = self.session.connection_of(task)?;
-        self.links.get(usize::from(number))?.map(|(connection, _)| connection)
+        self.ways.links.get(usize::from(number))?.map(|(connection, _)| connection)
     }
 
     /// How many bytes of data have come, if any are owed.
     pub(super) const fn owed(&self) -> Option<u64> {
-        self.solicited.owed()
+        self.waiting.solicited.owed()
     }
 
     /// Data of a command is owed no longer.
     pub(super) fn settle_data(&mut self, task: Task, now_ns: u64) {
         if let Some(bytes) = self.pending(task).and_then(|one| one.owes.take()) {
-            self.solicited.end(bytes, now_ns);
+            self.waiting.solicited.end(bytes, now_ns);
         }
     }
 
     pub(super) fn is_starving(&self) -> bool {
-        !self.starving.is_empty() || !self.parked.is_empty()
+        !self.waiting.starving.is_empty() || !self.waiting.parked.is_empty()
     }
 
     // A command that is over waits for nothing any more.
     pub(super) fn forget(&mut self, task: Task) {
-        self.parked.retain(|one| *one != task);
-        self.starving.retain(|one| *one != task);
-        self.unasked.retain(|one| *one != task);
+        self.waiting.parked.retain(|one| *one != task);
+        self.waiting.starving.retain(|one| *one != task);
+        self.waiting.unasked.retain(|one| *one != task);
     }
 }

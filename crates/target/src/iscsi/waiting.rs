@@ -13,29 +13,30 @@ impl IscsiSession {
         let is_here = |session: &Self, task: Task| {
             session.session.connection_of(task).is_none_or(|of| of == number)
         };
-        let (parked, others) =
-            std::mem::take(&mut self.parked).into_iter().partition(|task| is_here(self, *task));
-        self.parked = others;
+        let (parked, others) = std::mem::take(&mut self.waiting.parked)
+            .into_iter()
+            .partition(|task| is_here(self, *task));
+        self.waiting.parked = others;
         for task in Vec::into_iter(parked) {
             jobs += self.hold(task, out, site);
         }
-        while let Some(task) = self.starving.front().copied() {
+        while let Some(task) = self.waiting.starving.front().copied() {
             if !is_here(self, task) {
                 break;
             }
             if self.pending(task).is_some_and(|one| one.wanted > 0) && !self.may_ask(task, site) {
-                self.starving.pop_front();
-                self.unasked.push_back(task);
+                self.waiting.starving.pop_front();
+                self.waiting.unasked.push_back(task);
                 continue;
             }
             let Some(pending) = self.pending(task) else {
-                self.starving.pop_front();
+                self.waiting.starving.pop_front();
                 continue;
             };
-            if !pending.fill_block(site.pool) {
+            if !pending.lent.fill_block(site.pool) {
                 break;
             }
-            self.starving.pop_front();
+            self.waiting.starving.pop_front();
             jobs += self.expect(task, out, site);
         }
         jobs
@@ -43,25 +44,26 @@ impl IscsiSession {
 
     /// Whether the data of a command may be asked for now.
     pub(super) fn may_ask(&mut self, task: Task, site: &Site<'_>) -> bool {
-        let bytes = self.pending(task).map_or(0, |one| one.own_bytes);
-        self.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
+        let bytes = self.pending(task).map_or(0, |one| one.lent.own_bytes);
+        self.waiting.solicited.may_ask(bytes, site.pool.share(), site.now_ns)
     }
 
     /// Asks for more data if enough has come, for commands of one connection; how many jobs that
     /// has begun.
     pub(super) fn ask_on(&mut self, number: u16, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let mut jobs = 0;
-        while let Some(task) = self.unasked.front().copied() {
+        while let Some(task) = self.waiting.unasked.front().copied() {
             if !self.may_ask(task, site) {
                 break;
             }
             let link = self.session.connection_of(task);
             if link != Some(number) {
-                let link = link.and_then(|one| self.links.get(usize::from(one)).copied().flatten());
+                let link =
+                    link.and_then(|one| self.ways.links.get(usize::from(one)).copied().flatten());
                 site.wishes.orders.extend(link.map(|(connection, _)| Order::Wake(connection)));
                 break;
             }
-            self.unasked.pop_front();
+            self.waiting.unasked.pop_front();
             jobs += self.lend(task, out, site);
         }
         jobs
