@@ -12,10 +12,10 @@ use super::arena::Arena;
 use super::calls::round_up;
 use super::events::TABLE_FULL;
 use super::layout::ADDRESS_TOP;
-use super::maps;
 use super::populate::Then;
 use super::supervisor::Supervisor;
 use sys::hint;
+use sys::maps;
 use sys::nr;
 
 const ENOMEM: i64 = 12;
@@ -34,21 +34,21 @@ fn writable(tid: u32, start: u64, end: u64) -> Vec<(u64, u64)> {
 impl Supervisor<'_> {
     pub(crate) fn madvise(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let [start, bytes, advice, ..] = call.args;
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         let (Some(bytes), true) = (round_up(bytes), start.is_multiple_of(PAGE)) else {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let end = start.saturating_add(bytes);
-        let pieces = arena.regions.pieces(start, end);
+        let pieces = arena.space.regions.pieces(start, end);
         if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
-        let covered = arena.regions.covers(start, end);
+        let covered = arena.space.regions.covers(start, end);
         match advice {
             hint::DONTNEED | hint::FREE if arena.pins_any(start, bytes) => {
-                return Ok(self.listener.answer(call.id, -EINVAL)?);
+                return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
             }
             hint::DONTNEED | hint::FREE | hint::DONTNEED_LOCKED => {
                 for piece in pieces {
@@ -56,11 +56,11 @@ impl Supervisor<'_> {
                 }
             }
             // What the kernel answers for private memory.
-            hint::REMOVE => return Ok(self.listener.answer(call.id, -EINVAL)?),
-            hint::WIPEONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = true),
-            hint::KEEPONFORK => arena.regions.mark(start, end, |t| t.wipe_on_fork = false),
-            hint::DONTFORK => arena.regions.mark(start, end, |t| t.not_on_fork = true),
-            hint::DOFORK => arena.regions.mark(start, end, |t| t.not_on_fork = false),
+            hint::REMOVE => return Ok(self.kernel.listener.answer(call.id, -EINVAL)?),
+            hint::WIPEONFORK => arena.space.regions.mark(start, end, |t| t.wipe_on_fork = true),
+            hint::KEEPONFORK => arena.space.regions.mark(start, end, |t| t.wipe_on_fork = false),
+            hint::DONTFORK => arena.space.regions.mark(start, end, |t| t.not_on_fork = true),
+            hint::DOFORK => arena.space.regions.mark(start, end, |t| t.not_on_fork = false),
             // Hints: huge pages are off in an arena, and what leaves it is the policy's business.
             hint::WILLNEED
             | hint::MERGEABLE
@@ -73,9 +73,9 @@ impl Supervisor<'_> {
             hint::POPULATE_READ | hint::POPULATE_WRITE => {
                 return self.populate_on_advice(slot, call, (start, end), covered);
             }
-            _ => return Ok(self.listener.proceed(call.id)?),
+            _ => return Ok(self.kernel.listener.proceed(call.id)?),
         }
-        Ok(self.listener.answer(call.id, if covered { 0 } else { -ENOMEM })?)
+        Ok(self.kernel.listener.answer(call.id, if covered { 0 } else { -ENOMEM })?)
     }
 
     fn populate_on_advice(
@@ -92,12 +92,12 @@ impl Supervisor<'_> {
         let mappings = maps::read(call.tid, start, end);
         if mappings.iter().any(|mapping| mapping.protection & needed == 0) {
             // The kernel refuses it.
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return Ok(());
         };
-        let pieces = arena.regions.pieces(start, end);
+        let pieces = arena.space.regions.pieces(start, end);
         let ranges = pieces.iter().map(|piece| (piece.start, piece.end));
         let then = Then::Answer(if covered { 0 } else { -ENOMEM });
         self.populate(slot, (call.id, call.tid), ranges, write, then);
@@ -105,7 +105,7 @@ impl Supervisor<'_> {
     }
 
     pub(crate) fn lock(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         let on_fault = match i64::from(call.nr) {
@@ -116,19 +116,19 @@ impl Supervisor<'_> {
         let (ranges, pin) = match i64::from(call.nr) {
             nr::MLOCKALL => {
                 // MCL_CURRENT locks what is there, MCL_FUTURE what will be.
-                arena.lock_all = call.args[0] & 2 != 0;
-                arena.populate_all = arena.lock_all && !on_fault;
-                let all = arena.regions.all();
+                arena.space.lock_all = call.args[0] & 2 != 0;
+                arena.space.populate_all = arena.space.lock_all && !on_fault;
+                let all = arena.space.regions.all();
                 (all.iter().map(|piece| (piece.start, piece.end)).collect(), call.args[0] & 1 != 0)
             }
             nr::MUNLOCKALL => {
-                (arena.lock_all, arena.populate_all) = (false, false);
+                (arena.space.lock_all, arena.space.populate_all) = (false, false);
                 (vec![(0, ADDRESS_TOP)], false)
             }
             number => {
                 let [start, bytes, ..] = call.args;
                 let end = start.saturating_add(bytes.max(1)).min(ADDRESS_TOP);
-                let pieces = arena.regions.pieces(start / PAGE * PAGE, end);
+                let pieces = arena.space.regions.pieces(start / PAGE * PAGE, end);
                 let ranges: Vec<(u64, u64)> =
                     pieces.iter().map(|piece| (piece.start, piece.end)).collect();
                 (ranges, number != nr::MUNLOCK)
@@ -141,23 +141,24 @@ impl Supervisor<'_> {
                 arena.unpin(start, end - start);
             }
         }
-        self.members.touch(slot);
+        self.books.members.touch(slot);
         if pin && !on_fault {
             // The kernel brings it all, without faults.
             let writable = ranges.iter().flat_map(|&(start, end)| writable(call.tid, start, end));
             self.populate(slot, (call.id, call.tid), writable, true, Then::Proceed);
             return Ok(());
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// Locks new memory if all of it is to be; answers whether the kernel has populated it then.
     pub(crate) fn pin_new(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
-        let Some(arena) = self.arenas[slot].as_mut().filter(|arena| arena.lock_all) else {
+        let Some(arena) = self.people.arenas[slot].as_mut().filter(|arena| arena.space.lock_all)
+        else {
             return false;
         };
         arena.pin(start, bytes);
-        arena.populate_all
+        arena.space.populate_all
     }
 
     // `afar_place`: pages of the range belong to another tier from now on.
@@ -165,18 +166,18 @@ impl Supervisor<'_> {
         let [_, _, start, bytes, name, _] = call.args;
         let packed = |tier: &super::config::Tier| super::pack_name(&tier.name) == name;
         let tier = self.config.tiers.iter().position(packed);
-        let slot = self.slots.get(&tgid).copied();
+        let slot = self.people.slots.get(&tgid).copied();
         let (Some(tier), Some(slot)) = (tier, slot) else {
-            return Ok(self.listener.answer(call.id, -EINVAL)?);
+            return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
         };
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return Ok(());
         };
         let end = start.saturating_add(bytes);
         let (first, last) = (start / PAGE * PAGE, end.next_multiple_of(PAGE));
-        let pieces = arena.regions.pieces(first, last);
+        let pieces = arena.space.regions.pieces(first, last);
         let is_ours = !pieces.is_empty() && !pieces.iter().any(|piece| piece.traits.foreign);
-        let inside = bytes > 0 && is_ours && arena.regions.covers(first, last);
+        let inside = bytes > 0 && is_ours && arena.space.regions.covers(first, last);
         let result = if inside {
             self.set_tier(&mut arena, first, last, tier);
             0
@@ -184,17 +185,17 @@ impl Supervisor<'_> {
             -EINVAL
         };
         let budget = arena.budget;
-        self.arenas[slot] = Some(arena);
+        self.people.arenas[slot] = Some(arena);
         self.tally(slot);
         self.update_budget(budget);
-        Ok(self.listener.answer(call.id, result)?)
+        Ok(self.kernel.listener.answer(call.id, result)?)
     }
 
     fn set_tier(&mut self, arena: &mut Arena, start: u64, end: u64, tier: usize) {
         let bits = u32::try_from(tier).unwrap_or(0);
         for address in (start..end).step_by(4096) {
-            let Ok(cell) = self.tables.pages.make_word(arena.slot, address) else {
-                self.totals.lost(TABLE_FULL, (end - address) / PAGE);
+            let Ok(cell) = self.kernel.tables.pages.make_word(arena.slot, address) else {
+                self.books.totals.lost(TABLE_FULL, (end - address) / PAGE);
                 return;
             };
             // A page that leaves one tier's memory does not leave the other's.
@@ -215,8 +216,8 @@ impl Supervisor<'_> {
             if let Some(page) = arena.page(address).filter(|_| before.resident()) {
                 arena.tiers[before.tier()].discard(page, Pages::new(1));
                 arena.tiers[tier].admit(page, paging::residency::Admission::Found);
-                self.tables.lane(arena.budget, before.tier()).credit(1);
-                self.tables.lane(arena.budget, tier).credit(-1);
+                self.kernel.tables.lane(arena.budget, before.tier()).credit(1);
+                self.kernel.tables.lane(arena.budget, tier).credit(-1);
             }
         }
     }

@@ -21,11 +21,11 @@ use super::last_words::Cleared;
 use super::layout::SEGMENT;
 use super::layout::{ADDRESS_MIN, ADDRESS_TOP};
 use super::loader::Loader;
-use super::maps;
 use super::moves::Move;
 use super::protocol::command;
 use super::request::MapRequest;
 use super::shared::Tables;
+use sys::maps;
 
 /// A command sent to the helper whose reply is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,20 +55,12 @@ pub(crate) struct Arena {
     pub(crate) tgid: u32,
     /// The memory file: the offset is the address.
     pub(crate) memory: MemoryFile,
-    pub(crate) socket: Socket,
     pub(crate) fault: Option<Userfault>,
-    pub(crate) regions: Regions,
-    /// The numbers of its pages.
-    pub(crate) segments: Segments,
-    /// Addresses of memory that is locked.
-    pub(crate) pinned: Ranges<u64>,
+    pub(crate) helper: Helper,
+    pub(crate) space: Space,
+    pub(crate) image: ImageMarks,
     /// One per tier.
     pub(crate) tiers: Vec<Residency>,
-    /// Where the program's heap ended when it was greeted; it never grows after that.
-    pub(crate) program_break: u64,
-    pub(crate) fork_entry: Entry,
-    /// The helper is there and takes commands.
-    pub(crate) ready: bool,
     /// Pages fetched by faults.
     pub(crate) fetch_count: u64,
     /// Pages that hold something, as the log has it.
@@ -76,28 +68,54 @@ pub(crate) struct Arena {
     /// Pages that were emptied and that the log has not had: it does not, while all memory is
     /// local and first touches are only counted.
     emptied_unlogged: u64,
-    pub(crate) pending: BTreeMap<u64, Pending>,
     /// While a child gets its memory.
     pub(crate) cut: Option<Cut>,
+}
+
+/// The thread inside the program that does what only the program can.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    /// As the kernel has told it; 0 until the helper has called.
+    pub(crate) thread: u32,
+    pub(crate) socket: Socket,
+    /// It is there and takes commands.
+    pub(crate) ready: bool,
+    pub(crate) pending: BTreeMap<u64, Pending>,
     /// Pages in [`Pending::Drop`].
     pub(crate) dropping: u64,
-    /// Looks at its helper that found it stopped, since it dropped any.
+    /// Looks at it that found it stopped, since it dropped any.
     pub(crate) stopped_looks: u32,
+    /// Processors that it may use, and the one it is kept on.
+    pub(crate) processors: Option<Processors>,
+    pub(crate) kept_on: Option<usize>,
+    next_command: u64,
+}
+
+/// What the process has where.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) regions: Regions,
+    /// The numbers of its pages.
+    pub(crate) segments: Segments,
+    /// Addresses of memory that is locked.
+    pub(crate) pinned: Ranges<u64>,
+    /// Where the program's heap ended when it was greeted; it never grows after that.
+    pub(crate) program_break: u64,
     /// New memory is locked, and populated at once.
     pub(crate) lock_all: bool,
     pub(crate) populate_all: bool,
     /// Addresses that a thread is about to unmap.
     pub(crate) leaving: Vec<(u32, u64, u64)>,
+}
+
+/// What is known of its program.
+#[derive(Debug)]
+pub(crate) struct ImageMarks {
+    pub(crate) fork_entry: Entry,
     /// Where the kernel clears thread numbers, as far as that is in the arena.
     pub(crate) cleared: Vec<Cleared>,
     /// Of a program that a dynamic loader has begun.
     pub(crate) loader: Option<Loader>,
-    /// The helper's thread, as the kernel has told it; 0 until the helper has called.
-    pub(crate) helper: u32,
-    /// Processors that the helper may use, and the one it is kept on.
-    pub(crate) processors: Option<Processors>,
-    pub(crate) kept_on: Option<usize>,
-    next_command: u64,
 }
 
 // Looks in a row at a helper that is stopped and does nothing meanwhile, until it is given up for
@@ -132,31 +150,37 @@ impl Arena {
             budget: birth.budget,
             tgid: birth.tgid,
             memory: birth.memory,
-            socket: birth.socket,
             fault: None,
-            regions: birth.regions,
-            segments: birth.segments,
-            pinned: birth.pinned,
+            helper: Helper {
+                thread: birth.helper,
+                socket: birth.socket,
+                ready: false,
+                pending: BTreeMap::new(),
+                dropping: 0,
+                stopped_looks: 0,
+                processors: None,
+                kept_on: None,
+                next_command: 0,
+            },
+            space: Space {
+                regions: birth.regions,
+                segments: birth.segments,
+                pinned: birth.pinned,
+                program_break: birth.program_break,
+                lock_all: false,
+                populate_all: false,
+                leaving: Vec::new(),
+            },
+            image: ImageMarks {
+                fork_entry: birth.fork_entry,
+                cleared: Vec::new(),
+                loader: birth.loader,
+            },
             tiers: birth.tiers,
-            program_break: birth.program_break,
-            fork_entry: birth.fork_entry,
-            ready: false,
             fetch_count: 0,
             populated,
             emptied_unlogged: 0,
-            pending: BTreeMap::new(),
             cut: None,
-            dropping: 0,
-            stopped_looks: 0,
-            lock_all: false,
-            populate_all: false,
-            leaving: Vec::new(),
-            cleared: Vec::new(),
-            helper: birth.helper,
-            loader: birth.loader,
-            processors: None,
-            kept_on: None,
-            next_command: 0,
         }
     }
 
@@ -167,25 +191,25 @@ impl Arena {
             return self.memory.allocated_bytes().unwrap_or(0);
         }
         let resident = |tier: &Residency| tier.resident().get() - tier.on_probation().get();
-        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.dropping;
+        let pages = self.tiers.iter().map(resident).sum::<u64>() + self.helper.dropping;
         (pages + PAGES_UNCERTAIN) * PAGE
     }
 
     /// Whether its helper is stopped with pages to drop: nothing more is unmapped until it goes on.
     pub(crate) const fn is_stuck(&self) -> bool {
-        self.stopped_looks >= STOPPED_LOOKS
+        self.helper.stopped_looks >= STOPPED_LOOKS
     }
 
     /// Ranges that are mapped and managed, in order.
     pub(crate) fn managed(&self) -> Vec<(u64, u64)> {
-        let managed = self.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        let managed = self.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
         managed.map(|piece| (piece.start, piece.end)).collect()
     }
 
     /// Makes addresses available again that threads for which `done` holds have unmapped.
     pub(crate) fn recycle(&mut self, done: impl Fn(u32) -> bool) {
-        let (regions, memory) = (&mut self.regions, &self.memory);
-        self.leaving.retain(|&(tid, start, end)| {
+        let (regions, memory) = (&mut self.space.regions, &self.memory);
+        self.space.leaving.retain(|&(tid, start, end)| {
             let unmapped = done(tid);
             if unmapped {
                 // Another thread may have touched it at the last moment.
@@ -202,14 +226,14 @@ impl Arena {
 
     /// Whether anything in a range is locked into memory.
     pub(crate) fn pins_any(&self, start: u64, bytes: u64) -> bool {
-        !self.pinned.within(start..start + bytes).is_empty()
+        !self.space.pinned.within(start..start + bytes).is_empty()
     }
 
     /// Locks a range into memory, what of it is in use and what will be.
     pub(crate) fn pin(&mut self, start: u64, bytes: u64) {
         let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
-        self.pinned.insert(from..to);
-        for span in self.segments.spans(from, to) {
+        self.space.pinned.insert(from..to);
+        for span in self.space.segments.spans(from, to) {
             self.tiers.iter_mut().for_each(|tier| tier.pin(span.first, Pages::new(span.count)));
         }
     }
@@ -217,8 +241,8 @@ impl Arena {
     /// Undoes [`pin`](Self::pin).
     pub(crate) fn unpin(&mut self, start: u64, bytes: u64) {
         let (from, to) = (start / PAGE * PAGE, (start + bytes).next_multiple_of(PAGE));
-        self.pinned.remove(from..to);
-        for span in self.segments.spans(from, to) {
+        self.space.pinned.remove(from..to);
+        for span in self.space.segments.spans(from, to) {
             self.tiers.iter_mut().for_each(|tier| tier.unpin(span.first, Pages::new(span.count)));
         }
     }
@@ -226,10 +250,10 @@ impl Arena {
     /// The number of the page that holds `address`, which has a state word; none when all numbers
     /// are taken.
     pub(crate) fn page(&mut self, address: u64) -> Option<PageIndex> {
-        let (page, is_new) = self.segments.number(address)?;
-        if is_new && !self.pinned.is_empty() {
+        let (page, is_new) = self.space.segments.number(address)?;
+        if is_new && !self.space.pinned.is_empty() {
             let start = address / SEGMENT * SEGMENT;
-            for pinned in self.pinned.within(start..start + SEGMENT) {
+            for pinned in self.space.pinned.within(start..start + SEGMENT) {
                 self.pin(pinned.start, pinned.end - pinned.start);
             }
         }
@@ -238,7 +262,7 @@ impl Arena {
 
     /// Address of `page`, which has a number.
     pub(crate) fn address(&self, page: PageIndex) -> u64 {
-        self.segments.address(page)
+        self.space.segments.address(page)
     }
 
     /// Reads what thread `tid` of the process has at `address`. What is managed is never read by
@@ -253,7 +277,7 @@ impl Arena {
             let in_page = usize::try_from(PAGE - from % PAGE).unwrap_or(1);
             let end = buffer.len().min(at + in_page);
             let piece = &mut buffer[at..end];
-            if self.regions.manages(from) {
+            if self.space.regions.manages(from) {
                 self.memory.read_at(piece, from)?;
             } else {
                 Remote::open(tid)?.read(piece, from)?;
@@ -271,10 +295,10 @@ impl Arena {
     /// A range is under management no longer, and holds nothing.
     pub(crate) fn close(&mut self, tables: &Tables, start: u64, end: u64) {
         // With it whatever lies around it that is not in use either, so that leaves and nodes go.
-        let (before, after) = self.regions.gap(start, end);
+        let (before, after) = self.space.regions.gap(start, end);
         let from = before.unwrap_or(0).min(start);
         let to = after.unwrap_or(ADDRESS_TOP).max(end);
-        let segments = &mut self.segments;
+        let segments = &mut self.space.segments;
         // Without nodes to tell apart what goes from what stays, touches of it would be counted;
         // they are those of a program that uses what it has unmapped.
         let _stays = tables.pages.close(self.slot, from, to, &mut |start| segments.remove(start));
@@ -282,7 +306,7 @@ impl Arena {
 
     /// Calls off what was to be mapped in a range.
     pub(crate) fn call_off(&mut self, tables: &Tables, start: u64, bytes: u64) {
-        self.regions.unmap(start, start + bytes);
+        self.space.regions.unmap(start, start + bytes);
         self.close(tables, start, start + bytes);
     }
 
@@ -293,12 +317,12 @@ impl Arena {
         operands: &[u64],
         pending: Pending,
     ) -> Result<(), sys::Error> {
-        self.next_command += 1;
-        self.send(operation, self.next_command, operands)?;
+        self.helper.next_command += 1;
+        self.send(operation, self.helper.next_command, operands)?;
         if let Pending::Drop { pages, .. } = &pending {
-            self.dropping += pages.len() as u64;
+            self.helper.dropping += pages.len() as u64;
         }
-        self.pending.insert(self.next_command, pending);
+        self.helper.pending.insert(self.helper.next_command, pending);
         Ok(())
     }
 
@@ -313,7 +337,7 @@ impl Arena {
         for word in [operation, number].iter().chain(operands) {
             bytes.extend_from_slice(&word.to_ne_bytes());
         }
-        self.socket.send(&bytes)
+        self.helper.socket.send(&bytes)
     }
 
     /// Asks the helper for memory at `start`.
@@ -334,7 +358,7 @@ impl Arena {
     /// Something of the program's own is where memory was thought to be free: what of it lies in
     /// a range is left alone from now on.
     pub(crate) fn avoid_obstacles(&mut self, tables: &Tables, start: u64, bytes: u64) {
-        let obstacles = maps::read(self.helper, start, start + bytes);
+        let obstacles = maps::read(self.helper.thread, start, start + bytes);
         for one in obstacles.iter().filter(|one| !one.ours) {
             if let Some((start, end)) = manageable(one.start, one.end) {
                 self.make_foreign(tables, start, end - start);
@@ -345,7 +369,7 @@ impl Arena {
     /// Marks the pages of a range as the program's own, to be left alone.
     pub(crate) fn make_foreign(&mut self, tables: &Tables, start: u64, bytes: u64) {
         let traits = Traits { foreign: true, ..Traits::default() };
-        self.regions.map(start, start + bytes, traits);
+        self.space.regions.map(start, start + bytes, traits);
         self.close(tables, start, start + bytes);
     }
 
@@ -369,8 +393,8 @@ impl Arena {
                 frames[tier] += 1;
             }
         });
-        self.pinned.remove(start..start + bytes);
-        let spans = self.segments.spans(start, start + bytes);
+        self.space.pinned.remove(start..start + bytes);
+        let spans = self.space.segments.spans(start, start + bytes);
         for (tier, residency) in self.tiers.iter_mut().enumerate() {
             let logged = gone[tier].min(self.populated[tier]);
             self.populated[tier] -= logged;
@@ -397,7 +421,7 @@ impl Arena {
     /// The word at a managed address; `None` if nothing is there.
     pub(crate) fn word(&self, address: u64) -> Option<u32> {
         let mut bytes = [0; 4];
-        let managed = self.regions.manages(address);
+        let managed = self.space.regions.manages(address);
         let read = managed && self.memory.read_at(&mut bytes, address).is_ok();
         read.then_some(u32::from_ne_bytes(bytes))
     }

@@ -55,8 +55,9 @@ struct Tier<'a> {
 
 impl Givers for Tier<'_> {
     fn giver(&mut self, slot: usize) -> Option<(&mut Residency, u64)> {
-        let arena = self.arenas[slot].as_mut().filter(|arena| arena.ready)?;
-        let most = if arena.is_stuck() { 0 } else { PROBES_MAX.saturating_sub(arena.dropping) };
+        let arena = self.arenas[slot].as_mut().filter(|arena| arena.helper.ready)?;
+        let most =
+            if arena.is_stuck() { 0 } else { PROBES_MAX.saturating_sub(arena.helper.dropping) };
         let residency = &mut arena.tiers[self.tier];
         if residency.budget() != self.limit {
             residency.set_budget(self.limit);
@@ -80,22 +81,22 @@ impl Supervisor<'_> {
         for tier in 0..self.config.tiers.len() {
             let limit = self.limit(budget, tier);
             any |= limit.is_some();
-            let before = std::mem::replace(&mut self.accounts[budget][tier].limit, limit);
+            let before = std::mem::replace(&mut self.books.accounts[budget][tier].limit, limit);
             let ceiling = before.unwrap_or(PAGES_MANY);
-            let account = &mut self.accounts[budget][tier];
+            let account = &mut self.books.accounts[budget][tier];
             account.ceiling = account.ceiling.max(ceiling);
-            let lane = self.tables.lane(budget, tier);
+            let lane = self.kernel.tables.lane(budget, tier);
             match (before, limit) {
                 (Some(before), Some(now)) if before == now => continue,
                 (Some(before), Some(now)) => lane.credit(now.cast_signed() - before.cast_signed()),
                 (_, None) => lane.set_free(UNLIMITED),
                 (None, Some(now)) => {
-                    let resident = self.members.resident(budget, tier);
+                    let resident = self.books.members.resident(budget, tier);
                     lane.set_free(now.cast_signed() - resident.cast_signed());
                 }
             }
             let batch = limit.map_or(0, |limit| self.config.batch(limit));
-            let low = batch / 2 + self.accounts[budget][tier].margin.pages();
+            let low = batch / 2 + self.books.accounts[budget][tier].margin.pages();
             lane.set_low(if limit.is_some() { low.cast_signed() } else { i64::MIN });
         }
         self.set_unlimited(budget, !any);
@@ -104,8 +105,8 @@ impl Supervisor<'_> {
     /// Enters what the process in `slot` has where its budget is summed up.
     pub(crate) fn tally(&mut self, slot: usize) {
         let unlogged = self.unlogged(slot);
-        let now = self.arenas[slot].as_mut().map(|arena| {
-            let (ready, is_stuck) = (arena.ready, arena.is_stuck());
+        let now = self.people.arenas[slot].as_mut().map(|arena| {
+            let (ready, is_stuck) = (arena.helper.ready, arena.is_stuck());
             let front = |one: &mut Residency| one.front(is_stuck);
             let fronts = arena.tiers.iter_mut();
             let fronts = fronts.map(|one| if ready { front(one) } else { Front::default() });
@@ -115,13 +116,13 @@ impl Supervisor<'_> {
                 budget: arena.budget,
                 populated: arena.populated.clone(),
                 fronts,
-                dropping: arena.dropping,
+                dropping: arena.helper.dropping,
                 pages: arena.pages(unlogged),
                 local_pages: resident.iter().sum::<u64>() + arena.unlogged_pages(unlogged),
                 resident,
             }
         });
-        self.members.settle(slot, now);
+        self.books.members.settle(slot, now);
     }
 
     fn limit(&self, budget: usize, tier: usize) -> Option<u64> {
@@ -131,7 +132,7 @@ impl Supervisor<'_> {
             (LocalSize::Fraction(share), Some(of)) => Pages::from_bytes_floor(share.of(of)).get(),
             (LocalSize::Fraction(share), None) if share == measure::Fraction::ONE => return None,
             (LocalSize::Fraction(share), None) => {
-                let used = self.members.populated(budget, tier);
+                let used = self.books.members.populated(budget, tier);
                 // A share of little memory is less than the trap can hold.
                 let least = self.config.trap.budget_min().get();
                 share.of_pages(Pages::new(used)).get().max(least)
@@ -141,13 +142,13 @@ impl Supervisor<'_> {
     }
 
     fn set_unlimited(&mut self, budget: usize, unlimited: bool) {
-        let flag = self.members.unlimited(budget);
+        let flag = self.books.members.unlimited(budget);
         if std::mem::replace(flag, unlimited) == unlimited {
             return;
         }
-        let slots: Vec<usize> = self.members.of(budget).iter().copied().collect();
+        let slots: Vec<usize> = self.books.members.of(budget).iter().copied().collect();
         for slot in slots {
-            let flag = self.tables.proc(slot);
+            let flag = self.kernel.tables.proc(slot);
             let before = flag.unlimited().swap(u32::from(unlimited), Ordering::AcqRel);
             if before == 1 && !unlimited {
                 // Pages touched until now were not logged.
@@ -159,16 +160,16 @@ impl Supervisor<'_> {
     /// Makes room in every budget that is short of free frames.
     pub(crate) fn restore_budgets(&mut self) {
         self.hear_doorbell();
-        let touched = self.members.take_touched();
+        let touched = self.books.members.take_touched();
         for &slot in &touched {
             self.tally(slot);
-            if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
-                self.members.short(budget);
+            if let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) {
+                self.books.members.short(budget);
             }
         }
         let tiers = self.config.tiers.len();
-        for budget in self.members.take_short() {
-            if self.members.of(budget).is_empty() {
+        for budget in self.books.members.take_short() {
+            if self.books.members.of(budget).is_empty() {
                 continue;
             }
             self.update_budget(budget);
@@ -179,20 +180,20 @@ impl Supervisor<'_> {
     }
 
     fn restore(&mut self, budget: usize, tier: usize) {
-        let Some(limit) = self.accounts[budget][tier].limit else {
+        let Some(limit) = self.books.accounts[budget][tier].limit else {
             return;
         };
         self.settle_outgoing(budget, tier);
         self.keep_margin(budget, tier, limit);
-        let free = self.tables.lane(budget, tier).free();
+        let free = self.kernel.tables.lane(budget, tier).free();
         let resident = limit.cast_signed().saturating_sub(free);
         self.check_promise(budget, tier, u64::try_from(resident).unwrap_or(0), limit);
         let batch = self.config.batch(limit);
-        let margin = self.accounts[budget][tier].margin.pages();
+        let margin = self.books.accounts[budget][tier].margin.pages();
         // The doorbell rings at half a batch. Until it would ring again nothing more is done: few
         // large evictions interrupt the program less often than many small ones.
         let low = (batch / 2 + margin).cast_signed();
-        let stalled = self.waiting.frames(budget, tier) + self.populates_short(budget, tier);
+        let stalled = self.faults.waiting.frames(budget, tier) + self.populates_short(budget, tier);
         let is_timed = self.is_timed(tier);
         let outgoing = if is_timed { self.outgoing_count(budget, tier) } else { 0 };
         if stalled == 0 && free >= 0 && free + i64::from(outgoing) > low {
@@ -219,26 +220,26 @@ impl Supervisor<'_> {
     // frame.
     fn refill(&mut self, budget: usize, tier: usize, (batch, short): (u64, u64)) {
         // Those whose pages have left or were touched since the budgets were looked at.
-        for slot in self.members.touched().clone() {
+        for slot in self.books.members.touched().clone() {
             self.tally(slot);
         }
-        let frames = self.accounts[budget][tier].limit.unwrap_or(PAGES_MANY);
+        let frames = self.books.accounts[budget][tier].limit.unwrap_or(PAGES_MANY);
         let limit = Pages::new(frames);
         let outgoing = u64::from(self.outgoing_count(budget, tier));
         let wanted = batch.max(1).saturating_sub(outgoing);
         if self.has_ring(budget, tier) {
-            let mut all = Tier { arenas: &mut self.arenas, tier, limit };
-            let leaving = self.members.leave((budget, tier), &mut all, wanted, outgoing > 0);
+            let mut all = Tier { arenas: &mut self.people.arenas, tier, limit };
+            let leaving = self.books.members.leave((budget, tier), &mut all, wanted, outgoing > 0);
             self.send_out((budget, tier), leaving);
         }
         // Those that leave next, and as many unmapped behind them. In a few pages of memory none is
         // unmapped before a fault needs its frame.
         let ahead = if frames < AHEAD_FROM { 0 } else { self.config.batch(frames) * 2 };
-        let free = frames.saturating_sub(self.members.resident(budget, tier));
+        let free = frames.saturating_sub(self.books.members.resident(budget, tier));
         let room = Room { frames, free, ready: ahead.max(short) };
-        let mut all = Tier { arenas: &mut self.arenas, tier, limit };
+        let mut all = Tier { arenas: &mut self.people.arenas, tier, limit };
         let mut probed: BTreeMap<usize, Vec<PageIndex>> = BTreeMap::new();
-        for (slot, page) in self.members.probe((budget, tier), &mut all, room) {
+        for (slot, page) in self.books.members.probe((budget, tier), &mut all, room) {
             probed.entry(slot).or_default().push(page);
         }
         for (slot, pages) in probed {
@@ -250,14 +251,14 @@ impl Supervisor<'_> {
     // Nobody waits for frames where there are none to be had: all memory is locked, or the helper
     // that would unmap some is stopped.
     fn note_relief(&mut self, budget: usize, tier: usize, stalled: i64) {
-        let lane = self.tables.lane(budget, tier);
+        let lane = self.kernel.tables.lane(budget, tier);
         let is_wanted = stalled > 0 || lane.free() < 0;
         let is_short = is_wanted && lane.free() <= 0 && self.outgoing_count(budget, tier) == 0;
-        let coming = self.members.dropping(budget) + self.waiting.owed(budget, tier);
+        let coming = self.books.members.dropping(budget) + self.faults.waiting.owed(budget, tier);
         let is_coming = coming > 0 && !lane.is_unrelieved();
         lane.set_unrelieved(is_short && !is_coming);
         if is_short && !is_coming {
-            self.totals.unrelieved |= self.members.dropping(budget) == 0;
+            self.books.totals.unrelieved |= self.books.members.dropping(budget) == 0;
             for _ in 0..stalled.max(1) {
                 self.serve_without_frame(budget, tier);
             }
@@ -267,13 +268,15 @@ impl Supervisor<'_> {
     /// The helper of `slot` is stopped, by a tracer or a signal, with pages to drop. Whoever
     /// stopped it may be waiting for one of them: nobody waits for frames until it goes on.
     pub(crate) fn helper_stopped(&mut self, slot: usize) {
-        let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) else { return };
+        let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) else {
+            return;
+        };
         for tier in 0..self.config.tiers.len() {
-            self.tables.lane(budget, tier).set_unrelieved(true);
+            self.kernel.tables.lane(budget, tier).set_unrelieved(true);
         }
-        self.totals.stopped = true;
-        self.members.touch(slot);
-        self.members.short(budget);
+        self.books.totals.stopped = true;
+        self.books.members.touch(slot);
+        self.books.members.short(budget);
     }
 
     // Faults that went through without a frame say how late evictions come on this machine.
@@ -282,8 +285,8 @@ impl Supervisor<'_> {
             return;
         }
         let batch = self.config.batch(limit);
-        let lane = self.tables.lane(budget, tier);
-        let margin = &mut self.accounts[budget][tier].margin;
+        let lane = self.kernel.tables.lane(budget, tier);
+        let margin = &mut self.books.accounts[budget][tier].margin;
         let before = margin.pages();
         let pages = margin.look(lane.free(), limit, batch, sys::clock::monotonic_ns());
         if pages != before {
@@ -301,15 +304,15 @@ impl Supervisor<'_> {
             TrapKind::Userfault => 0,
         };
         let batch = self.config.batch(limit).max(1) + processors;
-        let ceiling = &mut self.accounts[budget][tier].ceiling;
+        let ceiling = &mut self.books.accounts[budget][tier].ceiling;
         let allowed = (*ceiling).max(limit);
         *ceiling = resident.min(allowed).max(limit);
-        self.totals.peak(resident, limit, allowed, batch);
+        self.books.totals.peak(resident, limit, allowed, batch);
     }
 
     // Has pages of one process unmapped, to see whether they are used.
     fn unmap(&mut self, slot: usize, tier: usize, pages: Vec<PageIndex>) {
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return;
         };
         let (mut dropped, mut flushed) = (Vec::new(), Vec::new());
@@ -326,10 +329,10 @@ impl Supervisor<'_> {
                 None => self.stays(&mut arena, tier, page),
             }
         }
-        nearby::place(&mut arena, &self.tables, runs(flushed).len());
+        nearby::place(&mut arena, &self.kernel.tables, runs(flushed).len());
         let pending = Pending::Drop { pages, tier, unprotected: Vec::new() };
         self.send_drop(&mut arena, dropped, pending);
-        self.arenas[slot] = Some(arena);
+        self.people.arenas[slot] = Some(arena);
     }
 
     /// Has the helper drop the pages at `addresses`.
@@ -340,9 +343,9 @@ impl Supervisor<'_> {
             self.gone(arena, pending);
         } else if arena.command(command::DROP, &operands, pending).is_err() {
             // The process is ending or executing another program; its frames go with it.
-            arena.ready = false;
-        } else if let Some(throttle) = &self.throttle {
-            throttle.helper_works(arena.slot, arena.helper);
+            arena.helper.ready = false;
+        } else if let Some(throttle) = &self.kernel.throttle {
+            throttle.helper_works(arena.slot, arena.helper.thread);
         }
     }
 
@@ -360,7 +363,7 @@ impl Supervisor<'_> {
             let word = Word(word);
             (word.state() == State::Local).then(|| word.unmapped().0)
         };
-        let cell = self.tables.pages.word(slot, address)?;
+        let cell = self.kernel.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
     }
 }

@@ -42,9 +42,9 @@ impl Supervisor<'_> {
     pub(crate) fn mmap(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let [address, bytes, protection, flags, ..] = call.args;
         let Some(bytes) = round_up(bytes) else {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         let fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) != 0;
@@ -56,35 +56,36 @@ impl Supervisor<'_> {
         // What the kernel refuses must not have cost anything.
         let typed = matches!(flags & MAP_TYPE, 1..=3);
         if !typed || fixed && !address.is_multiple_of(PAGE) {
-            return Ok(self.listener.answer(call.id, -EINVAL)?);
+            return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
         }
         if !ordinary || fixed && !inside {
             return self.foreign(slot, call, bytes);
         }
-        let loader = arena.loader.as_mut().filter(|_| address == 0);
+        let loader = arena.image.loader.as_mut().filter(|_| address == 0);
         if loader.is_some_and(|loader| loader.takes(call.return_to, bytes)) {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
         let replace = fixed && flags & MAP_FIXED_NOREPLACE == 0;
         let hint = address.next_multiple_of(PAGE);
         let start = if replace {
             self.empty(slot, address, bytes);
-            let Some(arena) = self.arenas[slot].as_mut() else {
+            let Some(arena) = self.people.arenas[slot].as_mut() else {
                 return Ok(());
             };
-            arena.regions.map(address, address + bytes, Traits::default());
+            arena.space.regions.map(address, address + bytes, Traits::default());
             Some(address)
-        } else if inside && hint + bytes <= ADDRESS_TOP && arena.regions.place_at(hint, bytes) {
+        } else if inside && hint + bytes <= ADDRESS_TOP && arena.space.regions.place_at(hint, bytes)
+        {
             Some(hint)
         } else if fixed {
-            return Ok(self.listener.answer(call.id, -EEXIST)?);
+            return Ok(self.kernel.listener.answer(call.id, -EEXIST)?);
         } else {
-            arena.regions.place(bytes)
+            arena.space.regions.place(bytes)
         };
         let Some(start) = start else {
             // Ordinary memory of the program's own.
-            self.totals.lost(NO_ROOM, 1);
-            return Ok(self.listener.proceed(call.id)?);
+            self.books.totals.lost(NO_ROOM, 1);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let populates = flags & MAP_POPULATE != 0;
         let request = MapRequest { protection, fixed: replace, only_there: fixed, populates };
@@ -101,7 +102,7 @@ impl Supervisor<'_> {
         request: MapRequest,
         pending: Pending,
     ) -> Result<(), RunError> {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         let id = match &pending {
@@ -109,12 +110,12 @@ impl Supervisor<'_> {
             Pending::Move(moving) => moving.id,
             _ => return Ok(()),
         };
-        let unopened = arena.open(&self.tables, start, bytes);
-        self.totals.lost(TABLE_FULL, unopened);
+        let unopened = arena.open(&self.kernel.tables, start, bytes);
+        self.books.totals.lost(TABLE_FULL, unopened);
         if arena.map(start, bytes, request, pending).is_err() {
             // The process is on its way out; so is the caller.
-            arena.call_off(&self.tables, start, bytes);
-            self.listener.answer(id, -EAGAIN)?;
+            arena.call_off(&self.kernel.tables, start, bytes);
+            self.kernel.listener.answer(id, -EAGAIN)?;
         }
         Ok(())
     }
@@ -126,23 +127,25 @@ impl Supervisor<'_> {
         let replace = flags & MAP_FIXED != 0 && flags & MAP_FIXED_NOREPLACE == 0;
         let range = manageable(address, address.saturating_add(bytes));
         let Some((start, end)) = range.filter(|_| address > 0) else {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let is_free = |regions: &paging::regions::Regions| regions.is_free(start, end);
-        if !replace && !self.arenas[slot].as_ref().is_some_and(|arena| is_free(&arena.regions)) {
+        if !replace
+            && !self.people.arenas[slot].as_ref().is_some_and(|arena| is_free(&arena.space.regions))
+        {
             // The kernel refuses it, or looks for another place.
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
         if replace {
             if !mappable(call) {
-                return Ok(self.listener.proceed(call.id)?);
+                return Ok(self.kernel.listener.proceed(call.id)?);
             }
             self.empty(slot, start, end - start);
         }
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            arena.make_foreign(&self.tables, start, end - start);
+        if let Some(arena) = self.people.arenas[slot].as_mut() {
+            arena.make_foreign(&self.kernel.tables, start, end - start);
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// Forgets the contents of a range, a slice at a time, because faults wait for the supervisor
@@ -151,15 +154,15 @@ impl Supervisor<'_> {
         let end = start + bytes;
         let mut at = start;
         self.note_peak(slot);
-        self.members.touch(slot);
+        self.books.members.touch(slot);
         while let Some(from) = self.next_used(slot, at, end) {
             let stop = (from / SEGMENT * SEGMENT + SEGMENT).min(end);
             self.preserve(slot, from, stop);
             self.settle_outgoing_of(slot);
-            let Some(arena) = self.arenas[slot].as_mut() else {
+            let Some(arena) = self.people.arenas[slot].as_mut() else {
                 return;
             };
-            let credits = arena.empty(&self.tables, from, stop - from);
+            let credits = arena.empty(&self.kernel.tables, from, stop - from);
             self.credit(slot, &credits);
             self.unwatch(slot, from, stop);
             at = stop;
@@ -177,19 +180,19 @@ impl Supervisor<'_> {
         if at >= end {
             return None;
         }
-        let arena = self.arenas[slot].as_ref()?;
+        let arena = self.people.arenas[slot].as_ref()?;
         let data = arena.memory.next_data(at, end).ok().flatten();
         let data = data.map(|from| from / PAGE * PAGE);
-        let leaf = self.tables.pages.next_leaf(slot, at, end);
+        let leaf = self.kernel.tables.pages.next_leaf(slot, at, end);
         data.into_iter().chain(leaf).min().map(|from| from.max(at))
     }
 
     fn credit(&self, slot: usize, frames: &[i64]) {
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return;
         };
         for (tier, &frames) in frames.iter().enumerate() {
-            self.tables.lane(arena.budget, tier).credit(frames);
+            self.kernel.tables.lane(arena.budget, tier).credit(frames);
         }
     }
 
@@ -199,7 +202,7 @@ impl Supervisor<'_> {
             self.release(slot, start, start.saturating_add(bytes), Some(call.tid));
         }
         // The caller unmaps it, and only then is the range used again.
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// Frees the contents and the addresses of a range; the addresses only when thread `unmapper`
@@ -208,28 +211,28 @@ impl Supervisor<'_> {
         let Some((start, end)) = manageable(start, end) else {
             return;
         };
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return;
         };
-        let pieces = arena.regions.pieces(start, end);
+        let pieces = arena.space.regions.pieces(start, end);
         if pieces.is_empty() {
             return;
         }
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
             self.empty(slot, piece.start, piece.bytes());
         }
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
-        arena.pinned.remove(start..end);
+        arena.space.pinned.remove(start..end);
         match unmapper {
             Some(tid) => {
-                arena.regions.vacate(start, end);
-                arena.leaving.push((tid, start, end));
+                arena.space.regions.vacate(start, end);
+                arena.space.leaving.push((tid, start, end));
             }
-            None => arena.regions.unmap(start, end),
+            None => arena.space.regions.unmap(start, end),
         }
-        arena.close(&self.tables, start, end);
+        arena.close(&self.kernel.tables, start, end);
     }
 
     /// The helper has done its part of a call.
@@ -240,7 +243,7 @@ impl Supervisor<'_> {
             }
             Pending::Move(moving) => self.place_prepared(slot, moving, result),
             Pending::Vacate(moving) => self.move_now(slot, moving),
-            Pending::Follow { id } => self.listener.proceed(id).map_err(RunError::from),
+            Pending::Follow { id } => self.kernel.listener.proceed(id).map_err(RunError::from),
             Pending::Freeze => {
                 self.froze(slot);
                 Ok(())
@@ -248,7 +251,7 @@ impl Supervisor<'_> {
             Pending::Drop { .. } => Ok(()),
         };
         if let Err(error) = answered {
-            self.totals.warn(&error.to_string());
+            self.books.totals.warn(&error.to_string());
         }
     }
 
@@ -268,18 +271,18 @@ impl Supervisor<'_> {
                 self.populate(slot, (id, thread), [(start, start + bytes)], true, then);
                 return Ok(());
             }
-            return Ok(self.listener.answer(id, start.cast_signed())?);
+            return Ok(self.kernel.listener.answer(id, start.cast_signed())?);
         }
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
-        arena.call_off(&self.tables, start, bytes);
+        arena.call_off(&self.kernel.tables, start, bytes);
         if result != -EEXIST || request.fixed || request.only_there {
-            return Ok(self.listener.answer(id, result)?);
+            return Ok(self.kernel.listener.answer(id, result)?);
         }
         // Something of the program's own sits there. Look elsewhere, past it.
-        arena.avoid_obstacles(&self.tables, start, bytes);
-        let next = (attempts < ATTEMPTS_MAX).then(|| arena.regions.place(bytes)).flatten();
+        arena.avoid_obstacles(&self.kernel.tables, start, bytes);
+        let next = (attempts < ATTEMPTS_MAX).then(|| arena.space.regions.place(bytes)).flatten();
         match next {
             Some(next) => {
                 let attempts = attempts + 1;
@@ -288,8 +291,8 @@ impl Supervisor<'_> {
             }
             None => {
                 // Nobody has asked for an address, so nobody is told that it is taken.
-                self.totals.lost(NO_ROOM, 1);
-                Ok(self.listener.proceed(id)?)
+                self.books.totals.lost(NO_ROOM, 1);
+                Ok(self.kernel.listener.proceed(id)?)
             }
         }
     }

@@ -25,14 +25,14 @@ impl Supervisor<'_> {
     /// Acts on one system call.
     pub(crate) fn call(&mut self, call: Notification) -> Result<(), RunError> {
         let Some(tgid) = self.process_of(call.tid) else {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let number = i64::from(call.nr);
         if call.native && number == nr::PRCTL {
             return self.own_call(tgid, &call);
         }
         if self.is_helper(tgid, call.tid) {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
         if call.tid == tgid {
             self.settle(tgid);
@@ -44,47 +44,48 @@ impl Supervisor<'_> {
         match number {
             nr::EXECVE | nr::EXECVEAT => {
                 self.sample(tgid);
-                self.images.executes(tgid);
-                return Ok(self.listener.proceed(call.id)?);
+                self.programs.images.executes(tgid);
+                return Ok(self.kernel.listener.proceed(call.id)?);
             }
             nr::EXIT_GROUP => {
                 self.leaves(tgid);
-                return Ok(self.listener.proceed(call.id)?);
+                return Ok(self.kernel.listener.proceed(call.id)?);
             }
             _ => {}
         }
         if let Some(slot) = slot {
             // New memory that another process maps among this one's is its own affair: it may be a
             // tracer that has stopped all threads there are, our helper among them.
-            let is_lodger = !self.slots.contains_key(&tgid);
+            let is_lodger = !self.people.slots.contains_key(&tgid);
             if is_lodger && number == nr::MMAP && call.args[0] == 0 {
-                return Ok(self.listener.proceed(call.id)?);
+                return Ok(self.kernel.listener.proceed(call.id)?);
             }
             return self.act(slot, tgid, &call);
         }
-        if number != nr::EXIT && self.images.is_fresh(tgid) && self.inject(tgid, &call)? {
+        if number != nr::EXIT && self.programs.images.is_fresh(tgid) && self.inject(tgid, &call)? {
             return Ok(());
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     // By the kernel's number of the thread, which nobody can choose.
     fn is_helper(&self, tgid: u32, tid: u32) -> bool {
-        let slot = self.slots.get(&tgid).copied();
-        slot.and_then(|slot| self.arenas[slot].as_ref()).is_some_and(|arena| arena.helper == tid)
+        let slot = self.people.slots.get(&tgid).copied();
+        slot.and_then(|slot| self.people.arenas[slot].as_ref())
+            .is_some_and(|arena| arena.helper.thread == tid)
     }
 
     // A call of a process whose memory is managed in `slot`.
     fn act(&mut self, slot: usize, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        if let Some(arena) = self.arenas[slot].as_mut() {
+        if let Some(arena) = self.people.arenas[slot].as_mut() {
             // Whatever this thread unmapped before is unmapped by now.
             arena.recycle(|leaving| leaving == call.tid);
         }
         if self.must_wait(slot, call) {
-            self.postponed.push(*call);
+            self.forking.postponed.push(*call);
             return Ok(());
         }
-        self.members.touch(slot);
+        self.books.members.touch(slot);
         match i64::from(call.nr) {
             nr::MMAP => self.mmap(slot, call),
             nr::MUNMAP => self.munmap(slot, call),
@@ -92,8 +93,9 @@ impl Supervisor<'_> {
             nr::MADVISE => self.madvise(slot, call),
             nr::PROCESS_MADVISE => self.process_madvise(slot, tgid, call),
             nr::BRK => {
-                let end = self.arenas[slot].as_ref().map_or(0, |arena| arena.program_break);
-                Ok(self.listener.answer(call.id, end.cast_signed())?)
+                let end =
+                    self.people.arenas[slot].as_ref().map_or(0, |arena| arena.space.program_break);
+                Ok(self.kernel.listener.answer(call.id, end.cast_signed())?)
             }
             nr::MLOCK | nr::MLOCK2 | nr::MUNLOCK | nr::MLOCKALL | nr::MUNLOCKALL => {
                 self.lock(slot, call)
@@ -106,7 +108,7 @@ impl Supervisor<'_> {
             nr::IO_URING_SETUP => self.sets_up_ring(call),
             nr::UNSHARE => self.unshares_users(call),
             number if super::filter::RIGHTS.contains(&number) => self.follow(slot, tgid, call),
-            _ => Ok(self.listener.proceed(call.id)?),
+            _ => Ok(self.kernel.listener.proceed(call.id)?),
         }
     }
 
@@ -121,7 +123,7 @@ impl Supervisor<'_> {
             protocol::FORK_MADE => self.fork_made(tgid, call),
             protocol::BORN => self.child_waits(call),
             protocol::SETTLED => self.child_settled(call),
-            _ => Ok(self.listener.answer(call.id, -EINVAL)?),
+            _ => Ok(self.kernel.listener.answer(call.id, -EINVAL)?),
         }
     }
 
@@ -129,42 +131,43 @@ impl Supervisor<'_> {
     fn foreign_call(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         match call.nr.unsigned_abs() {
             nr::foreign::EXIT_GROUP => self.leaves(tgid),
-            _ => self.images.executes(tgid),
+            _ => self.programs.images.executes(tgid),
         }
-        if self.images.is_fresh(tgid) {
-            self.images.unmanaged(tgid, Reason::new("it is a 32-bit program"));
+        if self.programs.images.is_fresh(tgid) {
+            self.programs.images.unmanaged(tgid, Reason::new("it is a 32-bit program"));
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     // The process is about to end: what it has now is the last that can be seen of it.
     fn leaves(&mut self, tgid: u32) {
         self.sample(tgid);
-        if self.slots.contains_key(&tgid) {
+        if self.people.slots.contains_key(&tgid) {
             // Its helper ends with it; then the arena is retired.
             return;
         }
-        self.images.end(tgid);
+        self.programs.images.end(tgid);
     }
 
     /// Looks at the memory of a process.
     pub(crate) fn sample(&mut self, tgid: u32) -> bool {
-        let slot = self.slots.get(&tgid).copied();
-        let arena = slot.and_then(|slot| self.arenas[slot].as_ref());
-        if arena.is_none() && self.images.is_managed(tgid) {
+        let slot = self.people.slots.get(&tgid).copied();
+        let arena = slot.and_then(|slot| self.people.arenas[slot].as_ref());
+        if arena.is_none() && self.programs.images.is_managed(tgid) {
             // Its helper has ended, and it is ending: what it has of its arena is still managed.
             return super::images::has_memory(tgid);
         }
         let mapped = arena.map(|arena| {
-            let unlimited = self.tables.proc(arena.slot).unlimited().load(Ordering::Relaxed) != 0;
+            let unlimited =
+                self.kernel.tables.proc(arena.slot).unlimited().load(Ordering::Relaxed) != 0;
             arena.mapped_bytes(unlimited)
         });
-        self.images.sample(tgid, mapped)
+        self.programs.images.sample(tgid, mapped)
     }
 
     /// The process that thread `tid` belongs to.
     fn process_of(&mut self, tid: u32) -> Option<u32> {
-        if let Some(&tgid) = self.processes.get(&tid)
+        if let Some(&tgid) = self.people.processes.get(&tid)
             && sys::process::is_thread_of(tid, tgid)
         {
             return Some(tgid);
@@ -172,40 +175,42 @@ impl Supervisor<'_> {
         let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
         let tgid =
             status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
-        if let Some(before) = self.processes.insert(tid, tgid) {
-            self.threads.remove(&(before, tid));
+        if let Some(before) = self.people.processes.insert(tid, tgid) {
+            self.people.threads.remove(&(before, tid));
         }
-        self.threads.insert((tgid, tid));
+        self.people.threads.insert((tgid, tid));
         Some(tgid)
     }
 
     // The slot in which the memory of a process is managed, if it is; `tid` is one of its threads.
     fn owner(&mut self, tgid: u32, tid: u32) -> Option<usize> {
-        if let Some(&slot) = self.slots.get(&tgid) {
+        if let Some(&slot) = self.people.slots.get(&tgid) {
             // The helper dies when its process executes another program, and its socket closes
             // before that program's first instruction.
             self.next_replies(slot);
         }
-        let owner = match self.images.notice(tgid) {
+        let owner = match self.programs.images.notice(tgid) {
             Known::Same | Known::New => tgid,
             // A child of vfork that has not executed anything yet, or of a clone that shares
             // memory but is no thread, works on its parent's arena.
             Known::Lodger(other) => other,
         };
-        let slot = self.slots.get(&owner).copied();
+        let slot = self.people.slots.get(&owner).copied();
         // Of a process that is killed any thread may be the first to end.
-        if slot.is_none() && self.images.is_managed(owner) && !is_killed(tid) {
-            self.images.unmanaged(owner, Reason::new("its helper has ended"));
-            self.totals.lost("a helper ended before its program", 1);
+        if slot.is_none() && self.programs.images.is_managed(owner) && !is_killed(tid) {
+            self.programs.images.unmanaged(owner, Reason::new("its helper has ended"));
+            self.books.totals.lost("a helper ended before its program", 1);
         }
-        slot.filter(|&slot| self.arenas[slot].as_ref().is_some_and(|arena| arena.ready))
+        slot.filter(|&slot| {
+            self.people.arenas[slot].as_ref().is_some_and(|arena| arena.helper.ready)
+        })
     }
 
     /// The helper of a process asks for the device by which it makes its userfaultfd.
     fn give_device(&self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        let given = self.device.as_ref().filter(|_| self.is_helper(tgid, call.tid));
-        let number = given.and_then(|device| self.listener.add_fd(call.id, device).ok());
-        Ok(self.listener.answer(call.id, number.unwrap_or(-EPERM))?)
+        let given = self.programs.device.as_ref().filter(|_| self.is_helper(tgid, call.tid));
+        let number = given.and_then(|device| self.kernel.listener.add_fd(call.id, device).ok());
+        Ok(self.kernel.listener.answer(call.id, number.unwrap_or(-EPERM))?)
     }
 }
 

@@ -28,27 +28,27 @@ impl Supervisor<'_> {
     /// A thread is about to be made whose number the kernel will clear in memory under management.
     pub(crate) fn thread(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         self.note_cleared(slot, Cleared::by_clone(&call.args));
-        self.starting.push((call.tid, slot, run_ns(call.tid)));
-        Ok(self.listener.proceed(call.id)?)
+        self.forking.starting.push((call.tid, slot, run_ns(call.tid)));
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// A thread names the word of memory under management that the kernel will clear at its end.
     pub(crate) fn names_word(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let whose = Whose::Thread(call.tid);
-        if let Some(arena) = self.arenas[slot].as_mut() {
-            arena.cleared.retain(|before| before.whose != whose);
+        if let Some(arena) = self.people.arenas[slot].as_mut() {
+            arena.image.cleared.retain(|before| before.whose != whose);
         }
         self.note_cleared(slot, Cleared { address: call.args[0], whose });
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     fn note_cleared(&mut self, slot: usize, word: Cleared) {
         const CLEARED_MAX: usize = 4096;
-        let Some(arena) = self.arenas[slot].as_mut() else { return };
-        arena.cleared.retain(|before| *before != word);
-        arena.cleared.push(word);
-        if arena.cleared.len() > CLEARED_MAX {
-            arena.cleared.remove(0);
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
+        arena.image.cleared.retain(|before| *before != word);
+        arena.image.cleared.push(word);
+        if arena.image.cleared.len() > CLEARED_MAX {
+            arena.image.cleared.remove(0);
         }
     }
 
@@ -56,42 +56,42 @@ impl Supervisor<'_> {
     pub(crate) fn any_starts(&mut self, slot: usize) -> bool {
         // Time on a processor, more than it takes.
         const START_MAX_NS: u64 = 1_000_000;
-        self.starting.retain(|&(tid, _, before)| {
+        self.forking.starting.retain(|&(tid, _, before)| {
             let call = std::fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
             let inside = call.split(' ').next() == Some(&nr::CLONE.to_string());
             inside || call.starts_with("running") && run_ns(tid) < before + START_MAX_NS
         });
-        self.starting.iter().any(|&(_, owner, _)| owner == slot)
+        self.forking.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
 
     /// A thread is about to end. It waits for pages of its last words that are on their way.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let words = self.last_words(slot, call.tid);
         if words.iter().any(|&address| self.is_fetching(slot, address)) {
-            self.postponed.push(*call);
+            self.forking.postponed.push(*call);
             return Ok(());
         }
         for address in words {
             self.hold(slot, call.tid, address);
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     fn is_fetching(&self, slot: usize, address: u64) -> bool {
-        let cell = self.tables.pages.word(slot, address);
+        let cell = self.kernel.tables.pages.word(slot, address);
         cell.is_some_and(|cell| Word(cell.load(Ordering::Acquire)).state() == State::Fetching)
     }
 
     // Addresses that the kernel will write to.
     fn last_words(&self, slot: usize, tid: u32) -> Vec<u64> {
-        let Some(arena) = &self.arenas[slot] else { return Vec::new() };
+        let Some(arena) = &self.people.arenas[slot] else { return Vec::new() };
         let Ok(head) = sys::process::robust_list(tid) else { return Vec::new() };
         let mut words = vec![head.saturating_sub(PAGE), head, head + PAGE];
         let other = File::open(format!("/proc/{tid}/mem"));
         // Never managed memory by way of the process: it might fault, and wait for us.
         let read = |address: u64| {
             let mut bytes = [0_u8; 8];
-            if arena.regions.manages(address) {
+            if arena.space.regions.manages(address) {
                 arena.memory.read_at(&mut bytes, address).ok()?;
             } else {
                 other.as_ref().ok()?.read_exact_at(&mut bytes, address).ok()?;
@@ -100,7 +100,7 @@ impl Supervisor<'_> {
         };
         let number = own_number(tid).unwrap_or(tid);
         let is_its = |word: &&Cleared| word.is_of(arena.word(word.address), tid, number);
-        words.extend(arena.cleared.iter().filter(is_its).map(|word| word.address));
+        words.extend(arena.image.cleared.iter().filter(is_its).map(|word| word.address));
         // struct robust_list_head: the first entry, the distance from an entry to its lock word.
         let distance = read(head + 8).unwrap_or(0);
         let mut entry = read(head).unwrap_or(head) & !1;
@@ -113,10 +113,10 @@ impl Supervisor<'_> {
     }
 
     fn hold(&mut self, slot: usize, tid: u32, address: u64) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
-        let Some(cell) = self.tables.pages.word(slot, address) else { return };
+        let Some(cell) = self.kernel.tables.pages.word(slot, address) else { return };
         let mut word = Word(cell.load(Ordering::Acquire));
         let has_come = |state| match state {
             // Static data are there before anybody touches them.
@@ -144,14 +144,14 @@ impl Supervisor<'_> {
         if matches!(word.state(), State::Absent | State::Remote) {
             arena.tiers[tier].left(page);
             arena.tiers[tier].admit(page, Admission::Found);
-            self.tables.lane(arena.budget, tier).credit(-1);
+            self.kernel.tables.lane(arena.budget, tier).credit(-1);
         }
-        self.members.touch(slot);
+        self.books.members.touch(slot);
         let address = address / PAGE * PAGE;
         arena.tiers[tier].pin(page, Pages::new(1));
-        self.exiting.push((tid, slot, address));
+        self.faults.exiting.push((tid, slot, address));
         self.preserve(slot, address, address + PAGE);
-        let Some(arena) = self.arenas[slot].as_ref() else { return };
+        let Some(arena) = self.people.arenas[slot].as_ref() else { return };
         if let Some(fault) = &arena.fault {
             // Mapped already, or gone with its process.
             let _there = fault.map(address, PAGE);
@@ -161,20 +161,20 @@ impl Supervisor<'_> {
     /// Whether a thread of the process in `slot` is ending, and the kernel may write its last
     /// words.
     pub(crate) fn any_ends(&self, slot: usize) -> bool {
-        self.arenas[slot].as_ref().is_some_and(|arena| {
+        self.people.arenas[slot].as_ref().is_some_and(|arena| {
             let ends = |tid| sys::process::is_thread_of(tid, arena.tgid);
-            self.exiting.iter().any(|&(tid, owner, _)| owner == slot && ends(tid))
+            self.faults.exiting.iter().any(|&(tid, owner, _)| owner == slot && ends(tid))
         })
     }
 
     /// Lets go of what was held for threads that have ended.
     pub(crate) fn forget_exits(&mut self) {
-        let arenas = &mut self.arenas;
-        self.exiting.retain(|&(tid, slot, address): &(u32, usize, u64)| {
+        let arenas = &mut self.people.arenas;
+        self.faults.exiting.retain(|&(tid, slot, address): &(u32, usize, u64)| {
             let Some(arena) = arenas[slot].as_mut() else { return false };
             let ended = !sys::process::is_thread_of(tid, arena.tgid);
-            let is_locked = arena.pinned.contains(address);
-            if let Some(page) = arena.segments.find(address).filter(|_| ended && !is_locked) {
+            let is_locked = arena.space.pinned.contains(address);
+            if let Some(page) = arena.space.segments.find(address).filter(|_| ended && !is_locked) {
                 arena.tiers.iter_mut().for_each(|tier| tier.unpin(page, Pages::new(1)));
             }
             !ended

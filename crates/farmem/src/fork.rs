@@ -23,7 +23,7 @@ use std::os::fd::OwnedFd;
 use sys::ptrace::{self, Context};
 
 use super::detour::Way;
-use super::maps;
+use sys::maps;
 
 const ESRCH: i32 = 3;
 const EAGAIN: i64 = 11;

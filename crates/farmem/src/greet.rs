@@ -32,23 +32,23 @@ impl Supervisor<'_> {
     /// A program has just been executed and asks for its arena.
     pub(crate) fn greet(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         // Only the helper of a process that was entered just now, which is no other thread's.
-        if call.tid == tgid || self.slots.contains_key(&tgid) {
-            return Ok(self.listener.answer(call.id, -EPERM)?);
+        if call.tid == tgid || self.people.slots.contains_key(&tgid) {
+            return Ok(self.kernel.listener.answer(call.id, -EPERM)?);
         }
         let slot = self.free_slot();
-        let Some(injection) = self.injections.get_mut(&tgid) else {
-            return Ok(self.listener.answer(call.id, -EPERM)?);
+        let Some(injection) = self.programs.injections.get_mut(&tgid) else {
+            return Ok(self.kernel.listener.answer(call.id, -EPERM)?);
         };
         let Some(slot) = slot else {
             let why = format!("there were {PROCS_MAX} managed processes already");
             injection.fail(Reason::new(&why));
-            return Ok(self.listener.answer(call.id, -EBUSY)?);
+            return Ok(self.kernel.listener.answer(call.id, -EBUSY)?);
         };
         let loader = injection.loader();
         if call.args[2] != VERSION {
-            return Ok(self.listener.answer(call.id, -EPROTO)?);
+            return Ok(self.kernel.listener.answer(call.id, -EPROTO)?);
         }
-        self.tables.pages.clear(slot);
+        self.kernel.tables.pages.clear(slot);
         let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
         let (near, far) = Socket::pair()?;
         let arena = Arena::new(Birth {
@@ -80,38 +80,38 @@ impl Supervisor<'_> {
         call: &Notification,
         far: std::os::fd::OwnedFd,
     ) -> Result<(), RunError> {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
-        arena.helper = call.tid;
-        let given = self.listener.add_fd(call.id, &far).and_then(|socket| {
-            self.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
+        arena.helper.thread = call.tid;
+        let given = self.kernel.listener.add_fd(call.id, &far).and_then(|socket| {
+            self.kernel.listener.add_fd(call.id, &arena.memory).map(|memory| memory << 32 | socket)
         });
         let Ok(answer) = given else {
             // It died meanwhile, or has no descriptor left.
             self.retire(slot);
-            return Ok(self.listener.answer(call.id, -EBUSY)?);
+            return Ok(self.kernel.listener.answer(call.id, -EBUSY)?);
         };
-        let words = [0, 1, self.tables.proc(slot).enrol_address().load(Ordering::Acquire)];
+        let words = [0, 1, self.kernel.tables.proc(slot).enrol_address().load(Ordering::Acquire)];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        if arena.socket.send(&bytes).is_err() {
+        if arena.helper.socket.send(&bytes).is_err() {
             // It died meanwhile.
             self.retire(slot);
         }
-        Ok(self.listener.answer(call.id, answer)?)
+        Ok(self.kernel.listener.answer(call.id, answer)?)
     }
 
     /// Enters an arena into the tables.
     pub(crate) fn adopt(&mut self, arena: Arena) -> Result<(), RunError> {
         let (slot, tgid, budget) = (arena.slot, arena.tgid, arena.budget);
-        if !self.images.is_fresh(tgid) {
-            self.images.begin(tgid);
+        if !self.programs.images.is_fresh(tgid) {
+            self.programs.images.begin(tgid);
         }
-        self.slots.insert(tgid, slot);
-        self.arenas[slot] = Some(arena);
+        self.people.slots.insert(tgid, slot);
+        self.people.arenas[slot] = Some(arena);
         self.tally(slot);
-        self.members.touch(slot);
-        let proc = self.tables.proc(slot);
+        self.books.members.touch(slot);
+        let proc = self.kernel.tables.proc(slot);
         proc.clear();
         proc.budget().store(u32::try_from(budget).unwrap_or(0), Ordering::Relaxed);
         let (count, stride) = match self.config.prefetch {
@@ -123,13 +123,13 @@ impl Supervisor<'_> {
         proc.prefetch_stride().store(stride, Ordering::Relaxed);
         if budget == slot {
             // A budget of its own starts empty.
-            self.accounts[budget].iter_mut().for_each(|account| account.limit = None);
+            self.books.accounts[budget].iter_mut().for_each(|account| account.limit = None);
         }
         self.update_budget(budget);
-        let unlimited = u32::from(*self.members.unlimited(budget));
-        self.tables.proc(slot).unlimited().store(unlimited, Ordering::Release);
+        let unlimited = u32::from(*self.books.members.unlimited(budget));
+        self.kernel.tables.proc(slot).unlimited().store(unlimited, Ordering::Release);
         let address = enrol_address(slot, sys::random::number());
-        self.tables.proc(slot).enrol_address().store(address, Ordering::Release);
+        self.kernel.tables.proc(slot).enrol_address().store(address, Ordering::Release);
         self.watch_helper(slot)
     }
 
@@ -139,37 +139,37 @@ impl Supervisor<'_> {
         self.drain_events();
         self.note_peak(slot);
         self.unwatch(slot, 0, ADDRESS_TOP);
-        if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
+        if let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) {
             self.withdraw(slot, budget);
         }
-        let Some(arena) = self.arenas[slot].take() else {
+        let Some(arena) = self.people.arenas[slot].take() else {
             return;
         };
         self.outlive(slot);
-        self.poll.remove(&arena.socket);
-        self.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
-        if self.slots.get(&arena.tgid) == Some(&slot) {
-            self.slots.remove(&arena.tgid);
+        self.kernel.poll.remove(&arena.helper.socket);
+        self.kernel.throttle.as_ref().inspect(|throttle| throttle.helper_rests(slot));
+        if self.people.slots.get(&arena.tgid) == Some(&slot) {
+            self.people.slots.remove(&arena.tgid);
         }
         let direct = self.unlogged(slot);
-        let proc = self.tables.proc(slot);
-        self.tables.forget(proc.tgid().load(Ordering::Acquire));
-        self.totals.first_touch_count += direct;
-        self.images.fetched(arena.tgid, arena.fetch_count);
+        let proc = self.kernel.tables.proc(slot);
+        self.kernel.tables.forget(proc.tgid().load(Ordering::Acquire));
+        self.books.totals.first_touch_count += direct;
+        self.programs.images.fetched(arena.tgid, arena.fetch_count);
         proc.clear();
         // Its frames go back to a budget that others draw on.
         for (tier, residency) in arena.tiers.iter().enumerate() {
             let frames = residency.resident().get();
-            self.tables.lane(arena.budget, tier).credit(frames.cast_signed());
+            self.kernel.tables.lane(arena.budget, tier).credit(frames.cast_signed());
         }
-        self.waiting.forget(slot);
-        self.populates.retain(|one| one.slot != slot);
-        self.tables.pages.clear(slot);
+        self.faults.waiting.forget(slot);
+        self.faults.populates.retain(|one| one.slot != slot);
+        self.kernel.tables.pages.clear(slot);
         let threads: Vec<(u32, u32)> =
-            self.threads.range((arena.tgid, 0)..=(arena.tgid, u32::MAX)).copied().collect();
+            self.people.threads.range((arena.tgid, 0)..=(arena.tgid, u32::MAX)).copied().collect();
         for one in threads {
-            self.threads.remove(&one);
-            self.processes.remove(&one.1);
+            self.people.threads.remove(&one);
+            self.people.processes.remove(&one.1);
         }
         let budget = arena.budget;
         super::copier::free(arena.memory);
@@ -181,10 +181,10 @@ impl Supervisor<'_> {
     pub(crate) fn next_replies(&mut self, slot: usize) {
         let mut bytes = [0_u8; WORDS_MAX * 8];
         loop {
-            let Some(arena) = &self.arenas[slot] else {
+            let Some(arena) = &self.people.arenas[slot] else {
                 return;
             };
-            match arena.socket.receive(&mut bytes) {
+            match arena.helper.socket.receive(&mut bytes) {
                 Ok(Received::Message(length, passenger)) => {
                     let words: Vec<u64> = bytes[..length]
                         .chunks_exact(8)
@@ -212,55 +212,57 @@ impl Supervisor<'_> {
     }
 
     fn ready(&mut self, slot: usize, features: u64, fault: Option<Userfault>) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
-        let (pid, helper) = (arena.tgid, arena.helper);
-        if arena.ready || !sys::process::is_thread_of(helper, pid) {
+        let (pid, helper) = (arena.tgid, arena.helper.thread);
+        if arena.helper.ready || !sys::process::is_thread_of(helper, pid) {
             return;
         }
         arena.fault = fault;
-        arena.processors = sys::processors::Processors::of(arena.helper).ok();
-        arena.ready = true;
-        self.members.touch(slot);
+        arena.helper.processors = sys::processors::Processors::of(arena.helper.thread).ok();
+        arena.helper.ready = true;
+        self.books.members.touch(slot);
         if features == 0 {
             if pid == self.child {
                 self.fatal = Some(RunError::NoUserfault);
                 return;
             }
             if self.config.trap == TrapKind::Userfault {
-                self.images.unmanaged(pid, Reason::new("it may not use userfaultfd"));
+                self.programs.images.unmanaged(pid, Reason::new("it may not use userfaultfd"));
                 return;
             }
-            self.totals.warn_once(
+            self.books.totals.warn_once(
                 "no userfaultfd: neighbouring pages come along with a fault, and every page counts \
                  as dirty",
             );
         } else if arena.fault.as_ref().is_some_and(|fault| !fault.tracks_writes()) {
-            self.totals.warn_once(
+            self.books.totals.warn_once(
                 "every page counts as dirty: this kernel does not tell which pages are written to; \
                  Linux 6.7 and later do",
             );
         }
         if self.config.trap == TrapKind::Bpf
-            && self.tables.proc(slot).tgid().load(Ordering::Acquire) == 0
+            && self.kernel.tables.proc(slot).tgid().load(Ordering::Acquire) == 0
         {
-            arena.ready = false;
-            self.images.unmanaged(pid, Reason::new("the trap does not see its page faults"));
+            arena.helper.ready = false;
+            self.programs
+                .images
+                .unmanaged(pid, Reason::new("the trap does not see its page faults"));
             return;
         }
-        self.images.managed(pid);
+        self.programs.images.managed(pid);
         self.notice_image(pid);
         // A program that is killed soon is not looked at again.
         self.sample(pid);
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return;
         };
         if self.config.trap == TrapKind::Bpf {
             // Refused without the right to; said once, at the start.
             let _ordinary = sys::process::make_urgent(helper);
         }
-        let pieces = arena.regions.all();
+        let pieces = arena.space.regions.all();
         for piece in pieces.iter().filter(|piece| !piece.traits.foreign) {
             self.watch(slot, piece.start, piece.bytes());
         }
@@ -271,7 +273,8 @@ impl Supervisor<'_> {
 
     /// Has the kernel keep track of a new range.
     pub(crate) fn watch(&self, slot: usize, start: u64, bytes: u64) {
-        let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) else {
+        let Some(fault) = self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
+        else {
             return;
         };
         let watch = match self.config.trap {
@@ -283,28 +286,28 @@ impl Supervisor<'_> {
     }
 
     fn replied(&mut self, slot: usize, number: u64, result: i64) {
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return;
         };
-        self.members.touch(slot);
-        let pending = arena.pending.remove(&number);
+        self.books.members.touch(slot);
+        let pending = arena.helper.pending.remove(&number);
         match pending {
             Some(Pending::Drop { ref pages, .. }) => {
-                arena.stopped_looks = 0;
-                arena.dropping = arena.dropping.saturating_sub(pages.len() as u64);
-                if arena.dropping == 0
-                    && let Some(throttle) = &self.throttle
+                arena.helper.stopped_looks = 0;
+                arena.helper.dropping = arena.helper.dropping.saturating_sub(pages.len() as u64);
+                if arena.helper.dropping == 0
+                    && let Some(throttle) = &self.kernel.throttle
                 {
                     throttle.helper_rests(slot);
                 }
                 if let Some(pending) = pending {
                     self.gone(&mut arena, pending);
                 }
-                self.arenas[slot] = Some(arena);
+                self.people.arenas[slot] = Some(arena);
                 self.serve_waiting();
             }
             other => {
-                self.arenas[slot] = Some(arena);
+                self.people.arenas[slot] = Some(arena);
                 if let Some(pending) = other {
                     self.mapped(slot, pending, result);
                 }
@@ -326,7 +329,7 @@ impl Supervisor<'_> {
             BudgetScope::Process => Residency::new(config),
             BudgetScope::Tree => Residency::under(config, common.clone()),
         };
-        self.members.common().iter().map(build).collect()
+        self.books.members.common().iter().map(build).collect()
     }
 
     /// What a child of fork begins with.
@@ -339,6 +342,6 @@ impl Supervisor<'_> {
 
     /// A slot that nobody uses.
     pub(crate) fn free_slot(&self) -> Option<usize> {
-        self.members.free_slot()
+        self.books.members.free_slot()
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
-use super::file_pages::{self, Beyond, Look};
+use sys::file_pages::{self, Beyond, Look};
 use sys::told::command_name;
 
 /// What to do about memory that cannot be managed by the arena.

@@ -9,10 +9,10 @@ use paging::word::{State, Word};
 
 use super::arena::Arena;
 use super::layout::SEGMENT;
-use super::maps;
 use super::page_table::index_in_leaf;
 use super::protocol::command;
 use super::supervisor::Supervisor;
+use sys::maps;
 
 const MAP_SHARED: u64 = 1;
 const MAP_FIXED: u64 = 0x10;
@@ -22,8 +22,8 @@ impl Supervisor<'_> {
     /// The child's pages are where its parent's were; those that were local are unmapped, but still
     /// local. Answers how many have no room in the table.
     pub(crate) fn copy_words(&self, parent: &Arena, child: &Arena) -> u64 {
-        let pages = &self.tables.pages;
-        let managed = child.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
+        let pages = &self.kernel.tables.pages;
+        let managed = child.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);
         let mut unmanaged = 0;
         for piece in managed {
             unmanaged += pages.open(child.slot, piece.start, piece.end);
@@ -97,7 +97,7 @@ fn send_patiently(arena: &Arena, operation: u64, operands: &[u64]) -> Result<(),
     for _ in 0..SEND_RETRIES {
         match arena.send(operation, 0, operands) {
             Err(error) if error.errno() == Some(FULL) => {
-                arena.socket.wait_for_room(Duration::from_millis(1));
+                arena.helper.socket.wait_for_room(Duration::from_millis(1));
             }
             done => return done,
         }

@@ -120,7 +120,7 @@ fn way_in(base: u64, bytes: u64, number: i32) -> [u8; WAY_IN.len()] {
 
 // A place where nothing is mapped.
 fn free_place(tgid: u32, bytes: u64) -> Option<u64> {
-    let taken = super::maps::read(tgid, PLACES.start, PLACES.end);
+    let taken = sys::maps::read(tgid, PLACES.start, PLACES.end);
     let free = |&at: &u64| !taken.iter().any(|m| m.start < at + bytes && m.end > at);
     PLACES.step_by(usize::try_from(PLACE_STEP).unwrap_or(usize::MAX)).find(free)
 }

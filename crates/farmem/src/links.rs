@@ -20,27 +20,27 @@ impl Supervisor<'_> {
             longest_ns = longest_ns.max(config.link.longest_page_delay().as_ns());
         }
         // Twice, because a page may wait for the one before it.
-        let stretches = self.trap.as_mut().map_or(0, |trap| trap.stretch(longest_ns * 2));
-        self.tables.stretches().store(stretches, Ordering::Release);
-        let rests = delayed && self.trap.as_mut().is_some_and(Trap::rest);
-        self.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
-        self.tables.reference().store(self.config.reference, Ordering::Release);
+        let stretches = self.kernel.trap.as_mut().map_or(0, |trap| trap.stretch(longest_ns * 2));
+        self.kernel.tables.stretches().store(stretches, Ordering::Release);
+        let rests = delayed && self.kernel.trap.as_mut().is_some_and(Trap::rest);
+        self.kernel.tables.lead_ns().store(if rests { LEAD_NS } else { 0 }, Ordering::Release);
+        self.kernel.tables.reference().store(self.config.reference, Ordering::Release);
         let prefetches = self.config.prefetch != paging::prefetch::Prefetch::None;
         let timed = delayed || self.config.record || prefetches;
-        self.tables.timed().store(u32::from(timed), Ordering::Release);
+        self.kernel.tables.timed().store(u32::from(timed), Ordering::Release);
     }
 
     fn write_link(&self, tier: usize, link: &LinkConfig) {
-        let table = self.tables.link(tier);
+        let table = self.kernel.tables.link(tier);
         table.constant_ns().store(self.config.constant_ns, Ordering::Release);
-        table.set(link, self.tables.profile(tier), self.config.seed);
+        table.set(link, self.kernel.tables.profile(tier), self.config.seed);
     }
 
     /// Reserves the link of `tier` for a page that is written back; answers when far memory has
     /// acknowledged it, in picoseconds of the run.
     pub(crate) fn reserve_write_back(&self, tier: usize) -> u64 {
-        let profile = self.tables.profile(tier);
-        self.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1
+        let profile = self.kernel.tables.profile(tier);
+        self.kernel.tables.link(tier).reserve(Direction::WriteBack, self.now_ps(), profile).1
     }
 
     /// Picoseconds since the start of the run.
@@ -50,7 +50,7 @@ impl Supervisor<'_> {
 
     /// Nanoseconds since the start of the run.
     pub(crate) fn now_ns(&self) -> u64 {
-        let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+        let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
         sys::clock::monotonic_ns().saturating_sub(epoch)
     }
 
@@ -69,7 +69,7 @@ impl Supervisor<'_> {
             tier.local = Some(local);
         }
         let bandwidth = tier.link.bandwidth;
-        self.totals.retuned(change.tier, bandwidth);
+        self.books.totals.retuned(change.tier, bandwidth);
         self.write_links();
         self.touch_all();
         self.restore_budgets();

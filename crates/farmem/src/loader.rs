@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::maps;
+use sys::maps;
 
 /// Memory that a loader may have for itself, in bytes.
 const LOADER_BYTES_MAX: u64 = 512 << 10;

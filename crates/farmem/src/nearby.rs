@@ -14,19 +14,19 @@ const INTERRUPTS_MANY: usize = 4;
 
 /// Has the next command of `arena`, in which `ranges` are dirty, done where that is cheapest.
 pub(super) fn place(arena: &mut Arena, tables: &Tables, ranges: usize) {
-    let Some(processors) = arena.processors else {
+    let Some(processors) = arena.helper.processors else {
         return;
     };
     let wanted = match tables.proc(arena.slot).processor() {
         Some(number) if ranges >= INTERRUPTS_MANY => Some(number),
         _ => None,
     };
-    if wanted == arena.kept_on {
+    if wanted == arena.helper.kept_on {
         return;
     }
     let chosen = wanted.map_or(Some(processors), |number| processors.only(number));
     // A helper that has ended works nowhere.
-    if chosen.is_some_and(|chosen| chosen.give(arena.helper).is_ok()) {
-        arena.kept_on = wanted;
+    if chosen.is_some_and(|chosen| chosen.give(arena.helper.thread).is_ok()) {
+        arena.helper.kept_on = wanted;
     }
 }

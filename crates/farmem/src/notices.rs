@@ -18,7 +18,7 @@ impl Supervisor<'_> {
         // Chromium has it write over all its words, with blanks between them.
         if words.split(|&byte| byte == 0 || byte == b' ').any(|word| word == ZYGOTE) {
             let name = command_name(pid);
-            self.totals.warn_once(&format!(
+            self.books.totals.warn_once(&format!(
                 "{name} starts its zygote, which ends if it has threads that it does not know, as \
                  managed programs have: give it the flag --no-zygote, with --no-sandbox"
             ));
@@ -27,39 +27,40 @@ impl Supervisor<'_> {
 
     /// A process registers memory with a userfaultfd of its own.
     pub(crate) fn registers(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
-        let managed = self.arenas[slot].as_ref().is_some_and(|arena| {
-            let pieces = range_of(arena, call).map(|(start, end)| arena.regions.pieces(start, end));
+        let managed = self.people.arenas[slot].as_ref().is_some_and(|arena| {
+            let pieces =
+                range_of(arena, call).map(|(start, end)| arena.space.regions.pieces(start, end));
             pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign))
         });
         if managed {
             let name = command_name(call.tid);
-            self.totals.warn_once(&format!(
+            self.books.totals.warn_once(&format!(
                 "{name} handles page faults itself (UFFDIO_REGISTER), which the kernel refuses for \
                  managed memory (EBUSY): run it with --engine swap"
             ));
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// A process makes a ring for asynchronous requests.
     pub(crate) fn sets_up_ring(&mut self, call: &Notification) -> Result<(), RunError> {
         let name = command_name(call.tid);
-        self.totals.warn_once(&format!(
+        self.books.totals.warn_once(&format!(
             "{name} uses io_uring, whose requests no filter sees: memory that it empties by \
              IORING_OP_MADVISE would hold its old contents; if it does that, run it with --engine \
              swap"
         ));
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// A process is to be the only one in a namespace of users, which one with threads may not.
     pub(crate) fn unshares_users(&mut self, call: &Notification) -> Result<(), RunError> {
         let name = command_name(call.tid);
-        self.totals.warn_once(&format!(
+        self.books.totals.warn_once(&format!(
             "{name} unshares its namespace of users (CLONE_NEWUSER), which the kernel refuses to \
              managed processes (EINVAL), because they have a thread more: run it with --engine swap"
         ));
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 }
 

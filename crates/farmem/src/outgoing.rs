@@ -30,12 +30,12 @@ const NOBODY: usize = usize::MAX;
 
 impl Supervisor<'_> {
     fn ring(&self, node: u32) -> Ring<'_> {
-        Ring::of(self.tables.pages.ring(node))
+        Ring::of(self.kernel.tables.pages.ring(node))
     }
 
     /// Pages of a lane that are leaving and were not taken.
     pub(crate) fn outgoing_count(&self, budget: usize, tier: usize) -> u32 {
-        let lane = self.tables.lane(budget, tier);
+        let lane = self.kernel.tables.lane(budget, tier);
         lane.placed().load(Ordering::Acquire).wrapping_sub(lane.taken().load(Ordering::Acquire))
     }
 
@@ -44,10 +44,11 @@ impl Supervisor<'_> {
     /// Before an event of the log is acted on: that a page is fetched again comes after that it has
     /// left.
     pub(crate) fn settle_outgoing(&mut self, budget: usize, tier: usize) {
-        let lane = self.tables.lane(budget, tier);
+        let lane = self.kernel.tables.lane(budget, tier);
         let taken = lane.taken().load(Ordering::Acquire);
-        while self.accounts[budget][tier].outgoing.settled != taken {
-            let Outgoing { node: Some(node), settled, .. } = self.accounts[budget][tier].outgoing
+        while self.books.accounts[budget][tier].outgoing.settled != taken {
+            let Outgoing { node: Some(node), settled, .. } =
+                self.books.accounts[budget][tier].outgoing
             else {
                 return;
             };
@@ -57,28 +58,28 @@ impl Supervisor<'_> {
                 // A fault is about to say.
                 return;
             }
-            let one = &mut self.accounts[budget][tier].outgoing;
+            let one = &mut self.books.accounts[budget][tier].outgoing;
             one.settled = settled.wrapping_add(1);
             let Some((slot, page)) = one.placed.pop_front() else { return };
-            let Some(arena) = self.arenas.get_mut(slot).and_then(Option::as_mut) else {
+            let Some(arena) = self.people.arenas.get_mut(slot).and_then(Option::as_mut) else {
                 continue;
             };
             let residency = &mut arena.tiers[tier];
             if outcome == LEFT {
                 if residency.left(page) {
-                    self.totals.evicted();
+                    self.books.totals.evicted();
                 }
             } else if residency.state(page) == PageState::Leaving {
                 // Its fault is in the log, or it has moved.
                 residency.soft_fault(page);
             }
-            self.members.touch(slot);
+            self.books.members.touch(slot);
         }
     }
 
     /// Takes what became of the pages of all tiers of a process's budget.
     pub(crate) fn settle_outgoing_of(&mut self, slot: usize) {
-        if let Some(budget) = self.arenas[slot].as_ref().map(|arena| arena.budget) {
+        if let Some(budget) = self.people.arenas[slot].as_ref().map(|arena| arena.budget) {
             (0..self.config.tiers.len()).for_each(|tier| self.settle_outgoing(budget, tier));
         }
     }
@@ -86,15 +87,15 @@ impl Supervisor<'_> {
     /// Takes the frame of the next outgoing page, as the trap does; answers when it is free, in
     /// picoseconds of the run. None if no page is leaving.
     fn take_outgoing(&self, budget: usize, tier: usize) -> Option<u64> {
-        let node = self.accounts[budget][tier].outgoing.node?;
-        let lane = self.tables.lane(budget, tier);
+        let node = self.books.accounts[budget][tier].outgoing.node?;
+        let lane = self.kernel.tables.lane(budget, tier);
         loop {
             let placed = lane.placed().load(Ordering::Acquire);
             let next = |taken: u32| (taken != placed).then(|| taken.wrapping_add(1));
             let taken =
                 lane.taken().fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok()?;
             let entry = self.ring(node).entry(taken);
-            let word = self.tables.pages.word_of(entry.page.load(Ordering::Acquire));
+            let word = self.kernel.tables.pages.word_of(entry.page.load(Ordering::Acquire));
             let free_ps = entry.free_ps.load(Ordering::Acquire);
             let leave = |word: u32| {
                 let leaves = Word(word).ticket() == Some(ticket(taken));
@@ -111,7 +112,7 @@ impl Supervisor<'_> {
     /// Claims a frame; answers when it is free, in picoseconds of the run. None if there is none,
     /// and none is about to be.
     pub(crate) fn claim_frame(&self, budget: usize, tier: usize) -> Option<u64> {
-        let lane = self.tables.lane(budget, tier);
+        let lane = self.kernel.tables.lane(budget, tier);
         if lane.free() > 0 {
             lane.credit(-1);
             return Some(0);
@@ -122,13 +123,13 @@ impl Supervisor<'_> {
     /// Has up to `wanted` frames free that no fault has claimed, each when its write-back is
     /// acknowledged.
     pub(crate) fn free_frames(&mut self, budget: usize, tier: usize, wanted: u64) {
-        let owed = self.waiting.owed(budget, tier);
+        let owed = self.faults.waiting.owed(budget, tier);
         for _ in owed..wanted {
             let Some(free_ps) = self.take_outgoing(budget, tier) else { break };
             if free_ps > self.now_ps() {
-                self.waiting.owe(free_ps.div_ceil(1000), budget, tier);
+                self.faults.waiting.owe(free_ps.div_ceil(1000), budget, tier);
             } else {
-                self.tables.lane(budget, tier).credit(1);
+                self.kernel.tables.lane(budget, tier).credit(1);
             }
         }
         self.settle_outgoing(budget, tier);
@@ -141,7 +142,8 @@ impl Supervisor<'_> {
         let (mut going, mut unprotected) = (Vec::new(), BTreeMap::<_, Vec<_>>::new());
         let slots: BTreeSet<usize> = pages.iter().map(|one| one.0).collect();
         for (slot, page) in pages {
-            let Some(address) = self.arenas[slot].as_ref().map(|arena| arena.address(page)) else {
+            let Some(address) = self.people.arenas[slot].as_ref().map(|arena| arena.address(page))
+            else {
                 continue;
             };
             match self.clean(slot, address) {
@@ -156,7 +158,7 @@ impl Supervisor<'_> {
             }
         }
         for (slot, addresses) in unprotected {
-            self.arenas[slot].as_ref().inspect(|arena| self.protect(arena, addresses));
+            self.people.arenas[slot].as_ref().inspect(|arena| self.protect(arena, addresses));
         }
         for ((slot, page), address, is_dirty) in going {
             if !self.enlist((slot, page), address, lane, is_dirty) {
@@ -167,15 +169,15 @@ impl Supervisor<'_> {
     }
 
     fn stays_in(&mut self, slot: usize, tier: usize, page: PageIndex) {
-        if let Some(mut arena) = self.arenas[slot].take() {
+        if let Some(mut arena) = self.people.arenas[slot].take() {
             self.stays(&mut arena, tier, page);
-            self.arenas[slot] = Some(arena);
+            self.people.arenas[slot] = Some(arena);
         }
     }
 
     /// A page is not on probation, though it was thought to be.
     pub(crate) fn stays(&self, arena: &mut Arena, tier: usize, page: PageIndex) {
-        let word = self.tables.pages.word(arena.slot, arena.address(page));
+        let word = self.kernel.tables.pages.word(arena.slot, arena.address(page));
         let word = word.map_or(Word(0), |cell| Word(cell.load(Ordering::Acquire)));
         if word.resident() {
             // Touched, and its fault is in the log; or never unmapped, in a child of fork.
@@ -187,11 +189,11 @@ impl Supervisor<'_> {
 
     /// Whether a lane has a ring; it gets one when it first needs one.
     pub(crate) fn has_ring(&mut self, budget: usize, tier: usize) -> bool {
-        let one = &mut self.accounts[budget][tier].outgoing;
+        let one = &mut self.books.accounts[budget][tier].outgoing;
         if one.node.is_none() {
-            one.node = self.tables.pages.take_ring();
+            one.node = self.kernel.tables.pages.take_ring();
             let node = one.node.unwrap_or(0);
-            self.tables.lane(budget, tier).outgoing().store(node, Ordering::Release);
+            self.kernel.tables.lane(budget, tier).outgoing().store(node, Ordering::Release);
         }
         one.node.is_some()
     }
@@ -199,7 +201,7 @@ impl Supervisor<'_> {
     // Marks a page on probation as clean: what it holds is about to be sent. Answers its word
     // before, or none if it is not on probation any more.
     fn clean(&self, slot: usize, address: u64) -> Option<Word> {
-        let cell = self.tables.pages.word(slot, address)?;
+        let cell = self.kernel.tables.pages.word(slot, address)?;
         let clean = |word: u32| {
             let word = Word(word);
             let untracked = word.dirty() || word.untracked();
@@ -218,10 +220,10 @@ impl Supervisor<'_> {
         (budget, tier): (usize, usize),
         is_dirty: bool,
     ) -> bool {
-        let Some(node) = self.accounts[budget][tier].outgoing.node else { return false };
-        let lane = self.tables.lane(budget, tier);
+        let Some(node) = self.books.accounts[budget][tier].outgoing.node else { return false };
+        let lane = self.kernel.tables.lane(budget, tier);
         let number = lane.placed().load(Ordering::Relaxed);
-        let Some((reference, cell)) = self.tables.pages.reference(whose.0, address) else {
+        let Some((reference, cell)) = self.kernel.tables.pages.reference(whose.0, address) else {
             return false;
         };
         let issue = |word: u32| {
@@ -241,15 +243,15 @@ impl Supervisor<'_> {
         if is_dirty {
             self.written_back(whose, address, tier);
         }
-        self.accounts[budget][tier].outgoing.placed.push_back(whose);
+        self.books.accounts[budget][tier].outgoing.placed.push_back(whose);
         true
     }
 
     // A page that was written to has been sent over its link: it counts, and is told where faults
     // are recorded.
     fn written_back(&mut self, (slot, page): (usize, PageIndex), address: u64, tier: usize) {
-        self.totals.written_back(1, tier);
-        if !self.config.record || self.sampler.is_some() {
+        self.books.totals.written_back(1, tier);
+        if !self.config.record || self.upkeep.sampler.is_some() {
             return;
         }
         let event = FaultEvent {
@@ -275,15 +277,20 @@ impl Supervisor<'_> {
         for (start, bytes) in runs(addresses) {
             // A range that was unmapped meanwhile needs no protection.
             let _unmapped = fault.write_protect(start, bytes);
-            self.tables.pages.each_word(arena.slot, start, start + bytes, |_address, cell| {
-                let tracked = |word: u32| {
-                    let word = Word(word);
-                    let gone = matches!(word.state(), State::Remote | State::Probation);
-                    gone.then(|| word.with_untracked(false).0)
-                };
-                // A page that is back already was taken for dirty.
-                let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
-            });
+            self.kernel.tables.pages.each_word(
+                arena.slot,
+                start,
+                start + bytes,
+                |_address, cell| {
+                    let tracked = |word: u32| {
+                        let word = Word(word);
+                        let gone = matches!(word.state(), State::Remote | State::Probation);
+                        gone.then(|| word.with_untracked(false).0)
+                    };
+                    // A page that is back already was taken for dirty.
+                    let _back = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, tracked);
+                },
+            );
         }
     }
 
@@ -291,16 +298,16 @@ impl Supervisor<'_> {
     /// to be given back as a whole.
     pub(crate) fn withdraw(&mut self, slot: usize, budget: usize) {
         for tier in 0..self.config.tiers.len() {
-            let Some(node) = self.accounts[budget][tier].outgoing.node else { continue };
+            let Some(node) = self.books.accounts[budget][tier].outgoing.node else { continue };
             self.settle_outgoing(budget, tier);
-            let first = self.accounts[budget][tier].outgoing.settled;
-            for place in 0..self.accounts[budget][tier].outgoing.placed.len() {
-                if self.accounts[budget][tier].outgoing.placed[place].0 != slot {
+            let first = self.books.accounts[budget][tier].outgoing.settled;
+            for place in 0..self.books.accounts[budget][tier].outgoing.placed.len() {
+                if self.books.accounts[budget][tier].outgoing.placed[place].0 != slot {
                     continue;
                 }
                 let number = first.wrapping_add(u32::try_from(place).unwrap_or(0));
                 let entry = self.ring(node).entry(number);
-                let cell = self.tables.pages.word_of(entry.page.load(Ordering::Acquire));
+                let cell = self.kernel.tables.pages.word_of(entry.page.load(Ordering::Acquire));
                 let own = |word: u32| {
                     let own = Word(word).ticket() == Some(ticket(number));
                     own.then(|| Word(word).with_state(State::Probation).0)
@@ -308,16 +315,16 @@ impl Supervisor<'_> {
                 let _taken = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, own);
             }
             self.settle_outgoing(budget, tier);
-            let one = &mut self.accounts[budget][tier].outgoing;
+            let one = &mut self.books.accounts[budget][tier].outgoing;
             one.placed.iter_mut().filter(|one| one.0 == slot).for_each(|one| one.0 = NOBODY);
-            if self.members.of(budget).iter().all(|&other| other == slot) {
-                self.waiting.forget_budget(budget);
-                let lane = self.tables.lane(budget, tier);
+            if self.books.members.of(budget).iter().all(|&other| other == slot) {
+                self.faults.waiting.forget_budget(budget);
+                let lane = self.kernel.tables.lane(budget, tier);
                 lane.outgoing().store(0, Ordering::Release);
                 lane.taken().store(0, Ordering::Release);
                 lane.placed().store(0, Ordering::Release);
-                self.tables.pages.give_ring(node);
-                self.accounts[budget][tier].outgoing = Outgoing::default();
+                self.kernel.tables.pages.give_ring(node);
+                self.books.accounts[budget][tier].outgoing = Outgoing::default();
             }
         }
     }

@@ -8,16 +8,16 @@ impl Supervisor<'_> {
     /// Keeps the most that has been managed at a time, in one process and in all.
     pub(crate) fn note_peak(&mut self, slot: usize) {
         self.tally(slot);
-        let (pages, _local) = self.members.pages();
-        self.totals.populated(pages);
-        if let Some(arena) = &self.arenas[slot] {
+        let (pages, _local) = self.books.members.pages();
+        self.books.totals.populated(pages);
+        if let Some(arena) = &self.people.arenas[slot] {
             let pages = arena.pages(self.unlogged(slot));
-            self.images.had(arena.tgid, pages);
+            self.programs.images.had(arena.tgid, pages);
         }
     }
 
     /// First touches of a process that were counted and not logged.
     pub(crate) fn unlogged(&self, slot: usize) -> u64 {
-        self.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
+        self.kernel.tables.proc(slot).first_touch_count().load(Ordering::Relaxed)
     }
 }

@@ -26,27 +26,27 @@ impl Supervisor<'_> {
     ) -> Result<(), RunError> {
         let [descriptor, vector, count, advice, flags, _] = call.args;
         let own = subject(call.tid, descriptor & 0xffff_ffff) == Some(tgid);
-        let arena = self.arenas[slot].as_ref();
+        let arena = self.people.arenas[slot].as_ref();
         let ranges = arena.and_then(|arena| ranges(arena, call.tid, vector, count));
         let ranges = ranges.filter(|_| own && flags == 0);
         let (Some(ranges), true) = (ranges, sys::process::may_advise_itself()) else {
             // Another process, or what the kernel refuses.
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         };
         let mut done = 0;
         let mut managed = true;
         for (start, bytes) in ranges {
             let length = bytes.next_multiple_of(PAGE);
-            let Some(arena) = self.arenas[slot].as_ref() else {
+            let Some(arena) = self.people.arenas[slot].as_ref() else {
                 return Ok(());
             };
             if !start.is_multiple_of(PAGE) {
                 break;
             }
             let end = start.saturating_add(length);
-            let pieces = arena.regions.pieces(start, end);
+            let pieces = arena.space.regions.pieces(start, end);
             let own = || pieces.iter().filter(|piece| !piece.traits.foreign);
-            managed &= arena.regions.covers(start, end) && own().count() == pieces.len();
+            managed &= arena.space.regions.covers(start, end) && own().count() == pieces.len();
             if advice != hint::DONTNEED_LOCKED && arena.pins_any(start, length) {
                 break;
             }
@@ -57,9 +57,12 @@ impl Supervisor<'_> {
         }
         if !managed {
             // The kernel does the rest; what is ours it unmaps once more.
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
-        Ok(self.listener.answer(call.id, if done > 0 { done.cast_signed() } else { -EINVAL })?)
+        Ok(self
+            .kernel
+            .listener
+            .answer(call.id, if done > 0 { done.cast_signed() } else { -EINVAL })?)
     }
 }
 

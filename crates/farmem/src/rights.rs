@@ -21,12 +21,12 @@ impl Supervisor<'_> {
         call: &Notification,
     ) -> Result<(), RunError> {
         let pending = Pending::Follow { id: call.id };
-        let sent = match self.arenas[slot].as_mut() {
+        let sent = match self.people.arenas[slot].as_mut() {
             // One that only borrows the memory changes its own rights, not those of its parent.
             Some(arena) if arena.tgid == tgid => {
                 if i64::from(call.nr) == nr::CAPSET {
                     let Some(mask) = permitted(arena, call) else {
-                        return Ok(self.listener.proceed(call.id)?);
+                        return Ok(self.kernel.listener.proceed(call.id)?);
                     };
                     arena.command(command::RESTRICT, &[mask], pending)
                 } else {
@@ -35,11 +35,11 @@ impl Supervisor<'_> {
                     arena.command(command::FOLLOW, &words, pending)
                 }
             }
-            _ => return Ok(self.listener.proceed(call.id)?),
+            _ => return Ok(self.kernel.listener.proceed(call.id)?),
         };
         if sent.is_err() {
             // The process is on its way out; so is the caller.
-            self.listener.proceed(call.id)?;
+            self.kernel.listener.proceed(call.id)?;
         }
         Ok(())
     }

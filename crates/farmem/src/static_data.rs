@@ -24,8 +24,8 @@ use super::arena::manageable;
 use super::events::TABLE_FULL;
 use super::inherit::send_mappings;
 use super::loader::given;
-use super::maps::Mapping;
 use super::supervisor::Supervisor;
+use sys::maps::Mapping;
 
 const PROT_WRITE: u64 = 2;
 const PROT_EXEC: u64 = 4;
@@ -48,7 +48,7 @@ impl Supervisor<'_> {
     /// for this, and for what it is to map.
     pub(crate) fn take_static_data(&mut self, slot: usize, tgid: u32) {
         let (Some(arena), Some(injection)) =
-            (self.arenas[slot].as_ref(), self.injections.get(&tgid))
+            (self.people.arenas[slot].as_ref(), self.programs.injections.get(&tgid))
         else {
             return;
         };
@@ -62,11 +62,11 @@ impl Supervisor<'_> {
                 let _end_of_file = arena.memory.punch(start, end - start);
             }
         }
-        let Some(arena) = self.arenas[slot].as_mut() else { return };
+        let Some(arena) = self.people.arenas[slot].as_mut() else { return };
         for one in &taken {
-            arena.regions.map(one.start, one.end, Traits::default());
-            let unopened = arena.open(&self.tables, one.start, one.end - one.start);
-            self.totals.lost(TABLE_FULL, unopened);
+            arena.space.regions.map(one.start, one.end, Traits::default());
+            let unopened = arena.open(&self.kernel.tables, one.start, one.end - one.start);
+            self.books.totals.lost(TABLE_FULL, unopened);
         }
         // Without its helper the process is about to end.
         let _ending = send_mappings(arena, &[], &taken);

@@ -20,13 +20,13 @@ impl Supervisor<'_> {
     /// Begins to end a cut whose copy is over.
     pub(crate) fn begin_thaw(&mut self, slot: usize) {
         let is_bpf = self.config.trap == TrapKind::Bpf;
-        let cut = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
         let is_copied =
             |cut: &&mut Cut| cut.purpose == Purpose::Fork && cut.phase == Phase::Copying;
         match cut.filter(is_copied) {
             Some(cut) if is_bpf => {
                 cut.thaws = true;
-                self.copies.thawing.push(slot);
+                self.forking.copies.thawing.push(slot);
             }
             _ => self.thaw(slot),
         }
@@ -34,14 +34,14 @@ impl Supervisor<'_> {
 
     /// The next step of every cut that ends.
     pub(crate) fn go_on_thawing(&mut self) {
-        for slot in std::mem::take(&mut self.copies.thawing) {
-            let cut = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        for slot in std::mem::take(&mut self.forking.copies.thawing) {
+            let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
             // Its process may have ended, and another be there.
             let Some(cut) = cut.filter(|cut| cut.thaws) else { continue };
             match next_step(&mut cut.ranges) {
                 Some(step) => {
                     self.watch_writes_again(slot, step);
-                    self.copies.thawing.push(slot);
+                    self.forking.copies.thawing.push(slot);
                 }
                 None => self.thaw(slot),
             }
@@ -50,7 +50,7 @@ impl Supervisor<'_> {
 
     /// Ends a cut: memory is as it was before.
     pub(crate) fn thaw(&mut self, slot: usize) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
         let Some(cut) = arena.cut.take() else {
@@ -58,8 +58,8 @@ impl Supervisor<'_> {
         };
         if self.config.trap == TrapKind::Bpf {
             cut.ranges.iter().for_each(|&range| self.watch_writes_again(slot, range));
-            let fault = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref());
-            fault.into_iter().for_each(|fault| self.poll.remove(fault));
+            let fault = self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref());
+            fault.into_iter().for_each(|fault| self.kernel.poll.remove(fault));
         }
         match cut.purpose {
             Purpose::Fork => cut.held.iter().for_each(|touch| self.resolve(touch)),
@@ -68,13 +68,15 @@ impl Supervisor<'_> {
         }
         if let Some(call) = cut.call {
             // The caller may have died.
-            let _gone = self.listener.proceed(call);
+            let _gone = self.kernel.listener.proceed(call);
         }
         self.write_last_words(false);
     }
 
     fn wake(&self, slot: usize, (start, end): (u64, u64)) {
-        if let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) {
+        if let Some(fault) =
+            self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
+        {
             // Without its process nobody waits.
             let _gone = fault.wake(start, end - start);
         }
@@ -82,7 +84,7 @@ impl Supervisor<'_> {
 
     /// Ends a cut that was for a fork of `thread`, whose child never came.
     pub(crate) fn thaw_for(&mut self, slot: usize, thread: u32) {
-        let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
+        let cut = self.people.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
         if cut.is_some_and(|cut| cut.thread == thread && cut.phase != Phase::Copying) {
             self.thaw(slot);
         }
@@ -92,7 +94,8 @@ impl Supervisor<'_> {
     // range must not be watched at all for a moment, and the kernel forgets which pages are
     // write-protected.
     fn watch_writes_again(&self, slot: usize, (start, end): (u64, u64)) {
-        let Some(fault) = self.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref()) else {
+        let Some(fault) = self.people.arenas[slot].as_ref().and_then(|arena| arena.fault.as_ref())
+        else {
             return;
         };
         // A range that is gone meanwhile is not watched either.
@@ -100,7 +103,7 @@ impl Supervisor<'_> {
         let _gone = fault.register(start, end - start, Watch::Writes);
         let is_clean =
             |word: Word| word.state() != State::Absent && !word.dirty() && !word.untracked();
-        for (start, end) in self.tables.pages.runs(slot, (start, end), is_clean) {
+        for (start, end) in self.kernel.tables.pages.runs(slot, (start, end), is_clean) {
             let _gone = fault.write_protect(start, end - start);
         }
     }

@@ -29,7 +29,7 @@ const MESSAGES_MAX: usize = 4;
 impl Supervisor<'_> {
     /// Takes an event of the log.
     pub(crate) fn watched(&mut self, event: &FaultEvent) {
-        let Some(sampler) = &mut self.sampler else {
+        let Some(sampler) = &mut self.upkeep.sampler else {
             return;
         };
         let kind = match event.kind {
@@ -53,10 +53,11 @@ impl Supervisor<'_> {
     /// The program has given a range of addresses back.
     pub(crate) fn unwatch(&mut self, slot: usize, start: u64, end: u64) {
         let now = self.now_ns();
-        let (Some(sampler), Some(arena)) = (&mut self.sampler, &self.arenas[slot]) else {
+        let (Some(sampler), Some(arena)) = (&mut self.upkeep.sampler, &self.people.arenas[slot])
+        else {
             return;
         };
-        for span in arena.segments.spans(start, end) {
+        for span in arena.space.segments.spans(start, end) {
             sampler.freed(slot, span.first, span.count, now);
         }
     }
@@ -65,7 +66,7 @@ impl Supervisor<'_> {
     /// first time.
     pub(crate) fn rewatch(&mut self, slot: usize, tid: u32, pages: &[PageIndex]) {
         let time_ns = self.now_ns();
-        let Some(sampler) = &mut self.sampler else {
+        let Some(sampler) = &mut self.upkeep.sampler else {
             return;
         };
         for &page in pages {
@@ -77,14 +78,14 @@ impl Supervisor<'_> {
     /// Unmaps the pages that are to be watched.
     pub(crate) fn watch_due(&mut self) {
         let now = self.now_ns();
-        let Some(sampler) = &mut self.sampler else {
+        let Some(sampler) = &mut self.upkeep.sampler else {
             return;
         };
-        let arenas = &self.arenas;
+        let arenas = &self.people.arenas;
         let is_busy = |slot: &usize| {
-            arenas[*slot].as_ref().is_some_and(|arena| arena.pending.len() >= MESSAGES_MAX)
+            arenas[*slot].as_ref().is_some_and(|arena| arena.helper.pending.len() >= MESSAGES_MAX)
         };
-        if self.members.live().iter().any(is_busy) {
+        if self.books.members.live().iter().any(is_busy) {
             return;
         }
         let mut by_slot: BTreeMap<usize, Vec<Due>> = BTreeMap::new();
@@ -99,7 +100,7 @@ impl Supervisor<'_> {
     }
 
     fn watch_some(&mut self, slot: usize, due: &[Due]) {
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return;
         };
         let (mut dropped, mut unprotected) = (Vec::new(), Vec::new());
@@ -112,7 +113,7 @@ impl Supervisor<'_> {
             if !before.dirty() {
                 continue;
             }
-            if let Some(sampler) = &mut self.sampler {
+            if let Some(sampler) = &mut self.upkeep.sampler {
                 sampler.written(due);
             }
             // Always, other than when it is evicted: what is seen must not depend on the touch
@@ -120,11 +121,11 @@ impl Supervisor<'_> {
             unprotected.push(address);
         }
         if !dropped.is_empty() {
-            nearby::place(&mut arena, &self.tables, unprotected.len());
+            nearby::place(&mut arena, &self.kernel.tables, unprotected.len());
             let pending = Pending::Drop { pages: Vec::new(), tier: 0, unprotected };
             self.send_drop(&mut arena, dropped, pending);
         }
-        self.arenas[slot] = Some(arena);
+        self.people.arenas[slot] = Some(arena);
     }
 
     fn make_watched(&self, slot: usize, address: u64) -> Option<Word> {
@@ -134,7 +135,7 @@ impl Supervisor<'_> {
             let watched = word.with_state(State::Probation).with_dirty(false);
             (word.state() == State::Local).then(|| watched.with_untracked(untracked).0)
         };
-        let cell = self.tables.pages.word(slot, address)?;
+        let cell = self.kernel.tables.pages.word(slot, address)?;
         cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, unmap).ok().map(Word)
     }
 }

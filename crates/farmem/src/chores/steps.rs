@@ -9,25 +9,25 @@ use crate::supervisor::Supervisor;
 impl Supervisor<'_> {
     /// Does a chore if one is due.
     pub(crate) fn do_chore(&mut self) {
-        if !self.chores.any() {
+        if !self.upkeep.chores.any() {
             return;
         }
         let now = sys::clock::monotonic_ns();
-        if now < self.chores.next_ns {
+        if now < self.upkeep.chores.next_ns {
             return;
         }
-        self.chores.next_ns = now + APART_NS;
-        if self.chores.to_tend > 0 {
-            self.chores.to_tend -= 1;
-            if let Some(slot) = self.members.next_live(self.chores.tended) {
-                self.chores.tended = slot;
+        self.upkeep.chores.next_ns = now + APART_NS;
+        if self.upkeep.chores.to_tend > 0 {
+            self.upkeep.chores.to_tend -= 1;
+            if let Some(slot) = self.books.members.next_live(self.upkeep.chores.tended) {
+                self.upkeep.chores.tended = slot;
                 self.tend(slot);
             }
-        } else if self.chores.to_look_at > 0 {
-            self.chores.to_look_at -= 1;
+        } else if self.upkeep.chores.to_look_at > 0 {
+            self.upkeep.chores.to_look_at -= 1;
             self.look_around();
         } else {
-            self.chores.to_scan -= 1;
+            self.upkeep.chores.to_scan -= 1;
             self.scan_unseen(1);
         }
     }
@@ -35,21 +35,21 @@ impl Supervisor<'_> {
     // Addresses whose unmapping thread has gone on without another call, a helper that is all that
     // is left, and what the process has now.
     fn tend(&mut self, slot: usize) {
-        self.members.touch(slot);
-        if let Some(arena) = self.arenas[slot].as_mut() {
+        self.books.members.touch(slot);
+        if let Some(arena) = self.people.arenas[slot].as_mut() {
             arena.recycle(|tid| !unmaps(tid));
-            if arena.ready
+            if arena.helper.ready
                 && let Some(status) = alone(arena.tgid)
             {
                 let _gone = arena.send(command::LEAVE, 0, &[status]);
             }
         }
-        let at_work = self.arenas[slot].as_mut().filter(|arena| arena.dropping > 0);
+        let at_work = self.people.arenas[slot].as_mut().filter(|arena| arena.helper.dropping > 0);
         if let Some(arena) = at_work
-            && is_stopped(arena.tgid, arena.helper)
+            && is_stopped(arena.tgid, arena.helper.thread)
         {
             // Not one that is stopped again and again, but goes on.
-            arena.stopped_looks += 1;
+            arena.helper.stopped_looks += 1;
             if arena.is_stuck() {
                 self.helper_stopped(slot);
             }
@@ -59,15 +59,15 @@ impl Supervisor<'_> {
 
     // Looks at the memory of an image, and for processes that nobody has told of.
     fn look_around(&mut self) {
-        let Some(pid) = self.images.next_due() else { return };
+        let Some(pid) = self.programs.images.next_due() else { return };
         // Of the children of an image that is not managed nobody tells.
-        if !self.images.is_managed(pid) {
+        if !self.programs.images.is_managed(pid) {
             for child in children(pid) {
-                self.images.notice(child);
+                self.programs.images.notice(child);
             }
         }
-        if !self.sample(pid) && !self.slots.contains_key(&pid) {
-            self.images.end(pid);
+        if !self.sample(pid) && !self.people.slots.contains_key(&pid) {
+            self.programs.images.end(pid);
         }
     }
 }

@@ -11,10 +11,10 @@ use crate::supervisor::{COPIED, Supervisor};
 impl Supervisor<'_> {
     /// Has a piece of each copy under way copied; children whose copies are complete go on.
     pub(crate) fn advance_copies(&mut self) {
-        while let Some(done) = self.copies.copier.as_ref().and_then(Copier::next) {
+        while let Some(done) = self.forking.copies.copier.as_ref().and_then(Copier::next) {
             self.copied(done);
         }
-        let idle = self.copies.under_way.iter().filter(|copy| copy.away.is_empty());
+        let idle = self.forking.copies.under_way.iter().filter(|copy| copy.away.is_empty());
         for child in idle.map(|copy| copy.child).collect::<Vec<_>>() {
             let outcome = match self.send_piece(child) {
                 Ok(false) => {
@@ -31,16 +31,17 @@ impl Supervisor<'_> {
 
     // Answers whether there was any left of the copy for `child`.
     fn send_piece(&mut self, child: u32) -> Result<bool, RunError> {
-        let Some(copy) = self.copies.under_way.iter_mut().find(|copy| copy.child == child) else {
+        let Some(copy) = self.forking.copies.under_way.iter_mut().find(|copy| copy.child == child)
+        else {
             return Ok(false);
         };
         let Some(piece) = copy.next_piece()? else { return Ok(false) };
-        if self.copies.copier.is_none() {
+        if self.forking.copies.copier.is_none() {
             let copier = Copier::start()?;
-            self.poll.add(copier.bell().descriptor(), COPIED)?;
-            self.copies.copier = Some(copier);
+            self.kernel.poll.add(copier.bell().descriptor(), COPIED)?;
+            self.forking.copies.copier = Some(copier);
         }
-        if let Some(copier) = &self.copies.copier {
+        if let Some(copier) = &self.forking.copies.copier {
             copier.send(piece);
         }
         Ok(true)
@@ -49,7 +50,7 @@ impl Supervisor<'_> {
     fn copied(&mut self, done: Done) {
         // Its child may have ended.
         let ours = |copy: &&mut Copy| copy.number == done.number;
-        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return };
+        let Some(copy) = self.forking.copies.under_way.iter_mut().find(ours) else { return };
         let (parent, child) = (copy.parent, copy.child);
         match done.result.map_err(RunError::from).and_then(|()| copy.settle()) {
             Ok(done) => parent.into_iter().for_each(|slot| self.map_back(slot, &done)),
@@ -61,7 +62,7 @@ impl Supervisor<'_> {
     /// copied next then.
     pub(crate) fn awaits_copy(&mut self, slot: usize, start: u64, bytes: u64) -> bool {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
-        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else { return false };
+        let Some(copy) = self.forking.copies.under_way.iter_mut().find(ours) else { return false };
         let end = start.saturating_add(bytes);
         let left: u64 = copy.todo.within(start, end).iter().map(|(from, to)| to - from).sum();
         let waits = left > PIECE;
@@ -73,8 +74,8 @@ impl Supervisor<'_> {
 
     /// Ends the copy for `child`, complete or not.
     pub(crate) fn end_copy(&mut self, child: u32) {
-        let ended = self.copies.under_way.iter().position(|copy| copy.child == child);
-        let parent = ended.and_then(|at| self.copies.under_way.swap_remove(at).parent);
+        let ended = self.forking.copies.under_way.iter().position(|copy| copy.child == child);
+        let parent = ended.and_then(|at| self.forking.copies.under_way.swap_remove(at).parent);
         if let Some(slot) = parent {
             self.begin_thaw(slot);
         }
@@ -82,7 +83,9 @@ impl Supervisor<'_> {
 
     /// The memory in `slot` is given up; copies of it go on.
     pub(crate) fn outlive(&mut self, slot: usize) {
-        for copy in self.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot)) {
+        for copy in
+            self.forking.copies.under_way.iter_mut().filter(|copy| copy.parent == Some(slot))
+        {
             copy.parent = None;
         }
     }
@@ -90,7 +93,7 @@ impl Supervisor<'_> {
     /// Copies what is left of a range that the process in `slot` is about to change.
     pub(crate) fn preserve(&mut self, slot: usize, start: u64, end: u64) {
         let ours = |copy: &&mut Copy| copy.parent == Some(slot);
-        let Some(copy) = self.copies.under_way.iter_mut().find(ours) else {
+        let Some(copy) = self.forking.copies.under_way.iter_mut().find(ours) else {
             return;
         };
         if let Err(error) = copy.preserve(start, end) {
@@ -101,20 +104,22 @@ impl Supervisor<'_> {
 
     /// Whether the memory of the process in `slot` is being copied.
     pub(crate) fn is_copied(&self, slot: usize) -> bool {
-        self.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
+        self.forking.copies.under_way.iter().any(|copy| copy.parent == Some(slot))
     }
 
     // Maps pages again that were mapped before the cut, so that the parent need not ask for them
     // one by one. A page to which writes are noticed is left out: mapped like this, they would not
     // be.
     fn map_back(&self, slot: usize, ranges: &[(u64, u64)]) {
-        let Some(arena) = self.arenas[slot].as_ref().filter(|arena| arena.cut.is_some()) else {
+        let Some(arena) = self.people.arenas[slot].as_ref().filter(|arena| arena.cut.is_some())
+        else {
             return;
         };
         let Some(fault) = &arena.fault else { return };
         let all = self.config.trap == TrapKind::Userfault;
         let wanted = |word: Word| word.state() == State::Local && (all || word.dirty());
-        let runs = ranges.iter().flat_map(|&range| self.tables.pages.runs(slot, range, wanted));
+        let runs =
+            ranges.iter().flat_map(|&range| self.kernel.tables.pages.runs(slot, range, wanted));
         for (start, end) in runs {
             // A range that is gone meanwhile needs nothing.
             let _gone = fault.map_all(start, end - start);

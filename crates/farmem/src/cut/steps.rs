@@ -27,25 +27,25 @@ impl Supervisor<'_> {
         call: &Notification,
     ) -> Result<(), RunError> {
         let same = |cut: &&mut Cut| cut.thread == call.tid && cut.phase != Phase::Copying;
-        let cut = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        let cut = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut());
         if let Some(cut) = cut.filter(same) {
             // Begun anew after a signal, and nobody has written meanwhile.
             match cut.phase {
                 Phase::Freezing => cut.call = Some(call.id),
-                _ => self.listener.proceed(call.id)?,
+                _ => self.kernel.listener.proceed(call.id)?,
             }
             return Ok(());
         }
         if self.stands_still(slot, call.tid) || !self.begin_cut(slot, call.tid, Some(call.id)) {
             self.note_tid_word(slot, call.tid);
-            self.listener.proceed(call.id)?;
+            self.kernel.listener.proceed(call.id)?;
         }
         Ok(())
     }
 
     /// Whether nobody but `thread` can touch the memory in `slot`, and it is little.
     pub(crate) fn stands_still(&self, slot: usize, thread: u32) -> bool {
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return true;
         };
         // The thread and the helper.
@@ -64,19 +64,20 @@ impl Supervisor<'_> {
         let number = i64::from(call.nr);
         let forks = number == nr::FORK || number == nr::CLONE && call.args[0] & CLONE_VM == 0;
         // A thread that makes this call has returned from the one that started another thread.
-        self.starting.retain(|&(tid, ..)| tid != call.tid);
+        self.forking.starting.retain(|&(tid, ..)| tid != call.tid);
         if forks && (self.any_starts(slot) || self.any_ends(slot)) {
             return true;
         }
         if freed(call).into_iter().any(|(start, bytes)| self.awaits_copy(slot, start, bytes)) {
             return true;
         }
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return false;
         };
         // What the helper has yet to map must be there to be frozen.
-        let unmapped =
-            || arena.pending.values().any(|pending| !matches!(pending, Pending::Drop { .. }));
+        let unmapped = || {
+            arena.helper.pending.values().any(|pending| !matches!(pending, Pending::Drop { .. }))
+        };
         match &arena.cut {
             Some(cut) if cut.thread == call.tid && cut.phase != Phase::Copying => false,
             Some(cut) => forks || cut.phase != Phase::Copying,
@@ -86,11 +87,11 @@ impl Supervisor<'_> {
 
     /// Begins to freeze the memory in `slot` for a fork; not if the kernel reports no faults there.
     pub(crate) fn begin_cut(&mut self, slot: usize, thread: u32, call: Option<u64>) -> bool {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return false;
         };
         if arena.fault.is_none() {
-            self.totals.warn_once(
+            self.books.totals.warn_once(
                 "no userfaultfd: a forked process may see what other threads wrote while its \
                  memory was copied",
             );
@@ -105,7 +106,7 @@ impl Supervisor<'_> {
     /// kernel reports no faults there.
     pub(crate) fn begin_move(&mut self, slot: usize, moving: Move) -> bool {
         let reports = |arena: &Arena| arena.fault.is_some() && arena.cut.is_none();
-        if !self.arenas[slot].as_ref().is_some_and(reports) {
+        if !self.people.arenas[slot].as_ref().is_some_and(reports) {
             return false;
         }
         let ranges = vec![moving.old_range()];
@@ -123,7 +124,7 @@ impl Supervisor<'_> {
         if self.config.trap == TrapKind::Bpf {
             self.note_mortals(slot);
         }
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
         if let Some(fault) = arena.fault.as_ref().filter(|_| self.config.trap == TrapKind::Bpf) {
@@ -155,14 +156,14 @@ impl Supervisor<'_> {
 
     /// The helper has frozen some ranges.
     pub(crate) fn froze(&mut self, slot: usize) {
-        if let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) {
+        if let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) {
             cut.unanswered = cut.unanswered.saturating_sub(1);
             self.go_on_freezing(slot);
         }
     }
 
     fn go_on_freezing(&mut self, slot: usize) {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
         let Some(mut cut) = arena.cut.take() else {
@@ -182,13 +183,14 @@ impl Supervisor<'_> {
         }
         arena.cut = Some(cut);
         if frozen && let Err(error) = self.frozen(slot) {
-            self.totals.warn(&error.to_string());
+            self.books.totals.warn(&error.to_string());
         }
     }
 
     // Nobody can touch anything any more.
     fn frozen(&mut self, slot: usize) -> Result<(), RunError> {
-        let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) else {
+        let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut())
+        else {
             return Ok(());
         };
         if let Purpose::Move(moving) = cut.purpose {
@@ -204,7 +206,7 @@ impl Supervisor<'_> {
         match call {
             Some(call) => {
                 self.note_tid_word(slot, thread);
-                Ok(self.listener.proceed(call)?)
+                Ok(self.kernel.listener.proceed(call)?)
             }
             None => {
                 self.prepare_children();
@@ -215,18 +217,19 @@ impl Supervisor<'_> {
 
     /// Whether `thread` may fork, and its child sees one cut.
     pub(crate) fn is_frozen_for(&self, slot: usize, thread: u32) -> bool {
-        let cut = self.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
+        let cut = self.people.arenas[slot].as_ref().and_then(|arena| arena.cut.as_ref());
         cut.is_some_and(|cut| cut.thread == thread && cut.phase == Phase::Frozen)
     }
 
     /// Whether there is a cut of the memory in `slot`.
     pub(crate) fn is_cut(&self, slot: usize) -> bool {
-        self.arenas[slot].as_ref().is_some_and(|arena| arena.cut.is_some())
+        self.people.arenas[slot].as_ref().is_some_and(|arena| arena.cut.is_some())
     }
 
     /// The child is there: faults that wait are answered, each when its page has been copied.
     pub(crate) fn release_held(&mut self, slot: usize) {
-        let Some(cut) = self.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut()) else {
+        let Some(cut) = self.people.arenas[slot].as_mut().and_then(|arena| arena.cut.as_mut())
+        else {
             return;
         };
         cut.phase = Phase::Copying;
@@ -237,7 +240,7 @@ impl Supervisor<'_> {
 
     /// Holds a fault that must not be answered yet; answers whether it does.
     pub(crate) fn detains(&mut self, touch: &Touch) -> bool {
-        let cut = self.arenas[touch.slot].as_mut().and_then(|arena| arena.cut.as_mut());
+        let cut = self.people.arenas[touch.slot].as_mut().and_then(|arena| arena.cut.as_mut());
         let Some(cut) = cut.filter(|cut| cut.phase != Phase::Copying) else {
             return false;
         };
@@ -251,7 +254,7 @@ impl Supervisor<'_> {
 
     /// A fault that is reported under the BPF trap, which has seen it already: its page is frozen.
     pub(crate) fn touch_frozen(&mut self, touch: &Touch) {
-        if let Some(cell) = self.tables.pages.word(touch.slot, touch.address) {
+        if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             // Writes to it will not be noticed.
             let dirty = |word: u32| {
                 let word = Word(word);
@@ -264,9 +267,9 @@ impl Supervisor<'_> {
 
     /// Gives up cuts whose fork the kernel does not report: it has failed. Called at every tick.
     pub(crate) fn end_stale_cuts(&mut self) {
-        let slots: Vec<usize> = self.forks.iter().map(|fork| fork.parent_slot).collect();
+        let slots: Vec<usize> = self.forking.forks.iter().map(|fork| fork.parent_slot).collect();
         for slot in slots {
-            let Some(arena) = self.arenas[slot].as_mut() else {
+            let Some(arena) = self.people.arenas[slot].as_mut() else {
                 continue;
             };
             let Some(cut) = arena.cut.as_mut().filter(|cut| cut.phase == Phase::Frozen) else {

@@ -15,11 +15,11 @@ impl Supervisor<'_> {
     /// Whether code at `address` is that of our object in the process of `slot`.
     pub(crate) fn is_inside(&self, slot: usize, address: u64) -> bool {
         let base = self.object_base(slot);
-        base.is_some_and(|base| (base..base + self.object.bytes()).contains(&address))
+        base.is_some_and(|base| (base..base + self.programs.object.bytes()).contains(&address))
     }
 
     fn object_base(&self, slot: usize) -> Option<u64> {
-        let routine = self.arenas[slot].as_ref()?.fork_entry.routine;
+        let routine = self.people.arenas[slot].as_ref()?.image.fork_entry.routine;
         Some(routine / PLACE_STEP * PLACE_STEP)
     }
 
@@ -30,21 +30,21 @@ impl Supervisor<'_> {
         call: &Notification,
         reason: &sys::Error,
     ) -> Result<(), RunError> {
-        if self.detours.get(&slot).is_some_and(|detour| detour.replaced.is_some()) {
-            self.postponed.push(*call);
+        if self.forking.detours.get(&slot).is_some_and(|detour| detour.replaced.is_some()) {
+            self.forking.postponed.push(*call);
             return Ok(());
         }
         let Some(detour) = self.divert_fork(slot, call) else {
-            self.totals.lost("a fork was refused, because its thread is traced", 1);
-            self.totals.warn_once(&format!(
+            self.books.totals.lost("a fork was refused, because its thread is traced", 1);
+            self.books.totals.warn_once(&format!(
                 "a fork was refused: {reason}; if the program is being debugged, run it with \
                  --engine swap"
             ));
-            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+            return Ok(self.kernel.listener.answer(call.id, -EAGAIN)?);
         };
-        self.detours.insert(slot, detour);
+        self.forking.detours.insert(slot, detour);
         // Our object makes the call of this number.
-        Ok(self.listener.answer(call.id, i64::from(call.nr))?)
+        Ok(self.kernel.listener.answer(call.id, i64::from(call.nr))?)
     }
 
     fn divert_fork(&self, slot: usize, call: &Notification) -> Option<Detour> {
@@ -58,7 +58,7 @@ impl Supervisor<'_> {
         let mut replaced = [0; JUMP.len()];
         remote.read(&mut replaced, behind).ok()?;
         let mut jump = JUMP;
-        let target = self.object_base(slot)? + self.object.fork_entry();
+        let target = self.object_base(slot)? + self.programs.object.fork_entry();
         jump[6..].copy_from_slice(&target.to_le_bytes());
         remote.write(&jump, behind).ok()?;
         Some(Detour { remote, thread: call.tid, replaced: Some(replaced), behind })
@@ -66,39 +66,39 @@ impl Supervisor<'_> {
 
     /// A thread has come to our object.
     pub(crate) fn arrived(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        let slot = self.slots.get(&tgid);
-        let Some(detour) = slot.and_then(|slot| self.detours.get_mut(slot)) else {
-            return Ok(self.listener.answer(call.id, -EPERM)?);
+        let slot = self.people.slots.get(&tgid);
+        let Some(detour) = slot.and_then(|slot| self.forking.detours.get_mut(slot)) else {
+            return Ok(self.kernel.listener.answer(call.id, -EPERM)?);
         };
         let behind = detour.behind.cast_signed();
         if detour.thread != call.tid {
-            return Ok(self.listener.answer(call.id, -behind)?);
+            return Ok(self.kernel.listener.answer(call.id, -behind)?);
         }
         let Some(replaced) = detour.replaced.take() else {
-            return Ok(self.listener.answer(call.id, -behind)?);
+            return Ok(self.kernel.listener.answer(call.id, -behind)?);
         };
         if let Err(error) = detour.remote.write(&replaced, detour.behind) {
             // It must not go on among instructions that are not its own.
             let _gone = sys::process::kill(tgid, SIGKILL);
-            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+            self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
         }
-        Ok(self.listener.answer(call.id, behind)?)
+        Ok(self.kernel.listener.answer(call.id, behind)?)
     }
 
     /// A thread has forked in our object; or could not.
     pub(crate) fn fork_made(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
         let ours = |fork: &crate::fork::Fork| fork.thread == call.tid && fork.child.is_none();
-        let Some(at) = self.forks.iter().position(ours) else {
-            return Ok(self.listener.answer(call.id, 0)?);
+        let Some(at) = self.forking.forks.iter().position(ours) else {
+            return Ok(self.kernel.listener.answer(call.id, 0)?);
         };
         let result = u32::try_from(call.args[2]).unwrap_or(0);
         let Some(child) = self.child_of(tgid, call.tid, result) else {
             // Refused, or ended already.
-            let slot = self.forks.swap_remove(at).parent_slot;
+            let slot = self.forking.forks.swap_remove(at).parent_slot;
             self.thaw_for(slot, call.tid);
-            return Ok(self.listener.answer(call.id, 0)?);
+            return Ok(self.kernel.listener.answer(call.id, 0)?);
         };
-        let fork = &mut self.forks[at];
+        let fork = &mut self.forking.forks[at];
         (fork.child, fork.born, fork.way) = (Some(child), true, Way::Inside(Some(call.id)));
         self.prepare_children();
         Ok(())
@@ -111,14 +111,14 @@ impl Supervisor<'_> {
         }
         let level = numbers(thread).len().checked_sub(1)?;
         // One that was cloned with CLONE_PARENT waits already, or is nobody's child here.
-        let candidates = children(tgid).into_iter().chain(self.born.keys().copied());
+        let candidates = children(tgid).into_iter().chain(self.forking.born.keys().copied());
         candidates.into_iter().find(|&child| numbers(child).get(level) == Some(&number))
     }
 
     /// A child that was forked in our object is there.
     pub(crate) fn child_waits(&mut self, call: &Notification) -> Result<(), RunError> {
-        self.born.insert(call.tid, (call.id, 0));
-        if self.forks.iter().any(|fork| fork.child == Some(call.tid) && fork.is_copied()) {
+        self.forking.born.insert(call.tid, (call.id, 0));
+        if self.forking.forks.iter().any(|fork| fork.child == Some(call.tid) && fork.is_copied()) {
             return self.let_in(call.tid);
         }
         Ok(())
@@ -126,8 +126,8 @@ impl Supervisor<'_> {
 
     /// Lets a child greet whose memory has been copied, once it is there.
     pub(crate) fn let_in(&mut self, child: u32) -> Result<(), RunError> {
-        match self.born.remove(&child) {
-            Some((call, _)) => Ok(self.listener.answer(call, 0)?),
+        match self.forking.born.remove(&child) {
+            Some((call, _)) => Ok(self.kernel.listener.answer(call, 0)?),
             None => Ok(()),
         }
     }
@@ -135,7 +135,7 @@ impl Supervisor<'_> {
     /// A child has its memory.
     pub(crate) fn child_settled(&mut self, call: &Notification) -> Result<(), RunError> {
         if self.has_settled(call.tid) {
-            self.listener.answer(call.id, 0)?;
+            self.kernel.listener.answer(call.id, 0)?;
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Supervisor<'_> {
     pub(crate) fn let_go(&self, way: Way, thread: u32) -> Result<(), sys::Error> {
         match way {
             Way::Followed => ptrace::detach(thread, 0),
-            Way::Inside(Some(call)) => self.listener.answer(call, 0),
+            Way::Inside(Some(call)) => self.kernel.listener.answer(call, 0),
             Way::Inside(None) => Ok(()),
         }
     }
@@ -153,17 +153,18 @@ impl Supervisor<'_> {
     /// tick.
     pub(crate) fn look_for_dead_forks(&mut self) {
         let mut ended = Vec::new();
-        for fork in self.forks.iter().filter(|fork| matches!(fork.way, Way::Inside(_))) {
-            let parent = self.arenas[fork.parent_slot].as_ref().map_or(0, |arena| arena.tgid);
+        for fork in self.forking.forks.iter().filter(|fork| matches!(fork.way, Way::Inside(_))) {
+            let parent =
+                self.people.arenas[fork.parent_slot].as_ref().map_or(0, |arena| arena.tgid);
             if fork.thread != 0 && !sys::process::is_thread_of(fork.thread, parent) {
                 ended.push(fork.thread);
             }
             ended.extend(fork.child.filter(|&pid| !sys::process::is_thread_of(pid, pid)));
         }
         ended.into_iter().for_each(|pid| self.traced_end(pid));
-        let known: Vec<u32> = self.forks.iter().filter_map(|fork| fork.child).collect();
-        let any_to_come = self.forks.iter().any(|fork| fork.child.is_none());
-        self.born.retain(|pid, (_, ticks)| {
+        let known: Vec<u32> = self.forking.forks.iter().filter_map(|fork| fork.child).collect();
+        let any_to_come = self.forking.forks.iter().any(|fork| fork.child.is_none());
+        self.forking.born.retain(|pid, (_, ticks)| {
             *ticks = if any_to_come || known.contains(pid) { 0 } else { *ticks + 1 };
             if *ticks > TICKS_MAX {
                 // Its parent is dead, whose memory it must not go on in.
@@ -171,6 +172,6 @@ impl Supervisor<'_> {
             }
             *ticks <= TICKS_MAX
         });
-        self.detours.retain(|_, detour| !detour.remote.is_gone());
+        self.forking.detours.retain(|_, detour| !detour.remote.is_gone());
     }
 }

@@ -16,40 +16,40 @@ impl Supervisor<'_> {
     /// Takes every event that is in the log now. Those that come meanwhile are for the next time:
     /// threads that fault as fast as they can would keep the supervisor here for ever.
     pub(crate) fn drain_events(&mut self) {
-        let until = self.tables.logged_count().load(Ordering::Acquire);
-        while self.tables.taken_count() < until
-            && let Some(mut event) = self.tables.next_event()
+        let until = self.kernel.tables.logged_count().load(Ordering::Acquire);
+        while self.kernel.tables.taken_count() < until
+            && let Some(mut event) = self.kernel.tables.next_event()
         {
             if !self.number(&mut event) {
                 continue;
             }
             self.note(&event);
-            if self.sampler.is_some() {
+            if self.upkeep.sampler.is_some() {
                 self.watched(&event);
             }
-            self.ends.push(event, self.tables.taken_count() - 1);
+            self.upkeep.ends.push(event, self.kernel.tables.taken_count() - 1);
         }
         self.tell_ends(self.now_ns());
-        if self.tables.event_lost().load(Ordering::Acquire) > 0 {
-            let lost = self.tables.event_lost().swap(0, Ordering::AcqRel);
-            self.totals.lost_count += lost;
-            let live: Vec<usize> = self.members.live().iter().copied().collect();
+        if self.kernel.tables.event_lost().load(Ordering::Acquire) > 0 {
+            let lost = self.kernel.tables.event_lost().swap(0, Ordering::AcqRel);
+            self.books.totals.lost_count += lost;
+            let live: Vec<usize> = self.books.members.live().iter().copied().collect();
             for slot in live {
                 self.find_unlogged(slot);
             }
         }
-        if self.tables.stock_empty().load(Ordering::Acquire) > 0 {
-            let count = self.tables.stock_empty().swap(0, Ordering::AcqRel);
-            self.totals.lost(TABLE_FULL, count);
+        if self.kernel.tables.stock_empty().load(Ordering::Acquire) > 0 {
+            let count = self.kernel.tables.stock_empty().swap(0, Ordering::AcqRel);
+            self.books.totals.lost(TABLE_FULL, count);
         }
     }
 
     /// Takes what is known at `now_ns` of how long faults took.
     pub(crate) fn tell_ends(&mut self, now_ns: u64) {
         let mut recorded = Vec::new();
-        while let Some(event) = self.ends.pop(&self.tables, now_ns) {
-            self.totals.ended(&event);
-            if self.config.record && self.sampler.is_none() {
+        while let Some(event) = self.upkeep.ends.pop(&self.kernel.tables, now_ns) {
+            self.books.totals.ended(&event);
+            if self.config.record && self.upkeep.sampler.is_none() {
                 recorded.push(event);
             }
         }
@@ -60,43 +60,43 @@ impl Supervisor<'_> {
 
     /// Hears which budgets faults have found short of frames.
     pub(crate) fn hear_doorbell(&mut self) {
-        let Some(doorbell) = &mut self.doorbell else {
+        let Some(doorbell) = &mut self.kernel.doorbell else {
             return;
         };
-        let members = &mut self.members;
+        let members = &mut self.books.members;
         doorbell.answer(|number| {
             if let Some(budget) = (number as usize).checked_sub(1) {
                 members.short(budget);
             }
         });
-        if self.tables.bell_lost().swap(0, Ordering::AcqRel) > 0 {
+        if self.kernel.tables.bell_lost().swap(0, Ordering::AcqRel) > 0 {
             self.touch_all();
         }
     }
 
     /// Something may have happened to any process.
     pub(crate) fn touch_all(&mut self) {
-        for slot in self.members.live().clone() {
-            self.members.touch(slot);
+        for slot in self.books.members.live().clone() {
+            self.books.members.touch(slot);
         }
     }
 
     // Gives the page of an event its number. None if its memory is under management no longer.
     fn number(&mut self, event: &mut FaultEvent) -> bool {
-        let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
+        let Some(arena) = self.people.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return false;
         };
-        if let Some(page) = arena.segments.find(event.address) {
+        if let Some(page) = arena.space.segments.find(event.address) {
             event.page = page;
             return true;
         }
-        if self.tables.pages.leaf(event.slot, event.address).is_none() {
+        if self.kernel.tables.pages.leaf(event.slot, event.address).is_none() {
             return false;
         }
         let page = arena.page(event.address);
         match page {
             Some(page) => event.page = page,
-            None => self.totals.lost(TABLE_FULL, 1),
+            None => self.books.totals.lost(TABLE_FULL, 1),
         }
         page.is_some()
     }
@@ -104,14 +104,14 @@ impl Supervisor<'_> {
     /// Brings residency up to date with one event.
     pub(crate) fn note(&mut self, event: &FaultEvent) {
         self.settle_outgoing_of(event.slot);
-        let Some(arena) = self.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
+        let Some(arena) = self.people.arenas.get_mut(event.slot).and_then(Option::as_mut) else {
             return;
         };
-        self.members.touch(event.slot);
+        self.books.members.touch(event.slot);
         let tier = if arena.tiers.len() == 1 {
             0
         } else {
-            let word = self.tables.pages.word(event.slot, event.address);
+            let word = self.kernel.tables.pages.word(event.slot, event.address);
             word.map_or(0, |cell| Word(cell.load(Ordering::Acquire)).tier())
                 .min(arena.tiers.len() - 1)
         };
@@ -128,7 +128,7 @@ impl Supervisor<'_> {
             FaultKind::Prefetch => {
                 residency.admit(event.page, Admission::Prefetch);
                 let ready_ns = event.time_ns + u64::from(event.requested_ns);
-                self.arrivals.push_back((ready_ns, event.slot, event.address));
+                self.faults.arrivals.push_back((ready_ns, event.slot, event.address));
             }
             FaultKind::Soft | FaultKind::Arrived => {
                 residency.soft_fault(event.page);
@@ -136,14 +136,14 @@ impl Supervisor<'_> {
             // It has left already when it is told.
             FaultKind::WriteBack => {}
         }
-        self.totals.note(event, tier);
+        self.books.totals.note(event, tier);
     }
 
     /// Takes one event that is not in the log.
     pub(crate) fn keep(&mut self, event: &FaultEvent) {
         self.note(event);
-        self.totals.ended(event);
-        if self.sampler.is_some() {
+        self.books.totals.ended(event);
+        if self.upkeep.sampler.is_some() {
             self.watched(event);
         } else if self.config.record {
             self.observer.faults(std::slice::from_ref(event));
@@ -154,12 +154,12 @@ impl Supervisor<'_> {
     /// could be taken for one to come.
     pub(crate) fn note_arrivals(&mut self) {
         let now = self.now_ns();
-        while let Some(&(ready_ns, slot, address)) = self.arrivals.front() {
+        while let Some(&(ready_ns, slot, address)) = self.faults.arrivals.front() {
             if ready_ns > now {
                 return;
             }
-            self.arrivals.pop_front();
-            if let Some(cell) = self.tables.pages.word(slot, address) {
+            self.faults.arrivals.pop_front();
+            if let Some(cell) = self.kernel.tables.pages.word(slot, address) {
                 let there = |word: u32| Word(word).arrived(ready_ns).map(|word| word.0);
                 // A page that has been touched or dropped meanwhile has another word.
                 let _gone = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, there);
@@ -171,13 +171,13 @@ impl Supervisor<'_> {
     /// until now.
     pub(crate) fn find_unlogged(&mut self, slot: usize) {
         self.settle_outgoing_of(slot);
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
-        self.members.touch(slot);
+        self.books.members.touch(slot);
         let mut populated = vec![0; arena.tiers.len()];
         let mut unnumbered = 0;
-        self.tables.pages.each_word(slot, 0, ADDRESS_TOP, |address, cell| {
+        self.kernel.tables.pages.each_word(slot, 0, ADDRESS_TOP, |address, cell| {
             let word = Word(cell.load(Ordering::Acquire));
             let tier = word.tier().min(populated.len() - 1);
             if !matches!(word.state(), State::Absent | State::Foreign) {
@@ -194,10 +194,10 @@ impl Supervisor<'_> {
         });
         arena.counted(populated);
         if unnumbered > 0 {
-            self.totals.lost(TABLE_FULL, unnumbered);
+            self.books.totals.lost(TABLE_FULL, unnumbered);
         }
-        let direct = self.tables.proc(slot).first_touch_count().swap(0, Ordering::AcqRel);
-        self.totals.first_touch_count += direct;
+        let direct = self.kernel.tables.proc(slot).first_touch_count().swap(0, Ordering::AcqRel);
+        self.books.totals.first_touch_count += direct;
     }
 
     /// Looks for pages that are mapped though their word says that they are not: the kernel brought
@@ -205,31 +205,31 @@ impl Supervisor<'_> {
     /// sees. A few steps in one process at a time, because faults wait for the supervisor
     /// meanwhile; where something was found, more is looked for at once.
     pub(crate) fn scan_unseen(&mut self, steps: usize) {
-        let (at, from) = self.scan.at;
-        let Some(slot) = self.members.live().range(at..).next().copied() else {
-            let found = std::mem::take(&mut self.scan.found);
-            self.scan = Scan { is_urgent: found >= URGENT, ..Scan::default() };
+        let (at, from) = self.upkeep.scan.at;
+        let Some(slot) = self.books.members.live().range(at..).next().copied() else {
+            let found = std::mem::take(&mut self.upkeep.scan.found);
+            self.upkeep.scan = Scan { is_urgent: found >= URGENT, ..Scan::default() };
             return;
         };
         let from = if slot == at { from } else { 0 };
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return;
         };
         // Pages on their way out may still be mapped.
-        let idle = arena.dropping == 0 && arena.ready;
-        let limited = self.accounts[arena.budget].iter().any(|one| one.limit.is_some());
+        let idle = arena.helper.dropping == 0 && arena.helper.ready;
+        let limited = self.books.accounts[arena.budget].iter().any(|one| one.limit.is_some());
         let next = if idle && limited { self.scan_slice(&mut arena, from, steps) } else { None };
-        self.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));
-        self.arenas[slot] = Some(arena);
+        self.upkeep.scan.at = next.map_or((slot + 1, 0), |next| (slot, next));
+        self.people.arenas[slot] = Some(arena);
     }
 
     // Scans some of a process's memory from an address on; answers where it goes on, if it does.
     fn scan_slice(&mut self, arena: &mut Arena, from: u64, steps: usize) -> Option<u64> {
         let mut at = from;
         for _ in 0..steps {
-            let piece = arena.regions.next_managed(at)?;
+            let piece = arena.space.regions.next_managed(at)?;
             // Where nothing was ever touched there is hardly anything to be found.
-            let used = self.tables.pages.next_leaf(arena.slot, piece.start, ADDRESS_TOP);
+            let used = self.kernel.tables.pages.next_leaf(arena.slot, piece.start, ADDRESS_TOP);
             let used = used.unwrap_or(ADDRESS_TOP).max(piece.start);
             let most =
                 if used == piece.start { SEGMENT } else { SCAN_UNUSED.min(used - piece.start) };
@@ -240,7 +240,7 @@ impl Supervisor<'_> {
     }
 
     fn scan_range(&mut self, arena: &mut Arena, start: u64, end: u64) {
-        let Ok(map) = sys::pagemap::PageMap::open(arena.helper) else {
+        let Ok(map) = sys::pagemap::PageMap::open(arena.helper.thread) else {
             return;
         };
         let mut found = Vec::new();
@@ -248,7 +248,7 @@ impl Supervisor<'_> {
         let _ended = map.present(start, end, |start, end| {
             for address in (start..end).step_by(4096) {
                 let revived =
-                    self.tables.pages.make_word(arena.slot, address).ok().and_then(revive);
+                    self.kernel.tables.pages.make_word(arena.slot, address).ok().and_then(revive);
                 found.extend(revived.map(|before| (address, before)));
             }
         });
@@ -265,11 +265,11 @@ impl Supervisor<'_> {
                 arena.tiers[tier].left(page);
                 arena.tiers[tier].admit(page, Admission::Found);
             }
-            self.tables.lane(arena.budget, tier).credit(-1);
-            self.totals.unseen_count += 1;
-            self.scan.found += 1;
-            self.scan.is_urgent |= self.scan.found >= URGENT;
-            self.members.touch(arena.slot);
+            self.kernel.tables.lane(arena.budget, tier).credit(-1);
+            self.books.totals.unseen_count += 1;
+            self.upkeep.scan.found += 1;
+            self.upkeep.scan.is_urgent |= self.upkeep.scan.found >= URGENT;
+            self.books.members.touch(arena.slot);
         }
     }
 }

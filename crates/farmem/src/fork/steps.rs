@@ -18,8 +18,8 @@ use crate::detour::Way;
 use crate::events::TABLE_FULL;
 use crate::inherit::{clip, send_mappings};
 use crate::layout::ADDRESS_TOP;
-use crate::maps;
 use crate::supervisor::Supervisor;
+use sys::maps;
 use sys::nr;
 
 impl Supervisor<'_> {
@@ -27,13 +27,13 @@ impl Supervisor<'_> {
     pub(crate) fn fork(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         // The kernel begins a fork anew when a signal arrives meanwhile; the thread is followed
         // already.
-        if self.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
+        if self.forking.forks.iter().any(|fork| fork.thread == call.tid && fork.child.is_none()) {
             return self.cut_and_fork(slot, call);
         }
-        let under_way = self.forks.iter().filter(|fork| fork.has_no_slot()).count();
-        if self.members.free_count() <= under_way {
-            self.totals.lost(REFUSED, 1);
-            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+        let under_way = self.forking.forks.iter().filter(|fork| fork.has_no_slot()).count();
+        if self.books.members.free_count() <= under_way {
+            self.books.totals.lost(REFUSED, 1);
+            return Ok(self.kernel.listener.answer(call.id, -EAGAIN)?);
         }
         let way = if self.is_inside(slot, call.return_to) {
             Way::Inside(None)
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
         };
         let [flags, _, _, tid_address, ..] = call.args;
         let told = i64::from(call.nr) == nr::CLONE && flags & CLONE_CHILD_SETTID != 0;
-        self.forks.push(Fork {
+        self.forking.forks.push(Fork {
             thread: call.tid,
             parent_slot: slot,
             way,
@@ -59,19 +59,19 @@ impl Supervisor<'_> {
 
     /// Nobody writes to the memory in `slot` any more until `thread` has forked.
     pub(crate) fn note_tid_word(&mut self, slot: usize, thread: u32) {
-        let Some(arena) = &self.arenas[slot] else { return };
+        let Some(arena) = &self.people.arenas[slot] else { return };
         let ours = |fork: &&mut Fork| fork.thread == thread && fork.child.is_none();
-        let Some(fork) = self.forks.iter_mut().find(ours) else { return };
+        let Some(fork) = self.forking.forks.iter_mut().find(ours) else { return };
         fork.tid_word = fork.tid_word.and_then(|(address, mut word)| {
-            let read =
-                arena.regions.manages(address) && arena.memory.read_at(&mut word, address).is_ok();
+            let read = arena.space.regions.manages(address)
+                && arena.memory.read_at(&mut word, address).is_ok();
             read.then_some((address, word))
         });
     }
 
     /// Whether stops of `pid` are ours to handle.
     pub(crate) fn is_traced(&self, pid: u32) -> bool {
-        self.forks.iter().any(|fork| fork.thread == pid || fork.child == Some(pid))
+        self.forking.forks.iter().any(|fork| fork.thread == pid || fork.child == Some(pid))
     }
 
     /// A followed thread has stopped.
@@ -96,7 +96,7 @@ impl Supervisor<'_> {
     /// come.
     pub(crate) fn unexpected_stop(&mut self, pid: u32, event: i32) {
         if event == ptrace::event::STOP {
-            self.newborns.push((pid, 0));
+            self.forking.newborns.push((pid, 0));
         } else {
             let _gone = ptrace::detach(pid, 0);
         }
@@ -106,7 +106,7 @@ impl Supervisor<'_> {
     /// their parents' memory. Called at every tick.
     pub(crate) fn end_orphans(&mut self) {
         const TICKS_MAX: u32 = 5;
-        self.newborns.retain_mut(|(pid, ticks)| {
+        self.forking.newborns.retain_mut(|(pid, ticks)| {
             *ticks += 1;
             if *ticks > TICKS_MAX {
                 let _gone = sys::process::kill(*pid, SIGKILL);
@@ -118,11 +118,15 @@ impl Supervisor<'_> {
     // The parent's report.
     fn forked(&mut self, thread: u32) -> Result<(), RunError> {
         let child = ptrace::message(thread)?;
-        let born = self.newborns.iter().position(|(pid, _)| *pid == child);
+        let born = self.forking.newborns.iter().position(|(pid, _)| *pid == child);
         if let Some(at) = born {
-            self.newborns.swap_remove(at);
+            self.forking.newborns.swap_remove(at);
         }
-        let fork = self.forks.iter_mut().find(|fork| fork.thread == thread && fork.child.is_none());
+        let fork = self
+            .forking
+            .forks
+            .iter_mut()
+            .find(|fork| fork.thread == thread && fork.child.is_none());
         if let Some(fork) = fork {
             fork.child = Some(child);
             fork.born = born.is_some();
@@ -131,7 +135,7 @@ impl Supervisor<'_> {
     }
 
     fn stop_later(&mut self, child: u32) -> Result<(), RunError> {
-        let fork = self.forks.iter_mut().find(|fork| fork.child == Some(child));
+        let fork = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child));
         if let Some(borrowed) = fork.and_then(|fork| fork.borrowed.as_mut()) {
             borrowed.stop = true;
         }
@@ -139,15 +143,15 @@ impl Supervisor<'_> {
     }
 
     fn is_newborn(&self, pid: u32) -> bool {
-        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.has_no_slot())
+        self.forking.forks.iter().any(|fork| fork.child == Some(pid) && fork.has_no_slot())
     }
 
     fn is_borrowed(&self, pid: u32) -> bool {
-        self.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
+        self.forking.forks.iter().any(|fork| fork.child == Some(pid) && fork.borrowed.is_some())
     }
 
     fn born(&mut self, child: u32) -> Result<(), RunError> {
-        if let Some(fork) = self.forks.iter_mut().find(|fork| fork.child == Some(child)) {
+        if let Some(fork) = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child)) {
             fork.born = true;
         }
         self.prepare_child(child)
@@ -155,7 +159,7 @@ impl Supervisor<'_> {
 
     /// Goes on with forks that had to wait for another of the same process.
     pub(crate) fn prepare_children(&mut self) {
-        let waiting = self.forks.iter().filter(|fork| fork.born && fork.has_no_slot());
+        let waiting = self.forking.forks.iter().filter(|fork| fork.born && fork.has_no_slot());
         for child in waiting.filter_map(|fork| fork.child).collect::<Vec<_>>() {
             if let Err(error) = self.prepare_child(child) {
                 self.abandon(child, &error);
@@ -165,15 +169,15 @@ impl Supervisor<'_> {
 
     // Once the child waits and the parent does too: begin to copy.
     fn prepare_child(&mut self, child: u32) -> Result<(), RunError> {
-        let Some(at) = self.forks.iter().position(|fork| fork.child == Some(child)) else {
+        let Some(at) = self.forking.forks.iter().position(|fork| fork.child == Some(child)) else {
             return Ok(());
         };
-        let Fork { thread, parent_slot, way, .. } = self.forks[at];
-        if !self.forks[at].born || !self.forks[at].has_no_slot() {
+        let Fork { thread, parent_slot, way, .. } = self.forking.forks[at];
+        if !self.forking.forks[at].born || !self.forking.forks[at].has_no_slot() {
             return Ok(());
         }
         // The parent stops at its report; if that is still to come, this is called again then.
-        if !self.forks[at].parent_waits() {
+        if !self.forking.forks[at].parent_waits() {
             return Ok(());
         }
         let frozen = self.is_frozen_for(parent_slot, thread);
@@ -189,18 +193,18 @@ impl Supervisor<'_> {
         }
         self.drain_events();
         let slot = self.free_slot().ok_or(RunError::Lost("a free slot"))?;
-        let Some(parent) = self.arenas[parent_slot].take() else {
+        let Some(parent) = self.people.arenas[parent_slot].take() else {
             return Err(RunError::Lost("the forking process"));
         };
-        let made = self.make_child(&parent, slot, child, self.forks[at].tid_word);
-        self.arenas[parent_slot] = Some(parent);
+        let made = self.make_child(&parent, slot, child, self.forking.forks[at].tid_word);
+        self.people.arenas[parent_slot] = Some(parent);
         let (arena, copy, copying) = made?;
         self.adopt(arena)?;
-        self.copies.push(copy);
-        self.forks[at].copying = Some(copying);
-        self.totals.fork_count += 1;
+        self.forking.copies.push(copy);
+        self.forking.forks[at].copying = Some(copying);
+        self.books.totals.fork_count += 1;
         if frozen {
-            self.forks[at].thread = 0;
+            self.forking.forks[at].thread = 0;
             self.release_held(parent_slot);
             self.let_go(way, thread)?;
         }
@@ -215,9 +219,9 @@ impl Supervisor<'_> {
         tid_word: Option<(u64, [u8; 4])>,
     ) -> Result<(Arena, Copy, Copying), RunError> {
         let memory = MemoryFile::new("afar", ADDRESS_TOP)?;
-        let (mut regions, mut tiers) = (parent.regions.clone(), Vec::new());
+        let (mut regions, mut tiers) = (parent.space.regions.clone(), Vec::new());
         let (mut emptied, mut absent) = (Vec::new(), Vec::new());
-        for piece in parent.regions.all() {
+        for piece in parent.space.regions.all() {
             if piece.traits.not_on_fork {
                 absent.push((piece.start, piece.bytes()));
                 regions.unmap(piece.start, piece.end);
@@ -229,7 +233,7 @@ impl Supervisor<'_> {
         for tier in &parent.tiers {
             let mut tier = self.inherited(tier);
             for piece in &emptied {
-                for span in parent.segments.spans(piece.start, piece.end) {
+                for span in parent.space.segments.spans(piece.start, piece.end) {
                     tier.discard(span.first, Pages::new(span.count));
                 }
             }
@@ -248,24 +252,24 @@ impl Supervisor<'_> {
             memory,
             socket: near,
             regions,
-            segments: parent.segments.clone(),
+            segments: parent.space.segments.clone(),
             // Locks are not inherited.
             pinned: Ranges::default(),
             tiers,
-            program_break: parent.program_break,
-            fork_entry: parent.fork_entry,
+            program_break: parent.space.program_break,
+            fork_entry: parent.image.fork_entry,
             helper: 0,
             loader: None,
         });
         arena.populated.clone_from(&parent.populated);
         arena.populated[0] += parent.unlogged_pages(self.unlogged(parent.slot));
-        self.tables.pages.clear(slot);
+        self.kernel.tables.pages.clear(slot);
         let unmanaged = self.copy_words(parent, &arena);
-        self.totals.lost(TABLE_FULL, unmanaged);
-        let mut copy = Copy::new(parent, &arena, self.totals.fork_count)?;
+        self.books.totals.lost(TABLE_FULL, unmanaged);
+        let mut copy = Copy::new(parent, &arena, self.books.totals.fork_count)?;
         for piece in emptied {
             copy.skip(piece.start, piece.end);
-            arena.empty(&self.tables, piece.start, piece.bytes());
+            arena.empty(&self.kernel.tables, piece.start, piece.bytes());
         }
         if let Some((address, word)) = tid_word {
             // The kernel has told the child, in memory that was its parent's.
@@ -278,13 +282,15 @@ impl Supervisor<'_> {
 
     /// Sends a child whose memory has been copied into our routine.
     pub(crate) fn enter_child(&mut self, child: u32) -> Result<(), RunError> {
-        let Some(fork) = self.forks.iter_mut().find(|fork| fork.child == Some(child)) else {
+        let Some(fork) = self.forking.forks.iter_mut().find(|fork| fork.child == Some(child))
+        else {
             return Ok(());
         };
         let Some(Copying { slot, far, mappings, absent }) = fork.copying.take() else {
             return Ok(());
         };
-        let Some(entry) = self.arenas[slot].as_ref().map(|arena| arena.fork_entry) else {
+        let Some(entry) = self.people.arenas[slot].as_ref().map(|arena| arena.image.fork_entry)
+        else {
             return Err(RunError::Lost("the forked process"));
         };
         let (way, waiting) = (fork.way, std::mem::take(&mut fork.thread));
@@ -312,24 +318,24 @@ impl Supervisor<'_> {
 
     /// A forked child asks for its memory.
     pub(crate) fn greet_forked(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        let borrowed = self.forks.iter_mut().find(|fork| fork.child == Some(tgid));
+        let borrowed = self.forking.forks.iter_mut().find(|fork| fork.child == Some(tgid));
         let Some(borrowed) = borrowed.and_then(|fork| fork.borrowed.as_mut()) else {
-            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+            return Ok(self.kernel.listener.answer(call.id, -EAGAIN)?);
         };
         let Some(far) = borrowed.far.take() else {
-            return Ok(self.listener.answer(call.id, -EAGAIN)?);
+            return Ok(self.kernel.listener.answer(call.id, -EAGAIN)?);
         };
         let slot = borrowed.slot;
         let mappings = std::mem::take(&mut borrowed.mappings);
         let absent = std::mem::take(&mut borrowed.absent);
         self.introduce(slot, call, far)?;
-        let Some(arena) = &self.arenas[slot] else {
+        let Some(arena) = &self.people.arenas[slot] else {
             return Ok(());
         };
         if let Err(error) = send_mappings(arena, &absent, &mappings) {
             // It dies, or must: some of its memory may still be its parent's.
             let _gone = sys::process::kill(tgid, SIGKILL);
-            self.totals.warn(&format!("a forked process was ended: {error}"));
+            self.books.totals.warn(&format!("a forked process was ended: {error}"));
         }
         Ok(())
     }
@@ -348,15 +354,15 @@ impl Supervisor<'_> {
 
     // The fork of `child` is over; it is ended if it did not get its memory.
     fn finish_fork(&mut self, child: u32) -> Option<Borrowed> {
-        let at = self.forks.iter().position(|fork| fork.child == Some(child))?;
-        let borrowed = self.forks.swap_remove(at).borrowed?;
+        let at = self.forking.forks.iter().position(|fork| fork.child == Some(child))?;
+        let borrowed = self.forking.forks.swap_remove(at).borrowed?;
         self.next_replies(borrowed.slot);
-        if self.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.ready) {
+        if self.people.arenas[borrowed.slot].as_ref().is_some_and(|arena| arena.helper.ready) {
             return Some(borrowed);
         }
         // Its mappings may still be its parent's.
         let _gone = sys::process::kill(child, SIGKILL);
-        self.totals.warn_once("a forked process could not be given its memory: ended");
+        self.books.totals.warn_once("a forked process could not be given its memory: ended");
         None
     }
 
@@ -367,11 +373,12 @@ impl Supervisor<'_> {
 
     /// Ends a child whose memory cannot be put in place: it must not run.
     pub(crate) fn abandon(&mut self, pid: u32, error: &RunError) {
-        let Some(at) = self.forks.iter().position(|f| f.thread == pid || f.child == Some(pid))
+        let Some(at) =
+            self.forking.forks.iter().position(|f| f.thread == pid || f.child == Some(pid))
         else {
             return;
         };
-        let fork = self.forks.swap_remove(at);
+        let fork = self.forking.forks.swap_remove(at);
         if let Some(child) = fork.child {
             let _gone = sys::process::kill(child, SIGKILL);
             self.end_copy(child);
@@ -380,15 +387,16 @@ impl Supervisor<'_> {
         let _not_stopped = self.let_go(fork.way, fork.thread);
         // Somebody else may have ended it.
         if !matches!(error, RunError::System(error) if error.errno() == Some(ESRCH)) {
-            self.totals.warn(&format!("a forked process was ended: {error}"));
+            self.books.totals.warn(&format!("a forked process was ended: {error}"));
         }
     }
 
     /// A followed thread has ended.
     pub(crate) fn traced_end(&mut self, pid: u32) {
-        self.newborns.retain(|(newborn, _)| *newborn != pid);
+        self.forking.newborns.retain(|(newborn, _)| *newborn != pid);
         self.end_copy(pid);
         let slots: Vec<usize> = self
+            .forking
             .forks
             .iter()
             .filter(|fork| fork.thread == pid || fork.child == Some(pid))
@@ -397,7 +405,7 @@ impl Supervisor<'_> {
         for slot in slots {
             self.thaw_for(slot, pid);
         }
-        self.forks.retain(|fork| {
+        self.forking.forks.retain(|fork| {
             let orphaned = fork.thread == pid && fork.has_no_slot();
             if let Some(child) = fork.child.filter(|_| orphaned) {
                 let _gone = sys::process::kill(child, SIGKILL);

@@ -15,12 +15,12 @@ impl Supervisor<'_> {
     pub(crate) fn inject(&mut self, tgid: u32, call: &Notification) -> Result<bool, RunError> {
         match self.divert(tgid, call) {
             Ok(injection) => {
-                self.injections.insert(tgid, injection);
-                self.listener.answer(call.id, 0)?;
+                self.programs.injections.insert(tgid, injection);
+                self.kernel.listener.answer(call.id, 0)?;
                 Ok(true)
             }
             Err(reason) => {
-                self.images.unmanaged(tgid, reason);
+                self.programs.images.unmanaged(tgid, reason);
                 Ok(false)
             }
         }
@@ -40,7 +40,7 @@ impl Supervisor<'_> {
         }
         let mut replaced = [0_u8; WAY_IN.len()];
         remote.read(&mut replaced, call.return_to).map_err(refused)?;
-        let bytes = self.object.bytes();
+        let bytes = self.programs.object.bytes();
         let base = free_place(tgid, bytes)
             .ok_or_else(|| Reason::new("it has no room for the helper among its addresses"))?;
         remote.write(&way_in(base, bytes, call.nr), call.return_to).map_err(refused)?;
@@ -50,39 +50,40 @@ impl Supervisor<'_> {
 
     /// The diverted thread has mapped room for the object.
     pub(crate) fn fill(&mut self, tgid: u32, call: &Notification) -> Result<(), RunError> {
-        let Some(injection) = self.injections.get_mut(&tgid).filter(|_| call.tid == tgid) else {
-            return Ok(self.listener.answer(call.id, -EPERM)?);
+        let Some(injection) = self.programs.injections.get_mut(&tgid).filter(|_| call.tid == tgid)
+        else {
+            return Ok(self.kernel.listener.answer(call.id, -EPERM)?);
         };
         if call.args[2] != injection.base {
             let why = "it had no memory for the helper: is its address space limited?";
             injection.fail(Reason::new(why));
-            return Ok(self.listener.answer(call.id, -ENOMEM)?);
+            return Ok(self.kernel.listener.answer(call.id, -ENOMEM)?);
         }
-        for (at, page) in self.object.at(injection.base) {
+        for (at, page) in self.programs.object.at(injection.base) {
             if let Err(error) = injection.remote.write(&page, at) {
                 injection.fail(Reason::out_of_reach(&error));
-                return Ok(self.listener.answer(call.id, -EFAULT)?);
+                return Ok(self.kernel.listener.answer(call.id, -EFAULT)?);
             }
         }
-        let entry = injection.base + self.object.entry();
-        Ok(self.listener.answer(call.id, entry.cast_signed())?)
+        let entry = injection.base + self.programs.object.entry();
+        Ok(self.kernel.listener.answer(call.id, entry.cast_signed())?)
     }
 
     /// A diverted thread makes its call again: its instructions are put back, and its image is
     /// managed or it is said why not.
     pub(crate) fn settle(&mut self, tgid: u32) {
-        let Some(injection) = self.injections.remove(&tgid) else {
+        let Some(injection) = self.programs.injections.remove(&tgid) else {
             return;
         };
         if let Err(error) = injection.remote.write(&injection.replaced, injection.behind) {
             // It must not go on among instructions that are not its own.
             let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
-            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+            self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
         }
-        if self.slots.contains_key(&tgid) {
+        if self.people.slots.contains_key(&tgid) {
             return;
         }
         let reason = injection.failed.unwrap_or_else(|| Reason::new("its helper did not start"));
-        self.images.unmanaged(tgid, reason);
+        self.programs.images.unmanaged(tgid, reason);
     }
 }

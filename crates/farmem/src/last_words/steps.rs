@@ -19,26 +19,26 @@ const WAITERS: u32 = 0x8000_0000;
 impl Supervisor<'_> {
     /// Notes which words the kernel will write when threads of the process in `slot` end.
     pub(crate) fn note_mortals(&mut self, slot: usize) {
-        let Some(arena) = &self.arenas[slot] else { return };
+        let Some(arena) = &self.people.arenas[slot] else { return };
         let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", arena.tgid)) else { return };
         let memory = File::open(format!("/proc/{}/mem", arena.tgid));
         let tids = tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok());
         let valued = |word: &Cleared| (*word, arena.word(word.address));
-        let words: Vec<(Cleared, Option<u32>)> = arena.cleared.iter().map(valued).collect();
+        let words: Vec<(Cleared, Option<u32>)> = arena.image.cleared.iter().map(valued).collect();
         let mortals: Vec<Mortal> =
             tids.filter_map(|tid| mortal(arena, memory.as_ref().ok(), &words, tid)).collect();
         // One that has ended since the last cut is not listed any more.
         let listed = |tid| mortals.iter().any(|mortal| mortal.tid == tid);
-        self.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
-        self.mortals.extend(mortals);
+        self.forking.mortals.retain(|mortal| mortal.slot != slot || !listed(mortal.tid));
+        self.forking.mortals.extend(mortals);
     }
 
     /// Writes for threads that have ended what the kernel could not. Called when memory is frozen
     /// no longer, and at every `tick`.
     pub(crate) fn write_last_words(&mut self, tick: bool) {
-        let mut mortals = std::mem::take(&mut self.mortals);
+        let mut mortals = std::mem::take(&mut self.forking.mortals);
         mortals.retain_mut(|mortal| {
-            let arena = self.arenas[mortal.slot].as_ref();
+            let arena = self.people.arenas[mortal.slot].as_ref();
             let Some(arena) = arena.filter(|arena| arena.tgid == mortal.tgid) else {
                 return false;
             };
@@ -52,7 +52,7 @@ impl Supervisor<'_> {
             mortal.write(arena);
             false
         });
-        self.mortals = mortals;
+        self.forking.mortals = mortals;
     }
 }
 
@@ -110,7 +110,7 @@ fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
     // Never a page of the arena by way of the process: it might fault, and wait for us.
     let read = |address: u64| {
         let mut bytes = [0_u8; 8];
-        if arena.regions.manages(address) {
+        if arena.space.regions.manages(address) {
             arena.memory.read_at(&mut bytes, address).ok()?;
         } else {
             memory?.read_exact_at(&mut bytes, address).ok()?;
@@ -126,7 +126,7 @@ fn locks(arena: &Arena, memory: Option<&File>, tid: u32) -> Option<Vec<u64>> {
             break;
         }
         let lock = entry.wrapping_add(distance);
-        locks.extend(Some(lock).filter(|&lock| arena.regions.manages(lock)));
+        locks.extend(Some(lock).filter(|&lock| arena.space.regions.manages(lock)));
         entry = read(entry).map_or(head, |next| next & !1);
     }
     Some(locks)

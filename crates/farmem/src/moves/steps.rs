@@ -15,10 +15,10 @@ use crate::calls::round_up;
 use crate::events::TABLE_FULL;
 use crate::layout::SEGMENT;
 use crate::layout::{ADDRESS_MIN, ADDRESS_TOP};
-use crate::maps;
 use crate::protocol::command;
 use crate::request::MapRequest;
 use crate::supervisor::Supervisor;
+use sys::maps;
 
 const EAGAIN: i64 = 11;
 const ENOMEM: i64 = 12;
@@ -45,27 +45,27 @@ impl Supervisor<'_> {
         let [from, old, new, flags, ..] = call.args;
         let Some(new) = round_up(new) else {
             let errno = if new == 0 { EINVAL } else { ENOMEM };
-            return Ok(self.listener.answer(call.id, -errno)?);
+            return Ok(self.kernel.listener.answer(call.id, -errno)?);
         };
-        let Some(arena) = self.arenas[slot].as_ref() else {
+        let Some(arena) = self.people.arenas[slot].as_ref() else {
             return Ok(());
         };
-        let pieces = arena.regions.pieces(from, from.saturating_add(old.max(1)));
+        let pieces = arena.space.regions.pieces(from, from.saturating_add(old.max(1)));
         if pieces.is_empty() || pieces.iter().any(|piece| piece.traits.foreign) {
             return self.move_foreign(slot, call, new);
         }
         // Length 0 copies a shared mapping, and managed memory is private to the program.
         let Some(old) = round_up(old) else {
-            return Ok(self.listener.answer(call.id, -EINVAL)?);
+            return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
         };
         if !is_well_formed(call, old, new) {
-            return Ok(self.listener.answer(call.id, -EINVAL)?);
+            return Ok(self.kernel.listener.answer(call.id, -EINVAL)?);
         }
-        if !arena.regions.covers(from, from + old) {
-            return Ok(self.listener.answer(call.id, -EFAULT)?);
+        if !arena.space.regions.covers(from, from + old) {
+            return Ok(self.kernel.listener.answer(call.id, -EFAULT)?);
         }
         if flags & MREMAP_DONTUNMAP != 0 && (self.is_cut(slot) || self.is_emptying(slot)) {
-            self.postponed.push(*call);
+            self.forking.postponed.push(*call);
             return Ok(());
         }
         if flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) != 0 {
@@ -73,7 +73,7 @@ impl Supervisor<'_> {
         }
         match self.resize(slot, call, old, new)? {
             Resized::Done => Ok(()),
-            Resized::Moves(None) => Ok(self.listener.answer(call.id, -ENOMEM)?),
+            Resized::Moves(None) => Ok(self.kernel.listener.answer(call.id, -ENOMEM)?),
             Resized::Moves(Some(place)) => {
                 let protection = protection(call.tid, from, PAGE).unwrap_or(3);
                 self.start_move(slot, call, (from, old), (place, new), protection)
@@ -91,7 +91,7 @@ impl Supervisor<'_> {
     ) -> Result<(), RunError> {
         let [_, _, _, flags, to, _] = call.args;
         let Some(protection) = protection(call.tid, from, old) else {
-            return Ok(self.listener.answer(call.id, -EFAULT)?);
+            return Ok(self.kernel.listener.answer(call.id, -EFAULT)?);
         };
         if flags & MREMAP_FIXED != 0 {
             self.clear_place(slot, to, new);
@@ -99,30 +99,30 @@ impl Supervisor<'_> {
         }
         match self.place_near(slot, to, new) {
             Some(place) => self.start_move(slot, call, (from, old), (place, new), protection),
-            None => Ok(self.listener.answer(call.id, -ENOMEM)?),
+            None => Ok(self.kernel.listener.answer(call.id, -ENOMEM)?),
         }
     }
 
     // Frees the place that a region is to move to: whatever is there goes.
     fn clear_place(&mut self, slot: usize, to: u64, bytes: u64) {
         self.release(slot, to, to + bytes, None);
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return;
         };
         if is_managed(to, bytes) {
-            arena.regions.map(to, to + bytes, Traits::default());
+            arena.space.regions.map(to, to + bytes, Traits::default());
         } else if let Some((start, end)) = manageable(to, to + bytes) {
-            arena.make_foreign(&self.tables, start, end - start);
+            arena.make_foreign(&self.kernel.tables, start, end - start);
         }
     }
 
     // A new place, at `hint` if that is free.
     fn place_near(&mut self, slot: usize, hint: u64, bytes: u64) -> Option<u64> {
-        let arena = self.arenas[slot].as_mut()?;
-        if is_managed(hint, bytes) && arena.regions.place_at(hint, bytes) {
+        let arena = self.people.arenas[slot].as_mut()?;
+        if is_managed(hint, bytes) && arena.space.regions.place_at(hint, bytes) {
             return Some(hint);
         }
-        arena.regions.place(bytes)
+        arena.space.regions.place(bytes)
     }
 
     // A region shrinks, or grows where it is, or is to move.
@@ -136,21 +136,21 @@ impl Supervisor<'_> {
         let [from, _, _, flags, ..] = call.args;
         if new <= old {
             self.release(slot, from + new, from + old, Some(call.tid));
-            self.listener.proceed(call.id)?;
+            self.kernel.listener.proceed(call.id)?;
             return Ok(Resized::Done);
         }
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(Resized::Done);
         };
-        if arena.regions.extend(from + old, from + new) {
-            let unopened = arena.open(&self.tables, from + old, new - old);
-            self.totals.lost(TABLE_FULL, unopened);
+        if arena.space.regions.extend(from + old, from + new) {
+            let unopened = arena.open(&self.kernel.tables, from + old, new - old);
+            self.books.totals.lost(TABLE_FULL, unopened);
             // The mapping grows over the same file, so the kernel can do it.
-            self.listener.proceed(call.id)?;
+            self.kernel.listener.proceed(call.id)?;
             return Ok(Resized::Done);
         }
         let moves = flags & MREMAP_MAYMOVE != 0;
-        Ok(Resized::Moves(moves.then(|| arena.regions.place(new)).flatten()))
+        Ok(Resized::Moves(moves.then(|| arena.space.regions.place(new)).flatten()))
     }
 
     fn start_move(
@@ -163,7 +163,9 @@ impl Supervisor<'_> {
     ) -> Result<(), RunError> {
         let flags = call.args[3];
         let fixed = flags & MREMAP_FIXED != 0;
-        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + 1));
+        let pieces = self.people.arenas[slot]
+            .as_ref()
+            .map(|arena| arena.space.regions.pieces(from, from + 1));
         let moving = Move {
             id: call.id,
             thread: call.tid,
@@ -183,18 +185,18 @@ impl Supervisor<'_> {
     // Has the helper map memory where the region is to go.
     fn prepare_place(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
         let Move { to, new_bytes, request, traits, .. } = moving;
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         if !moving.out {
-            arena.regions.mark(to, to + new_bytes, |of_new| *of_new = traits);
+            arena.space.regions.mark(to, to + new_bytes, |of_new| *of_new = traits);
             return self.send_map(slot, to, new_bytes, request, Pending::Move(moving));
         }
         // Memory of the program's own, as it would be without us.
         let operands = [to, new_bytes, request.protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED];
         if arena.command(command::MAP, &operands, Pending::Move(moving)).is_err() {
             // The process is on its way out; so is the caller.
-            self.listener.answer(moving.id, -EAGAIN)?;
+            self.kernel.listener.answer(moving.id, -EAGAIN)?;
         }
         Ok(())
     }
@@ -203,20 +205,22 @@ impl Supervisor<'_> {
     fn move_foreign(&mut self, slot: usize, call: &Notification, new: u64) -> Result<(), RunError> {
         let [from, old, _, flags, to, _] = call.args;
         let old = round_up(old).unwrap_or(0);
-        let pieces = self.arenas[slot].as_ref().map(|arena| arena.regions.pieces(from, from + old));
+        let pieces = self.people.arenas[slot]
+            .as_ref()
+            .map(|arena| arena.space.regions.pieces(from, from + old));
         if pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign)) {
             // Partly ours, so it is not one mapping.
-            return Ok(self.listener.answer(call.id, -EFAULT)?);
+            return Ok(self.kernel.listener.answer(call.id, -EFAULT)?);
         }
         let fixed = flags & MREMAP_FIXED != 0;
         // What the kernel refuses must not have cost anything.
         if !is_well_formed(call, old, new) || fixed && protection(call.tid, from, old).is_none() {
-            return Ok(self.listener.proceed(call.id)?);
+            return Ok(self.kernel.listener.proceed(call.id)?);
         }
         if let Some((start, end)) = manageable(to, to.saturating_add(new)).filter(|_| fixed) {
             self.empty(slot, start, end - start);
-            if let Some(arena) = self.arenas[slot].as_mut() {
-                arena.make_foreign(&self.tables, start, end - start);
+            if let Some(arena) = self.people.arenas[slot].as_mut() {
+                arena.make_foreign(&self.kernel.tables, start, end - start);
             }
         }
         let stays = flags & MREMAP_DONTUNMAP != 0 || old == 0 || new <= old && !fixed;
@@ -225,7 +229,7 @@ impl Supervisor<'_> {
             // found when something is to be placed here.
             self.release(slot, from, from.saturating_add(old), Some(call.tid));
         }
-        Ok(self.listener.proceed(call.id)?)
+        Ok(self.kernel.listener.proceed(call.id)?)
     }
 
     /// The new place of a region is there, or is not.
@@ -235,22 +239,22 @@ impl Supervisor<'_> {
         mut moving: Move,
         result: i64,
     ) -> Result<(), RunError> {
-        let Some(arena) = self.arenas[slot].as_mut() else {
+        let Some(arena) = self.people.arenas[slot].as_mut() else {
             return Ok(());
         };
         if result < 0 && !moving.out {
-            arena.call_off(&self.tables, moving.to, moving.new_bytes);
+            arena.call_off(&self.kernel.tables, moving.to, moving.new_bytes);
         }
         if result == -EEXIST && moving.attempts < ATTEMPTS_MAX {
-            arena.avoid_obstacles(&self.tables, moving.to, moving.new_bytes);
-            if let Some(to) = arena.regions.place(moving.new_bytes) {
+            arena.avoid_obstacles(&self.kernel.tables, moving.to, moving.new_bytes);
+            if let Some(to) = arena.space.regions.place(moving.new_bytes) {
                 (moving.to, moving.attempts) = (to, moving.attempts + 1);
                 return self.prepare_place(slot, moving);
             }
         }
         if result < 0 {
             let errno = if result == -EEXIST { -ENOMEM } else { result };
-            return Ok(self.listener.answer(moving.id, errno)?);
+            return Ok(self.kernel.listener.answer(moving.id, errno)?);
         }
         if moving.keeps_old {
             // Other threads may go on to use the old place: what they write before they see it
@@ -264,7 +268,7 @@ impl Supervisor<'_> {
         // Whoever touches the old place after that has lost it.
         let operands = [moving.from, moving.old_bytes];
         if arena.command(command::UNMAP, &operands, Pending::Vacate(moving)).is_err() {
-            self.listener.answer(moving.id, -EAGAIN)?;
+            self.kernel.listener.answer(moving.id, -EAGAIN)?;
         }
         Ok(())
     }
@@ -272,13 +276,13 @@ impl Supervisor<'_> {
     /// Nobody can touch the old place of a region any more: what it holds moves.
     pub(crate) fn move_now(&mut self, slot: usize, moving: Move) -> Result<(), RunError> {
         let Move { id, from, old_bytes, to, new_bytes, .. } = moving;
-        let Some(mut arena) = self.arenas[slot].take() else {
+        let Some(mut arena) = self.people.arenas[slot].take() else {
             return Ok(());
         };
         let bytes = moving.kept_bytes();
         let copied = if moving.out {
             let (pages, copied) = carry_out(&arena, from, to, bytes);
-            self.totals.lost(OUT_OF_REACH, pages);
+            self.books.totals.lost(OUT_OF_REACH, pages);
             copied
         } else {
             let copied = arena.memory.copy_to(&arena.memory, from, to, bytes);
@@ -286,11 +290,11 @@ impl Supervisor<'_> {
             copied
         };
         let tgid = arena.tgid;
-        self.arenas[slot] = Some(arena);
+        self.people.arenas[slot] = Some(arena);
         if let Err(error) = copied {
             // It must not go on without its memory.
             let _gone = sys::process::kill(tgid, crate::signal::SIGKILL);
-            self.totals.warn(&format!("process {tgid} was ended: {error}"));
+            self.books.totals.warn(&format!("process {tgid} was ended: {error}"));
             return Ok(());
         }
         if moving.keeps_old {
@@ -301,20 +305,22 @@ impl Supervisor<'_> {
         if !moving.out {
             self.watch(slot, to, new_bytes);
         }
-        Ok(self.listener.answer(id, to.cast_signed())?)
+        Ok(self.kernel.listener.answer(id, to.cast_signed())?)
     }
 
     // Whether something is being moved whose old place stays.
     fn is_emptying(&self, slot: usize) -> bool {
         let keeps = |pending: &Pending| matches!(pending, Pending::Move(one) if one.keeps_old);
-        self.arenas[slot].as_ref().is_some_and(|arena| arena.pending.values().any(keeps))
+        self.people.arenas[slot]
+            .as_ref()
+            .is_some_and(|arena| arena.helper.pending.values().any(keeps))
     }
 
     // A page keeps its state at its new address; one that was mapped is merely unmapped now.
     fn move_words(&mut self, arena: &mut Arena, from: u64, to: u64, bytes: u64) {
         let slot = arena.slot;
         let mut moved = Vec::new();
-        self.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
+        self.kernel.tables.pages.each_word(slot, from, from + bytes, |address, cell| {
             let take = |word: u32| {
                 let is_empty = matches!(Word(word).state(), State::Absent | State::Foreign);
                 (!is_empty).then_some(0)
@@ -342,7 +348,7 @@ impl Supervisor<'_> {
         }
         for (address, word) in moved {
             let target = address - from + to;
-            match (self.tables.pages.make_word(slot, target), arena.page(target)) {
+            match (self.kernel.tables.pages.make_word(slot, target), arena.page(target)) {
                 (Ok(cell), Some(page)) => {
                     cell.store(word.0, Ordering::Release);
                     now_at.push(page);
@@ -350,16 +356,16 @@ impl Supervisor<'_> {
                 _ => unmanaged += 1,
             }
         }
-        self.totals.lost(TABLE_FULL, unmanaged);
+        self.books.totals.lost(TABLE_FULL, unmanaged);
         rename(arena, from, to, bytes);
-        for pins in arena.pinned.within(from..from + bytes) {
-            arena.pinned.insert(pins.start - from + to..pins.end - from + to);
+        for pins in arena.space.pinned.within(from..from + bytes) {
+            arena.space.pinned.insert(pins.start - from + to..pins.end - from + to);
         }
-        arena.pinned.remove(from..from + bytes);
-        if let Some(sampler) = &mut self.sampler {
-            let spans = arena.segments.spans(from, from + bytes);
+        arena.space.pinned.remove(from..from + bytes);
+        if let Some(sampler) = &mut self.upkeep.sampler {
+            let spans = arena.space.segments.spans(from, from + bytes);
             let now = sys::clock::monotonic_ns();
-            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
+            let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
             for span in spans {
                 sampler.freed(slot, span.first, span.count, now.saturating_sub(epoch));
             }
@@ -415,7 +421,7 @@ fn is_managed(start: u64, bytes: u64) -> bool {
 fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), sys::Error>) {
     let mut pages = 0;
     let mut carry = || {
-        let remote = Remote::open(arena.helper)?;
+        let remote = Remote::open(arena.helper.thread)?;
         let mut buffer = vec![0; CARRY_BYTES];
         let (mut at, end) = (from, from + bytes);
         while let Some((start, stop)) = arena.memory.next_populated(at, end, CARRY_BYTES as u64)? {
@@ -433,7 +439,7 @@ fn carry_out(arena: &Arena, from: u64, to: u64, bytes: u64) -> (u64, Result<(), 
 
 // Pages keep their age, their state and their pins under the numbers of their new addresses.
 fn rename(arena: &mut Arena, from: u64, to: u64, bytes: u64) {
-    for span in arena.segments.spans(from, from + bytes) {
+    for span in arena.space.segments.spans(from, from + bytes) {
         let mut at = 0;
         while at < span.count {
             // As far as the numbers of the new addresses are in a row, too.
@@ -441,7 +447,7 @@ fn rename(arena: &mut Arena, from: u64, to: u64, bytes: u64) {
             let room = (SEGMENT - target % SEGMENT) / PAGE;
             let count = room.min(span.count - at);
             let source = span.first.offset(at.cast_signed());
-            if let (Some(source), Some(target)) = (source, arena.segments.find(target)) {
+            if let (Some(source), Some(target)) = (source, arena.space.segments.find(target)) {
                 for residency in &mut arena.tiers {
                     residency.rename(source, target, Pages::new(count));
                 }

@@ -23,7 +23,7 @@ impl Supervisor<'_> {
         write: bool,
         then: Then,
     ) {
-        self.populates.push(Populate {
+        self.faults.populates.push(Populate {
             id,
             thread,
             slot,
@@ -37,15 +37,15 @@ impl Supervisor<'_> {
 
     /// Goes on with everything that is being populated.
     pub(crate) fn advance_populates(&mut self) -> Result<(), RunError> {
-        for mut one in std::mem::take(&mut self.populates) {
+        for mut one in std::mem::take(&mut self.faults.populates) {
             self.populate_some(&mut one);
             if !one.ranges.is_empty() || self.now_ns() < one.ready_ns {
-                self.populates.push(one);
+                self.faults.populates.push(one);
                 continue;
             }
             match one.then {
-                Then::Answer(result) => self.listener.answer(one.id, result)?,
-                Then::Proceed => self.listener.proceed(one.id)?,
+                Then::Answer(result) => self.kernel.listener.answer(one.id, result)?,
+                Then::Proceed => self.kernel.listener.proceed(one.id)?,
             }
         }
         Ok(())
@@ -58,17 +58,17 @@ impl Supervisor<'_> {
             true => one.ready_ns.saturating_sub(now),
             false => one.ready_ns.saturating_sub(now + AHEAD_NS),
         };
-        self.populates.iter().map(due).min().map(Duration::from_nanos)
+        self.faults.populates.iter().map(due).min().map(Duration::from_nanos)
     }
 
     /// Pages that wait for a frame of one budget before they can be populated.
     pub(crate) fn populates_short(&self, budget: usize, tier: usize) -> i64 {
         let short = |one: &&Populate| one.short == Some((budget, tier));
-        i64::try_from(self.populates.iter().filter(short).count()).unwrap_or(i64::MAX)
+        i64::try_from(self.faults.populates.iter().filter(short).count()).unwrap_or(i64::MAX)
     }
 
     fn populate_some(&mut self, one: &mut Populate) {
-        if self.arenas[one.slot].is_none() {
+        if self.people.arenas[one.slot].is_none() {
             one.ranges.clear();
         }
         let Some((start, end)) = one.ranges.pop_front() else {
@@ -86,14 +86,14 @@ impl Supervisor<'_> {
 
     // Answers whether the page has been dealt with; otherwise it waits for a frame.
     fn populate_page(&mut self, one: &mut Populate, address: u64) -> bool {
-        let Some(arena) = &self.arenas[one.slot] else {
+        let Some(arena) = &self.people.arenas[one.slot] else {
             return true;
         };
-        let cell = match self.tables.pages.make_word(one.slot, address) {
+        let cell = match self.kernel.tables.pages.make_word(one.slot, address) {
             Ok(cell) => cell,
             Err(NoWord::Closed) => return true,
             Err(NoWord::Full) => {
-                self.totals.lost(TABLE_FULL, 1);
+                self.books.totals.lost(TABLE_FULL, 1);
                 return true;
             }
         };
@@ -107,7 +107,7 @@ impl Supervisor<'_> {
         };
         let change =
             || cell.compare_exchange(before.0, after.0, Ordering::AcqRel, Ordering::Acquire);
-        let proc = self.tables.proc(one.slot);
+        let proc = self.kernel.tables.proc(one.slot);
         if kind == FaultKind::FirstTouch && proc.unlimited().load(Ordering::Acquire) != 0 {
             if change().is_ok() {
                 proc.first_touch_count().fetch_add(1, Ordering::AcqRel);
@@ -118,9 +118,9 @@ impl Supervisor<'_> {
         let (budget, tier) = (arena.budget, before.tier().min(arena.tiers.len() - 1));
         let frame = self.claim_frame(budget, tier);
         one.short = frame.is_none().then_some((budget, tier));
-        let lane = self.tables.lane(budget, tier);
+        let lane = self.kernel.tables.lane(budget, tier);
         if frame.is_none() {
-            self.members.short(budget);
+            self.books.members.short(budget);
             if !lane.is_unrelieved() {
                 return false;
             }
@@ -144,9 +144,9 @@ impl Supervisor<'_> {
     }
 
     fn populated(&mut self, one: &Populate, address: u64, kind: FaultKind, requested_ns: u64) {
-        let page = self.arenas[one.slot].as_mut().and_then(|arena| arena.page(address));
+        let page = self.people.arenas[one.slot].as_mut().and_then(|arena| arena.page(address));
         let Some(page) = page else {
-            self.totals.lost(TABLE_FULL, 1);
+            self.books.totals.lost(TABLE_FULL, 1);
             return;
         };
         self.keep(&FaultEvent {

@@ -21,7 +21,7 @@ impl Supervisor<'_> {
     /// Takes the faults that wait in `slot`.
     pub(crate) fn next_faults(&mut self, slot: usize) {
         while let Some(fault) = self.next_fault(slot) {
-            let Some(arena) = &self.arenas[slot] else {
+            let Some(arena) = &self.people.arenas[slot] else {
                 return;
             };
             let touch = Touch {
@@ -43,15 +43,15 @@ impl Supervisor<'_> {
     }
 
     fn next_fault(&self, slot: usize) -> Option<Fault> {
-        self.arenas[slot].as_ref()?.fault.as_ref()?.next()
+        self.people.arenas[slot].as_ref()?.fault.as_ref()?.next()
     }
 
     fn touch(&mut self, touch: Touch) {
-        let cell = match self.tables.pages.make_word(touch.slot, touch.address) {
+        let cell = match self.kernel.tables.pages.make_word(touch.slot, touch.address) {
             Ok(cell) => cell,
             Err(NoWord::Closed) => return self.resolve(&touch),
             Err(NoWord::Full) => {
-                self.totals.lost(TABLE_FULL, 1);
+                self.books.totals.lost(TABLE_FULL, 1);
                 return self.resolve(&touch);
             }
         };
@@ -62,9 +62,9 @@ impl Supervisor<'_> {
                 let touch = Touch { tier, ..touch };
                 match self.claim_frame(touch.budget, tier) {
                     Some(free_ps) => self.admit(touch, word, free_ps),
-                    None => self.waiting.stalled.push_back(touch),
+                    None => self.faults.waiting.stalled.push_back(touch),
                 }
-                self.members.short(touch.budget);
+                self.books.members.short(touch.budget);
             }
             State::Foreign => self.resolve(&touch),
             State::Local | State::Probation => {
@@ -75,25 +75,26 @@ impl Supervisor<'_> {
                 }
             }
             State::Prefetched => {
-                let at = self.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
+                let at =
+                    self.faults.waiting.arrivals.remove(&(touch.slot, touch.address)).unwrap_or(0);
                 cell.store(word.with_state(State::Fetching).0, Ordering::Release);
                 let requested_ns = at.saturating_sub(touch.since_ns);
                 let at = at.saturating_sub(self.config.constant_ns);
                 self.wait_until(at, Due { touch, kind: ARRIVED, wait_ns: 0, requested_ns });
             }
             // Another thread's; its answer wakes both.
-            State::Fetching => self.totals.joined_count += 1,
+            State::Fetching => self.books.totals.joined_count += 1,
         }
     }
 
     /// Serves the oldest fault of a budget that nothing can be evicted from, without a frame:
     /// locked memory may be more than the budget.
     pub(crate) fn serve_without_frame(&mut self, budget: usize, tier: usize) {
-        let Some(touch) = self.waiting.take(budget, tier) else { return };
-        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else { return };
+        let Some(touch) = self.faults.waiting.take(budget, tier) else { return };
+        let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) else { return };
         let word = Word(cell.load(Ordering::Acquire));
         if matches!(word.state(), State::Absent | State::Remote) {
-            self.tables.lane(budget, tier).credit(-1);
+            self.kernel.tables.lane(budget, tier).credit(-1);
             self.admit(touch, word, 0);
         } else {
             self.touch(touch);
@@ -103,7 +104,7 @@ impl Supervisor<'_> {
 
     // It has a frame, which is free at `free_ps`.
     fn admit(&mut self, touch: Touch, word: Word, free_ps: u64) {
-        let Some(cell) = self.tables.pages.word(touch.slot, touch.address) else {
+        let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) else {
             return;
         };
         let is_new = word.state() == State::Absent;
@@ -122,7 +123,7 @@ impl Supervisor<'_> {
     // Its frame is there, and it is a new page.
     fn create(&mut self, touch: &Touch) {
         let stalled = self.now_ns().saturating_sub(touch.since_ns);
-        if let Some(cell) = self.tables.pages.word(touch.slot, touch.address) {
+        if let Some(cell) = self.kernel.tables.pages.word(touch.slot, touch.address) {
             // A new page has no copy anywhere else: it is dirty from birth.
             let word = Word(cell.load(Ordering::Acquire));
             cell.store(word.with_state(State::Local).with_dirty(true).0, Ordering::Release);
@@ -136,7 +137,7 @@ impl Supervisor<'_> {
         let now = self.now_ns();
         let stalled = now.saturating_sub(touch.since_ns);
         let (sent, ready) = self.reserve_fetch(tier, now);
-        let page_ns = self.tables.link(tier).page_ps().load(Ordering::Relaxed) / 1000;
+        let page_ns = self.kernel.tables.link(tier).page_ps().load(Ordering::Relaxed) / 1000;
         let wait_ns = sent.saturating_sub(page_ns).saturating_sub(now) + stalled;
         let requested_ns = ready.saturating_sub(touch.since_ns);
         self.prefetch(&touch, now);
@@ -148,15 +149,15 @@ impl Supervisor<'_> {
     /// Reserves the link for one page: when the last bit has been sent, and when the page is here;
     /// nanoseconds of the run.
     pub(crate) fn reserve_fetch(&self, tier: usize, now_ns: u64) -> (u64, u64) {
-        let profile = self.tables.profile(tier);
+        let profile = self.kernel.tables.profile(tier);
         let (sent, ready) =
-            self.tables.link(tier).reserve(Direction::Fetch, now_ns * 1000, profile);
+            self.kernel.tables.link(tier).reserve(Direction::Fetch, now_ns * 1000, profile);
         (sent / 1000, ready / 1000)
     }
 
     fn prefetch(&mut self, touch: &Touch, now: u64) {
         let prefetch = self.config.prefetch;
-        let prefetcher = self.waiting.prefetchers.entry(touch.slot);
+        let prefetcher = self.faults.waiting.prefetchers.entry(touch.slot);
         let prefetcher = prefetcher.or_insert_with(|| Prefetcher::new(prefetch));
         // It looks at distances between pages, so what is above the bits that a number has does not
         // matter to it.
@@ -169,10 +170,11 @@ impl Supervisor<'_> {
             else {
                 continue;
             };
-            let Some(budget) = self.arenas[touch.slot].as_ref().map(|arena| arena.budget) else {
+            let Some(budget) = self.people.arenas[touch.slot].as_ref().map(|arena| arena.budget)
+            else {
                 return;
             };
-            let Some(cell) = self.tables.pages.word(touch.slot, address) else {
+            let Some(cell) = self.kernel.tables.pages.word(touch.slot, address) else {
                 continue;
             };
             let word = Word(cell.load(Ordering::Acquire));
@@ -184,7 +186,7 @@ impl Supervisor<'_> {
             };
             cell.store(word.with_state(State::Prefetched).0, Ordering::Release);
             let (_, ready) = self.reserve_fetch(word.tier(), now.max(free_ps / 1000));
-            self.waiting.arrivals.insert((touch.slot, address), ready);
+            self.faults.waiting.arrivals.insert((touch.slot, address), ready);
             self.log(
                 &Touch { address, ..*touch },
                 FaultKind::Prefetch,
@@ -196,15 +198,15 @@ impl Supervisor<'_> {
     }
 
     fn wait_until(&mut self, at_ns: u64, due: Due) {
-        self.waiting.sequence += 1;
-        self.waiting.due.push(Reverse((at_ns, self.waiting.sequence, due)));
+        self.faults.waiting.sequence += 1;
+        self.faults.waiting.due.push(Reverse((at_ns, self.faults.waiting.sequence, due)));
     }
 
     /// Lets every fault go whose deadline has come, and waits for the next.
     pub(crate) fn resolve_due(&mut self) {
-        self.deadline.acknowledge();
+        self.kernel.deadline.acknowledge();
         self.credit_owed();
-        while let Some(Reverse((at, _, due))) = self.waiting.due.peek().copied() {
+        while let Some(Reverse((at, _, due))) = self.faults.waiting.due.peek().copied() {
             let now = self.now_ns();
             if at > now + SPIN_NS {
                 break;
@@ -213,11 +215,11 @@ impl Supervisor<'_> {
                 std::hint::spin_loop();
                 continue;
             }
-            self.waiting.due.pop();
+            self.faults.waiting.due.pop();
             if self.take_frame(&due) {
                 continue;
             }
-            if let Some(cell) = self.tables.pages.word(due.touch.slot, due.touch.address) {
+            if let Some(cell) = self.kernel.tables.pages.word(due.touch.slot, due.touch.address) {
                 let word = Word(cell.load(Ordering::Acquire));
                 if word.state() != State::Fetching {
                     // It has been emptied or moved meanwhile.
@@ -236,23 +238,24 @@ impl Supervisor<'_> {
 
     /// Wakes the supervisor when the next fault is due, or the next frame free.
     pub(crate) fn await_next(&self) {
-        let fault = self.waiting.due.peek().map(|Reverse((at, ..))| at.saturating_sub(SPIN_NS / 2));
-        let frame = self.waiting.owed.first().map(|one| one.0);
+        let fault =
+            self.faults.waiting.due.peek().map(|Reverse((at, ..))| at.saturating_sub(SPIN_NS / 2));
+        let frame = self.faults.waiting.owed.first().map(|one| one.0);
         if let Some(at) = fault.into_iter().chain(frame).min() {
-            let epoch = self.tables.epoch_ns().load(Ordering::Relaxed);
-            let _valid = self.deadline.at(epoch + at);
+            let epoch = self.kernel.tables.epoch_ns().load(Ordering::Relaxed);
+            let _valid = self.kernel.deadline.at(epoch + at);
         }
     }
 
     // Frames whose write-backs are acknowledged.
     fn credit_owed(&mut self) {
         let now = self.now_ns();
-        while let Some(&one) = self.waiting.owed.first()
+        while let Some(&one) = self.faults.waiting.owed.first()
             && one.0 <= now
         {
-            self.waiting.owed.remove(&one);
-            self.tables.lane(one.1, one.2).credit(1);
-            self.members.short(one.1);
+            self.faults.waiting.owed.remove(&one);
+            self.kernel.tables.lane(one.1, one.2).credit(1);
+            self.books.members.short(one.1);
         }
     }
 
@@ -262,9 +265,9 @@ impl Supervisor<'_> {
             return false;
         }
         let (slot, now) = (due.touch.slot, self.now_ns());
-        let word = self.tables.pages.word(slot, due.touch.address);
+        let word = self.kernel.tables.pages.word(slot, due.touch.address);
         let word = word.map(|cell| Word(cell.load(Ordering::Acquire)));
-        self.totals.stalled(now.saturating_sub(due.touch.since_ns));
+        self.books.totals.stalled(now.saturating_sub(due.touch.since_ns));
         match word.filter(|word| word.state() == State::Fetching) {
             Some(_) if due.kind == NEW_FRAME => self.create(&due.touch),
             Some(word) => self.fetch(due.touch, word.tier()),
@@ -276,14 +279,14 @@ impl Supervisor<'_> {
 
     /// Serves faults that wait for a frame, in order.
     pub(crate) fn serve_waiting(&mut self) {
-        for _ in 0..self.waiting.stalled.len() {
-            let Some(touch) = self.waiting.stalled.pop_front() else {
+        for _ in 0..self.faults.waiting.stalled.len() {
+            let Some(touch) = self.faults.waiting.stalled.pop_front() else {
                 break;
             };
-            let before = self.waiting.stalled.len();
+            let before = self.faults.waiting.stalled.len();
             self.touch(touch);
-            if self.waiting.stalled.len() == before {
-                self.totals.stalled(self.now_ns().saturating_sub(touch.since_ns));
+            if self.faults.waiting.stalled.len() == before {
+                self.books.totals.stalled(self.now_ns().saturating_sub(touch.since_ns));
             }
         }
         self.resolve_due();
@@ -295,7 +298,7 @@ impl Supervisor<'_> {
             return;
         }
         self.preserve(touch.slot, touch.address, touch.address + PAGE);
-        let Some(arena) = &self.arenas[touch.slot] else {
+        let Some(arena) = &self.people.arenas[touch.slot] else {
             return;
         };
         let Some(fault) = &arena.fault else { return };
@@ -312,7 +315,8 @@ impl Supervisor<'_> {
 
     fn log(&mut self, touch: &Touch, kind: FaultKind, wait: u64, requested: u64, measured: u64) {
         let short = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
-        let page = self.arenas[touch.slot].as_mut().and_then(|arena| arena.page(touch.address));
+        let page =
+            self.people.arenas[touch.slot].as_mut().and_then(|arena| arena.page(touch.address));
         let Some(page) = page else { return };
         let event = FaultEvent {
             time_ns: touch.since_ns,

@@ -2,25 +2,29 @@
 
 /// One line of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mapping {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+pub struct Mapping {
+    /// Its first address.
+    pub start: u64,
+    /// The address behind its last.
+    pub end: u64,
     /// As `mmap` takes it.
-    pub(crate) protection: u64,
+    pub protection: u64,
     /// Of a memory file of ours.
-    pub(crate) ours: bool,
+    pub ours: bool,
 }
 
 /// Mappings of process `pid` that begin in `start..end`.
-pub(crate) fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
+#[must_use]
+pub fn read(pid: u32, start: u64, end: u64) -> Vec<Mapping> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mappings = text.lines().filter_map(Mapping::parse);
     mappings.filter(|m| m.start < end && m.end > start).collect()
 }
 
 impl Mapping {
-    /// One line of the file.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    /// Reads one line of the file; `None` if it is none.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let bits = [('r', 1), ('w', 2), ('x', 4)];

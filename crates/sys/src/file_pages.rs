@@ -23,33 +23,35 @@ type Device = (u32, u32);
 
 /// Resident pages of a process that count as shared memory, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Mapped {
+pub struct Mapped {
     /// Of files on a tmpfs.
-    pub(crate) files: u64,
+    pub files: u64,
     /// Of managed memory, those included whose arrival is not known yet.
-    pub(crate) managed: u64,
+    pub managed: u64,
 }
 
 /// What the kernel counts as shared memory beyond the arena, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Beyond {
-    pub(crate) bytes: u64,
+pub struct Beyond {
+    /// All of it.
+    pub bytes: u64,
     /// Pages of files among it.
-    pub(crate) files: u64,
+    pub files: u64,
     /// Managed pages among it that have arrived unseen, as those that `mlockall` brings in.
-    pub(crate) unseen: u64,
+    pub unseen: u64,
 }
 
 impl Beyond {
     /// What of it is the program's shared memory.
-    pub(crate) fn own(self) -> u64 {
+    #[must_use]
+    pub const fn own(self) -> u64 {
         self.bytes - self.files - self.unseen
     }
 }
 
 /// The last look at a process's shared memory.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Look {
+pub struct Look {
     last: Beyond,
     /// Samples since.
     age: u32,
@@ -61,7 +63,7 @@ impl Look {
     /// counts, as pages come and go meanwhile (static data turns from pages of a file into managed
     /// ones). Another amount is no reason to look if `known` has been there at once: whatever it
     /// is, the most that there was stays the same. `None` if the process has gone meanwhile.
-    pub(crate) fn beyond(
+    pub fn beyond(
         &mut self,
         mut bytes: u64,
         known: u64,
@@ -83,14 +85,16 @@ impl Look {
 }
 
 /// Such pages of process `pid`; none if it cannot be looked at.
-pub(crate) fn mapped(pid: u32) -> Mapped {
+#[must_use]
+pub fn mapped(pid: u32) -> Mapped {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}"));
     let mounted = read("mountinfo").map(|text| tmpfs(&text)).unwrap_or_default();
     read("smaps").map_or_else(|_| Mapped::default(), |text| sum(&text, &mounted))
 }
 
 /// Whether a line of `maps` or `smaps` is a mapping of managed memory, or of its tables.
-pub(crate) fn is_managed(line: &str) -> bool {
+#[must_use]
+pub fn is_managed(line: &str) -> bool {
     line.ends_with("/memfd:afar (deleted)")
 }
 
