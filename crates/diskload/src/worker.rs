@@ -119,8 +119,9 @@ impl<'a> Worker<'a> {
             if self.way.is_lost() && self.under_way.is_empty() && !self.find_again()? {
                 break;
             }
-            self.way.flush(&mut self.ring);
+            // What is sent at once has been handed over before, too.
             self.under_way.hand_over(monotonic_ns);
+            self.way.flush(&mut self.ring);
             if !self.way.has_ended() {
                 let until_ns = self.deadline_ns(now_ns);
                 self.idle.sleeps(&mut self.ring, Some(until_ns))?;

@@ -52,10 +52,17 @@ enum Kind {
     File,
     /// Connections that are accepted.
     Accept,
-    /// A message, of which so many bytes had gone before.
-    Message {
+    Receive,
+    /// Sending, of which so many bytes had gone before.
+    Send {
         before: u32,
     },
+}
+
+impl Kind {
+    const fn is_message(self) -> bool {
+        matches!(self, Self::Receive | Self::Send { .. })
+    }
 }
 
 /// See the module's description.
@@ -74,7 +81,7 @@ pub struct Ring {
 /// Requests for files that wait for one another at most before the kernel gets them.
 const FILES_AT_ONCE: u32 = 8;
 
-/// A message that the thread sends itself, even if it sleeps afterwards: an answer with a page.
+/// The longest message, in bytes, for which the ring is not worth its way: an answer with a page.
 const SHORT: usize = 8 << 10;
 
 /// IORING_ENTER_GETEVENTS: do what is left to do for requests that have ended.
@@ -107,9 +114,9 @@ impl Ring {
         })
     }
 
-    /// Whether the thread receives, and sends long messages, by calls of its own that do not wait,
-    /// while it has one connection: shorter for one that calls [`Ring::poll`] all the time. Not so
-    /// at first.
+    /// Whether the thread receives by calls of its own that do not wait, while it has one
+    /// connection and messages are short: sooner for one that calls [`Ring::poll`] all the time.
+    /// Not so at first. It sends such messages itself in any case.
     pub const fn set_direct(&mut self, is_direct: bool) {
         self.direct.is_on = is_direct;
     }
@@ -134,7 +141,8 @@ impl Ring {
     /// If `from` is beyond the end of `bytes`.
     pub fn receive(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
         let receive = Receive { socket: Arc::clone(socket), token, bytes, from };
-        let left = if self.is_direct() { self.direct.hold(receive) } else { Some(receive) };
+        let is_direct = self.direct.is_on && self.is_short();
+        let left = if is_direct { self.direct.hold(receive) } else { Some(receive) };
         left.into_iter().for_each(|receive| self.receive_by_ring(receive));
     }
 
@@ -142,12 +150,12 @@ impl Ring {
         let room = &mut bytes[from..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Recv::new(fd, room.as_mut_ptr(), length(room)).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(&socket), Kind::Message { before: 0 });
+        self.push(entry, token, Held::Bytes(bytes), Some(&socket), Kind::Receive);
     }
 
-    // One connection: the kernel has nothing of another.
-    const fn is_direct(&self) -> bool {
-        self.direct.is_on && self.messages == 0
+    // One connection, of which the kernel has nothing, with short messages both ways.
+    const fn is_short(&self) -> bool {
+        self.messages == 0 && self.direct.sent <= SHORT && self.direct.received <= SHORT
     }
 
     /// Sends `bytes` from `from` on, all of them unless it fails in between.
@@ -155,8 +163,8 @@ impl Ring {
     /// # Panics
     /// If `from` is beyond the end of `bytes`.
     pub fn send(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
-        let is_short = bytes.len() - from <= SHORT && self.messages == 0;
-        let left = if is_short || self.is_direct() {
+        self.direct.sent = bytes.len() - from;
+        let left = if self.is_short() {
             self.direct.send(socket, token, bytes, from)
         } else {
             Some((bytes, 0))
@@ -165,7 +173,7 @@ impl Ring {
         let rest = &bytes[from + before..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Send::new(fd, rest.as_ptr(), length(rest)).flags(SEND_FLAGS).build();
-        let kind = Kind::Message { before: length_of(before) };
+        let kind = Kind::Send { before: length_of(before) };
         self.push(entry, token, Held::Bytes(bytes), Some(socket), kind);
     }
 
@@ -176,7 +184,7 @@ impl Ring {
         let fd = types::Fd(socket.as_raw_fd());
         let entry =
             opcode::SendZc::new(fd, bytes.as_ptr(), length(&bytes)).flags(SEND_FLAGS).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Message { before: 0 });
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Send { before: 0 });
     }
 
     /// Reads from `offset` of a file into part of `block`.
@@ -321,12 +329,15 @@ impl Ring {
             held = std::mem::replace(&mut request.held, Held::Nothing);
             *place = None;
             self.free.push(index);
-            self.messages -= usize::from(matches!(kind, Kind::Message { .. }));
+            self.messages -= usize::from(kind.is_message());
         }
-        let before = if let Kind::Message { before } = kind { before } else { 0 };
+        let before = if let Kind::Send { before } = kind { before } else { 0 };
         let result = u32::try_from(entry.result())
             .map(|count| before + count)
             .map_err(|_negative| io::Error::from_raw_os_error(-entry.result()));
+        if let (Kind::Receive, Ok(count)) = (kind, &result) {
+            self.direct.received = *count as usize;
+        }
         // SAFETY: accept's result is a new descriptor that nobody else knows of.
         let accepted = (kind == Kind::Accept && result.is_ok())
             .then(|| unsafe { OwnedFd::from_raw_fd(entry.result()) });
@@ -354,7 +365,7 @@ impl Ring {
         kind: Kind,
     ) {
         let request = InFlight { token, held, _file: file.cloned(), kind };
-        self.messages += usize::from(matches!(kind, Kind::Message { .. }));
+        self.messages += usize::from(kind.is_message());
         let index = self.free.pop().unwrap_or_else(|| {
             self.requests.push(None);
             self.requests.len() - 1
@@ -427,8 +438,11 @@ mod tests {
     use std::fs::File;
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::UnixStream;
     use std::sync::mpsc::RecvTimeoutError;
     use std::time::Duration;
+
+    use rustix::net::sockopt;
 
     use super::*;
     use crate::clock::monotonic_ns;
@@ -528,27 +542,56 @@ mod tests {
         assert_eq!((ring.in_flight(), ring.has_ended()), (1, true));
         ring.wait_until(None).expect("something has ended");
         assert_eq!(ring.take_ended().expect("it was sent").result.expect("it worked"), 2);
-        // More than a socket takes at once: the kernel sends the rest.
-        let all: Vec<u8> = (0..8 << 20).map(|at: u32| at.to_le_bytes()[1]).collect();
-        ring.send(&socket, 4, all.clone(), 0);
-        assert_eq!((ring.in_flight(), ring.messages), (2, 1));
-        // So nothing passes it.
-        let (other, mut others_peer) = connected(&mut ring);
-        ring.send(&other, 6, b"!".to_vec(), 0);
-        assert_eq!((ring.messages, ring.has_ended()), (2, false));
-        others_peer.set_nonblocking(true).expect("a socket can");
-        assert!(others_peer.read(&mut [0]).is_err(), "the ring has not been entered");
-        assert_eq!(look(&mut ring).token, 6);
-        let reader = std::thread::spawn(move || {
-            let mut bytes = vec![0; 3 + (8 << 20)];
-            peer.read_exact(&mut bytes).expect("they come");
-            assert_eq!((&bytes[..3], &bytes[3..]), (&b"wyz"[..], &all[..]));
-            peer
-        });
-        assert_eq!(run(&mut ring).result.expect("it worked"), 8 << 20, "those before count");
-        drop(reader.join().expect("it ends"));
+        let mut three = [0; 3];
+        peer.read_exact(&mut three).expect("they come");
+        assert_eq!(&three, b"wyz");
+        drop(peer);
         ring.receive(&socket, 5, vec![0; 8], 0);
         assert_eq!(look(&mut ring).result.expect("it worked"), 0, "its last has come");
+    }
+
+    #[test]
+    fn the_kernel_sends_what_a_socket_does_not_take_at_once() {
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let (other, mut others_peer) = connected(&mut ring);
+        let (socket, mut peer) = UnixStream::pair().expect("there is memory");
+        sockopt::set_socket_send_buffer_size(&socket, 1).expect("a socket has one");
+        let socket = Arc::new(OwnedFd::from(socket));
+        let all: Vec<u8> = (0..SHORT).map(|at| at.to_le_bytes()[1]).collect();
+        ring.send(&socket, 1, all.clone(), 0);
+        assert_eq!((ring.messages, ring.has_ended()), (1, false));
+        let mut bytes = vec![0; SHORT];
+        peer.set_nonblocking(true).expect("a socket can");
+        let first = peer.read(&mut bytes).expect("some have gone");
+        assert!((1..SHORT).contains(&first), "{first} bytes");
+        // Nothing passes those that the kernel has.
+        ring.send(&other, 2, b"!".to_vec(), 0);
+        others_peer.set_nonblocking(true).expect("a socket can");
+        assert!(others_peer.read(&mut [0]).is_err(), "the ring has not been entered");
+        peer.set_nonblocking(false).expect("a socket can");
+        let reader = std::thread::spawn(move || {
+            peer.read_exact(&mut bytes[first..]).expect("they come");
+            bytes
+        });
+        let mut ended = [run(&mut ring), run(&mut ring)].map(|one| (one.token, one.result.ok()));
+        ended.sort_unstable();
+        assert_eq!(ended, [(1, Some(length_of(SHORT))), (2, Some(1))], "those before count");
+        assert_eq!(reader.join().expect("it ends"), all);
+    }
+
+    #[test]
+    fn long_messages_are_for_the_kernel() {
+        let mut ring = Ring::new(8).expect("there is io_uring");
+        let (socket, mut peer) = connected(&mut ring);
+        ring.set_direct(true);
+        ring.send(&socket, 1, vec![0; SHORT + 1], 0);
+        assert_eq!(ring.messages, 1);
+        assert_eq!(run(&mut ring).result.expect("it worked"), length_of(SHORT) + 1);
+        peer.read_exact(&mut vec![0; SHORT + 1]).expect("they come");
+        ring.send(&socket, 2, vec![0; 1], 0);
+        assert_eq!(look(&mut ring).token, 2);
+        ring.receive(&socket, 3, vec![0; SHORT + 1], 0);
+        assert_eq!(ring.messages, 0, "the last was short");
     }
 
     #[test]

@@ -8,7 +8,9 @@
 //!   Plain calls that do not wait take its place, as long as the thread has one connection. With
 //!   more of them the ring is cheaper, for it looks at all at once.
 //! * A thread that sleeps still sends a short message itself: it leaves 1 us sooner, and what the
-//!   thread does before it sleeps comes after it. A long one goes with the receive that follows.
+//!   thread does before it sleeps comes after it.
+//! * With long messages, that is with many requests in each, calls of its own cost 10 % of the
+//!   throughput 128 deep: they take what has come sooner, and so less at a time.
 
 use std::collections::VecDeque;
 use std::io;
@@ -34,6 +36,9 @@ pub(super) struct Direct {
     pub(super) is_on: bool,
     held: Option<Receive>,
     ended: VecDeque<Completed>,
+    /// Bytes of the last message each way.
+    pub(super) sent: usize,
+    pub(super) received: usize,
 }
 
 impl Direct {
@@ -74,6 +79,7 @@ impl Direct {
         if let Some(result) = unless_it_would_wait(result)
             && let Some(Receive { token, bytes, .. }) = self.held.take()
         {
+            self.received = result.as_ref().map_or(0, |count| *count);
             self.ended(token, result, bytes);
         }
     }
