@@ -9,7 +9,9 @@ mod closed_loop;
 mod sim;
 
 pub use closed_loop::flags::LoopFlags;
-pub use closed_loop::{Fed, FedRound, FedZero, Feeder, LoopError, Slower, Stopped, closed_loop};
+pub use closed_loop::{
+    Fed, FedRound, FedZero, Feeder, LoopError, Short, Slower, Stopped, closed_loop,
+};
 pub use sim::error::SimError;
 pub use sim::figures::{figures, rows};
 pub use sim::flags::SimFlags;

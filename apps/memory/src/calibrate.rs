@@ -68,6 +68,8 @@ pub(crate) enum CalibrationError {
     Pipe(#[source] io::Error),
     #[error("trap {}: not usable: {why}", .trap.name())]
     Unusable { trap: TrapKind, why: Unusable },
+    #[error("the record is of --trap {known}, this run of --trap {trap}; give the same")]
+    OtherTrap { known: String, trap: &'static str },
 }
 
 impl Classed for CalibrationError {
@@ -75,6 +77,7 @@ impl Classed for CalibrationError {
         match self {
             Self::Run { source } => run_failed::class(source),
             Self::Unusable { .. } => Class::Environment,
+            Self::OtherTrap { .. } => Class::Usage,
             _ => Class::Ours,
         }
     }
@@ -104,6 +107,28 @@ impl Calibrated {
     /// What a reader of results should know of it, if there is something.
     pub(crate) fn doubt(&self) -> Option<String> {
         verdict::doubt(self.calibration.median_error_ns, self.delay, self.busy)
+    }
+}
+
+/// A calibration of another run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) calibration: Calibration,
+    /// The trap's name.
+    pub(crate) trap: String,
+}
+
+impl Known {
+    /// It, if it is of `trap`.
+    ///
+    /// # Errors
+    /// That it is of another.
+    pub(crate) fn of(&self, trap: TrapKind) -> Result<Calibration, NotCalibrated> {
+        let (known, trap) = (self.trap.clone(), trap.name());
+        if known != trap {
+            return Err(CalibrationError::OtherTrap { known, trap }.into());
+        }
+        Ok(self.calibration)
     }
 }
 

@@ -13,6 +13,7 @@ use measure::{
 use paging::engine::WriteBack;
 use paging::{PolicyKind, Prefetch};
 
+use crate::calibrate::Known;
 use crate::demand::budget;
 use crate::keep;
 use crate::mechanism::Mechanism;
@@ -46,6 +47,8 @@ pub(crate) struct Experiment {
     pub(crate) wait: Option<Wait>,
     pub(crate) profile: Option<PathBuf>,
     pub(crate) calibrate: bool,
+    /// What a calibration would find.
+    pub(crate) known: Option<Known>,
     pub(crate) allow_below_floor: bool,
 }
 
@@ -171,6 +174,7 @@ impl Experiment {
             wait: flags.wait,
             profile: flags.profile.clone(),
             calibrate: !flags.no_calibrate,
+            known: flags.calibrated.clone(),
             allow_below_floor: flags.allow_below_floor,
         })
     }

@@ -83,6 +83,10 @@ impl Setup {
         let Mechanism::Arena(trap) = self.choice.mechanism else {
             return Ok(());
         };
+        if let Some(known) = &self.experiment.known {
+            self.calibration = Some(known.of(trap)?);
+            return self.check_floor(None);
+        }
         let mut found = calibrate(trap, delay).map_err(NotCalibrated::from)?;
         // A floor above the delay may be that of a machine which was busy just then.
         for _ in 1..CALIBRATIONS_MAX {
@@ -95,8 +99,12 @@ impl Setup {
             }
         }
         self.calibration = Some(found.calibration);
+        self.check_floor(found.doubt())
+    }
+
+    fn check_floor(&mut self, doubt: Option<String>) -> Result<(), Failure> {
         match Tuning::new(&self.experiment, self.choice.mechanism, self.floor()).check() {
-            Ok(()) => self.warnings.extend(found.doubt()),
+            Ok(()) => self.warnings.extend(doubt),
             Err(below) if self.experiment.allow_below_floor => {
                 self.warnings.push(below.to_string());
             }
@@ -186,6 +194,7 @@ impl Setup {
             seed: experiment.seed,
             of_bytes: experiment.of.map(measure::Bytes::get),
             calibrate: experiment.calibrate
+                && experiment.known.is_none()
                 && experiment.shortest_delay().is_some()
                 && self.choice.mechanism != Mechanism::Swap,
             trap_reason: self.choice.reason.clone(),

@@ -15,6 +15,8 @@ pub struct RunSpec<'a> {
     pub is_tree: bool,
     /// The network that delays the program.
     pub network: Network<'a>,
+    /// The record whose calibration is this run's, too.
+    pub calibrated: Option<&'a Path>,
     /// The file of the record.
     pub json: &'a Path,
     /// The file of every fault.
@@ -54,7 +56,11 @@ impl RunSpec<'_> {
         words.extend(self.allow_unmanaged.then(|| "--allow-unmanaged".into()));
         match self.network {
             Network::None => words.extend(["--rtt", "0"].map(Into::into)),
-            Network::Profile(path) => words.extend(["--profile".into(), path.into()]),
+            Network::Profile(path) => {
+                words.extend(["--profile".into(), path.into()]);
+                words.extend(self.calibrated.map(|_| "--calibrated".into()));
+                words.extend(self.calibrated.map(Into::into));
+            }
         }
         words.push("--".into());
         let own = |word: &String| if word == "afar" { crate::program() } else { word.into() };
@@ -79,6 +85,7 @@ mod tests {
             of_bytes: allow_unmanaged.then_some(8192),
             is_tree: allow_unmanaged,
             network,
+            calibrated: allow_unmanaged.then_some(Path::new("d.json")),
             json: Path::new("a.json"),
             record: Path::new("b.parquet"),
             allow_unmanaged,
@@ -94,7 +101,10 @@ mod tests {
         assert_eq!(text, format!("{flags} --rtt 0 -- sort x"));
         let text = words(Network::Profile(Path::new("c")), true, &["sort"]).join(" ");
         let flags = flags.replace("25%", "25% --of 8192 --budget tree");
-        assert_eq!(text, format!("{flags} --allow-unmanaged --profile c -- sort"));
+        assert_eq!(
+            text,
+            format!("{flags} --allow-unmanaged --profile c --calibrated d.json -- sort")
+        );
     }
 
     #[test]

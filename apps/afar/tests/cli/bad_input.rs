@@ -4,7 +4,7 @@ use crate::{Scratch, afar, file, stderr, stdout, text};
 
 /// (flags, what the sentence must say)
 #[rustfmt::skip] // one row, one line
-const CASES: [(&[&str], &str); 45] = [
+const CASES: [(&[&str], &str); 47] = [
     (&["--local", "0"], "--local: \"0\": a local memory must be more than zero"),
     (&["--local", "0%"], "--local: \"0%\": a fraction must be more than zero"),
     (&["--local", "130%"], "--local: \"130%\": a fraction can be at most 100%"),
@@ -51,6 +51,8 @@ const CASES: [(&[&str], &str); 45] = [
     (&["--tier", "name=slow,rtt=5"], "--tier: rtt=\"5\": a time needs a unit"),
     (&["--one-way", "200days"], "unknown unit \"days\""),
     (&["--allow-below-floor", "--no-calibrate"], "cannot be used with"),
+    (&["--calibrated", "/no/such/file"], "read the record /no/such/file: No such file"),
+    (&["--calibrated", "/dev/null"], "/dev/null: the record cannot be read as \"afar.run/2\""),
     (&["--json", "/no/such/directory/x"], "open /no/such/directory/x for writing: No such file"),
     (&["--record", "/"], "open / for writing: Is a directory"),
 ];

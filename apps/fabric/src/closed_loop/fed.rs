@@ -1,5 +1,6 @@
 //! A program under the delays of several networks, each with its own traffic fed back.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use measure::{Bytes, ShareOf};
@@ -15,6 +16,17 @@ pub struct Feeder<'a> {
     experiment: Experiment,
     directory: PathBuf,
     signals: &'a Signals,
+    short: Option<Short<'a>>,
+}
+
+/// What a quick look can do without.
+#[derive(Debug, Clone, Copy)]
+pub struct Short<'a> {
+    /// Runs without delay, before the others: every other run is compared with each of these, and
+    /// none runs beside it.
+    pub without_count: u32,
+    /// The record of the run whose calibration is that of all others; empty until one has run.
+    pub calibrated: &'a OnceCell<PathBuf>,
 }
 
 /// The program in one network.
@@ -35,6 +47,8 @@ pub struct Fed {
 pub struct Zero {
     /// Median time of a run.
     pub seconds: f64,
+    /// Times of all runs, in ascending order.
+    pub times: Vec<f64>,
     /// Pages it fetches.
     pub fetch_per_sec: f64,
     /// The file of its faults.
@@ -82,7 +96,13 @@ impl<'a> Feeder<'a> {
         signals: &'a Signals,
     ) -> Self {
         let experiment = Experiment::of_workload(words, (local, of), repetitions);
-        Self { experiment, directory, signals }
+        Self { experiment, directory, signals, short: None }
+    }
+
+    /// Does with less, if anything is given.
+    pub const fn shortened(mut self, short: Option<Short<'a>>) -> Self {
+        self.short = short;
+        self
     }
 
     /// Has runs count of which much stayed local, if it is allowed.
@@ -101,10 +121,16 @@ impl<'a> Feeder<'a> {
     /// # Errors
     /// If it fails, or a signal came.
     pub fn zero(&self) -> Result<Zero, Stopped> {
-        let Self { experiment, directory, signals } = self;
-        let programs = Programs { experiment, directory, signals };
-        let Ran { seconds, fetch_per_sec, record, .. } = programs.run(None, "zero")?;
-        Ok(Zero { seconds, fetch_per_sec, record })
+        let count = self.short.map_or(self.experiment.repetitions, |short| short.without_count);
+        let Ran { seconds, times, fetch_per_sec, record, .. } =
+            self.programs().run_without(count, "zero")?;
+        Ok(Zero { seconds, times, fetch_per_sec, record })
+    }
+
+    fn programs(&self) -> Programs<'_> {
+        let Self { experiment, directory, signals, short } = self;
+        let calibrated = short.map(|short| short.calibrated);
+        Programs { experiment, directory, signals, calibrated }
     }
 
     /// Feeds its traffic over a network back, at most so many rounds.
@@ -126,14 +152,18 @@ impl<'a> Feeder<'a> {
         let mut traffic = simulate(&zero.record)?;
         let idle = traffic.keep(&path("idle"), true)?;
         let times = PageTimes::of(&idle);
-        let (_ran, idle) = self.round(&path("idle"), &format!("{name}-idle"), &times)?;
+        let without = self.short.map_or(&[][..], |_| &zero.times);
+        let run = |profile: &Path, what: &str, pages: &PageTimes| {
+            self.round(profile, &format!("{name}-{what}"), pages, without)
+        };
+        let (_ran, idle) = run(&path("idle"), "idle", &times)?;
         let zero = zero.clone();
         let mut fed = Fed { zero, idle, rounds: Vec::new(), agreed: false };
         let mut profile = traffic.keep(&path("round-1"), false)?;
         for round in 1..=round_max {
             let pages = PageTimes::of(&profile);
             let from = path(&format!("round-{round}"));
-            let (ran, done) = self.round(&from, &format!("{name}-{round}"), &pages)?;
+            let (ran, done) = run(&from, &round.to_string(), &pages)?;
             fed.rounds.push(done);
             traffic = simulate(&ran.record)?;
             profile = traffic.keep(&path(&format!("round-{}", round + 1)), false)?;
@@ -150,10 +180,9 @@ impl<'a> Feeder<'a> {
         profile: &Path,
         name: &str,
         pages: &PageTimes,
+        without: &[f64],
     ) -> Result<(Ran, Round), Stopped> {
-        let Self { experiment, directory, signals } = self;
-        let programs = Programs { experiment, directory, signals };
-        let (ran, shares) = programs.compare(profile, name)?;
+        let (ran, shares) = self.programs().compare(profile, name, without)?;
         let PageTimes { mean_us, p99_us, .. } = *pages;
         let slower = Slower::of(shares);
         let round =

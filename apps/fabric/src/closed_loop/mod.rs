@@ -28,7 +28,7 @@ use measure::DelayProfile;
 use crate::closed_loop::flags::LoopFlags;
 
 use self::experiment::Experiment;
-pub use fed::{Fed, Feeder, Round as FedRound, Slower, Zero as FedZero};
+pub use fed::{Fed, Feeder, Round as FedRound, Short, Slower, Zero as FedZero};
 use program::Programs;
 
 pub(crate) use round::Traffic;
@@ -50,7 +50,12 @@ pub fn closed_loop(flags: &LoopFlags) -> Result<ExitCode, Failure> {
     let signals = console::interrupts().map_err(LoopError::from)?;
     let line = if flags.quiet { None } else { Line::on_terminal() };
     let mut turning = Turning {
-        programs: Programs { experiment: &experiment, directory: &directory, signals: &signals },
+        programs: Programs {
+            experiment: &experiment,
+            directory: &directory,
+            signals: &signals,
+            calibrated: None,
+        },
         line,
     };
     let closed = match turning.close() {
@@ -97,7 +102,7 @@ impl Turning<'_> {
             let name = format!("round-{round}");
             self.say(&format!("{name}: the program runs"));
             let times = self.path(&format!("{}.csv", last(round)));
-            let (ran, slower) = self.programs.compare(&times, &name)?;
+            let (ran, slower) = self.programs.compare(&times, &name, &[])?;
             let ratios: Vec<f64> = slower.into_iter().map(|share| 1.0 + share).collect();
             let slowdown = stats::estimate(&ratios).expect("a program runs at least once");
             self.say(&format!("{name}: its traffic is simulated"));

@@ -1,5 +1,6 @@
 //! The program under `afar run`, as a process of its own.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ pub(super) struct Programs<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) directory: &'a Path,
     pub(super) signals: &'a Signals,
+    /// If one calibration is enough, the record of the run that had it; empty until one has.
+    pub(super) calibrated: Option<&'a OnceCell<PathBuf>>,
 }
 
 /// What the program did.
@@ -25,6 +28,8 @@ pub(super) struct Programs<'a> {
 pub(super) struct Ran {
     /// The middle one of its repetitions.
     pub(super) seconds: f64,
+    /// All of them, in ascending order.
+    pub(super) times: Vec<f64>,
     pub(super) fetch_count: u64,
     /// Pages by wall time, of the last of them.
     pub(super) fetch_per_sec: f64,
@@ -44,17 +49,30 @@ struct Once {
 impl Programs<'_> {
     /// Runs it as often as it is to be repeated; without a profile there is no delay.
     pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
-        self.repeat(profile, name, |_seconds| Ok(()))
+        self.repeat(self.experiment.repetitions, profile, name, |_seconds| Ok(()))
     }
 
-    /// The same, each time beside a run without delay; answers also by how much it was slower each
-    /// time, as a share. A machine that gets slower from one minute to the next does so for both.
-    pub(super) fn compare(&self, profile: &Path, name: &str) -> Result<(Ran, Vec<f64>), Stopped> {
+    /// Runs it so often without delay.
+    pub(super) fn run_without(&self, count: u32, name: &str) -> Result<Ran, Stopped> {
+        self.repeat(count, None, name, |_seconds| Ok(()))
+    }
+
+    /// The same under delays, each time beside a run without; answers also by how much it was
+    /// slower each time, as a share. A machine that gets slower from one minute to the next does so
+    /// for both. Where there are runs `without` delay, it is compared with each of those instead.
+    pub(super) fn compare(
+        &self,
+        profile: &Path,
+        name: &str,
+        without: &[f64],
+    ) -> Result<(Ran, Vec<f64>), Stopped> {
         let beside = self.directory.join(format!("{name}-beside.parquet"));
         let mut slower = Vec::new();
-        let ran = self.repeat(Some(profile), name, |seconds| {
-            let without = self.once(None, &beside)?;
-            slower.push(seconds / without.seconds - 1.0);
+        let ran = self.repeat(self.experiment.repetitions, Some(profile), name, |seconds| {
+            if without.is_empty() {
+                slower.push(seconds / self.once(None, &beside)?.seconds - 1.0);
+            }
+            slower.extend(without.iter().map(|without| seconds / without - 1.0));
             Ok(())
         })?;
         let _kept = std::fs::remove_file(&beside);
@@ -64,6 +82,7 @@ impl Programs<'_> {
     // `then` hears how long each run took, and may run something beside it.
     fn repeat(
         &self,
+        count: u32,
         profile: Option<&Path>,
         name: &str,
         mut then: impl FnMut(f64) -> Result<(), Stopped>,
@@ -71,7 +90,7 @@ impl Programs<'_> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
         let (mut fetch_count, mut fetch_per_sec, mut allowed) = (0, 0.0, false);
-        for _ in 0..self.experiment.repetitions {
+        for _ in 0..count {
             let Once { seconds, figures, allowed: is_allowed } = self.once(profile, &record)?;
             allowed |= is_allowed;
             then(seconds)?;
@@ -81,7 +100,7 @@ impl Programs<'_> {
         }
         times.sort_by(f64::total_cmp);
         let seconds = times[times.len() / 2];
-        Ok(Ran { seconds, fetch_count, fetch_per_sec, allowed, record })
+        Ok(Ran { seconds, times, fetch_count, fetch_per_sec, allowed, record })
     }
 
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<Once, Stopped> {
@@ -125,6 +144,7 @@ impl Programs<'_> {
             // It is the memory of all processes.
             is_tree: peak.is_some(),
             network: profile.map_or(Network::None, Network::Profile),
+            calibrated: self.calibrated.and_then(|kept| kept.get()).map(PathBuf::as_path),
             json: &json,
             record,
             allow_unmanaged: self.experiment.allow_unmanaged,
@@ -151,6 +171,13 @@ impl Programs<'_> {
             return Err(LoopError::Program(format!("{status}: {last}")).into());
         }
         let results = ran.map_err(|error| LoopError::Program(error.to_string()))?.results;
+        if let (Some(_), Some(kept)) = (results.calibration, self.calibrated)
+            && kept.get().is_none()
+        {
+            let path = self.directory.join("calibrated.json");
+            std::fs::copy(&json, &path).map_err(failed)?;
+            kept.get_or_init(|| path);
+        }
         let figures = results.figures();
         let figures = figures.map_err(|invalid| LoopError::Invalid(validity::told(&invalid)))?;
         let own = self.experiment.metric.as_ref().map(|metric| {

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use farmem::EngineKind;
-use measure::{Duration, LinkMode, LocalSize, ShareOf};
+use measure::{Duration, LinkMode, LocalSize, Run, RunResults, ShareOf};
 use paging::{PolicyKind, Prefetch};
 
+use crate::calibrate::Known;
 use crate::setting::TierSetting;
 use document::{Bandwidth, delay, seed};
 
@@ -118,6 +119,11 @@ pub struct RunFlags {
     #[arg(long, help_heading = MECHANISM)]
     pub(crate) no_calibrate: bool,
 
+    /// Do not measure it: it is as the run of this record (--json) has it. Both have one trap
+    #[arg(long, value_name = "RECORD", value_parser = known, conflicts_with = "no_calibrate")]
+    #[arg(help_heading = MECHANISM)]
+    pub(crate) calibrated: Option<Known>,
+
     /// Run even if the delay asked for is shorter than a fault on this machine
     #[arg(long, conflicts_with = "no_calibrate", help_heading = MECHANISM)]
     pub(crate) allow_below_floor: bool,
@@ -222,6 +228,17 @@ fn engine() -> impl TypedValueParser<Value = EngineKind> {
 fn policy() -> impl TypedValueParser<Value = PolicyKind> {
     let names = PolicyKind::ALL.map(PolicyKind::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<PolicyKind>())
+}
+
+/// The calibration in a record.
+fn known(path: &str) -> Result<Known, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("read the record {path}: {error}; check the path"))?;
+    let run: Run<RunResults> = Run::from_json(&text).map_err(|error| format!("{path}: {error}"))?;
+    let none =
+        || format!("{path}: its run was not calibrated; give the record of one with a delay");
+    let calibration = run.results.calibration.ok_or_else(none)?;
+    Ok(Known { calibration, trap: run.params.trap })
 }
 
 fn in_flight() -> impl TypedValueParser<Value = u64> {

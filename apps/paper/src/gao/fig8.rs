@@ -6,6 +6,7 @@
 //! follow until delays and traffic agree. Workloads stand in for applications; clusters of five
 //! fill the network, each drawing flows from distributions by pair of blades, as in §4.2.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use console::{
@@ -20,19 +21,42 @@ use crate::{Measured, ReproduceError};
 use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
 use fabric::Settings;
 use fabric::SimError;
-use fabric::{Fed, FedRound, Feeder, LoopError, Slower, Stopped};
+use fabric::{Fed, FedRound, Feeder, LoopError, Short, Slower, Stopped};
 
 /// Programs of afar's own, how much they do for `--quick`, and how much without.
 const WORKLOADS: [(&str, [&[&str]; 2]); 4] = [
-    ("wordcount", [&["--size", "16MiB"], &["--size", "64MiB"]]),
-    ("sort", [&["--size", "16MiB"], &["--size", "64MiB"]]),
-    ("als", [&["--size", "8MiB", "--iterations", "4"], &["--size", "32MiB"]]),
-    ("pagerank", [&["--size", "16MiB", "--iterations", "8"], &["--size", "64MiB"]]),
+    ("wordcount", [&["--size", "8MiB"], &["--size", "64MiB"]]),
+    ("sort", [&["--size", "8MiB"], &["--size", "64MiB"]]),
+    ("als", [&["--size", "4MiB", "--iterations", "4"], &["--size", "32MiB"]]),
+    ("pagerank", [&["--size", "8MiB", "--iterations", "8"], &["--size", "64MiB"]]),
 ];
 /// Short enough to be beside one another.
 const LABELS: [&str; WORKLOADS.len()] = ["words", "sort", "als", "ranks"];
-/// How often a program does its job in each run: the middle time counts.
-const REPEAT: &str = "5";
+/// How much is done of it.
+struct Extent {
+    /// Which of the sizes programs have.
+    size: usize,
+    /// How often a program does its job in each run: the middle time counts.
+    repeat: &'static str,
+    runs: u32,
+    /// Runs without delay that all others of a program are compared with; none if each has its own.
+    without_count: Option<u32>,
+    rounds: u32,
+    flow_count: &'static str,
+}
+
+const FULL: Extent =
+    Extent { size: 1, repeat: "5", runs: 5, without_count: None, rounds: 6, flow_count: "100000" };
+/// Most of a run with delays measured anew what a fault costs, and half of the runs were without:
+/// one calibration is for all of it, and three runs of each program tell how far runs are apart.
+const QUICK: Extent = Extent {
+    size: 0,
+    repeat: "3",
+    runs: 1,
+    without_count: Some(3),
+    rounds: 2,
+    flow_count: "20000",
+};
 /// As in §3 of the paper.
 const LOCAL: &str = "25%";
 const DELAY: &str = "10ns,400ns,400ns,210ns";
@@ -67,25 +91,28 @@ struct Point {
 
 /// Measures the figure; `None` if it was interrupted before anything was known.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
-    let (size, repetitions, rounds, flow_count) =
-        if flags.quick { (0, 2, 2, "20000") } else { (1, 5, 6, "100000") };
+    let extent = if flags.quick { QUICK } else { FULL };
+    let calibrated = OnceCell::new();
     let signals = console::interrupts()?;
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let mut points: Vec<Point> = Vec::new();
     let (mut is_interrupted, mut invalid) = (false, Vec::new());
     let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
     for (workload, sizes) in WORKLOADS {
-        let words = [&[workload, "--repeat", REPEAT], sizes[size]].concat();
+        let words = [&[workload, "--repeat", extent.repeat], sizes[extent.size]].concat();
         let directory = directory(&flags.output, workload)?;
-        let feeder = Feeder::new(&words, (LOCAL, flags.of, repetitions), directory, &signals);
-        let feeder = feeder.allowing(flags.allow_unmanaged);
+        let feeder = Feeder::new(&words, (LOCAL, flags.of, extent.runs), directory, &signals);
+        let short = extent
+            .without_count
+            .map(|count| Short { without_count: count, calibrated: &calibrated });
+        let feeder = feeder.allowing(flags.allow_unmanaged).shortened(short);
         points.push(Point { workload, fed: vec![None; NETWORKS.len()] });
         let mut say = |what: &str| {
             if let Some(line) = &mut line {
                 line.draw(&format!("afar reproduce gao-fig8  {workload}  {what}"));
             }
         };
-        match every_network(&feeder, (rounds, flow_count), &mut points, &mut say) {
+        match every_network(&feeder, &extent, &mut points, &mut say) {
             Ok(()) => {}
             Err(Stopped::Interrupted) => {
                 is_interrupted = true;
@@ -110,25 +137,38 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     if is_nothing {
         return Ok(None);
     }
-    let of = flags.of.told(None);
-    let mut described = format!(
-        "144 hosts in 9 racks, full bisection, pFabric, clusters of 5 nodes; {flow_count} flows \
-         drawn from distributions of\nwhat each program fetched with {LOCAL} local, of {of}; \
-         the middle of {REPEAT} times in each of {repetitions} runs, each beside one without delay"
-    );
+    let mut described = extent.told(&flags.of.told(None));
     for why in &invalid {
         described += &format!("\n{why}");
     }
-    let bed = json!({"invalid": invalid, "delay": DELAY, "local": LOCAL, "repeat": REPEAT,
-        "local_is_share": {"of": flags.of.name(), "bytes": peaks},
-        "runs": repetitions, "rounds_max": rounds, "flow_count": flow_count});
+    let bed = json!({"invalid": invalid, "delay": DELAY, "local": LOCAL, "repeat": extent.repeat,
+        "local_is_share": {"of": flags.of.name(), "bytes": peaks}, "runs": extent.runs,
+        "runs_without": extent.without_count, "is_calibrated_once": extent.without_count.is_some(),
+        "rounds_max": extent.rounds, "flow_count": extent.flow_count});
     Ok(Some(Measured { report: report(&points), described, bed, is_interrupted }))
+}
+
+impl Extent {
+    fn told(&self, of: &str) -> String {
+        let Self { repeat, runs, flow_count, .. } = self;
+        let beside = match self.without_count {
+            None => format!("{runs} runs, each beside one without delay"),
+            Some(count) => format!(
+                "{runs} runs, each compared with {count} without delay; one calibration for all"
+            ),
+        };
+        format!(
+            "144 hosts in 9 racks, full bisection, pFabric, clusters of 5 nodes; {flow_count} \
+             flows drawn from distributions of\nwhat each program fetched with {LOCAL} local, of \
+             {of}; the middle of {repeat} times in each of {beside}"
+        )
+    }
 }
 
 /// Fills the last of `points`.
 fn every_network(
     feeder: &Feeder<'_>,
-    (rounds, flow_count): (u32, &str),
+    extent: &Extent,
     points: &mut [Point],
     say: &mut dyn FnMut(&str),
 ) -> Result<(), Stopped> {
@@ -137,7 +177,8 @@ fn every_network(
     for (place, network) in NETWORKS.iter().enumerate() {
         let name = format!("{}-{}", network.rate, network.scale);
         say(&name);
-        let fed = feeder.feed(&name, &settings(network, flow_count), &zero, rounds)?;
+        let fed =
+            feeder.feed(&name, &settings(network, extent.flow_count), &zero, extent.rounds)?;
         if let Some(point) = points.last_mut() {
             point.fed[place] = Some(fed);
         }
@@ -447,7 +488,8 @@ mod tests {
             page_p99_us: 3.0,
         };
         let [idle, once, closed] = seconds.map(round);
-        let zero = FedZero { seconds: 1.0, fetch_per_sec: 9e4, record: PathBuf::new() };
+        let (times, record) = (vec![1.0], PathBuf::new());
+        let zero = FedZero { seconds: 1.0, times, fetch_per_sec: 9e4, record };
         let fed = Fed { zero, idle, rounds: vec![once, closed], agreed: true };
         Point { workload, fed: vec![Some(fed); NETWORKS.len()] }
     }
