@@ -65,14 +65,13 @@ impl Asking {
         !std::mem::replace(&mut reader.is_begun, true)
     }
 
-    /// A packet of a transport has come to `host`.
+    /// A packet of a transport and of `flow` has come to `host`.
     #[inline]
-    pub(crate) fn heard(&mut self, net: &Net<'_>, host: u32, packet: &Packet) {
-        if self.readers.is_empty() {
-            return;
-        }
-        if net.flow(packet.flow).dst == host {
-            self.readers[packet.flow as usize].is_heard = true;
+    pub(crate) fn heard(&mut self, net: &Net<'_>, host: u32, flow: u32) {
+        if let Some(reader) = self.readers.get_mut(flow as usize)
+            && net.flow(flow).dst == host
+        {
+            reader.is_heard = true;
         }
     }
 }

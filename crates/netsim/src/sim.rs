@@ -365,7 +365,7 @@ fn arrive<T: Ends>(
         }
         return;
     }
-    asking.heard(net, host, &packet);
+    asking.heard(net, host, packet.flow);
     transport.receive(net, host, packet);
 }
 
