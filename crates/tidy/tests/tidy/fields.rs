@@ -8,9 +8,9 @@ use crate::tree::{Role, RustFile};
 /// module changes, and its methods state no law.
 const VISIBLE_FIELDS: usize = 12;
 
-/// Structs above the limit: crate, name, visible fields. The table only shrinks: a row that is
+/// Structs that are let be above the limit: crate, name, visible fields. None; a row that is
 /// larger than its struct is an error as well.
-const KNOWN: [(&str, &str, usize); 1] = [("netsim", "Net", 31)];
+const KNOWN: [(&str, &str, usize); 0] = [];
 
 /// Reports structs that change themselves and show too many fields, and stale rows.
 pub(crate) fn check(files: &[RustFile]) -> Vec<Finding> {

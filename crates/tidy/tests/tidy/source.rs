@@ -203,12 +203,43 @@ fn test_items(code: &str) -> Vec<(usize, usize)> {
         let end = match body(code, attribute) {
             // An inner attribute speaks of everything that follows.
             _ if code[start..].starts_with("#!") => code.len(),
+            _ if is_field(&code[attribute..]) => attribute + field_end(&code[attribute..]),
             Some((_, end)) => end,
             None => semicolon().unwrap_or(code.len()),
         };
         items.push((start, end));
     }
     items
+}
+
+/// Whether code begins with a field of a struct, and not with an item.
+fn is_field(code: &str) -> bool {
+    let code = code.trim_start();
+    let code = match code.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(')').map_or(rest, |(_, rest)| rest),
+        Some(rest) if rest.starts_with(char::is_whitespace) => rest,
+        _ => code,
+    };
+    let code = code.trim_start();
+    let name = code.bytes().take_while(|&byte| is_word_byte(byte)).count();
+    let after = code[name..].trim_start();
+    name > 0 && after.starts_with(':') && !after.starts_with("::")
+}
+
+/// Where the field ends that code begins with: behind its comma, or before the end of its struct.
+fn field_end(code: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'<' | b'{' => depth += 1,
+            b'}' if depth == 0 => return at,
+            b'>' if code[..at].ends_with('-') => {}
+            b')' | b']' | b'>' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    code.len()
 }
 
 fn is_word_byte(byte: u8) -> bool {
@@ -254,6 +285,16 @@ mod tests {
         let live = Source::new(text).live;
         assert_eq!(live.split_whitespace().collect::<Vec<_>>(), ["fn", "a()", "{}", "fn", "d();"]);
         assert_eq!(live.len(), text.len());
+    }
+
+    #[test]
+    fn live_loses_a_field_and_not_what_follows_its_struct() {
+        let text = "struct S {\n a: u8,\n#[cfg(test)]\npub(crate) b: Vec<(u8, fn() -> u8)>,\n}\n\
+                    impl S {}\nstruct T { #[cfg(test)] c: u8 }\nenum E {}";
+        let live = Source::new(text).live;
+        let words: Vec<&str> = live.split_whitespace().collect();
+        let expected = "struct S { a: u8, } impl S {} struct T { } enum E {}";
+        assert_eq!(words.join(" "), expected);
     }
 
     #[test]
