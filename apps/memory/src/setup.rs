@@ -123,7 +123,7 @@ impl Setup {
         let create = |path: &Path| {
             let local = local.clone();
             let notes = vec![
-                ("schema", "afar.faults/1".to_owned()),
+                ("schema", records::FAULTS_SCHEMA.to_owned()),
                 ("command", command().join(" ")),
                 ("seed", self.experiment.seed.to_string()),
                 ("local", local),

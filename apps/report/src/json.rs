@@ -1,63 +1,71 @@
-//! The report as JSON: answers, figures, and the table behind every picture.
+//! The report as a record: answers, figures, and the table behind every picture.
 
-use serde_json::{Value, json};
+use results::report;
 
 use super::Report;
-use super::section::{Better, Picture, Section, Table};
+use super::section::{Better, Figure, Picture, Section, Table};
 
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let sections = report.sections.iter().map(|(name, one)| section(name, one));
-    results::json_text(&json!({
-        "schema": "afar.report/1",
-        "version": env!("CARGO_PKG_VERSION"),
-        "title": report.title,
-        "command": report.command,
-        "sections": sections.collect::<Vec<_>>(),
-    }))
-}
-
-fn section(name: &str, section: &Section) -> Value {
-    let figures = section.figures.iter().map(|one| {
-        json!({
-            "name": one.name,
-            "unit": one.unit,
-            "value": one.value,
-            "low": one.interval.map(|ends| ends.0),
-            "high": one.interval.map(|ends| ends.1),
-            "better": match one.better {
-                Better::Lower => "lower",
-                Better::Higher => "higher",
-            },
-        })
-    });
-    let facts = section.facts.iter().map(|(name, value)| json!({"name": name, "value": value}));
-    json!({
-        "record": name,
-        "kind": section.kind,
-        "title": section.title,
-        "command": section.command,
-        "host": section.host,
-        "valid": section.invalid.is_none(),
-        "answer": section.answer,
-        "enough": section.enough.as_ref().map(|(enough, _)| table(enough)),
-        "verdicts": section.verdicts.as_ref().map(table),
-        "warnings": section.warnings,
-        "facts": facts.collect::<Vec<_>>(),
-        "figures": figures.collect::<Vec<_>>(),
-        "pictures": section.pictures.iter().map(picture).collect::<Vec<_>>(),
+    results::write(&report::Report {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        title: report.title.clone(),
+        command: report.command.clone(),
+        sections: sections.collect(),
     })
 }
 
-fn picture(picture: &Picture) -> Value {
-    json!({
-        "name": picture.name,
-        "title": picture.title,
-        "caption": picture.caption,
-        "table": table(&picture.table),
-    })
+fn section(name: &str, section: &Section) -> report::Section {
+    let facts = section.facts.iter();
+    let fact = |(name, value): &(String, String)| report::Fact {
+        name: name.clone(),
+        value: value.clone(),
+    };
+    report::Section {
+        record: name.to_owned(),
+        kind: section.kind.to_owned(),
+        title: section.title.clone(),
+        command: section.command.clone(),
+        host: section.host.clone(),
+        valid: section.invalid.is_none(),
+        answer: section.answer.clone(),
+        enough: section.enough.as_ref().map(|(enough, _)| table(enough)),
+        verdicts: section.verdicts.as_ref().map(table),
+        warnings: section.warnings.clone(),
+        facts: facts.map(fact).collect(),
+        figures: section.figures.iter().map(figure).collect(),
+        pictures: section.pictures.iter().map(picture).collect(),
+    }
 }
 
-fn table(table: &Table) -> Value {
-    json!({"columns": table.columns, "rows": table.rows, "rows_of_record": table.cut_from})
+fn figure(figure: &Figure) -> report::Figure {
+    report::Figure {
+        name: figure.name.clone(),
+        unit: figure.unit.to_owned(),
+        value: figure.value,
+        low: figure.interval.map(|ends| ends.0),
+        high: figure.interval.map(|ends| ends.1),
+        better: match figure.better {
+            Better::Lower => report::Better::Lower,
+            Better::Higher => report::Better::Higher,
+        },
+    }
+}
+
+fn picture(picture: &Picture) -> report::Picture {
+    report::Picture {
+        name: picture.name.clone(),
+        title: picture.title.clone(),
+        caption: picture.caption.clone(),
+        table: table(&picture.table),
+    }
+}
+
+fn table(table: &Table) -> report::Table {
+    report::Table {
+        columns: table.columns.clone(),
+        rows: table.rows.clone(),
+        rows_of_record: table.cut_from,
+    }
 }

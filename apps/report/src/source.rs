@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use measure::{LoadResults, Results as _, RunResults, WorkloadResults};
 use records::RecordError;
 use results::{ClosedLoop, Findings, Record as _, Requirements};
 use serde_json::Value;
@@ -77,11 +78,11 @@ type Reader = fn(Value, &Context) -> Result<Section, serde_json::Error>;
 
 /// Kinds of records by their schema.
 const READERS: [(&str, Reader); 19] = [
-    ("afar.run/2", run::section),
+    (RunResults::SCHEMA, run::section),
     (Findings::SCHEMA, sweep::section),
     (Requirements::SCHEMA, requirement::section),
-    ("afar.load/1", kv::section),
-    ("afar.workload/1", workload::section),
+    (LoadResults::SCHEMA, kv::section),
+    (WorkloadResults::SCHEMA, workload::section),
     (results::torture::Torture::SCHEMA, torture::section),
     (results::sim::Simulation::SCHEMA, sim::section),
     (results::sim::Simulations::SCHEMA, sim::many::section),
@@ -150,7 +151,7 @@ fn of_directory(
             .map_err(|source| SourceError::NotJson { path: head.clone(), source })?;
         match value["schema"].as_str() {
             Some(results::SWEEP_SCHEMA) => {}
-            Some("afar.sim.sweep/1") => {
+            Some(results::sim::SWEEP_SCHEMA) => {
                 return Err(SourceError::Simulated { path: path.to_owned() });
             }
             Some(found) => {
@@ -185,7 +186,7 @@ fn of_parquet(path: &Path) -> Result<Section, SourceError> {
         Err(source) => return Err(failed(source)),
     };
     match reader.note("schema") {
-        Some("afar.faults/1") => faults::section(reader).map_err(failed),
+        Some(records::FAULTS_SCHEMA) => faults::section(reader).map_err(failed),
         _ => flows::section(open()?).map_err(failed),
     }
 }

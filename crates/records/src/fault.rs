@@ -52,6 +52,9 @@ pub struct Fault {
 /// The note of faults from which nothing is to be concluded: why.
 pub(crate) const INVALID: &str = "invalid";
 
+/// The note `schema` of a file of faults.
+pub const FAULTS_SCHEMA: &str = "afar.faults/1";
+
 /// The schema, one column for each field of [`Fault`] in the same order.
 pub(crate) const SCHEMA: &str = "message fault {
     REQUIRED INT64 time_ns (INTEGER(64,false));

@@ -20,7 +20,7 @@ mod writer;
 
 pub use error::RecordError;
 
-pub use fault::{Fault, FaultKind};
+pub use fault::{FAULTS_SCHEMA, Fault, FaultKind};
 pub use flow::{FlowExchange, FlowRow, FlowStart};
 pub use flow_file::{read_flows, write_flows};
 pub use reader::FaultReader;

@@ -19,6 +19,7 @@
 pub mod doctor;
 pub mod plan;
 pub mod prediction;
+pub mod report;
 pub mod reproduced;
 pub mod sim;
 pub mod torture;

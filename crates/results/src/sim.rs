@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::simulated::size_name;
 use crate::{Figures, Record};
 
+/// Of the directory in which a sweep of `afar sim` keeps its runs.
+pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/1";
+
 /// What `afar sim --json` writes of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,7 @@
 mod doctor;
 mod plan;
 mod prediction;
+mod report;
 mod reproduced;
 mod sim;
 mod torture;

@@ -91,7 +91,7 @@ fn directory(flags: &SimFlags) -> PathBuf {
 
 fn header(experiment: &Experiment, cells: &[Cell]) -> Header {
     Header {
-        schema: "afar.sim.sweep/1".to_owned(),
+        schema: results::sim::SWEEP_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
         started_unix_ns: sys::clock::unix_ns(),
