@@ -15,6 +15,7 @@ mod crates;
 mod deps;
 mod fields;
 mod orphans;
+mod schemas;
 mod size;
 mod text;
 mod unsafety;
@@ -59,7 +60,14 @@ fn check(tree: &Tree) -> Vec<Finding> {
         findings.extend(unsafety::check(file));
         findings.extend(bans::check(file));
     }
-    let of_many = [orphans::check, circles::check, crates::check, fields::check, children::check];
+    let of_many = [
+        orphans::check,
+        circles::check,
+        crates::check,
+        fields::check,
+        children::check,
+        schemas::check,
+    ];
     for check in of_many {
         findings.extend(check(&tree.rust));
     }
