@@ -16,7 +16,7 @@ pub enum Held {
     Block(Block),
 }
 
-/// A request that has ended, or for [`Ring::accept`] has brought another connection.
+/// A request that has ended, or for [`accept`](super::Ring::accept) has brought another connection.
 #[derive(Debug)]
 pub struct Completed {
     /// The caller's number.
@@ -29,7 +29,8 @@ pub struct Completed {
     pub accepted: Option<OwnedFd>,
     /// The request goes on.
     pub has_more: bool,
-    /// For [`Ring::send_in_place`]: nothing has happened but that the memory is free again.
+    /// For [`send_in_place`](super::Ring::send_in_place): nothing has happened but that the memory
+    /// is free again.
     pub is_notice: bool,
 }
 
