@@ -140,17 +140,25 @@ impl Ring {
     /// # Panics
     /// If `from` is beyond the end of `bytes`.
     pub fn receive(&mut self, socket: &Arc<OwnedFd>, token: u64, bytes: Vec<u8>, from: usize) {
-        let receive = Receive { socket: Arc::clone(socket), token, bytes, from };
-        let is_direct = self.direct.is_on && self.is_short();
-        let left = if is_direct { self.direct.hold(receive) } else { Some(receive) };
-        left.into_iter().for_each(|receive| self.receive_by_ring(receive));
+        if self.direct.is_on && self.direct.held() == 0 && self.is_short() {
+            let socket = Arc::clone(socket);
+            self.direct.hold(Receive { socket, token, bytes, from });
+        } else {
+            self.receive_by_ring(socket, token, bytes, from);
+        }
     }
 
-    fn receive_by_ring(&mut self, Receive { socket, token, mut bytes, from }: Receive) {
+    fn receive_by_ring(
+        &mut self,
+        socket: &Arc<OwnedFd>,
+        token: u64,
+        mut bytes: Vec<u8>,
+        from: usize,
+    ) {
         let room = &mut bytes[from..];
         let fd = types::Fd(socket.as_raw_fd());
         let entry = opcode::Recv::new(fd, room.as_mut_ptr(), length(room)).build();
-        self.push(entry, token, Held::Bytes(bytes), Some(&socket), Kind::Receive);
+        self.push(entry, token, Held::Bytes(bytes), Some(socket), Kind::Receive);
     }
 
     // One connection, of which the kernel has nothing, with short messages both ways.
@@ -267,8 +275,8 @@ impl Ring {
         if self.direct.has_ended() {
             return self.poll();
         }
-        if let Some(receive) = self.direct.release() {
-            self.receive_by_ring(receive);
+        if let Some(Receive { socket, token, bytes, from }) = self.direct.release() {
+            self.receive_by_ring(&socket, token, bytes, from);
         }
         if let Some(entry) = until_ns.and_then(|until_ns| self.alarm.request(until_ns)) {
             self.submit(&entry);

@@ -56,13 +56,10 @@ impl Direct {
         self.ended.pop_front()
     }
 
-    /// Keeps a receive back, to be tried at each look; gives it back if there is one already.
-    pub(super) fn hold(&mut self, receive: Receive) -> Option<Receive> {
-        if self.held.is_some() {
-            return Some(receive);
-        }
+    /// Keeps a receive back, to be tried at each look. There is room for one.
+    pub(super) fn hold(&mut self, receive: Receive) {
+        debug_assert!(self.held.is_none(), "the one before has ended");
         self.held = Some(receive);
-        None
     }
 
     /// The receive that was kept back, for the kernel.
