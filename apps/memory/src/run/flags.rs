@@ -119,7 +119,8 @@ pub struct RunFlags {
     #[arg(long, help_heading = MECHANISM)]
     pub(crate) no_calibrate: bool,
 
-    /// Do not measure it: it is as the run of this record (--json) has it. Both have one trap
+    /// Take the cost of a fault from the record of another run (--json) with the same trap, instead
+    /// of measuring it
     #[arg(long, value_name = "RECORD", value_parser = known, conflicts_with = "no_calibrate")]
     #[arg(help_heading = MECHANISM)]
     pub(crate) calibrated: Option<Known>,
