@@ -10,7 +10,7 @@ use measure::{ImageSummary, PAGE_BYTES};
 use sys::remote::{Remote, share_memory};
 
 use sys::file_pages::{self, Beyond, Look};
-use sys::told::command_name;
+use sys::usage::name_of;
 
 /// What to do about memory that cannot be managed by the arena.
 const SWAP: &str = "run it with --engine swap";
@@ -90,7 +90,7 @@ struct Image {
 impl Image {
     fn new(pid: u32) -> Self {
         Self {
-            name: command_name(pid),
+            name: name_of(pid),
             standing: Standing::Fresh,
             managed_pages: 0,
             anonymous: 0,
@@ -287,7 +287,7 @@ impl Images {
         sizes.shared = sizes.shared.min(seen) + beyond.own();
         sizes.file += beyond.files;
         // A name may change, and an exec changes it after it has begun.
-        image.name = command_name(pid);
+        image.name = name_of(pid);
         image.sampled(sizes, arena_bytes);
         true
     }

@@ -6,7 +6,7 @@ use sys::seccomp::Notification;
 use super::RunError;
 use super::arena::Arena;
 use super::supervisor::Supervisor;
-use sys::told::command_name;
+use sys::usage::name_of;
 
 /// How Chromium and what is made of it name the process that makes others.
 const ZYGOTE: &[u8] = b"--type=zygote";
@@ -17,7 +17,7 @@ impl Supervisor<'_> {
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         // Chromium has it write over all its words, with blanks between them.
         if words.split(|&byte| byte == 0 || byte == b' ').any(|word| word == ZYGOTE) {
-            let name = command_name(pid);
+            let name = name_of(pid);
             self.books.totals.warn_once(&format!(
                 "{name} starts its zygote, which ends if it has threads that it does not know, as \
                  managed programs have: give it the flag --no-zygote, with --no-sandbox"
@@ -33,7 +33,7 @@ impl Supervisor<'_> {
             pieces.is_some_and(|pieces| pieces.iter().any(|piece| !piece.traits.foreign))
         });
         if managed {
-            let name = command_name(call.tid);
+            let name = name_of(call.tid);
             self.books.totals.warn_once(&format!(
                 "{name} handles page faults itself (UFFDIO_REGISTER), which the kernel refuses for \
                  managed memory (EBUSY): run it with --engine swap"
@@ -44,7 +44,7 @@ impl Supervisor<'_> {
 
     /// A process makes a ring for asynchronous requests.
     pub(crate) fn sets_up_ring(&mut self, call: &Notification) -> Result<(), RunError> {
-        let name = command_name(call.tid);
+        let name = name_of(call.tid);
         self.books.totals.warn_once(&format!(
             "{name} uses io_uring, whose requests no filter sees: memory that it empties by \
              IORING_OP_MADVISE would hold its old contents; if it does that, run it with --engine \
@@ -55,7 +55,7 @@ impl Supervisor<'_> {
 
     /// A process is to be the only one in a namespace of users, which one with threads may not.
     pub(crate) fn unshares_users(&mut self, call: &Notification) -> Result<(), RunError> {
-        let name = command_name(call.tid);
+        let name = name_of(call.tid);
         self.books.totals.warn_once(&format!(
             "{name} unshares its namespace of users (CLONE_NEWUSER), which the kernel refuses to \
              managed processes (EINVAL), because they have a thread more: run it with --engine swap"

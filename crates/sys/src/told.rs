@@ -1,12 +1,5 @@
 //! What the kernel tells of processes and of the machine in files of `/proc`.
 
-/// The name of a process, as `ps` shows it; nothing if it is gone.
-#[must_use]
-pub fn command_name(pid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
-}
-
 /// The children of a process.
 #[must_use]
 pub fn children(pid: u32) -> Vec<u32> {

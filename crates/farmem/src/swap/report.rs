@@ -14,7 +14,7 @@ use super::budget::Footprint;
 use super::tables::{Counts, SwapEvent};
 use crate::report::Latencies;
 use crate::{Outcome, Snapshot};
-use sys::told::command_name;
+use sys::usage::name_of;
 
 /// Counts and histograms of a run.
 pub(crate) struct Totals {
@@ -87,7 +87,7 @@ impl Totals {
     }
 
     fn process(&mut self, pid: u32) {
-        let name = command_name(pid);
+        let name = name_of(pid);
         if name.is_empty() {
             // It has ended since; what was seen of it stays.
             return;
@@ -257,7 +257,7 @@ mod tests {
     fn a_process_is_known_from_its_first_fault_and_after_its_end() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it is there");
         // The kernel lets the parent go on before it has given the child its new name.
-        while command_name(child.id()) != "sleep" {
+        while name_of(child.id()) != "sleep" {
             std::thread::yield_now();
         }
         let mut totals = Totals::new();
