@@ -73,7 +73,8 @@ pub struct Round {
 pub struct Slower {
     /// In the middle run, or between the two in the middle.
     pub median: f64,
-    /// Half of the way from the least to the most.
+    /// Half of the way from the least to the most. A single run that is compared with several
+    /// without delay is taken to vary as much as those do.
     pub noise: f64,
 }
 
@@ -84,6 +85,11 @@ impl Slower {
         let noise = (shares[shares.len() - 1] - shares[0]) / 2.0;
         let median = f64::midpoint(shares[(shares.len() - 1) / 2], shares[shares.len() / 2]);
         Self { median, noise }
+    }
+
+    /// With the noise of another, independent time that varies as much.
+    fn with_as_much_again(self) -> Self {
+        Self { noise: self.noise * std::f64::consts::SQRT_2, ..self }
     }
 }
 
@@ -184,7 +190,10 @@ impl<'a> Feeder<'a> {
     ) -> Result<(Ran, Round), Stopped> {
         let (ran, shares) = self.programs().compare(profile, name, without)?;
         let PageTimes { mean_us, p99_us, .. } = *pages;
-        let slower = Slower::of(shares);
+        let slower = match without {
+            [] => Slower::of(shares),
+            _ => Slower::of(shares).with_as_much_again(),
+        };
         let round =
             Round { seconds: ran.seconds, slower, page_mean_us: mean_us, page_p99_us: p99_us };
         Ok((ran, round))
@@ -201,5 +210,7 @@ mod tests {
         assert_eq!(slower, Slower { median: 0.2, noise: 0.25 });
         assert_eq!(Slower::of(vec![0.25, 0.75]), Slower { median: 0.5, noise: 0.25 });
         assert_eq!(Slower::of(vec![0.1]).noise, 0.0);
+        let more = Slower::of(vec![0.25, 0.75]).with_as_much_again();
+        assert!((more.noise.powi(2) - 2.0 * 0.25_f64.powi(2)).abs() < 1e-12, "{more:?}");
     }
 }

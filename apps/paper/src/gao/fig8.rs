@@ -154,7 +154,8 @@ impl Extent {
         let beside = match self.without_count {
             None => format!("{runs} runs, each beside one without delay"),
             Some(count) => format!(
-                "{runs} runs, each compared with {count} without delay; one calibration for all"
+                "{runs} run with delays, compared with {count} without;\none calibration for all; \
+                 ± takes the one to vary as much as they do"
             ),
         };
         format!(
