@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <linux/futex.h>
+#include <semaphore.h>
 
 static pthread_barrier_t barrier;
 
@@ -57,16 +58,31 @@ static void *count(void *argument)
     return 0;
 }
 
+static void *count_when_detached(void *is_detached)
+{
+    while (sem_wait(is_detached) != 0)
+        CHECK(errno == EINTR);
+    return count(is_detached);
+}
+
+// A thread that is detached from outside must not end before: glibc (2.36, nptl/pthread_detach.c)
+// looks at its descriptor once more after that, and by then the thread may have unmapped it.
 static void detached(void)
 {
+    static sem_t is_detached[500];
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     for (int i = 0; i < 500; i++) {
         pthread_t thread;
-        CHECK(pthread_create(&thread, i % 2 ? &attributes : 0, count, 0) == 0);
-        if (i % 2 == 0)
+        if (i % 2) {
+            CHECK(pthread_create(&thread, &attributes, count, 0) == 0);
+        } else {
+            CHECK(sem_init(&is_detached[i], 0, 0) == 0);
+            CHECK(pthread_create(&thread, 0, count_when_detached, &is_detached[i]) == 0);
             CHECK(pthread_detach(thread) == 0);
+            CHECK(sem_post(&is_detached[i]) == 0);
+        }
         if (i % 50 == 0)
             press();
     }
