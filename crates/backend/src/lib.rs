@@ -12,26 +12,24 @@
 pub mod pool;
 
 mod device;
-mod fault;
-mod file;
 mod idle;
 mod jobs;
-mod memory;
-mod model;
-mod null;
-mod trace;
+pub mod kinds;
+mod named;
+mod open_error;
 mod uri;
 
 pub use sys::disk::{Claim, Opening};
 
 pub use device::{Action, Backend, Call, Failure, Geometry, Operation, Request, Start, Work};
-pub use fault::{FaultBackend, FaultRules, FaultRulesError};
-pub use file::{FileBackend, OpenError};
 pub use idle::Idle;
 pub use jobs::{Ended, Job, JobTimes, Jobs};
-pub use memory::MemoryBackend;
-pub use model::{ModelBackend, ModelConfig};
-pub use null::NullBackend;
-
-pub use trace::TraceBackend;
-pub use uri::{BackendUri, UriError};
+pub use kinds::fault::{FaultBackend, FaultRules, FaultRulesError};
+pub use kinds::file::FileBackend;
+pub use kinds::memory::MemoryBackend;
+pub use kinds::model::{ModelBackend, ModelConfig};
+pub use kinds::null::NullBackend;
+pub use kinds::trace::TraceBackend;
+pub use named::BackendUri;
+pub use open_error::OpenError;
+pub use uri::UriError;

@@ -1,52 +1,11 @@
 //! Devices by name: `memory:8GiB`, `file:/path`, `null:`, `model:pm1725:memory:8GiB`.
 
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
-use measure::{Bytes, Fraction};
-use sys::disk::{Claim, Opening};
+use measure::Bytes;
 
-use crate::{
-    Backend, FaultBackend, FaultRules, FaultRulesError, FileBackend, MemoryBackend, ModelBackend,
-    ModelConfig, NullBackend, OpenError, TraceBackend,
-};
-
-/// What a namespace is made of, as text.
-///
-/// ```text
-/// file:PATH                    a file or block device
-/// memory:SIZE                  the target's own memory
-/// null:[SIZE]                  nothing; 1 TiB if not said
-/// model:DRIVE[*SHARE]:DEVICE   as fast as a drive: pm1725 or p3600, or a share of its throughput
-/// fault:RULES:DEVICE           failures and delays by rules, see [`FaultRules`]
-/// trace:PATH:DEVICE            what is asked of it, written to a file: see [`TraceBackend`]
-/// ```
-///
-/// A `DEVICE` is any of these, up to eight around one another, and is what is left of the text
-/// after the colon: a drive, rules and the path of a trace have no colon in them. In
-/// `trace:/tmp/all.txt:fault:read=eio@0.01,any=5ms@once:model:pm1725*0.1:memory:8GiB`, requests are
-/// traced as their sender sees them.
-///
-/// The device inside may end in `?block=512` or `?block=4096`, its block; `file` also takes
-/// `size=SIZE`, which makes the file if it is not there, `readonly`, with which it is never written
-/// and may be read by others at the same time, and `fill`, with which zeros are written to all its
-/// holes before it is used, so that reads of them ask the medium.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackendUri {
-    kind: Kind,
-    block_shift: Option<u8>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    File { path: PathBuf, create: Option<Bytes>, is_read_only: bool, fills: bool },
-    Memory(Bytes),
-    Null(Bytes),
-    Model(ModelConfig, Box<BackendUri>),
-    Fault(FaultRules, Box<BackendUri>),
-    Trace(PathBuf, Box<BackendUri>),
-}
+use crate::kinds;
+use crate::named::{BLOCK_SHIFTS, BackendUri, Kind, Options, Parse};
 
 /// Text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,27 +13,14 @@ enum Kind {
 pub struct UriError {
     text: String,
     reason: String,
-    remedy: &'static str,
+    remedy: String,
 }
 
 /// What is wrong with a part of the text, and what to write instead.
-type Wrong = (String, &'static str);
+type Wrong = (String, String);
 
-/// Size of nothing, if it has none.
-const NULL_BYTES: u64 = 1 << 40;
-/// Blocks that hosts take.
-const BLOCK_SHIFTS: [u8; 2] = [9, 12];
 /// Devices around one another; more is a mistake, and would fill the stack in the end.
 const NESTED_MAX: u32 = 8;
-
-const DEVICE: &str = "write file:/PATH, memory:8GiB or null:, e.g. file:/data/disk.img";
-const AROUND: &str = "write file:/PATH, memory:8GiB or null:, \
-    after any of model:pm1725:, fault:read=eio@0.01: and trace:/PATH:";
-const MODEL: &str = "write model:pm1725:DEVICE or model:p3600*0.1:DEVICE, \
-    e.g. model:pm1725*0.1:memory:8GiB";
-const FAULT: &str = "write fault:RULES:DEVICE, \
-    e.g. fault:read=eio@0.01,write=enospc@every=1000:memory:1GiB";
-const TRACE: &str = "write trace:/PATH:DEVICE, e.g. trace:/tmp/trace.txt:file:/data/disk.img";
 
 impl FromStr for BackendUri {
     type Err = UriError;
@@ -90,17 +36,14 @@ impl FromStr for BackendUri {
 
 fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
     let (scheme, rest) =
-        text.split_once(':').ok_or_else(|| ("no kind of device".to_owned(), AROUND))?;
-    let remedy = match scheme {
-        "file" | "memory" | "null" => {
-            return plain(scheme, rest).map_err(|reason| (reason, DEVICE));
-        }
-        "model" => MODEL,
-        "fault" => FAULT,
-        "trace" => TRACE,
-        _ => return Err((format!("no device is called {scheme:?}"), AROUND)),
+        text.split_once(':').ok_or_else(|| ("no kind of device".to_owned(), all()))?;
+    let kind = kinds::ALL.iter().find(|kind| kind.scheme == scheme);
+    let kind = kind.ok_or_else(|| (format!("no device is called {scheme:?}"), all()))?;
+    let wrong = |reason: String| (reason, kind.remedy.to_owned());
+    let read = match kind.parse {
+        Parse::Medium(read) => return medium(rest, read).map_err(wrong),
+        Parse::Around(read) => read,
     };
-    let wrong = |reason: String| (reason, remedy);
     let (place, inner) = rest
         .split_once(':')
         .filter(|(_, inner)| !inner.is_empty())
@@ -111,58 +54,25 @@ fn parse(text: &str, around: u32) -> Result<BackendUri, Wrong> {
     if place.is_empty() {
         return Err(wrong(format!("{scheme} does not say what it does")));
     }
-    let inside = || parse(inner, around + 1).map(Box::new);
-    let kind = match scheme {
-        "model" => Kind::Model(model(place).map_err(wrong)?, inside()?),
-        "fault" => {
-            let rules = place.parse().map_err(|error: FaultRulesError| wrong(error.to_string()))?;
-            Kind::Fault(rules, inside()?)
-        }
-        _ => Kind::Trace(place.into(), inside()?),
-    };
-    match &kind {
-        Kind::Trace(path, inner) if inner.writes(path) => {
-            Err(wrong(format!("{} would be written over by the trace", path.display())))
-        }
-        _ => Ok(BackendUri { kind, block_shift: None }),
-    }
-}
-
-// A drive, and how much of it.
-fn model(place: &str) -> Result<ModelConfig, String> {
-    let (name, share) = place.split_once('*').unwrap_or((place, "1"));
-    let config = ModelConfig::named(name)
-        .ok_or_else(|| format!("no drive is called {name:?}; take pm1725 or p3600"))?;
-    let share: Fraction = share.parse().map_err(|error| format!("{error}"))?;
-    Ok(config.scaled(share))
+    let outer = read(place).map_err(wrong)?;
+    outer(parse(inner, around + 1)?).map_err(wrong)
 }
 
 // A device with none inside.
-fn plain(scheme: &str, rest: &str) -> Result<BackendUri, String> {
+fn medium(
+    rest: &str,
+    read: fn(&str, Options<'_>) -> Result<BackendUri, String>,
+) -> Result<BackendUri, String> {
     let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
     let mut block_shift = None;
-    let (mut create, mut is_read_only, mut fills) = (None, false, false);
+    let mut own = Vec::new();
     for option in options.split('&').filter(|option| !option.is_empty()) {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        match (name, scheme) {
-            ("block", _) => block_shift = Some(block(value)?),
-            ("size", "file") => create = Some(size(value)?),
-            ("readonly", "file") if value.is_empty() => is_read_only = true,
-            ("fill", "file") if value.is_empty() => fills = true,
-            _ => return Err(format!("{scheme} has no option {name:?}")),
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("block", value) => block_shift = Some(block(value)?),
+            option => own.push(option),
         }
     }
-    let kind = match (scheme, place) {
-        ("file", "") => return Err("no path".to_owned()),
-        ("file", _) if fills && is_read_only => {
-            return Err("fill writes, and readonly does not let it".to_owned());
-        }
-        ("file", path) => Kind::File { path: path.into(), create, is_read_only, fills },
-        ("memory", place) => Kind::Memory(size(place)?),
-        (_, "") => Kind::Null(Bytes::new(NULL_BYTES)),
-        (_, place) => Kind::Null(size(place)?),
-    };
-    Ok(BackendUri { kind, block_shift })
+    read(place, Options { block_shift, own: &own })
 }
 
 fn block(text: &str) -> Result<u8, String> {
@@ -171,109 +81,32 @@ fn block(text: &str) -> Result<u8, String> {
     shift.ok_or_else(|| format!("a block of {} bytes: take 512 or 4096", bytes.get()))
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
-    let bytes: Bytes = text.parse().map_err(|error| format!("{error}"))?;
-    if bytes.get() < 4096 { Err(format!("{bytes} is less than a block")) } else { Ok(bytes) }
+// How to write a device.
+fn all() -> String {
+    let is_around = |kind: &&&Kind| matches!(kind.parse, Parse::Around(_));
+    let media = kinds::ALL.iter().filter(|kind| !is_around(kind)).map(|kind| kind.example);
+    let around = kinds::ALL.iter().filter(is_around).map(|kind| kind.example);
+    let [media, around] = [listed(media, "or"), listed(around, "and")];
+    format!("write {media}, after any of {around}")
 }
 
-impl BackendUri {
-    /// Opens the device, and those around it; `claim` says who else may have the file or block
-    /// device that holds the bytes.
-    ///
-    /// # Errors
-    /// When it is not there, may not be used, is another's, or is not one; when a trace cannot be
-    /// written.
-    pub fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
-        let shift = self.block_shift.unwrap_or(BLOCK_SHIFTS[0]);
-        Ok(match &self.kind {
-            Kind::Null(bytes) => Arc::new(NullBackend::new(bytes.get(), shift)),
-            Kind::Memory(bytes) => Arc::new(MemoryBackend::new(bytes.get(), shift)?),
-            Kind::File { path, create, is_read_only, fills } => {
-                if *fills && claim == Claim::Shared {
-                    let reason = "fill would write over what others write to it meanwhile";
-                    return Err(OpenError::Shape(format!("{reason}; fill it before it is shared")));
-                }
-                if let Some(bytes) = create
-                    && !path.exists()
-                {
-                    sys::disk::Disk::create(path, bytes.get())?;
-                }
-                let opening = Opening { is_read_only: *is_read_only, claim };
-                let backend = FileBackend::open(path, self.block_shift, opening)?;
-                if *fills {
-                    // Nobody else has the file now.
-                    sys::holes::fill(path)?;
-                }
-                Arc::new(backend)
-            }
-            Kind::Model(config, inner) => Arc::new(ModelBackend::new(inner.open(claim)?, *config)),
-            Kind::Fault(rules, inner) => Arc::new(FaultBackend::new(inner.open(claim)?, rules)),
-            Kind::Trace(path, inner) => {
-                let traced = TraceBackend::create(inner.open(claim)?, path);
-                let named = |source| OpenError::Trace { path: path.clone(), source };
-                Arc::new(traced.map_err(named)?)
-            }
-        })
-    }
-
-    /// Whether its file or block device is opened to be read only.
-    #[must_use]
-    pub fn is_read_only(&self) -> bool {
-        match &self.kind {
-            Kind::File { is_read_only, .. } => *is_read_only,
-            Kind::Memory(_) | Kind::Null(_) => false,
-            Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => {
-                inner.is_read_only()
-            }
+// "a, b or c".
+fn listed(all: impl Iterator<Item = &'static str>, word: &str) -> String {
+    let all: Vec<&str> = all.collect();
+    match all.split_last() {
+        Some((last, others)) if !others.is_empty() => {
+            format!("{} {word} {last}", others.join(", "))
         }
-    }
-
-    /// The file or block device that holds the bytes in the end, whatever is around it; what is
-    /// written to the device is written there.
-    #[must_use]
-    pub fn file(&self) -> Option<&Path> {
-        match &self.kind {
-            Kind::File { path, .. } => Some(path),
-            Kind::Memory(_) | Kind::Null(_) => None,
-            Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => inner.file(),
-        }
-    }
-
-    /// The file whose holes are to be filled when it is opened, which can take as long as writing
-    /// all of it.
-    #[must_use]
-    pub fn fills(&self) -> Option<&Path> {
-        match &self.kind {
-            Kind::File { path, fills, .. } => fills.then_some(path),
-            Kind::Memory(_) | Kind::Null(_) => None,
-            Kind::Model(_, inner) | Kind::Fault(_, inner) | Kind::Trace(_, inner) => inner.fills(),
-        }
-    }
-
-    /// All files that are opened for it: that of [`Self::file`], and traces.
-    #[must_use]
-    pub fn files(&self) -> Vec<&Path> {
-        match &self.kind {
-            Kind::File { path, .. } => vec![path],
-            Kind::Memory(_) | Kind::Null(_) => Vec::new(),
-            Kind::Model(_, inner) | Kind::Fault(_, inner) => inner.files(),
-            Kind::Trace(path, inner) => [&[path.as_path()], &*inner.files()].concat(),
-        }
-    }
-
-    // Whether what it does changes this file.
-    fn writes(&self, file: &Path) -> bool {
-        match &self.kind {
-            Kind::File { path, .. } => path == file,
-            Kind::Memory(_) | Kind::Null(_) => false,
-            Kind::Model(_, inner) | Kind::Fault(_, inner) => inner.writes(file),
-            Kind::Trace(path, inner) => path == file || inner.writes(file),
-        }
+        _ => all.concat(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
+    use sys::disk::Claim;
+
     use super::*;
     use crate::{Failure, Operation, Request, Work};
 
@@ -327,9 +160,10 @@ mod tests {
         let lines = std::fs::read_to_string(&path).expect("it was written");
         assert_eq!(lines.lines().count(), 6);
         std::fs::remove_file(path).expect("it was made");
-        let kind = |text: &str| text.parse::<BackendUri>().expect(text).kind;
-        assert_eq!(kind("model:pm1725*100%:null:"), kind("model:pm1725:null:"));
-        assert_ne!(kind("model:pm1725*0.5:null:"), kind("model:pm1725:null:"));
+        let uri = |text: &str| text.parse::<BackendUri>().expect(text);
+        assert_eq!(uri("model:pm1725*100%:null:"), uri("model:pm1725:null:1TiB?block=512"));
+        assert_ne!(uri("model:pm1725*0.5:null:"), uri("model:pm1725:null:"));
+        assert_ne!(uri("model:pm1725:null:"), uri("model:pm1725:memory:1TiB"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A file or block device, with the durability it has: a flush or forced write ends when the kernel
 //! says that the medium has it.
 
+use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,10 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sys::disk::{Disk, DiskError, Opening, Taken};
+use measure::Bytes;
+use sys::disk::{Claim, Disk, DiskError, Opening};
 use sys::ring::Stretch;
 
-use crate::{Action, Backend, Call, Failure, Geometry, Operation, Request, Start, Work};
+use crate::device::{Action, Backend, Call, Failure, Geometry, Operation, Request, Start, Work};
+use crate::named::{BackendUri, Device, Kind, Medium, Options, Parse, same, size, unknown};
+use crate::open_error::OpenError;
 
 /// See the module's description.
 pub struct FileBackend {
@@ -26,36 +30,73 @@ pub struct FileBackend {
     is_read_only: bool,
 }
 
-/// Why a file cannot be a device.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The operating system does not let it.
-    #[error(transparent)]
-    System(#[from] sys::Error),
-    /// Another process has it, or this one under another name.
-    #[error("{0}; end that first, or let both say that they share it (afar serve --shared)")]
-    Taken(#[from] Taken),
-    /// Its size or blocks do not do.
-    #[error("{0}")]
-    Shape(String),
-    /// The file for its trace cannot be made.
-    #[error("its trace {path:?} cannot be written: {source}; name another file after trace:")]
-    Trace {
-        /// Of the trace.
-        path: PathBuf,
-        /// The operating system's answer.
-        source: io::Error,
-    },
+/// `file:PATH`.
+pub(crate) static KIND: Kind = Kind {
+    scheme: "file",
+    example: "file:/PATH",
+    remedy: "write file:/PATH, e.g. file:/data/disk.img",
+    parse: Parse::Medium(named),
+};
+
+/// A file or block device by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    path: PathBuf,
+    block_shift: Option<u8>,
+    create: Option<Bytes>,
+    is_read_only: bool,
+    fills: bool,
 }
 
-impl OpenError {
-    /// What to do about it, after a semicolon, where that does not say itself.
-    #[must_use]
-    pub const fn remedy(&self) -> &'static str {
-        match self {
-            Self::System(_) => "; check the path and its permissions",
-            Self::Taken(_) | Self::Shape(_) | Self::Trace { .. } => "",
+fn named(path: &str, options: Options<'_>) -> Result<BackendUri, String> {
+    let block_shift = options.block_shift;
+    let path = PathBuf::from(path);
+    let mut file = Named { path, block_shift, create: None, is_read_only: false, fills: false };
+    for &(name, value) in options.own {
+        match name {
+            "size" => file.create = Some(size(value)?),
+            "readonly" if value.is_empty() => file.is_read_only = true,
+            "fill" if value.is_empty() => file.fills = true,
+            _ => return Err(unknown("file", name)),
         }
+    }
+    if file.path.as_os_str().is_empty() {
+        return Err("no path".to_owned());
+    }
+    if file.fills && file.is_read_only {
+        return Err("fill writes, and readonly does not let it".to_owned());
+    }
+    Ok(BackendUri::new(file))
+}
+
+impl Device for Named {
+    fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
+        let Self { path, block_shift, create, is_read_only, fills } = self;
+        if *fills && claim == Claim::Shared {
+            let reason = "fill would write over what others write to it meanwhile";
+            return Err(OpenError::Shape(format!("{reason}; fill it before it is shared")));
+        }
+        if let Some(bytes) = create
+            && !path.exists()
+        {
+            Disk::create(path, bytes.get())?;
+        }
+        let opening = Opening { is_read_only: *is_read_only, claim };
+        let backend = FileBackend::open(path, *block_shift, opening)?;
+        if *fills {
+            // Nobody else has the file now.
+            sys::holes::fill(path)?;
+        }
+        Ok(Arc::new(backend))
+    }
+
+    fn medium(&self) -> Option<Medium<'_>> {
+        let Self { path, is_read_only, fills, .. } = self;
+        Some(Medium { path, is_read_only: *is_read_only, fills: *fills })
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        same(self, other)
     }
 }
 

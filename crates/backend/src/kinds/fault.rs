@@ -1,12 +1,16 @@
 //! Any backend, with failures and delays by rules.
 
+use std::any::Any;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use measure::{Duration, Fraction};
+use sys::disk::Claim;
 use workload::Draw;
 
-use crate::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
+use crate::open_error::OpenError;
 
 /// What goes wrong, and when.
 ///
@@ -188,6 +192,41 @@ impl Rule {
             When::Every(interval) => count.is_multiple_of(interval),
             When::Share(share) => draw.below(1_000_000) < u64::from(share.ppm()),
         }
+    }
+}
+
+/// `fault:RULES:DEVICE`.
+pub(crate) static KIND: Kind = Kind {
+    scheme: "fault",
+    example: "fault:read=eio@0.01:",
+    remedy: "write fault:RULES:DEVICE, \
+        e.g. fault:read=eio@0.01,write=enospc@every=1000:memory:1GiB",
+    parse: Parse::Around(named),
+};
+
+/// One by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    rules: FaultRules,
+    inner: BackendUri,
+}
+
+fn named(place: &str) -> Result<Around, String> {
+    let rules = place.parse().map_err(|error: FaultRulesError| error.to_string())?;
+    Ok(Box::new(move |inner| Ok(BackendUri::new(Named { rules, inner }))))
+}
+
+impl Device for Named {
+    fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
+        Ok(Arc::new(FaultBackend::new(self.inner.open(claim)?, &self.rules)))
+    }
+
+    fn inside(&self) -> Option<&BackendUri> {
+        Some(&self.inner)
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        same(self, other)
     }
 }
 

@@ -14,11 +14,15 @@
 //! read from the channel its address names, wherever it was programmed; and that the drive is
 //! always as after long writing at random.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use measure::Fraction;
+use sys::disk::Claim;
 
-use crate::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
+use crate::open_error::OpenError;
 
 /// What a drive is made of; times are in nanoseconds, pages have 4 KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,6 +174,46 @@ impl ModelConfig {
 
 /// The whole, as shares count it.
 const PPM: u64 = 1_000_000;
+
+/// `model:DRIVE[*SHARE]:DEVICE`.
+pub(crate) static KIND: Kind = Kind {
+    scheme: "model",
+    example: "model:pm1725:",
+    remedy: "write model:pm1725:DEVICE or model:p3600*0.1:DEVICE, \
+        e.g. model:pm1725*0.1:memory:8GiB",
+    parse: Parse::Around(named),
+};
+
+/// One by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    config: ModelConfig,
+    inner: BackendUri,
+}
+
+// A drive, and how much of it.
+fn named(place: &str) -> Result<Around, String> {
+    let (name, share) = place.split_once('*').unwrap_or((place, "1"));
+    let config = ModelConfig::named(name)
+        .ok_or_else(|| format!("no drive is called {name:?}; take pm1725 or p3600"))?;
+    let share: Fraction = share.parse().map_err(|error| format!("{error}"))?;
+    let config = config.scaled(share);
+    Ok(Box::new(move |inner| Ok(BackendUri::new(Named { config, inner }))))
+}
+
+impl Device for Named {
+    fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
+        Ok(Arc::new(ModelBackend::new(self.inner.open(claim)?, self.config)))
+    }
+
+    fn inside(&self) -> Option<&BackendUri> {
+        Some(&self.inner)
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        same(self, other)
+    }
+}
 
 impl ModelBackend {
     /// A backend that takes as long as the drive would, or longer where it is itself slower.

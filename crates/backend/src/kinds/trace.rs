@@ -10,13 +10,18 @@
 //! for a flush), first sector and sectors of 512 bytes, and who, or the error. Departs from
 //! blkparse in that device and processor are always 0, and that errors are negative.
 
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Backend, Failure, Geometry, Operation, Request, Start};
+use sys::disk::Claim;
+
+use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
+use crate::named::{Around, BackendUri, Device, Kind, Parse, same};
+use crate::open_error::OpenError;
 
 /// See the module's description.
 ///
@@ -42,6 +47,51 @@ const NS_PER_SEC: u64 = 1_000_000_000;
 const SECTOR_BYTES: u64 = 512;
 /// Who asks; blkparse has the program's name there.
 const PROGRAM: &str = "afar";
+
+/// `trace:PATH:DEVICE`.
+pub(crate) static KIND: Kind = Kind {
+    scheme: "trace",
+    example: "trace:/PATH:",
+    remedy: "write trace:/PATH:DEVICE, e.g. trace:/tmp/trace.txt:file:/data/disk.img",
+    parse: Parse::Around(named),
+};
+
+/// One by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    path: PathBuf,
+    inner: BackendUri,
+}
+
+fn named(place: &str) -> Result<Around, String> {
+    let path = PathBuf::from(place);
+    Ok(Box::new(move |inner| {
+        if inner.files().contains(&path.as_path()) {
+            return Err(format!("{} would be written over by the trace", path.display()));
+        }
+        Ok(BackendUri::new(Named { path, inner }))
+    }))
+}
+
+impl Device for Named {
+    fn open(&self, claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
+        let traced = TraceBackend::create(self.inner.open(claim)?, &self.path);
+        let named = |source| OpenError::Trace { path: self.path.clone(), source };
+        Ok(Arc::new(traced.map_err(named)?))
+    }
+
+    fn inside(&self) -> Option<&BackendUri> {
+        Some(&self.inner)
+    }
+
+    fn written(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        same(self, other)
+    }
+}
 
 impl TraceBackend {
     /// A backend whose requests are written to a file: a new one, or over what it held.

@@ -1,13 +1,50 @@
 //! A device in the target's own memory, gone when the target ends.
 
+use std::any::Any;
+use std::sync::Arc;
+
+use measure::Bytes;
+use sys::disk::Claim;
 use sys::shared::SharedMemory;
 
-use crate::{Backend, Geometry, Operation, Request, Start};
+use crate::device::{Backend, Geometry, Operation, Request, Start};
+use crate::named::{BackendUri, Device, Kind, Options, Parse, same, size};
+use crate::open_error::OpenError;
 
 /// Zeros at first; what was never written takes no memory.
 pub struct MemoryBackend {
     memory: SharedMemory,
     geometry: Geometry,
+}
+
+/// `memory:SIZE`.
+pub(crate) static KIND: Kind = Kind {
+    scheme: "memory",
+    example: "memory:8GiB",
+    remedy: "write memory:SIZE, e.g. memory:8GiB",
+    parse: Parse::Medium(named),
+};
+
+/// One by name.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    bytes: Bytes,
+    block_shift: u8,
+}
+
+fn named(place: &str, options: Options<'_>) -> Result<BackendUri, String> {
+    options.none_of_its_own("memory")?;
+    Ok(BackendUri::new(Named { bytes: size(place)?, block_shift: options.block_shift() }))
+}
+
+impl Device for Named {
+    fn open(&self, _claim: Claim) -> Result<Arc<dyn Backend>, OpenError> {
+        Ok(Arc::new(MemoryBackend::new(self.bytes.get(), self.block_shift)?))
+    }
+
+    fn equals(&self, other: &dyn Any) -> bool {
+        same(self, other)
+    }
 }
 
 impl MemoryBackend {
