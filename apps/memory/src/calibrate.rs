@@ -359,7 +359,7 @@ pub(crate) fn engine(
         tiers,
         of: None,
         scope: BudgetScope::Process,
-        policy: PolicyKind::Fifo,
+        policy: PolicyKind::FIFO,
         prefetch: paging::Prefetch::None,
         in_flight: None,
         write_back: WriteBack::default(),

@@ -314,12 +314,12 @@ fn preset(flags: &RunFlags) -> Result<(LinkMode, PolicyKind), UsageError> {
     let (name, mode, policy) = match flags.like {
         None => {
             let mode = flags.link.unwrap_or_default();
-            return Ok((mode, flags.policy.unwrap_or(PolicyKind::Clock)));
+            return Ok((mode, flags.policy.unwrap_or(PolicyKind::CLOCK)));
         }
         Some(Like::Dime) if flags.rtt.is_some() => return Err(UsageError::DimeRoundTrip),
         Some(Like::Gao) if flags.one_way.is_some() => return Err(UsageError::GaoOneWay),
-        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::Fifo),
-        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::Clock),
+        Some(Like::Dime) => ("dime", LinkMode::PerFault, PolicyKind::FIFO),
+        Some(Like::Gao) => ("gao", LinkMode::FullDuplex, PolicyKind::CLOCK),
     };
     if let Some(given) = flags.link.filter(|&given| given != mode) {
         return Err(UsageError::Like {
@@ -404,11 +404,11 @@ pub(crate) mod tests {
         assert_eq!(dime, LinkConfig::like_dime(us2, rate));
         let gao = link("--like gao --rtt 5us --bandwidth 40Gbps");
         assert_eq!(gao, LinkConfig::like_gao(us5, rate));
-        assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::Fifo);
+        assert_eq!(resolve("--like dime").unwrap().policy, PolicyKind::FIFO);
         let writes = ["--like dime", "--like gao", ""].map(|flags| resolve(flags).unwrap());
         let writes = writes.map(|experiment| experiment.write_back);
         assert_eq!(writes, [WriteBack::Ignored, WriteBack::Charged, WriteBack::Charged]);
-        assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::Clock);
+        assert_eq!(resolve("--like gao").unwrap().policy, PolicyKind::CLOCK);
     }
 
     #[test]
@@ -422,7 +422,7 @@ pub(crate) mod tests {
     #[test]
     fn defaults() {
         let experiment = resolve("").unwrap();
-        assert_eq!(experiment.policy, PolicyKind::Clock);
+        assert_eq!(experiment.policy, PolicyKind::CLOCK);
         assert_eq!(experiment.seed, 1);
         assert_eq!(experiment.shortest_delay(), None, "no delay, so nothing to calibrate");
         let tier = &experiment.tiers[0];

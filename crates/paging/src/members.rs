@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn slots_are_given_lowest_first_and_visited_in_turn() {
-        let mut members = Members::new((4, 1), PolicyKind::Fifo, None, 1);
+        let mut members = Members::new((4, 1), PolicyKind::FIFO, None, 1);
         for slot in [0, 1, 3] {
             members.settle(slot, Some(holding(0, 1)));
         }
@@ -287,7 +287,7 @@ mod tests {
                 1..60,
             ),
         ) {
-            let mut members = Members::new((6, 1), PolicyKind::Fifo, None, 1);
+            let mut members = Members::new((6, 1), PolicyKind::FIFO, None, 1);
             let mut model: Vec<Option<(usize, u64)>> = vec![None; 6];
             for (slot, has) in steps {
                 members.settle(slot, has.map(|(budget, resident)| holding(budget, resident)));

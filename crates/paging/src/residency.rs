@@ -16,7 +16,7 @@
 //! needs one. So no frame is kept free: the policy has all of the budget.
 //!
 //! The share of the budget on probation is adapted to how often it is touched
-//! ([`Probation`](crate::probation::Probation)). A policy that ignores references has only as much
+//! ([`Probation`](crate::policy::Probation)). A policy that ignores references has only as much
 //! on probation as is about to leave.
 //!
 //! Nothing here maps or unmaps: the caller does what the batches say, and reports what the
@@ -59,7 +59,7 @@ pub struct ResidencyConfig {
     /// the budget, rounded up.
     pub ready: Pages,
     /// The share of the budget on probation; `None` for the policy's own, which is adapted
-    /// ([`Probation`](crate::probation::Probation)). Policies that ignore references have none
+    /// ([`Probation`](crate::policy::Probation)). Policies that ignore references have none
     /// but [`ready`](Self::ready).
     pub probation: Option<Fraction>,
     /// Where random choices come from.

@@ -76,7 +76,7 @@ impl Turns {
         };
         self.active.iter_mut().zip(front.active).for_each(|(sum, by)| change(sum, by));
         change(&mut self.waiting, front.waiting);
-        if self.policy == PolicyKind::Random {
+        if self.policy.draws() {
             self.weights.set(slot, if add { front.active[0] } else { 0 });
         }
     }
@@ -189,7 +189,7 @@ impl Probe<'_> {
             {
                 *sum = sum.saturating_sub(before) + after;
             }
-            if self.policy == PolicyKind::Random {
+            if self.policy.draws() {
                 self.draws.set(slot, residency.active()[0]);
             }
             self.begun = page.is_none().then_some(line);
@@ -197,9 +197,7 @@ impl Probe<'_> {
             self.given.push((slot, page));
             *self.taken.entry(slot).or_default() += 1;
             // Of those without an age each is drawn.
-            if self.policy == PolicyKind::Random
-                || self.policy.line(self.active, None) != Some(line)
-            {
+            if self.policy.draws() || self.policy.line(self.active, None) != Some(line) {
                 break;
             }
         }

@@ -94,7 +94,7 @@ fn with_remote(config: EngineConfig, remote: u32) -> Engine {
 fn faults_at_once_share_the_link() {
     let ready = |mode| {
         let link = link(mode);
-        let mut engine = with_remote(EngineConfig { link, ..config(PolicyKind::Fifo, 8) }, 3);
+        let mut engine = with_remote(EngineConfig { link, ..config(PolicyKind::FIFO, 8) }, 3);
         let actions = (0..3).flat_map(|n| fault(&mut engine, n, false, Instant::ZERO));
         actions.collect::<Vec<_>>()
     };
@@ -108,7 +108,7 @@ fn faults_at_once_share_the_link() {
 
 #[test]
 fn latencies_add_up() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 3);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 3);
     for n in 0..3 {
         fault(&mut engine, n, false, Instant::ZERO);
     }
@@ -127,7 +127,7 @@ fn latencies_add_up() {
 /// A fault that is handled 4 µs after it happened is ready when it would have been.
 #[test]
 fn delay_counts_from_the_fault() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 1);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 1);
     let event = Event::Fault { page: page(0), write: false, at: us(10.0) };
     engine.handle(event, us(14.0));
     assert_eq!(actions(&mut engine), [resolve(0, us(15.8192), ResolveKind::Fetch)]);
@@ -135,7 +135,7 @@ fn delay_counts_from_the_fault() {
 
 #[test]
 fn first_touch_pays_nothing_and_refault_pays_the_link() {
-    let mut engine = Engine::new(config(PolicyKind::Fifo, 1));
+    let mut engine = Engine::new(config(PolicyKind::FIFO, 1));
     assert_eq!(
         fault(&mut engine, 0, false, us(1.0)),
         [resolve(0, us(1.0), ResolveKind::FirstTouch)]
@@ -154,7 +154,7 @@ fn first_touch_pays_nothing_and_refault_pays_the_link() {
 
 #[test]
 fn second_fault_joins_the_fetch_under_way() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 1);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 1);
     fault(&mut engine, 0, false, us(0.0));
     let joined = [resolve(0, us(5.8192), ResolveKind::Joined)];
     assert_eq!(fault(&mut engine, 0, true, us(3.0)), joined);
@@ -174,7 +174,7 @@ fn second_fault_joins_the_fetch_under_way() {
 /// at once, and is there another 5.8192 later.
 #[test]
 fn fault_without_a_free_frame_stalls() {
-    let mut engine = Engine::new(config(PolicyKind::Fifo, 1));
+    let mut engine = Engine::new(config(PolicyKind::FIFO, 1));
     fault(&mut engine, 0, true, us(0.0));
     assert_eq!(fault(&mut engine, 1, false, us(10.0)), [evict(0, true, us(15.8192))]);
     assert_eq!(engine.poll_timeout(), Some(us(15.8192)));
@@ -199,7 +199,7 @@ fn fault_without_a_free_frame_stalls() {
 /// must not overtake it.
 #[test]
 fn fault_on_a_page_being_written_back_waits_for_it() {
-    let mut config = config(PolicyKind::Fifo, 2);
+    let mut config = config(PolicyKind::FIFO, 2);
     config.residency.headroom = Pages::new(1);
     config.prefetch = Prefetch::NextN(1);
     let mut engine = Engine::new(config);
@@ -216,7 +216,7 @@ fn fault_on_a_page_being_written_back_waits_for_it() {
 /// With a frame kept free, the same fault does not stall: the write-back is done ahead.
 #[test]
 fn headroom_takes_write_backs_off_the_critical_path() {
-    let mut config = config(PolicyKind::Fifo, 2);
+    let mut config = config(PolicyKind::FIFO, 2);
     config.residency.headroom = Pages::new(1);
     let mut engine = Engine::new(config);
     fault(&mut engine, 0, true, us(0.0));
@@ -240,7 +240,7 @@ fn write_backs_use_the_link() {
         (LinkMode::HalfDuplex, WriteBack::Ignored, 10.0, 16.6384),
     ] {
         let mut config =
-            EngineConfig { link: link(mode), write_back, ..config(PolicyKind::Fifo, 4) };
+            EngineConfig { link: link(mode), write_back, ..config(PolicyKind::FIFO, 4) };
         config.residency.headroom = Pages::new(1);
         let mut engine = with_remote(config, 2);
         for n in 11..14 {
@@ -263,7 +263,7 @@ fn write_backs_use_the_link() {
 
 #[test]
 fn discard_makes_the_next_touch_a_first_touch() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 3);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 3);
     fault(&mut engine, 0, false, us(0.0));
     engine.handle(Event::Tick, us(10.0));
     fault(&mut engine, 1, false, us(10.0));
@@ -279,7 +279,7 @@ fn discard_makes_the_next_touch_a_first_touch() {
 
 #[test]
 fn discard_of_a_page_that_is_waited_for_still_resolves_it() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 1), 2);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 1), 2);
     fault(&mut engine, 9, true, us(0.0));
     assert_eq!(fault(&mut engine, 0, false, us(1.0)), [evict(9, true, us(6.8192))]);
     assert_eq!(fault(&mut engine, 0, true, us(2.0)), []);
@@ -296,7 +296,7 @@ fn discard_of_a_page_that_is_waited_for_still_resolves_it() {
 
 #[test]
 fn retune_changes_what_comes_after() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 2);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 2);
     let before = [resolve(0, us(5.8192), ResolveKind::Fetch)];
     assert_eq!(fault(&mut engine, 0, false, us(0.0)), before);
     let slower = LinkConfig { rtt: Duration::from_us(9), ..link(LinkMode::HalfDuplex) };
@@ -309,7 +309,7 @@ fn retune_changes_what_comes_after() {
 
 #[test]
 fn rename_moves_what_is_local_and_what_is_remote() {
-    let mut engine = with_remote(config(PolicyKind::Fifo, 8), 3);
+    let mut engine = with_remote(config(PolicyKind::FIFO, 8), 3);
     fault(&mut engine, 0, true, us(0.0));
     engine.handle(Event::Tick, us(10.0));
     fault(&mut engine, 1, false, us(10.0));
@@ -332,7 +332,7 @@ fn rename_moves_what_is_local_and_what_is_remote() {
 /// All frames pinned: the program must go on, and the report must say so.
 #[test]
 fn pinned_budget_overcommits_instead_of_hanging() {
-    let mut engine = Engine::new(config(PolicyKind::Lru, 2));
+    let mut engine = Engine::new(config(PolicyKind::LRU, 2));
     engine.handle(Event::Pin { first: page(0), count: Pages::new(4) }, us(0.0));
     for n in 0..4 {
         let touched = [resolve(n, us(1.0), ResolveKind::FirstTouch)];
@@ -351,7 +351,7 @@ fn pinned_budget_overcommits_instead_of_hanging() {
 /// free and saves it, and page 1 goes on probation instead and is the first to be given up.
 #[test]
 fn soft_faults_cost_nothing_and_save_the_page() {
-    let mut config = config(PolicyKind::Lru, 4);
+    let mut config = config(PolicyKind::LRU, 4);
     config.references = References::SoftFaults;
     config.residency.probation = Fraction::from_percent(50);
     let mut engine = Engine::new(config);
@@ -374,7 +374,7 @@ fn soft_faults_cost_nothing_and_save_the_page() {
 /// there in time, so every fifth access faults.
 #[test]
 fn prefetch_turns_four_of_five_faults_into_hits() {
-    let mut config = config(PolicyKind::Fifo, 32);
+    let mut config = config(PolicyKind::FIFO, 32);
     config.prefetch = Prefetch::NextN(4);
     let scan = (0..1000).chain(0..1000).map(|n| Access { page: page(n), write: false });
     let outcome = trace::run(config, Duration::from_us(100), [scan]);
@@ -390,7 +390,7 @@ fn prefetch_turns_four_of_five_faults_into_hits() {
 #[test]
 fn prefetch_is_bounded() {
     for (budget, in_flight_max, ahead) in [(6, 64, 2), (100, 64, 9), (100, 3, 2), (1, 64, 0)] {
-        let mut config = config(PolicyKind::Fifo, budget);
+        let mut config = config(PolicyKind::FIFO, budget);
         config.prefetch = Prefetch::NextN(9);
         config.prefetch_in_flight_max = in_flight_max;
         let mut engine = with_remote(config, 20);
@@ -403,7 +403,7 @@ fn prefetch_is_bounded() {
 /// the first, and what would be fetched ahead of either is not before it.
 #[test]
 fn prefetch_comes_after_every_fault_that_waits() {
-    let mut config = config(PolicyKind::Fifo, 1);
+    let mut config = config(PolicyKind::FIFO, 1);
     config.prefetch = Prefetch::NextN(3);
     let mut engine = with_remote(config, 20);
     fault(&mut engine, 30, true, us(0.0));
@@ -422,7 +422,7 @@ fn prefetch_comes_after_every_fault_that_waits() {
 /// fault waits its turn on the link, and the scan runs at the speed of the link.
 #[test]
 fn prefetch_of_a_fast_scan_is_joined() {
-    let mut config = config(PolicyKind::Fifo, 64);
+    let mut config = config(PolicyKind::FIFO, 64);
     config.prefetch = Prefetch::Stride(8);
     let scan = (0..1000).chain(0..1000).map(|n| Access { page: page(n), write: false });
     let outcome = trace::run(config, Duration::ZERO, [scan]);
@@ -439,7 +439,7 @@ fn prefetch_of_a_fast_scan_is_joined() {
 #[test]
 fn wait_is_that_of_an_md1_queue() {
     for (load, expected_us) in [(0.1, 0.0455), (0.5, 0.4096), (0.8, 1.6384)] {
-        let mut engine = with_remote(config(PolicyKind::Fifo, 200), 1000);
+        let mut engine = with_remote(config(PolicyKind::FIFO, 200), 1000);
         let mut rng = Pcg32::seed_from_u64(11);
         let mut now_us = 0.0;
         for n in 0..60_000 {
@@ -468,7 +468,7 @@ fn threads_share_the_link_of_a_closed_system() {
             let pages = (0..each).map(move |n| page(first + n % 10));
             pages.map(|page| Access { page, write: false })
         };
-        let config = config(PolicyKind::Fifo, budget);
+        let config = config(PolicyKind::FIFO, budget);
         let outcome = trace::run(config, Duration::from_us(10), (0..threads).map(trace));
         // The first touches, ten per thread, cost thinking only.
         let touches_us = 10.0 * 10.0;
@@ -486,7 +486,7 @@ fn threads_share_the_link_of_a_closed_system() {
 #[test]
 fn like_dime_every_refault_takes_twice_the_one_way_delay() {
     let one_way = Duration::from_us(10);
-    let mut config = config(PolicyKind::Fifo, 1000);
+    let mut config = config(PolicyKind::FIFO, 1000);
     config.link = LinkConfig::like_dime(one_way, None);
     config.write_back = WriteBack::Ignored;
     let writes = (0..2000).chain(0..2000).map(|n| Access { page: page(n), write: true });

@@ -39,14 +39,14 @@ fn formulas_of_lru_and_fifo_are_the_printed_ones() {
     let popularity = Popularity::new(zipf(), 1.0);
     let lru = [(10, 0.7905), (100, 0.4235), (250, 0.2623), (500, 0.1325)];
     let fifo = [(10, 0.8211), (100, 0.4798), (250, 0.3112), (500, 0.1676)];
-    let cases = [(PolicyKind::Lru, lru), (PolicyKind::Fifo, fifo), (PolicyKind::Random, fifo)];
+    let cases = [(PolicyKind::LRU, lru), (PolicyKind::FIFO, fifo), (PolicyKind::RANDOM, fifo)];
     for (policy, expected) in cases {
         for (frames, wanted) in expected {
             let found = ratio(&popularity, policy, frames);
             assert!((found - wanted).abs() < 1e-4, "{policy} at {frames}: {found}");
         }
     }
-    assert_eq!(popularity.miss_ratio(PolicyKind::S3Fifo, 10), None);
+    assert_eq!(popularity.miss_ratio(PolicyKind::S3FIFO, 10), None);
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn formula_of_clock_is_near_the_simulation_and_below_that_of_fifo() {
     let popularity = Popularity::new(zipf(), 1.0);
     let trace = references(400_000);
     for frames in [10, 100, 250, 500] {
-        let [clock, fifo] = [PolicyKind::Clock, PolicyKind::Fifo]
+        let [clock, fifo] = [PolicyKind::CLOCK, PolicyKind::FIFO]
             .map(|policy| ratio(&popularity, policy, frames as u64));
-        let faults = fault_count(PolicyKind::Clock, frames, SEED, trace.iter().copied());
+        let faults = fault_count(PolicyKind::CLOCK, frames, SEED, trace.iter().copied());
         let simulated = faults as f64 / trace.len() as f64;
         assert!((clock - simulated).abs() < 0.005, "{frames}: {clock}, not {simulated}");
         assert!(clock < fifo, "{frames}: {clock} {fifo}");
@@ -67,7 +67,7 @@ fn formula_of_clock_is_near_the_simulation_and_below_that_of_fifo() {
 #[test]
 fn equally_popular_pages_miss_what_has_no_frame() {
     let popularity = Popularity::new([3.0; 200], 1.0);
-    for policy in [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Clock] {
+    for policy in [PolicyKind::LRU, PolicyKind::FIFO, PolicyKind::CLOCK] {
         for frames in [0, 1, 50, 199, 200, 1000] {
             let wanted = 1.0 - (frames as f64 / 200.0).min(1.0);
             let found = ratio(&popularity, policy, frames);
@@ -81,7 +81,7 @@ fn pages_of_a_sample_stand_for_others() {
     let all = Popularity::new(zipf().chain(zipf()).chain([0.0]), 1.0);
     let half = Popularity::new(zipf(), 2.0);
     assert_eq!((all.pages(), half.pages()), (2000.0, 2000.0));
-    let ratios = [&all, &half].map(|one| ratio(one, PolicyKind::Lru, 300));
+    let ratios = [&all, &half].map(|one| ratio(one, PolicyKind::LRU, 300));
     assert!((ratios[0] - ratios[1]).abs() < 1e-9, "{ratios:?}");
 }
 
@@ -112,7 +112,7 @@ fn models_of_samples_scatter_around_the_whole() {
     let (law, mut draw) = (Zipf::new(pages, 0.8), Draw::new(SEED));
     let trace: Vec<u64> = (0..400_000).map(|_| law.next(&mut draw)).collect();
     let frames: Vec<u64> = (1..=10).map(|step| pages * step / 10).collect();
-    for policy in [PolicyKind::Fifo, PolicyKind::Clock] {
+    for policy in [PolicyKind::FIFO, PolicyKind::CLOCK] {
         let whole = |&frames: &u64| {
             let all = trace.iter().map(|&page| PageIndex::try_from(page).expect("few"));
             let capacity = usize::try_from(frames).expect("few");

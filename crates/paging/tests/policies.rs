@@ -47,14 +47,14 @@ fn stack_distances_of_a_short_string() {
     let distances = [0, 0, 0, 3, 3, 0, 3, 4, 4, 1].map(|n| (n > 0).then_some(n));
     assert_eq!(stack_distances(&trace), distances);
     assert_eq!(curve(4, |n| lru_fault_count(&distances, n)), [9, 9, 6, 4]);
-    assert_eq!(curve(4, |n| faults(PolicyKind::Lru, n, &trace)), [9, 9, 6, 4]);
+    assert_eq!(curve(4, |n| faults(PolicyKind::LRU, n, &trace)), [9, 9, 6, 4]);
     assert_eq!(curve(4, |n| optimal_fault_count(n, &trace)), [9, 7, 5, 4]);
 }
 
 #[test]
 fn cycle_is_the_worst_case_of_recency() {
     let trace = pages((0..5).flat_map(|_| 0..4));
-    for kind in [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Clock] {
+    for kind in [PolicyKind::LRU, PolicyKind::FIFO, PolicyKind::CLOCK] {
         assert_eq!(curve(4, |n| faults(kind, n, &trace)), [20, 20, 20, 4], "{kind}");
     }
     assert_eq!(curve(4, |n| optimal_fault_count(n, &trace)), [20, 14, 9, 4]);
@@ -63,8 +63,8 @@ fn cycle_is_the_worst_case_of_recency() {
 #[test]
 fn fifo_has_beladys_anomaly_and_lru_has_not() {
     let trace = letters("123412512345");
-    assert_eq!([3, 4].map(|n| faults(PolicyKind::Fifo, n, &trace)), [9, 10]);
-    assert_eq!([3, 4].map(|n| faults(PolicyKind::Lru, n, &trace)), [10, 8]);
+    assert_eq!([3, 4].map(|n| faults(PolicyKind::FIFO, n, &trace)), [9, 10]);
+    assert_eq!([3, 4].map(|n| faults(PolicyKind::LRU, n, &trace)), [10, 8]);
 }
 
 /// Three frames, by hand. All bits are set by the references that brought the pages, so the first
@@ -73,7 +73,7 @@ fn fifo_has_beladys_anomaly_and_lru_has_not() {
 #[test]
 fn clock_spares_referenced_pages_once() {
     let [a, b, c, d] = [0, 1, 2, 3].map(PageIndex::new);
-    let mut clock = PolicyKind::Clock.build(3, SEED);
+    let mut clock = PolicyKind::CLOCK.build(3, SEED);
     for page in [a, b, c] {
         clock.insert(page);
     }
@@ -89,7 +89,7 @@ fn clock_spares_referenced_pages_once() {
 #[test]
 fn clock_gives_a_restored_page_another_round() {
     let [a, b, c] = [0, 1, 2].map(PageIndex::new);
-    let mut clock = PolicyKind::Clock.build(3, SEED);
+    let mut clock = PolicyKind::CLOCK.build(3, SEED);
     clock.insert_unseen(a);
     clock.insert_unseen(b);
     assert_eq!(clock.victim(), Some(a));
@@ -103,7 +103,7 @@ fn clock_gives_a_restored_page_another_round() {
 /// remembered; when it comes back it enters the main queue behind them.
 #[test]
 fn s3fifo_promotes_at_two_references_and_remembers() {
-    let mut s3fifo = PolicyKind::S3Fifo.build(10, SEED);
+    let mut s3fifo = PolicyKind::S3FIFO.build(10, SEED);
     for page in pages(0..10) {
         s3fifo.insert(page);
     }
@@ -122,7 +122,7 @@ fn s3fifo_promotes_at_two_references_and_remembers() {
 /// first, because the small queue keeps its newest; of two in the same queue, the older one.
 #[test]
 fn s3fifo_forgets_ghosts_beyond_nine_tenths_of_the_capacity() {
-    let mut s3fifo = filled(PolicyKind::S3Fifo, 10);
+    let mut s3fifo = filled(PolicyKind::S3FIFO, 10);
     assert_eq!(drain(&mut *s3fifo), pages(0..10));
     // Ten pages were given up and nine are remembered: 1 to 9.
     s3fifo.insert(PageIndex::new(0));
@@ -192,7 +192,7 @@ const LAST_PAGES_MEASURED: [(u32, f64); 21] = [
 fn last_pages_fault_as_derived_and_as_measured_by_dime() {
     for (x, measured) in LAST_PAGES_MEASURED {
         let exact = if x <= 1000 { 2000 } else { 2000 + x };
-        assert_eq!(faults(PolicyKind::Fifo, 1000, &last_pages(x)), u64::from(exact), "x = {x}");
+        assert_eq!(faults(PolicyKind::FIFO, 1000, &last_pages(x)), u64::from(exact), "x = {x}");
         if x != 1000 {
             let own = measured - f64::from(exact);
             assert!((60.0..120.0).contains(&own), "x = {x}: {own} faults of the program itself");
@@ -204,9 +204,9 @@ fn last_pages_fault_as_derived_and_as_measured_by_dime() {
 fn last_pages_at_the_edge_hang_on_one_foreign_page() {
     let foreign = PageIndex::new(5000);
     let mut trace = last_pages(1000);
-    assert_eq!(faults(PolicyKind::Fifo, 1000, &trace), 2000);
+    assert_eq!(faults(PolicyKind::FIFO, 1000, &trace), 2000);
     trace.insert(2000, foreign);
-    assert_eq!(faults(PolicyKind::Fifo, 1000, &trace), 2000 + 1 + 1000);
+    assert_eq!(faults(PolicyKind::FIFO, 1000, &trace), 2000 + 1 + 1000);
 }
 
 /// Independent references with Zipf popularity, a = 1.0, over 1000 pages.
@@ -240,7 +240,7 @@ fn zipf_miss_ratios_are_those_of_the_closed_forms() {
     let fifo = [(10, 0.8211), (100, 0.4798), (250, 0.3112), (500, 0.1676)];
     // Under independent references, RANDOM misses as FIFO does (Gelenbe 1973).
     for (kind, expected) in
-        [(PolicyKind::Lru, lru), (PolicyKind::Fifo, fifo), (PolicyKind::Random, fifo)]
+        [(PolicyKind::LRU, lru), (PolicyKind::FIFO, fifo), (PolicyKind::RANDOM, fifo)]
     {
         for (capacity, ratio) in expected {
             let found = miss_ratio(kind, capacity, &trace);
@@ -258,10 +258,10 @@ fn zipf_miss_ratios_of_clock_and_s3fifo_are_ordered() {
         let ratio = |kind| miss_ratio(kind, capacity, &trace);
         let harmonic = |n: usize| (1..=n).map(|rank| 1.0 / rank as f64).sum::<f64>();
         let static_optimum = 1.0 - harmonic(capacity) / harmonic(1000);
-        assert!(ratio(PolicyKind::Clock) < ratio(PolicyKind::Fifo));
-        assert!(ratio(PolicyKind::S3Fifo) < ratio(PolicyKind::Lru));
-        assert!(ratio(PolicyKind::Clock) > static_optimum);
-        assert!(ratio(PolicyKind::S3Fifo) > static_optimum);
+        assert!(ratio(PolicyKind::CLOCK) < ratio(PolicyKind::FIFO));
+        assert!(ratio(PolicyKind::S3FIFO) < ratio(PolicyKind::LRU));
+        assert!(ratio(PolicyKind::CLOCK) > static_optimum);
+        assert!(ratio(PolicyKind::S3FIFO) > static_optimum);
     }
 }
 
@@ -275,13 +275,13 @@ fn soft_faults_are_nearly_as_good_as_all_references() {
         let outcome = trace::run(engine(kind, references), Duration::from_us(1), [accesses]);
         outcome.fault_count() - outcome.counters.soft_count
     };
-    let fifo = misses(PolicyKind::Fifo, References::SoftFaults);
-    assert_eq!(fifo, faults(PolicyKind::Fifo, 100, &trace));
-    for kind in [PolicyKind::Clock, PolicyKind::Lru, PolicyKind::S3Fifo] {
+    let fifo = misses(PolicyKind::FIFO, References::SoftFaults);
+    assert_eq!(fifo, faults(PolicyKind::FIFO, 100, &trace));
+    for kind in [PolicyKind::CLOCK, PolicyKind::LRU, PolicyKind::S3FIFO] {
         let exact = misses(kind, References::Exact);
         let soft = misses(kind, References::SoftFaults);
         assert!(soft < fifo, "{kind}: {exact} {soft} {fifo}");
-        let within = if kind == PolicyKind::S3Fifo { 20 } else { 3 };
+        let within = if kind == PolicyKind::S3FIFO { 20 } else { 3 };
         assert!(soft.abs_diff(exact) * 100 <= exact * within, "{kind}: {exact} {soft} {fifo}");
     }
 }
@@ -318,14 +318,14 @@ fn s3fifo_resists_scans_and_lru_does_not() {
         (scan..scan + 200).chain(hot.clone())
     });
     let trace = pages(warm.chain(rounds));
-    assert_eq!(faults(PolicyKind::Lru, 100, &trace), 50 + 20 * (200 + 50));
-    assert_eq!(faults(PolicyKind::S3Fifo, 100, &trace), 50 + 20 * 200);
+    assert_eq!(faults(PolicyKind::LRU, 100, &trace), 50 + 20 * (200 + 50));
+    assert_eq!(faults(PolicyKind::S3FIFO, 100, &trace), 50 + 20 * 200);
     assert_eq!(optimal_fault_count(100, &trace), 50 + 20 * 200);
 }
 
 #[test]
 fn random_gives_every_page_its_share() {
-    let mut random = PolicyKind::Random.build(10, SEED);
+    let mut random = PolicyKind::RANDOM.build(10, SEED);
     for page in pages(0..10) {
         random.insert(page);
     }
@@ -380,7 +380,7 @@ proptest! {
     fn stack_distances_predict_lru(trace in trace(), capacity in 1..8_usize) {
         let distances = stack_distances(&trace);
         let predicted = lru_fault_count(&distances, capacity);
-        prop_assert_eq!(predicted, faults(PolicyKind::Lru, capacity, &trace));
+        prop_assert_eq!(predicted, faults(PolicyKind::LRU, capacity, &trace));
     }
 }
 

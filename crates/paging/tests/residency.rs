@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use measure::{Fraction, Pages};
-use paging::probation::Probation;
 use paging::{Admission, PageIndex, PageState, PolicyKind, Residency, ResidencyConfig, Victim};
 use proptest::prelude::*;
 
@@ -57,7 +56,7 @@ fn probe(residency: &mut Residency, max: u64) -> Vec<PageIndex> {
 #[test]
 fn over_target_keeps_the_headroom_free() {
     let headroom = Pages::new(3);
-    let residency = Residency::new(ResidencyConfig { headroom, ..config(PolicyKind::Fifo, 10) });
+    let residency = Residency::new(ResidencyConfig { headroom, ..config(PolicyKind::FIFO, 10) });
     let mut residency = filled(residency, 7);
     assert_eq!(residency.over_target(), Pages::ZERO);
     residency.admit(page(7), Admission::Fetch);
@@ -73,7 +72,7 @@ fn over_target_keeps_the_headroom_free() {
 
 #[test]
 fn fifo_evicts_in_order_without_probation() {
-    let mut residency = filled(half_on_probation(PolicyKind::Fifo, 4), 4);
+    let mut residency = filled(half_on_probation(PolicyKind::FIFO, 4), 4);
     assert_eq!(probe(&mut residency, 4), []);
     let victim = |n| Victim { page: page(n), mapped: true };
     assert_eq!(evict(&mut residency, 3), [victim(0), victim(1), victim(2)]);
@@ -85,7 +84,7 @@ fn fifo_evicts_in_order_without_probation() {
 /// the oldest active pages.
 #[test]
 fn probation_spares_what_is_touched() {
-    let mut residency = filled(half_on_probation(PolicyKind::Lru, 4), 4);
+    let mut residency = filled(half_on_probation(PolicyKind::LRU, 4), 4);
     assert_eq!(probe(&mut residency, 9), [page(0), page(1)]);
     assert_eq!(probe(&mut residency, 9), []);
     assert_eq!((residency.on_probation(), residency.resident()), (Pages::new(2), Pages::new(4)));
@@ -101,7 +100,7 @@ fn probation_spares_what_is_touched() {
 
 #[test]
 fn probation_waits_for_pressure() {
-    let mut residency = filled(half_on_probation(PolicyKind::Clock, 20), 9);
+    let mut residency = filled(half_on_probation(PolicyKind::CLOCK, 20), 9);
     assert_eq!(probe(&mut residency, 20), []);
     residency.admit(page(9), Admission::FirstTouch);
     assert_eq!(probe(&mut residency, 3).len(), 3);
@@ -113,7 +112,7 @@ fn probation_waits_for_pressure() {
 fn probation_share_is_the_policys_own_unless_given() {
     for kind in PolicyKind::ALL {
         let mut residency = filled(Residency::new(config(kind, 20)), 20);
-        let own = Probation::of(kind).map_or(0, |own| own.initial);
+        let own = kind.probation().map_or(0, |own| own.initial);
         assert_eq!(probe(&mut residency, 20).len(), own as usize * 20 / 1000, "{kind}");
         let wants = kind.build(1, 0).wants_references();
         assert_eq!(wants, own > 0, "{kind}");
@@ -148,7 +147,7 @@ fn pages_leave_in_order_unless_they_are_touched() {
         assert!(residency.left(probed[1]));
         assert_eq!(residency.resident(), Pages::new(11));
         assert_eq!(residency.state(probed[1]), PageState::Absent);
-        if kind == PolicyKind::Fifo {
+        if kind == PolicyKind::FIFO {
             assert_eq!(probe(&mut residency, 1), [probed[0]], "it is still the oldest");
         }
     }
@@ -158,7 +157,7 @@ fn pages_leave_in_order_unless_they_are_touched() {
 #[test]
 fn the_share_on_probation_follows_what_it_costs() {
     let wanted = |often: bool| {
-        let mut residency = Residency::new(config(PolicyKind::Lru, 1000));
+        let mut residency = Residency::new(config(PolicyKind::LRU, 1000));
         for n in 0..1000 {
             residency.admit(PageIndex::new(n), Admission::FirstTouch);
         }
@@ -179,7 +178,7 @@ fn the_share_on_probation_follows_what_it_costs() {
 /// A second fault on a page is a reference, a prefetch of a local page is none.
 #[test]
 fn admission_of_a_resident_page_adds_no_frame() {
-    let mut residency = filled(half_on_probation(PolicyKind::Lru, 4), 4);
+    let mut residency = filled(half_on_probation(PolicyKind::LRU, 4), 4);
     probe(&mut residency, 2);
     assert!(!residency.admit(page(0), Admission::Prefetch));
     assert_eq!(residency.state(page(0)), PageState::Probation);
@@ -209,7 +208,7 @@ fn pinned_pages_stay_under_every_policy() {
 
 #[test]
 fn pins_end_with_the_memory_they_are_on() {
-    let mut residency = filled(Residency::new(config(PolicyKind::Fifo, 8)), 4);
+    let mut residency = filled(Residency::new(config(PolicyKind::FIFO, 8)), 4);
     residency.pin(page(0), Pages::new(4));
     residency.discard(page(1), Pages::new(2));
     assert_eq!((residency.pinned(), residency.resident()), (Pages::new(2), Pages::new(2)));
@@ -223,7 +222,7 @@ fn pins_end_with_the_memory_they_are_on() {
 /// minutes if it visited every page.
 #[test]
 fn discard_of_a_huge_sparse_range_visits_what_is_resident() {
-    let mut residency = Residency::new(config(PolicyKind::Lru, 100));
+    let mut residency = Residency::new(config(PolicyKind::LRU, 100));
     for n in 0..1000_u32 {
         for spread in [0, 1, 1 << 24, 1 << 25] {
             residency.admit(PageIndex::new(spread), Admission::FirstTouch);
@@ -236,7 +235,7 @@ fn discard_of_a_huge_sparse_range_visits_what_is_resident() {
 
 #[test]
 fn rename_takes_age_probation_and_pins_along() {
-    let mut residency = filled(half_on_probation(PolicyKind::Lru, 6), 6);
+    let mut residency = filled(half_on_probation(PolicyKind::LRU, 6), 6);
     assert_eq!(probe(&mut residency, 2), [page(0), page(1)]);
     residency.pin(page(2), Pages::new(1));
     residency.rename(page(0), page(10), Pages::new(4));

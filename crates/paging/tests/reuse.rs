@@ -132,7 +132,7 @@ proptest! {
         let trace: Vec<u64> = (0..length).map(|_| page()).collect();
         let curve = exact(trace.iter().copied());
         let index = |&page: &u64| PageIndex::try_from(page).expect("few pages");
-        let wanted = fault_count(PolicyKind::Lru, frames, 0, trace.iter().map(index));
+        let wanted = fault_count(PolicyKind::LRU, frames, 0, trace.iter().map(index));
         let found = curve.miss_ratio(frames as u64) * curve.accesses();
         prop_assert!(trace.is_empty() || (found - wanted as f64).abs() < 1e-6, "{found} {wanted}");
     }

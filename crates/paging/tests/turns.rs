@@ -203,7 +203,7 @@ proptest! {
     fn what_leaves_is_what_would_leave_one_process(
         steps in prop::collection::vec(step(), 0..200),
     ) {
-        for policy in PolicyKind::ALL.into_iter().filter(|&policy| policy != PolicyKind::Random) {
+        for policy in PolicyKind::ALL.into_iter().filter(|&policy| policy != PolicyKind::RANDOM) {
             let single = Residency::new(config(policy));
             let tree = Tree::new(policy);
             let mut pair = Pair { tree, single, unmapping: Vec::new(), leaving: Vec::new() };
@@ -232,7 +232,7 @@ fn filled(policy: PolicyKind, counts: [u32; SLOTS]) -> Tree {
 /// One process has three quarters of the pages.
 #[test]
 fn random_takes_from_each_process_by_its_pages() {
-    let mut tree = Tree::new(PolicyKind::Random);
+    let mut tree = Tree::new(PolicyKind::RANDOM);
     let sizes = [3_000, 0, 1_000];
     for (slot, size) in sizes.into_iter().enumerate() {
         for n in 0..size {
@@ -271,7 +271,7 @@ fn who_has_pages_that_cannot_be_unmapped_is_passed_over() {
 /// leaves; one whose helper is stopped is not waited for, and does not keep others from probation.
 #[test]
 fn who_unmaps_is_waited_for_unless_nothing_leaves() {
-    let mut tree = filled(PolicyKind::Fifo, [4, 4, 0]);
+    let mut tree = filled(PolicyKind::FIFO, [4, 4, 0]);
     let room = Room { frames: 8, free: 0, ready: 8 };
     assert_eq!(tree.members.probe((0, 0), &mut tree.residencies, room).len(), 4);
     tree.residencies.room[0] = 0;
@@ -293,7 +293,7 @@ fn who_unmaps_is_waited_for_unless_nothing_leaves() {
 /// A child's pages are as old as those they are copies of: they go by turns.
 #[test]
 fn pages_of_a_child_are_as_old_as_those_of_its_parent() {
-    for policy in [PolicyKind::Fifo, PolicyKind::Clock, PolicyKind::Lru] {
+    for policy in [PolicyKind::FIFO, PolicyKind::CLOCK, PolicyKind::LRU] {
         let mut tree = filled(policy, [4, 0, 0]);
         tree.residencies.all[1] = tree.residencies.all[0].clone_beside();
         tree.residencies.all[2].admit(PageIndex::new(0), Admission::FirstTouch);

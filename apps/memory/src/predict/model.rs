@@ -56,7 +56,7 @@ pub(super) struct Point {
 }
 
 /// Policies that are told of, whichever the slowdown is for.
-const TOLD: [PolicyKind; 3] = [PolicyKind::Lru, PolicyKind::Fifo, PolicyKind::Clock];
+const TOLD: [PolicyKind; 3] = [PolicyKind::LRU, PolicyKind::FIFO, PolicyKind::CLOCK];
 /// Nine of ten samples of a normal distribution are within so many standard deviations.
 const NINE_OF_TEN: f64 = 1.645;
 /// By how much the costs of software may be off, as a share of themselves.

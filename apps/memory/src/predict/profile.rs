@@ -145,7 +145,7 @@ fn config(words: &[OsString], trap: TrapKind) -> RunConfig {
         }],
         of: None,
         scope: BudgetScope::Process,
-        policy: PolicyKind::Fifo,
+        policy: PolicyKind::FIFO,
         prefetch: Prefetch::None,
         in_flight: None,
         write_back: WriteBack::default(),

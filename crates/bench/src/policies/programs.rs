@@ -1,5 +1,6 @@
 //! What the choice of a policy is worth to CPython and Redis.
 
+use paging::PolicyKind;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -12,7 +13,6 @@ use crate::server::{Kind, Server};
 use crate::stats::{Spread, float};
 use crate::store::{VALUE_BYTES, read};
 
-const POLICIES: [&str; 5] = ["fifo", "clock", "lru", "random", "s3fifo"];
 const FLAGS: [&str; 6] = ["--local", "25%", "--rtt", "5us", "--bandwidth", "40Gbps"];
 const KEYS: u64 = 200_000;
 /// As YCSB's default.
@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
         Place::far(&flags)
     };
     let mut places = vec![("native", Place::Native)];
-    places.extend(POLICIES.map(|policy| (policy, far(policy))));
+    places.extend(PolicyKind::ALL.map(|policy| (policy.name(), far(policy.name()))));
     let runs = context.alternate("policies", &places, |(_, place)| {
         let sorted = python::sort(context, place, strings, 0)?;
         let fetches = sorted.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);

@@ -43,8 +43,8 @@ const GROUPS: [&[Pattern]; 3] = [
 
 /// Cells that are known to be further off: the policy, the pattern, per cent local, and why.
 const EXCEPTIONS: [(PolicyKind, Pattern, u64, &str); 2] = [
-    (PolicyKind::Clock, Pattern::Window, 25, "all of the window is in use, and barely fits"),
-    (PolicyKind::Clock, Pattern::Loop, 50, "a touch on probation outlives a round of the loop"),
+    (PolicyKind::CLOCK, Pattern::Window, 25, "all of the window is in use, and barely fits"),
+    (PolicyKind::CLOCK, Pattern::Loop, 50, "a touch on probation outlives a round of the loop"),
 ];
 /// S3-FIFO counts accesses up to 3, and probation shows one of them.
 const S3FIFO_NOTE: &str = "s3fifo but on uniform and sequential: it sees one access of many";
@@ -136,7 +136,7 @@ pub(super) fn run(context: &Context) -> Result<Found, Failure> {
     let full = [Size { mib: 64, accesses: 200_000 }, Size { mib: 256, accesses: 800_000 }];
     let sizes = context.size(&full[..], &[Size { mib: 64, accesses: 60_000 }]);
     let seeds = context.size(&SEEDS[..], &SEEDS[..1]);
-    let policies = context.size(&PolicyKind::ALL[..], &[PolicyKind::Clock, PolicyKind::Lru]);
+    let policies = context.size(&PolicyKind::ALL[..], &[PolicyKind::CLOCK, PolicyKind::LRU]);
     let quick = [Load::reads(Pattern::Skewed), Load::reads(Pattern::Uniform)];
     let loads = context.size(&LOADS[..], &quick);
     let mut cells = Vec::new();
@@ -205,23 +205,20 @@ fn sample(context: &Context, cell: &Cell, seed: u64) -> Result<Sample, Failure> 
 
 /// How far a policy may be off, in per cent; `None` where it is not judged.
 fn bound(policy: PolicyKind, pattern: Pattern, size: Size) -> Option<f64> {
-    match (pattern, policy) {
-        (Pattern::Uniform | Pattern::Sequential, _) => Some(1.0),
-        (_, PolicyKind::S3Fifo) => None,
+    match pattern {
+        Pattern::Uniform | Pattern::Sequential => Some(1.0),
+        _ if policy == PolicyKind::S3FIFO => None,
         // What is about to leave is a larger share of a small budget.
-        (Pattern::Skewed, PolicyKind::Lru) if size.mib < 256 => Some(5.0),
-        (Pattern::Skewed, _) => Some(3.0),
+        Pattern::Skewed if policy == PolicyKind::LRU && size.mib < 256 => Some(5.0),
+        Pattern::Skewed => Some(3.0),
         _ => Some(5.0),
     }
 }
 
 /// Soft faults a fetch that a policy may cost where accesses are skewed.
-const fn soft_max(policy: PolicyKind) -> Option<f64> {
-    match policy {
-        PolicyKind::Clock => Some(1.0),
-        PolicyKind::Lru => Some(3.3),
-        _ => None,
-    }
+fn soft_max(policy: PolicyKind) -> Option<f64> {
+    let bounds = [(PolicyKind::CLOCK, 1.0), (PolicyKind::LRU, 3.3)];
+    bounds.into_iter().find(|(of, _)| *of == policy).map(|(_, bound)| bound)
 }
 
 fn verdicts(cells: &[Cell], size: Size) -> Vec<Verdict> {

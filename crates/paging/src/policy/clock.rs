@@ -1,6 +1,6 @@
 //! CLOCK, also known as second chance and FIFO-reinsertion.
 
-use super::{Places, Policy, Queue, Stamps};
+use super::{Places, Policy, PolicyKind, Probation, Queue, Row, Stamps, only_line};
 use crate::page::PageIndex;
 
 /// The note of a page that was referenced since the hand last passed.
@@ -16,12 +16,26 @@ const REFERENCED: u8 = 1;
 /// is touched on probation has it set. Probation is short beside a round of the hand, so few of
 /// the pages that are referenced show it there; the second round of those makes up for the first
 /// one of the others, and misses on skewed access are within 5 % of those above
-/// ([`Probation`](crate::probation::Probation)).
+/// ([`Probation`](crate::policy::Probation)).
 #[derive(Clone, Debug)]
 pub struct Clock {
     places: Places,
     queue: Queue,
 }
+
+impl PolicyKind {
+    /// [`Clock`].
+    pub const CLOCK: Self = Self::new(&CLOCK);
+}
+
+static CLOCK: Row = Row {
+    name: "clock",
+    build: |_capacity, _seed| Box::new(Clock::new()),
+    line: only_line,
+    draws: false,
+    probation: Some(Probation { initial: 210, least: 80, most: 210, touches: 95 }),
+    away: Some(|stay| 1.0 / (1.0 + stay * (1.0 + stay.exp()))),
+};
 
 impl Clock {
     /// An empty dial.
@@ -39,7 +53,7 @@ impl Default for Clock {
 
 impl Policy for Clock {
     fn name(&self) -> &'static str {
-        "clock"
+        PolicyKind::CLOCK.name()
     }
 
     fn wants_references(&self) -> bool {

@@ -1,6 +1,6 @@
 //! First in, first out.
 
-use super::{Places, Policy, Queue, Stamps};
+use super::{Places, Policy, PolicyKind, Queue, Row, Stamps, only_line};
 use crate::page::PageIndex;
 
 /// Gives up the page that has been local longest, referenced or not: what `DiME` does (§2.1).
@@ -9,6 +9,20 @@ pub struct Fifo {
     places: Places,
     queue: Queue,
 }
+
+impl PolicyKind {
+    /// [`Fifo`].
+    pub const FIFO: Self = Self::new(&FIFO);
+}
+
+static FIFO: Row = Row {
+    name: "fifo",
+    build: |_capacity, _seed| Box::new(Fifo::new()),
+    line: only_line,
+    draws: false,
+    probation: None,
+    away: Some(|stay| 1.0 / (1.0 + stay)),
+};
 
 impl Fifo {
     /// An empty queue.
@@ -26,7 +40,7 @@ impl Default for Fifo {
 
 impl Policy for Fifo {
     fn name(&self) -> &'static str {
-        "fifo"
+        PolicyKind::FIFO.name()
     }
 
     fn wants_references(&self) -> bool {

@@ -1,62 +1,101 @@
 //! Policies by name.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use super::{Clock, Fifo, Lru, Policy, Random, S3Fifo};
+use super::{Policy, Probation};
 
-/// The policies by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PolicyKind {
-    /// [`Fifo`].
-    Fifo,
-    /// [`Clock`].
-    Clock,
-    /// [`Lru`].
-    Lru,
-    /// [`Random`].
-    Random,
-    /// [`S3Fifo`].
-    S3Fifo,
+/// One of the policies of [`PolicyKind::ALL`].
+#[derive(Clone, Copy)]
+pub struct PolicyKind(&'static Row);
+
+/// What the workspace knows of a policy: stated beside the policy, once.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// The name that users write.
+    pub name: &'static str,
+    /// An empty policy for so many frames; the second argument is the seed of what it draws.
+    pub build: fn(usize, u64) -> Box<dyn Policy>,
+    /// See [`PolicyKind::line`].
+    pub line: fn([usize; 2], Option<usize>) -> Option<usize>,
+    /// See [`PolicyKind::draws`].
+    pub draws: bool,
+    /// See [`PolicyKind::probation`].
+    pub probation: Option<Probation>,
+    /// See [`PolicyKind::away`].
+    pub away: Option<fn(f64) -> f64>,
+}
+
+/// [`Row::line`] of a policy whose pages all wait in one line.
+pub(super) fn only_line(sizes: [usize; 2], _begun: Option<usize>) -> Option<usize> {
+    (sizes[0] > 0).then_some(0)
 }
 
 impl PolicyKind {
-    /// Every policy, in the order they are listed to users.
-    pub const ALL: [Self; 5] = [Self::Fifo, Self::Clock, Self::Lru, Self::Random, Self::S3Fifo];
+    /// The policy that `row` states.
+    pub(super) const fn new(row: &'static Row) -> Self {
+        Self(row)
+    }
 
     /// The name that [`FromStr`] accepts.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fifo => "fifo",
-            Self::Clock => "clock",
-            Self::Lru => "lru",
-            Self::Random => "random",
-            Self::S3Fifo => "s3fifo",
-        }
+        self.0.name
+    }
+
+    /// An empty policy of this kind for `capacity` frames. Only a policy that
+    /// [draws](Self::draws) takes anything from `seed`.
+    #[must_use]
+    pub fn build(self, capacity: usize, seed: u64) -> Box<dyn Policy> {
+        (self.0.build)(capacity, seed)
+    }
+
+    /// Whether it draws its victims, so that no page is next and pages have no age.
+    #[must_use]
+    pub const fn draws(self) -> bool {
+        self.0.draws
+    }
+
+    /// How much of a budget it has on probation; `None` for a policy that ignores references.
+    #[must_use]
+    pub const fn probation(self) -> Option<Probation> {
+        self.0.probation
+    }
+
+    /// The share of time that a page is not local, of a page that is accessed so many times on
+    /// average in the time that pages stay local ([`crate::reuse`] has the sources); `None` for a
+    /// policy without a formula.
+    #[must_use]
+    pub const fn away(self) -> Option<fn(f64) -> f64> {
+        self.0.away
     }
 
     /// The line that the next victim is in, when all policies of this kind together have so many
     /// pages in each; `begun` is the one in which the search for that victim has begun.
     #[must_use]
     pub(crate) fn line(self, sizes: [u64; 2], begun: Option<usize>) -> Option<usize> {
-        let sizes = sizes.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-        match self {
-            Self::S3Fifo => S3Fifo::line(sizes, begun),
-            _ => (sizes[0] > 0).then_some(0),
-        }
+        (self.0.line)(sizes.map(|size| usize::try_from(size).unwrap_or(usize::MAX)), begun)
     }
+}
 
-    /// An empty policy of this kind for `capacity` frames. Only [`Random`] draws from `seed`.
-    #[must_use]
-    pub fn build(self, capacity: usize, seed: u64) -> Box<dyn Policy> {
-        match self {
-            Self::Fifo => Box::new(Fifo::new()),
-            Self::Clock => Box::new(Clock::new()),
-            Self::Lru => Box::new(Lru::new()),
-            Self::Random => Box::new(Random::new(seed)),
-            Self::S3Fifo => Box::new(S3Fifo::new(capacity)),
-        }
+impl PartialEq for PolicyKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for PolicyKind {}
+
+impl Hash for PolicyKind {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl fmt::Debug for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -70,17 +109,23 @@ impl FromStr for PolicyKind {
     type Err = ParsePolicyError;
 
     fn from_str(text: &str) -> Result<Self, ParsePolicyError> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| ParsePolicyError { given: text.to_owned() })
+        let named = Self::ALL.iter().find(|kind| kind.name() == text);
+        named.copied().ok_or_else(|| ParsePolicyError { given: text.to_owned() })
     }
 }
 
 /// A name that is no policy's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no policy `{given}`: use fifo, clock, lru, random or s3fifo")]
+#[error("there is no policy `{given}`: use {}", names())]
 pub struct ParsePolicyError {
     /// The text that was given.
     pub given: String,
+}
+
+fn names() -> String {
+    let names = PolicyKind::ALL.map(PolicyKind::name);
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }

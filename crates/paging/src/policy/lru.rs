@@ -1,6 +1,6 @@
 //! Least recently used.
 
-use super::{Places, Policy, Queue, Stamps};
+use super::{Places, Policy, PolicyKind, Probation, Queue, Row, Stamps, only_line};
 use crate::page::PageIndex;
 
 /// Gives up the page whose last reference is longest ago.
@@ -14,6 +14,20 @@ pub struct Lru {
     // From least to most recently used.
     queue: Queue,
 }
+
+impl PolicyKind {
+    /// [`Lru`].
+    pub const LRU: Self = Self::new(&LRU);
+}
+
+static LRU: Row = Row {
+    name: "lru",
+    build: |_capacity, _seed| Box::new(Lru::new()),
+    line: only_line,
+    draws: false,
+    probation: Some(Probation { initial: 500, least: 40, most: 750, touches: 250 }),
+    away: Some(|stay| (-stay).exp()),
+};
 
 impl Lru {
     /// An empty queue.
@@ -31,7 +45,7 @@ impl Default for Lru {
 
 impl Policy for Lru {
     fn name(&self) -> &'static str {
-        "lru"
+        PolicyKind::LRU.name()
     }
 
     fn wants_references(&self) -> bool {

@@ -1,4 +1,7 @@
-//! Which local page to give up: one trait, five policies.
+//! Which local page to give up: one trait, and a row for each policy.
+//!
+//! A policy is one module: its type and, beside it, what the workspace knows of it
+//! (`PolicyKind::NAME`). A new one is its file and a row of [`PolicyKind::ALL`].
 //!
 //! | policy | order of eviction | references |
 //! |---|---|---|
@@ -13,6 +16,7 @@ mod fifo;
 mod interface;
 mod kind;
 mod lru;
+mod probation;
 mod queue;
 mod random;
 mod s3fifo;
@@ -22,8 +26,15 @@ pub use clock::Clock;
 pub use fifo::Fifo;
 pub use interface::Policy;
 pub use kind::{ParsePolicyError, PolicyKind};
+use kind::{Row, only_line};
 pub use lru::Lru;
+pub use probation::Probation;
 pub(crate) use queue::{Places, Queue};
 pub use random::Random;
 pub use s3fifo::S3Fifo;
 pub use stamps::Stamps;
+
+impl PolicyKind {
+    /// Every policy, in the order they are listed to users.
+    pub const ALL: [Self; 5] = [Self::FIFO, Self::CLOCK, Self::LRU, Self::RANDOM, Self::S3FIFO];
+}

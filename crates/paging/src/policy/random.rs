@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
-use super::{Policy, Stamps};
+use super::{Policy, PolicyKind, Row, Stamps, only_line};
 use crate::page::{PageIndex, PageMap};
 
 /// Gives up any page with equal probability.
@@ -19,6 +19,20 @@ pub struct Random {
     stamps: Stamps,
     rng: Pcg32,
 }
+
+impl PolicyKind {
+    /// [`Random`].
+    pub const RANDOM: Self = Self::new(&RANDOM);
+}
+
+static RANDOM: Row = Row {
+    name: "random",
+    build: |_capacity, seed| Box::new(Random::new(seed)),
+    line: only_line,
+    draws: true,
+    probation: None,
+    away: Some(|stay| 1.0 / (1.0 + stay)),
+};
 
 impl Random {
     /// An empty set whose victims are drawn from `seed`.
@@ -54,7 +68,7 @@ impl Random {
 
 impl Policy for Random {
     fn name(&self) -> &'static str {
-        "random"
+        PolicyKind::RANDOM.name()
     }
 
     fn wants_references(&self) -> bool {

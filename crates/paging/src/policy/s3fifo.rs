@@ -1,7 +1,7 @@
 //! S3-FIFO: three static FIFO queues (Yang et al., "FIFO queues are all you need for cache
 //! eviction", SOSP'23 §4).
 
-use super::{Places, Policy, Queue, Stamps};
+use super::{Places, Policy, PolicyKind, Probation, Queue, Row, Stamps};
 use crate::page::PageIndex;
 
 /// The small queue's share of all pages, as a divisor (§4.1: 10 %).
@@ -37,6 +37,20 @@ pub struct S3Fifo {
 const SMALL: u8 = 1;
 const MAIN: u8 = 2;
 const GHOST: u8 = 3;
+
+impl PolicyKind {
+    /// [`S3Fifo`].
+    pub const S3FIFO: Self = Self::new(&S3FIFO);
+}
+
+static S3FIFO: Row = Row {
+    name: "s3fifo",
+    build: |capacity, _seed| Box::new(S3Fifo::new(capacity)),
+    line: S3Fifo::line,
+    draws: false,
+    probation: Some(Probation { initial: 100, least: 100, most: 100, touches: 100 }),
+    away: None,
+};
 
 impl S3Fifo {
     /// Empty queues for `capacity` frames.
@@ -101,7 +115,7 @@ impl S3Fifo {
 
 impl Policy for S3Fifo {
     fn name(&self) -> &'static str {
-        "s3fifo"
+        PolicyKind::S3FIFO.name()
     }
 
     fn wants_references(&self) -> bool {

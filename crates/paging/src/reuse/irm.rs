@@ -47,12 +47,7 @@ impl Popularity {
     #[must_use]
     pub fn miss_ratio(&self, policy: PolicyKind, frames: u64) -> Option<f64> {
         // By pT: the share of the time that a page is not local.
-        let away: fn(f64) -> f64 = match policy {
-            PolicyKind::Lru => |stay| (-stay).exp(),
-            PolicyKind::Fifo | PolicyKind::Random => |stay| 1.0 / (1.0 + stay),
-            PolicyKind::Clock => |stay| 1.0 / (1.0 + stay * (1.0 + stay.exp())),
-            PolicyKind::S3Fifo => return None,
-        };
+        let away = policy.away()?;
         let frames = frames as f64;
         if frames >= self.pages {
             return Some(0.0);

@@ -407,7 +407,7 @@ mod tests {
     use crate::trace::fault_count;
 
     const FRAMES: Memory = Memory {
-        policy: PolicyKind::Fifo,
+        policy: PolicyKind::FIFO,
         local: LocalSize::Fraction(Fraction::ONE),
         shared: false,
         of: None,
@@ -446,11 +446,11 @@ mod tests {
     fn what_is_used_all_the_time_is_noticed_on_probation() {
         let hot = one_hot();
         let cold = Touches { blind_share: 0.0, ..hot.clone() };
-        let at = |touches| replay(touches, 100, &memory(PolicyKind::Clock, 50));
+        let at = |touches| replay(touches, 100, &memory(PolicyKind::CLOCK, 50));
         assert!(at(&hot).softs > at(&cold).softs, "{:?} {:?}", at(&hot), at(&cold));
         assert!(at(&hot).fetches <= at(&cold).fetches, "{:?} {:?}", at(&hot), at(&cold));
         // FIFO asks nobody, and it comes back before its next touch that was seen.
-        let at = |touches| replay(touches, 100, &memory(PolicyKind::Fifo, 50)).fetches;
+        let at = |touches| replay(touches, 100, &memory(PolicyKind::FIFO, 50)).fetches;
         assert!((at(&hot) / at(&cold) - 1.0).abs() < 0.02, "{} {}", at(&hot), at(&cold));
     }
 
@@ -485,7 +485,7 @@ mod tests {
             let at = |pages| replay(&cycle, 100, &memory(policy, pages));
             assert_eq!(at(100).fetches, 0.0, "{policy}");
             let short = at(60);
-            if matches!(policy, PolicyKind::Fifo | PolicyKind::Lru) {
+            if [PolicyKind::FIFO, PolicyKind::LRU].contains(&policy) {
                 assert_eq!((short.fetches, short.touches), (900.0, 900.0), "{policy}");
                 assert_eq!(short.fetches_deviation, 0.0, "nothing was left out");
             }
@@ -497,9 +497,9 @@ mod tests {
     #[test]
     fn a_sample_counts_for_what_it_is_a_sample_of() {
         let sample = touches((0..10).flat_map(|_| (0..100).map(|page| page * 4)));
-        let found = replay(&sample, 400, &memory(PolicyKind::Fifo, 200));
+        let found = replay(&sample, 400, &memory(PolicyKind::FIFO, 200));
         assert_eq!((found.fetches, found.pages_peak), (3600.0, 400.0));
-        assert_eq!(replay(&sample, 400, &memory(PolicyKind::Fifo, 400)).fetches, 0.0);
+        assert_eq!(replay(&sample, 400, &memory(PolicyKind::FIFO, 400)).fetches, 0.0);
     }
 
     /// The sample is halved at the end of the first half: what was seen before counts as it did.
@@ -512,7 +512,7 @@ mod tests {
         let events: Vec<Touch> = before.iter().chain(kept).copied().collect();
         let earlier = vec![Part { end: 2000, rate: 1.0, scale: 1.0 }];
         let halved = Touches { rate: 0.5, earlier, events, ..Touches::default() };
-        let at = |touches: &Touches| replay(touches, 400, &memory(PolicyKind::Fifo, 200));
+        let at = |touches: &Touches| replay(touches, 400, &memory(PolicyKind::FIFO, 200));
         let (wanted, found) = (at(&all), at(&halved));
         assert_eq!((wanted.fetches, wanted.fetches_deviation), (3600.0, 0.0));
         assert!((found.fetches / wanted.fetches - 1.0).abs() < 0.02, "{found:?}");
@@ -525,7 +525,7 @@ mod tests {
     #[test]
     fn clean_pages_are_not_written_back() {
         let cycle = touches((0..10).flat_map(|_| 0..100));
-        let found = replay(&cycle, 100, &memory(PolicyKind::Fifo, 50));
+        let found = replay(&cycle, 100, &memory(PolicyKind::FIFO, 50));
         assert_eq!(found.evictions, 950.0);
         // All 100 once; of the 850 evictions after that, each second.
         assert!((found.write_backs - 525.0).abs() <= 50.0, "{found:?}");
@@ -538,7 +538,7 @@ mod tests {
         let freed = |touch: &Touch| Touch { kind: TouchKind::Freed, ..*touch };
         let gone: Vec<Touch> = touches.events[..10].iter().map(freed).collect();
         touches.events.splice(10..10, gone);
-        let found = replay(&touches, 10, &memory(PolicyKind::Fifo, 10));
+        let found = replay(&touches, 10, &memory(PolicyKind::FIFO, 10));
         assert_eq!((found.fetches, found.evictions, found.pages_peak), (0.0, 0.0, 10.0));
     }
 
@@ -558,9 +558,9 @@ mod tests {
         for touch in &mut cycle.events {
             touch.tid = touch.page.get() % 2;
         }
-        let found = replay(&cycle, 100, &memory(PolicyKind::Fifo, 60));
+        let found = replay(&cycle, 100, &memory(PolicyKind::FIFO, 60));
         assert!((found.in_turn / found.fetches - 0.5).abs() < 0.05, "{found:?}");
-        let one = Memory { processors: 1, ..memory(PolicyKind::Fifo, 60) };
+        let one = Memory { processors: 1, ..memory(PolicyKind::FIFO, 60) };
         assert_eq!(replay(&cycle, 100, &one).in_turn, 9900.0);
     }
 
@@ -572,10 +572,10 @@ mod tests {
         ) {
             let trace = touches(pages.iter().copied());
             let firsts = trace.events.iter().filter(|t| t.kind == TouchKind::First).count() as u64;
-            let found = replay(&trace, firsts, &memory(PolicyKind::Fifo, frames));
+            let found = replay(&trace, firsts, &memory(PolicyKind::FIFO, frames));
             let index = pages.iter().map(|&page| PageIndex::new(page));
             let capacity = usize::try_from(frames).expect("few");
-            let wanted = fault_count(PolicyKind::Fifo, capacity, 1, index) - firsts;
+            let wanted = fault_count(PolicyKind::FIFO, capacity, 1, index) - firsts;
             prop_assert_eq!(found.fetches, wanted as f64);
         }
     }
