@@ -192,7 +192,8 @@ int afar_request(struct bpf_raw_tracepoint_args *context)
 }
 
 // A fault begins. Whose, is not asked before it turns out to have read the swap device.
-static __always_inline int begin(void)
+SEC("raw_tracepoint/page_fault_user")
+int afar_fault(struct bpf_raw_tracepoint_args *context)
 {
     __u32 tid = bpf_get_current_pid_tgid();
     struct thread *thread = thread_of(tid);
@@ -201,18 +202,6 @@ static __always_inline int begin(void)
     thread->entered_tid = tid;
     thread->entered_ns = bpf_ktime_get_ns();
     return 0;
-}
-
-SEC("raw_tracepoint/page_fault_user")
-int afar_fault_user(struct bpf_raw_tracepoint_args *context)
-{
-    return begin();
-}
-
-SEC("raw_tracepoint/page_fault_kernel")
-int afar_fault_kernel(struct bpf_raw_tracepoint_args *context)
-{
-    return begin();
 }
 
 // A major fault has ended.

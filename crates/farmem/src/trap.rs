@@ -103,8 +103,8 @@ fn attach(sizes: Sizes) -> Result<Opened, BpfError> {
     let tables = Tables::open(sizes, |name, bytes| object.view(name, bytes))?;
     let doorbell = object.take_doorbell("afar_doorbell")?;
     let bells = object.take_bells("afar_short")?;
-    object.attach("afar_fault_user", "page_fault_user")?;
-    object.attach("afar_fault_kernel", "page_fault_kernel")?;
+    object.attach("afar_fault", "page_fault_user")?;
+    object.attach("afar_fault", "page_fault_kernel")?;
     Ok(Opened {
         tables,
         doorbell: Some(doorbell),

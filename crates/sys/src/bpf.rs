@@ -122,7 +122,9 @@ impl Object {
     ) -> std::result::Result<(), BpfError> {
         let program = self.ebpf.program_mut(name).ok_or(BpfError::Missing(name))?;
         let program: &mut RawTracePoint = program.try_into()?;
-        program.load().map_err(|error| refused(name, error))?;
+        if program.fd().is_err() {
+            program.load().map_err(|error| refused(name, error))?;
+        }
         program.attach(tracepoint).map_err(|error| match error {
             ProgramError::SyscallError(call)
                 if call.io_error.kind() == std::io::ErrorKind::NotFound =>

@@ -80,8 +80,8 @@ impl Delay {
             events: object.view("afar_events", EVENTS_MAX * EVENT_HALVES * 4)?,
             event_tail: 0,
             _object: {
-                object.attach("afar_fault_user", "page_fault_user")?;
-                object.attach("afar_fault_kernel", "page_fault_kernel")?;
+                object.attach("afar_fault", "page_fault_user")?;
+                object.attach("afar_fault", "page_fault_kernel")?;
                 object.attach_major_faults("afar_fault_done")?;
                 object.attach("afar_request", "block_bio_queue")?;
                 object
