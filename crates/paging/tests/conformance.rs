@@ -107,7 +107,7 @@ fn restored_pages_stay(kind: PolicyKind) {
     let victim = policy.victim().expect("twenty pages are held");
     policy.restore(victim);
     assert_eq!((policy.len(), policy.contains(victim)), (20, true), "{kind}");
-    let is_next = [PolicyKind::FIFO, PolicyKind::RANDOM].contains(&kind);
+    let is_next = kind.probation().is_none();
     assert_eq!(policy.victim() == Some(victim), is_next, "{kind}");
 }
 
