@@ -20,7 +20,7 @@ use toml::Spanned;
 use super::amounts::small;
 use super::{Written, when, write};
 use crate::flags::AdmitFlags;
-use document::csv::{cells, rows};
+use document::csv::rows;
 use document::{Source, Text, Value};
 
 /// What files are begun with.
@@ -168,17 +168,19 @@ fn of_record(source: &Source) -> Result<Vec<Point>, DocumentError> {
 /// Loads as rows: reads and writes per second, and the 95th percentile of reads.
 fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
-    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    let header = rows.next().unwrap_or_default();
+    let header: Vec<&str> = header.cells().map(|(_, name)| name).collect();
     if header != ["reads", "writes", "p95"] {
         return Err(source.wrong(&(0..0), "begin it with reads,writes,p95"));
     }
     let mut points = Vec::new();
     for row in rows {
-        let found: Vec<Value> = cells(row)
+        let found: Vec<Value> = row
+            .cells()
             .map(|(at, text)| Spanned::new(at..at + text.len(), Text(text.to_owned())))
             .collect();
         let [reads, writes, p95] = &found[..] else {
-            return Err(source.wrong(&(row.0..row.0), "a row has 3 cells, as the first line has"));
+            return Err(source.wrong(&(row.at..row.at), "a row has 3 cells, as the first line has"));
         };
         let (reads, writes) = (rate(source, reads)?, rate(source, writes)?);
         points.push(Point { reads, writes, tail_us: tail(source, p95)? });

@@ -8,7 +8,7 @@ use netsim::{Exchange, Flow};
 use workload::Sizes;
 
 use super::{SimError, exchange};
-use document::csv::{cells, rows};
+use document::csv::{Row, rows};
 use document::toml_text;
 
 /// Columns of a list, as CSV; a time may be in another unit, and an exchange need not be there.
@@ -79,17 +79,18 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
         place: toml_text::place(name, text, at),
         message,
     };
-    let mut lines = rows(text).filter(|(_, line)| !line.starts_with('#'));
+    let is_note = |row: &Row| row.cells().next().is_some_and(|cell| cell.1.starts_with('#'));
+    let mut lines = rows(text).filter(|row| !is_note(row));
     let Some(first) = lines.next() else { return Ok(Vec::new()) };
-    let header = header(first).ok_or_else(|| {
-        wrong(first.0, format!("the first line has no names of columns; it needs {COLUMNS}"))
+    let header = header(&first).ok_or_else(|| {
+        wrong(first.at, format!("the first line has no names of columns; it needs {COLUMNS}"))
     })?;
     let mut flows = Vec::new();
     for line in lines {
-        let fields: Vec<(usize, &str)> = cells(line).collect();
+        let fields: Vec<(usize, &str)> = line.cells().collect();
         let field = |index: usize| {
             let place = header.places[index];
-            fields.get(place).copied().unwrap_or((line.0 + line.1.len(), ""))
+            fields.get(place).copied().unwrap_or((line.at, ""))
         };
         let whole = |index: usize| {
             let (at, text) = field(index);
@@ -123,8 +124,8 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
     Ok(flows)
 }
 
-fn header(line: (usize, &str)) -> Option<Header> {
-    let names: Vec<&str> = cells(line).map(|(_, name)| name).collect();
+fn header(line: &Row) -> Option<Header> {
+    let names: Vec<&str> = line.cells().map(|(_, name)| name).collect();
     let place = |name: &str| names.iter().position(|other| *other == name);
     let starts = [("start_ps", 1.0), ("start_ns", 1e3), ("start_us", 1e6)];
     let (start, unit_ps) =
@@ -156,8 +157,11 @@ pub(super) fn sizes(path: &Path) -> Result<Sizes, SimError> {
         message,
     };
     let (mut points, mut last, mut starts) = (Vec::new(), (0.0, 0.0), Vec::new());
-    for (start, line) in rows(&text) {
-        if line.trim_start().starts_with('#') {
+    let mut next = 0;
+    for line in text.split('\n') {
+        let start = next;
+        next += line.len() + 1;
+        if line.trim().is_empty() || line.trim_start().starts_with('#') {
             continue;
         }
         let words = words(start, line);

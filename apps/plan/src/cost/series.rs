@@ -9,7 +9,7 @@ use planner::cost::{Demand, Dimension, Tenant};
 use crate::amounts::cell_amount;
 use document::DocumentError;
 use document::Source;
-use document::csv::{cells, rows};
+use document::csv::rows;
 
 /// Demands in all, so that a file cannot take all memory.
 const DEMANDS_MAX: usize = 50_000_000;
@@ -26,19 +26,20 @@ pub(super) fn read_all(path: &Path, periods_max: usize) -> Result<Vec<Tenant>, D
 
 fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, DocumentError> {
     let mut rows = rows(&source.text);
-    let header: Vec<(usize, &str)> = rows.next().map_or(Vec::new(), |row| cells(row).collect());
+    let header = rows.next().unwrap_or_default();
+    let header: Vec<(usize, &str)> = header.cells().collect();
     let [(_, "tenant"), (_, "period"), further @ ..] = &header[..] else {
         return Err(source.wrong(&(0..0), "begin it with tenant,period and what is wanted"));
     };
     let columns = columns(source, further.iter().copied())?;
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut tenants: Vec<Tenant> = Vec::new();
     let mut count = 0;
     for row in rows {
-        let found: Vec<(usize, &str)> = cells(row).collect();
+        let found: Vec<(usize, &str)> = row.cells().collect();
         if found.len() != header.len() {
             let message = format!("a row has {} cells, as the first line has", header.len());
-            return Err(source.wrong(&(row.0..row.0), message));
+            return Err(source.wrong(&(row.at..row.at), message));
         }
         let (period_at, text) = found[1];
         let wrong = |message: String| source.wrong(&(period_at..period_at), message);
@@ -46,7 +47,7 @@ fn parse_all(source: &Source, periods_max: usize) -> Result<Vec<Tenant>, Documen
         let period = period.ok_or_else(|| {
             wrong(format!("\"{text}\": a period is a number from 0 to {}", periods_max - 1))
         })?;
-        let number = *numbers.entry(found[0].1).or_insert(tenants.len());
+        let number = *numbers.entry(found[0].1.to_owned()).or_insert(tenants.len());
         if number == tenants.len() {
             tenants.push(Tenant { name: found[0].1.to_owned(), series: Vec::new() });
         }
@@ -108,11 +109,11 @@ fn parse(source: &Source, periods_max: usize) -> Result<Vec<Demand>, DocumentErr
             source.wrong(&(0..0), "the series is empty; begin it with the names of columns")
         );
     };
-    let columns = columns(source, cells(header))?;
+    let columns = columns(source, header.cells())?;
     let mut series = Vec::new();
     for row in rows {
-        let start = row.0;
-        let found: Vec<(usize, &str)> = cells(row).collect();
+        let start = row.at;
+        let found: Vec<(usize, &str)> = row.cells().collect();
         if found.len() != columns.len() {
             let message = format!("a row has {} cells, as the first line has", columns.len());
             return Err(source.wrong(&(start..start), message));

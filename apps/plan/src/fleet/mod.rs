@@ -25,7 +25,7 @@ use super::picture::{self, Cells};
 use super::{PlanError, Written, when, write};
 use crate::flags::FleetFlags;
 use document::Source;
-use document::csv::cells;
+use document::csv::list;
 
 /// Rows of a table that is written.
 const ROWS_MAX: usize = 50_000_000;
@@ -80,7 +80,7 @@ fn machine() -> Server {
 fn parse_server(text: &str) -> Result<Server, DocumentError> {
     let source = Source { name: format!("--server {text}"), text: text.to_owned() };
     let mut server = Server::default();
-    for (at, pair) in cells((0, text)) {
+    for (at, pair) in list(text) {
         let wrong = |message: String| source.wrong(&(at..at), message);
         let known = pair.split_once('=').and_then(|(key, value)| {
             let dimension = Dimension::ALL.into_iter().find(|one| one.name() == key.trim())?;

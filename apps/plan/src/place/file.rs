@@ -12,7 +12,7 @@ use toml::Spanned;
 use super::tenant::{Draft, Scope, Wanted, exact, finish, table_of};
 use crate::amounts::{Amounts, amount, small};
 use document::DocumentError;
-use document::csv::{cells, rows};
+use document::csv::rows;
 use document::{Source, Value};
 
 /// What files are begun with.
@@ -178,14 +178,15 @@ pub(super) fn now(path: &Path, problem: &Problem) -> Result<Vec<Vec<u32>>, Docum
         problem.tenants.iter().enumerate().map(|(at, one)| (one.name.as_str(), at)).collect();
     let mut now = vec![Vec::new(); problem.tenants.len()];
     let mut rows = rows(&source.text);
-    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    let header = rows.next().unwrap_or_default();
+    let header: Vec<&str> = header.cells().map(|(_, name)| name).collect();
     if header != ["tenant", "replica", "server"] {
         return Err(source.wrong(&(0..0), "begin it with tenant,replica,server"));
     }
     for row in rows {
-        let found: Vec<(usize, &str)> = cells(row).collect();
+        let found: Vec<(usize, &str)> = row.cells().collect();
         let [(at, name), _, (server_at, server)] = found[..] else {
-            return Err(source.wrong(&(row.0..row.0), "a row has 3 cells, as the first line has"));
+            return Err(source.wrong(&(row.at..row.at), "a row has 3 cells, as the first line has"));
         };
         let tenant = numbers.get(name).ok_or_else(|| {
             let message = format!("there is no tenant \"{name}\"; leave out its rows");

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::amounts::cell_amount;
 use document::DocumentError;
-use document::csv::{cells, rows};
+use document::csv::{list, rows};
 use document::{Source, Text, Value};
 
 const REPLICAS_MAX: u32 = 1_000;
@@ -170,9 +170,9 @@ impl Draft {
 /// Tenants as CSV; empty cells say nothing.
 pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, DocumentError> {
     let mut rows = rows(&source.text);
-    let header = rows.next().unwrap_or((0, ""));
-    let columns: Vec<&str> = cells(header).map(|(_, name)| name).collect();
-    for (at, name) in cells(header) {
+    let header = rows.next().unwrap_or_default();
+    let columns: Vec<&str> = header.cells().map(|(_, name)| name).collect();
+    for (at, name) in header.cells() {
         if !KEYS.contains(&name) {
             let message = format!("\"{name}\": no such column; use {}", KEYS.join(", "));
             return Err(source.wrong(&(at..at), message));
@@ -180,13 +180,13 @@ pub(super) fn table_of(source: &Source) -> Result<Vec<Draft>, DocumentError> {
     }
     let mut drafts = Vec::new();
     for row in rows {
-        if cells(row).count() != columns.len() {
+        if row.cells().count() != columns.len() {
             let message = format!("a row has {} cells, as the first line has", columns.len());
-            return Err(source.wrong(&(row.0..row.0), message));
+            return Err(source.wrong(&(row.at..row.at), message));
         }
-        let given = cells(row).zip(&columns).map(|((at, text), key)| (*key, text, at));
+        let given = row.cells().zip(&columns).map(|((at, text), key)| (*key, text, at));
         let given = given.filter(|(_, text, _)| !text.is_empty());
-        drafts.push(Draft::from_pairs(source, row.0, given)?);
+        drafts.push(Draft::from_pairs(source, row.at, given)?);
     }
     Ok(drafts)
 }
@@ -268,7 +268,7 @@ pub(super) fn finish<'a>(
 pub(super) fn add(problem: &mut Problem, text: &str, scope: &Scope) -> Result<(), DocumentError> {
     let source = Source { name: format!("--add-tenant {text}"), text: text.to_owned() };
     let mut pairs = Vec::new();
-    for (at, pair) in cells((0, text)) {
+    for (at, pair) in list(text) {
         let Some((key, value)) = pair.split_once('=') else {
             let message = format!("\"{pair}\": write KEY=VALUE, such as capacity=1TB");
             return Err(source.wrong(&(at..at), message));

@@ -9,7 +9,7 @@ use planner::pool::Curve;
 use results::{CellKind, Estimate, Finding, Findings, Verdict};
 
 use document::Source;
-use document::csv::{cells, rows};
+use document::csv::rows;
 
 /// One cell of a sweep with memory far away.
 #[derive(Debug)]
@@ -117,7 +117,8 @@ fn vouched(cell: &Finding, slowdown: Estimate) -> Result<f64, String> {
 
 fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     let mut rows = rows(&source.text);
-    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    let header = rows.next().unwrap_or_default();
+    let header: Vec<&str> = header.cells().map(|(_, name)| name).collect();
     let column = |name: &str| header.iter().position(|one| *one == name);
     let (Some(local), Some(median)) = (column("local"), column("slowdown")) else {
         let message = "there are no columns local and slowdown; name them in the first line";
@@ -144,10 +145,10 @@ fn of_table(source: &Source) -> Result<Vec<Point>, DocumentError> {
     ];
     let mut points = Vec::new();
     for row in rows {
-        let found: Vec<(usize, &str)> = cells(row).collect();
+        let found: Vec<(usize, &str)> = row.cells().collect();
         if found.len() != header.len() {
             let message = format!("a row has {} cells, as the first line has", header.len());
-            return Err(source.wrong(&(row.0..row.0), message));
+            return Err(source.wrong(&(row.at..row.at), message));
         }
         let is_far = column("cell").is_none_or(|cell| found[cell].1 == "far");
         if !is_far || found[median].1.is_empty() {
@@ -196,6 +197,8 @@ mod tests {
                      far,5us,50%,1.05,1.0,1.1,5\nfar,5us,25%,1.3,1.2,1.5,5\n\
                      far,9us,50%,1.2,1.2,1.3,5\nfar,5us,10%,,,,0\n";
         assert_eq!(table(sweep, &[("rtt", "5us")]), Ok(500_000));
+        let quoted = "cell,env,local,slowdown\nfar,\"A=1,B=2\",50%,1.1\nfar,\"A=1,B=2\",25%,1.3\n";
+        assert_eq!(table(quoted, &[("env", "A=1,B=2")]), Ok(500_000));
         let several = table(sweep, &[]).expect_err("there are two");
         assert!(several.contains("s.csv:3:9: there are several curves, which differ in rtt"));
         assert!(table(sweep, &[("rtt", "7us")]).expect_err("none").contains("where says"));

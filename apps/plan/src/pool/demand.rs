@@ -10,7 +10,7 @@ use toml::Spanned;
 use crate::amounts::parse_amount;
 use document::DocumentError;
 use document::Source;
-use document::csv::{cells, rows};
+use document::csv::rows;
 
 /// Bounds, so that a typo does not take all memory: servers, ten years of hours, and both.
 pub(super) const SERVERS_MAX: u32 = 1_000_000;
@@ -89,7 +89,8 @@ pub(super) fn read(
 
 fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError> {
     let mut rows = rows(&source.text);
-    let header: Vec<&str> = rows.next().map_or(Vec::new(), |row| cells(row).map(|c| c.1).collect());
+    let header = rows.next().unwrap_or_default();
+    let header: Vec<&str> = header.cells().map(|(_, name)| name).collect();
     if header != COLUMNS {
         let message = format!("begin it with {}", COLUMNS.join(","));
         return Err(source.wrong(&(0..0), message));
@@ -99,15 +100,15 @@ fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError
         let named = programs.iter().find(|one| one.name == name);
         named.or_else(|| programs.iter().find(|one| one.name == "*")).map(|one| one.least_ppm)
     };
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let mut wanted: Vec<BTreeMap<usize, Load>> = Vec::new();
     let mut periods = 0;
     for row in rows {
-        let found: Vec<(usize, &str)> = cells(row).collect();
+        let found: Vec<(usize, &str)> = row.cells().collect();
         let [(_, server), (period_at, period), (program_at, program), (memory_at, memory)] =
             found[..]
         else {
-            return Err(source.wrong(&(row.0..row.0), "a row has 4 cells, as the first line has"));
+            return Err(source.wrong(&(row.at..row.at), "a row has 4 cells, as the first line has"));
         };
         let period: usize =
             period.parse().ok().filter(|one| *one < PERIODS_MAX).ok_or_else(|| {
@@ -123,7 +124,7 @@ fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError
         let bytes = bytes.map_err(|message| source.wrong(&(memory_at..memory_at), message))?;
         periods = periods.max(period + 1);
         let next = numbers.len();
-        let number = *numbers.entry(server).or_insert(next);
+        let number = *numbers.entry(server.to_owned()).or_insert(next);
         if number == next {
             wanted.push(BTreeMap::new());
         }
@@ -134,7 +135,7 @@ fn parse(source: &Source, programs: &[Program]) -> Result<Servers, DocumentError
         })?;
         if numbers.len().saturating_mul(periods) > LOADS_MAX {
             let message = format!("servers times periods are more than {LOADS_MAX}; give fewer");
-            return Err(source.wrong(&(row.0..row.0), message));
+            return Err(source.wrong(&(row.at..row.at), message));
         }
     }
     let mut names = vec![String::new(); numbers.len()];
