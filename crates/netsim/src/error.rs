@@ -156,6 +156,18 @@ pub enum SimError {
         /// When.
         at: Instant,
     },
+    /// Flows stopped arriving before those that a run waits for had ended.
+    #[error(
+        "{left} of the measured flows were under way when the last flow arrived at {}, so they \
+             would end in a network that empties; there is no result: this load is more than the \
+             transport carries, give a lower one", at.saturating_since(Instant::ZERO)
+    )]
+    Emptied {
+        /// When the last flow started.
+        at: Instant,
+        /// Flows that had not ended.
+        left: u32,
+    },
     /// A load that no network carries.
     #[error("a load of {percent} % is not one that hosts' links carry; use 1 to 99 %")]
     Load {

@@ -53,8 +53,22 @@ impl Outcome {
     /// # Errors
     /// If one did not.
     pub fn complete(self) -> Result<Self, SimError> {
-        let mut unfinished =
-            (0_u32..).zip(&self.records).filter(|(_, record)| record.finished.is_none());
+        self.complete_of(|_| true)
+    }
+
+    /// The outcome, if every one of `flows` finished that starts in `time`.
+    ///
+    /// # Errors
+    /// If one did not.
+    pub fn complete_within(self, flows: &[Flow], time: [Instant; 2]) -> Result<Self, SimError> {
+        let [from, to] = time;
+        self.complete_of(|flow| (from..to).contains(&flows[flow as usize].start))
+    }
+
+    fn complete_of(self, is_wanted: impl Fn(u32) -> bool) -> Result<Self, SimError> {
+        let mut unfinished = (0_u32..)
+            .zip(&self.records)
+            .filter(|(flow, record)| record.finished.is_none() && is_wanted(*flow));
         let Some((first, record)) = unfinished.next() else { return Ok(self) };
         Err(SimError::Unfinished {
             count: u32::try_from(unfinished.count() + 1).unwrap_or(u32::MAX),
@@ -151,6 +165,9 @@ pub struct Observe {
     /// What links do from the first flow that starts at the first of these times or later to the
     /// first that starts at the second or later.
     pub span: Option<[Instant; 2]>,
+    /// Whether the run is over once every flow has ended that starts in `span`. Others may then be
+    /// under way; if none is left to start before, the run has no result.
+    pub until_span_ended: bool,
 }
 
 /// What was kept of a run.
@@ -179,6 +196,9 @@ pub fn simulate_observed(
         return Err(SimError::Unending);
     }
     let mut net = Net::new(fabric, flows, order(protocol))?;
+    if let Some(time) = observe.span.filter(|_| observe.until_span_ended) {
+        net.await_only(time);
+    }
     if observe.every.is_some() || observe.packets.is_some() {
         let from = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
         let count = fabric.topology.links().len();
@@ -255,7 +275,7 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
     transport.begin(&mut net);
     net.start_next(starts.peek());
     let mut taken = 0_u64;
-    while (net.ended_count as usize) < net.flows.len() {
+    while net.left_count > 0 {
         let Some((at, phase)) = net.events.peek(net.has_called()) else {
             if !net.has_called() {
                 break;
@@ -288,13 +308,18 @@ fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, 
                     marks.look(&net);
                     begin(&mut net, &mut asking, &mut transport, flow);
                     net.start_next(starts.peek());
+                    if starts.peek().is_none() {
+                        net.check_load()?;
+                    }
                 }
             }
             None => {}
         }
         net.check();
     }
-    transport.silence(&mut net);
+    if net.left_count > 0 {
+        transport.silence(&mut net);
+    }
     let looker = net.last_look();
     let outcome = Outcome {
         end: net.now(),

@@ -174,6 +174,22 @@ impl Sizes {
         first.0 * first.1 + self.points.windows(2).map(between).sum::<f64>()
     }
 
+    /// Squares of a flow's bytes on average.
+    #[must_use]
+    pub fn mean_square(&self) -> f64 {
+        let first = self.points[0];
+        // Of what is spread evenly from one size to another.
+        let square = |from: f64, to: f64| (from * from + from * to + to * to) / 3.0;
+        let between = |pair: &[(f64, f64)]| square(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1);
+        first.0 * first.0 * first.1 + self.points.windows(2).map(between).sum::<f64>()
+    }
+
+    /// Bytes of the largest flow.
+    #[must_use]
+    pub fn largest(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.0)
+    }
+
     /// Bytes of the next flow, at least 1.
     pub fn draw(&self, draw: &mut Draw) -> u64 {
         let share = draw.unit();
@@ -217,6 +233,11 @@ mod tests {
             let drawn: Vec<u64> = (0..400_000).map(|_| sizes.draw(&mut draw)).collect();
             let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
             assert!((mean / sizes.mean() - 1.0).abs() < 0.02, "{name}: {mean}");
+            let squares = drawn.iter().map(|&bytes| (bytes as f64).powi(2)).sum::<f64>();
+            let square = squares / drawn.len() as f64 / sizes.mean_square();
+            assert!((square - 1.0).abs() < 0.02, "{name}: {square}");
+            let largest = *drawn.iter().max().expect("some are drawn") as f64;
+            assert!(largest <= sizes.largest() && largest > 0.99 * sizes.largest(), "{largest}");
             for &(bytes, share) in &sizes.points[1..] {
                 let within = drawn.iter().filter(|&&drawn| drawn as f64 <= bytes).count();
                 let got = within as f64 / drawn.len() as f64;

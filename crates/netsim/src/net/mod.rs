@@ -77,6 +77,10 @@ pub(crate) struct Net<'a> {
     ledger: Ledger,
     /// Flows that have finished or never will.
     pub(crate) ended_count: u32,
+    /// Flows that the run waits for: those that start in the time, or all of them.
+    awaited: Option<[Instant; 2]>,
+    /// How many of them have not ended.
+    pub(crate) left_count: u32,
     pub(crate) delivered_packets: u64,
     /// The same, repeated ones not counted.
     pub(crate) received_packets: u64,
@@ -125,6 +129,8 @@ impl<'a> Net<'a> {
             stale_marks: fabric.has_stale_marks.then(StaleMarks::default),
             ledger: Ledger::default(),
             ended_count: 0,
+            awaited: None,
+            left_count: u32::try_from(flows.len()).unwrap_or(u32::MAX),
             delivered_packets: 0,
             received_packets: 0,
             progress_at: Instant::ZERO,
@@ -268,9 +274,37 @@ impl<'a> Net<'a> {
         let record = &mut self.records[flow as usize];
         if record.finished.is_none() {
             record.finished = Some(now);
-            self.ended_count += 1;
+            self.ended(flow);
         }
         self.progress_at = now;
+    }
+
+    fn ended(&mut self, flow: u32) {
+        self.ended_count += 1;
+        if self.is_awaited_flow(self.flow(flow)) {
+            self.left_count -= 1;
+        }
+    }
+
+    fn is_awaited_flow(&self, flow: &Flow) -> bool {
+        self.awaited.is_none_or(|[from, to]| (from..to).contains(&flow.start))
+    }
+
+    /// No flow is left to start: those that the run waits for would meet a network that empties.
+    pub(crate) fn check_load(&self) -> Result<(), SimError> {
+        match self.awaited {
+            Some(_) if self.left_count > 0 => {
+                Err(SimError::Emptied { at: self.now, left: self.left_count })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The run waits for the flows alone that start in `time`.
+    pub(crate) fn await_only(&mut self, time: [Instant; 2]) {
+        self.awaited = Some(time);
+        let count = self.flows.iter().filter(|flow| self.is_awaited_flow(flow)).count();
+        self.left_count = u32::try_from(count).unwrap_or(u32::MAX);
     }
 
     /// `flow` will never finish.
@@ -278,7 +312,7 @@ impl<'a> Net<'a> {
         let record = &mut self.records[flow as usize];
         if record.finished.is_none() && record.stranded.is_none() {
             record.stranded = Some(why);
-            self.ended_count += 1;
+            self.ended(flow);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use measure::{Bytes, Duration, Instant};
 use netsim::{
-    Fate, Flow, Node, Observe, Observed, PacketKind, Switching, Topology, Transport, simulate,
-    simulate_observed, traffic,
+    Fate, Flow, Node, Observe, Observed, PacketKind, SimError, Switching, Topology, Transport,
+    simulate, simulate_observed, traffic,
 };
 
 use crate::support::gbps;
@@ -130,4 +130,32 @@ fn intervals_take_time() {
     let protocol = Transport::Tcp.protocol(&fabric);
     let refused = simulate_observed(&fabric, protocol, &flows, observe, &mut |_| true);
     assert!(refused.unwrap_err().to_string().contains("give it at least 1 ps"));
+}
+
+/// Flows from host 1 to host 0, each when the one before is not done: all share the link.
+#[test]
+fn a_run_is_over_with_the_flows_it_waits_for() {
+    let topology = Topology::single_switch(2, gbps(40), Duration::from_ns(200)).expect("it can be");
+    let fabric = Transport::Ndp.fabric(topology, Switching::CutThrough).expect("it can be");
+    let protocol = Transport::Ndp.protocol(&fabric);
+    let start = |number: u64| Instant::ZERO + Duration::from_ns(1500 * number);
+    let flow =
+        |number| Flow { start: start(number), src: 1, dst: 0, bytes: 10_000, ..Flow::default() };
+    let flows: Vec<Flow> = (0..60).map(flow).collect();
+    let run = |from: u64, to: u64| {
+        let span = Some([start(from), start(to)]);
+        let observe = Observe { span, until_span_ended: true, ..Observe::default() };
+        simulate_observed(&fabric, protocol, &flows, observe, &mut |_| true)
+    };
+    let outcome = run(3, 8).expect("flows finish").outcome;
+    let finished = |number: usize| outcome.records[number].finished;
+    assert_eq!((3..8).filter_map(finished).max(), Some(outcome.end), "the last of them ends it");
+    assert_eq!(finished(59), None);
+    let whole = simulate(&fabric, protocol, &flows).expect("flows finish");
+    assert_eq!(outcome.records[3..8], whole.records[3..8], "nothing else is different");
+    let [all, some] = [(0, 60), (3, 8)].map(|(from, to)| [start(from), start(to)]);
+    assert!(outcome.clone().complete_within(&flows, all).is_err());
+    assert!(outcome.clone().complete_within(&flows, some).is_ok());
+    let emptied = run(55, 60).map(|observed| observed.outcome.end);
+    assert_eq!(emptied, Err(SimError::Emptied { at: start(59), left: 5 }));
 }
