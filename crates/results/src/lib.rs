@@ -37,4 +37,4 @@ pub use estimate::{Estimate, Interval, Verdict};
 pub use findings::{CellKind, Finding, Findings, Native, Outlier, SWEEP_SCHEMA};
 pub use record::{ReadError, Record, json_text, read, read_body, read_value, write};
 pub use requirement::{Requirement, Requirements, Side, Standing};
-pub use simulated::{BinFigures, Busiest, Deepest, Figures, Measured, Spread};
+pub use simulated::{BinFigures, Busiest, Deepest, Figures, Measured, Slowdowns, Spread, Steady};

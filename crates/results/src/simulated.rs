@@ -3,6 +3,8 @@
 use measure::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::Estimate;
+
 /// What a simulated run comes to; nothing in it depends on the machine that simulated it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +36,39 @@ pub struct Figures {
     /// The time in which flows started that slowdowns are of; nothing where they are of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
+    /// How surely the slowdowns are known, of flows that arrive by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
+}
+
+/// What independent runs of one simulation say, each of flows that start while its network is as
+/// full as it stays. Of each figure it is the middle of the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steady {
+    /// Independent runs.
+    pub run_count: u64,
+    /// Of all flows that were measured.
+    pub slowdown: Slowdowns,
+    /// By size, as the bins of [`Figures`].
+    pub bins: Vec<Slowdowns>,
+    /// By how much the bytes of flows that were under way grew while it was measured, by the bytes
+    /// of those that started meanwhile: about 0 where the load is carried.
+    pub growth: Estimate,
+}
+
+/// A [`Spread`] with how surely it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slowdowns {
+    /// The mean of a run.
+    pub mean: Estimate,
+    /// The median of a run.
+    pub p50: Estimate,
+    /// The 99th percentile of a run.
+    pub p99: Estimate,
+    /// The 99.9th percentile of a run.
+    pub p999: Estimate,
 }
 
 /// The time in which the flows started that were measured.

@@ -39,6 +39,9 @@ pub enum SimError {
     /// The network has no result.
     #[error(transparent)]
     Network(#[from] netsim::SimError),
+    /// Runs of a network that was not in a steady state.
+    #[error("{0}; there is no result")]
+    Unsteady(String),
     /// Results of a sweep cannot be kept.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -49,9 +52,10 @@ pub enum SimError {
 
 impl Classed for SimError {
     fn class(&self) -> Class {
-        use netsim::SimError::{Livelock, Unfinished};
+        use netsim::SimError::{Emptied, Livelock, Unfinished};
         match self {
             Self::System(_) | Self::Network(Unfinished { .. } | Livelock { .. }) => Class::Failed,
+            Self::Unsteady(_) | Self::Network(Emptied { .. }) => Class::Invalid,
             _ => Class::Usage,
         }
     }

@@ -1,24 +1,27 @@
 //! What a run comes to, in numbers that are written the same wherever they are read again.
 
-use std::ops::Range;
-
 use measure::Instant;
 use netsim::{End, Fabric, Flow, FlowRecord, Ideal, Node, Outcome, Slowdown, Span, Summary};
 use records::{FlowRow, FlowStart};
 use results::{BinFigures, Busiest, Deepest, Figures, Measured, Spread};
 
 use super::link_name::link_name;
+pub(crate) use super::rounded::rounded;
 use super::setup::Setup;
+use super::steady;
 
 /// Figures of a run in which every flow has finished, or those that have. Slowdowns are of flows
 /// that started while it was measured.
 pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
     let Setup { fabric, flows, end, observe, asked, .. } = setup;
-    let whole = Summary::new(fabric, flows, outcome, *end);
+    let whole = of_those(setup, outcome, |flow, record| end.took(flow, record).is_some());
     let summary = match observe.span {
-        Some([from, to]) => during(setup, outcome, from..to),
+        Some([from, to]) => of_those(setup, outcome, |flow, _| (from..to).contains(&flow.start)),
         None => whole.clone(),
     };
+    let bins: Vec<BinFigures> = summary.bins.iter().map(bin).collect();
+    let slowdown = spread(&summary.slowdown);
+    let is_by_chance = *asked > 0.0;
     let links = fabric.topology.links();
     let start = flows.iter().map(|flow| flow.start).min().unwrap_or_default();
     let seconds = outcome.end.saturating_since(start).as_ps() as f64 / 1e12;
@@ -39,8 +42,9 @@ pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
         ours.map(|(_, port)| port.dropped_packets).sum()
     };
     Figures {
-        slowdown: spread(&summary.slowdown),
-        bins: summary.bins.iter().map(bin).collect(),
+        steady: is_by_chance.then(|| steady::of_run(slowdown, &bins, growth(setup, outcome))),
+        slowdown,
+        bins,
         goodput_bits_per_sec: whole.goodput.round(),
         utilisation: rounded((0..hosts).map(share).sum::<f64>() / hosts as f64),
         busiest: Busiest { link: name(busiest), utilisation: rounded(busiest.map_or(0.0, share)) },
@@ -58,13 +62,38 @@ pub fn figures(setup: &Setup, outcome: &Outcome) -> Figures {
     }
 }
 
-/// The summary of flows that started during some time.
-fn during(setup: &Setup, outcome: &Outcome, time: Range<Instant>) -> Summary {
+/// The summary of some flows.
+fn of_those(
+    setup: &Setup,
+    outcome: &Outcome,
+    are_those: impl Fn(&Flow, &FlowRecord) -> bool,
+) -> Summary {
     let both = setup.flows.iter().zip(&outcome.records);
-    let within = both.filter(|(flow, _)| time.contains(&flow.start));
+    let those = both.filter(|(flow, record)| are_those(flow, record));
     let (flows, records): (Vec<Flow>, Vec<FlowRecord>) =
-        within.map(|(flow, record)| (*flow, *record)).unzip();
-    Summary::new(&setup.fabric, &flows, &Outcome { records, ..outcome.clone() }, setup.end)
+        those.map(|(flow, record)| (*flow, *record)).unzip();
+    let Outcome { end, event_count, delivered_packets, .. } = *outcome;
+    let ports = outcome.ports.clone();
+    let some = Outcome { records, ports, end, span: None, event_count, delivered_packets };
+    Summary::new(&setup.fabric, &flows, &some, setup.end)
+}
+
+/// By how much the bytes of flows that were under way grew while it was measured, by the bytes of
+/// those that started meanwhile.
+fn growth(setup: &Setup, outcome: &Outcome) -> f64 {
+    let Setup { flows, end, observe, .. } = setup;
+    let (Some(first), Some(last)) = (flows.first(), flows.last()) else { return 0.0 };
+    let [from, to] = observe.span.unwrap_or([first.start, last.start]);
+    let under_way = |at: Instant| {
+        let both = flows.iter().zip(&outcome.records).filter(|(flow, _)| flow.start < at);
+        let those = both.filter(|(flow, record)| {
+            end.took(flow, record).is_none_or(|took| flow.start + took > at)
+        });
+        those.map(|(flow, _)| flow.bytes).sum::<u64>() as f64
+    };
+    let started = flows.iter().filter(|flow| (from..to).contains(&flow.start));
+    let bytes = started.map(|flow| flow.bytes).sum::<u64>() as f64;
+    rounded((under_way(to) - under_way(from)) / bytes.max(1.0))
 }
 
 fn measured(fabric: &Fabric, span: &Span, start: Instant, asked: f64) -> Measured {
@@ -112,9 +141,4 @@ fn spread(slowdown: &Slowdown) -> Spread {
 fn bin(bin: &netsim::Bin) -> BinFigures {
     let slowdown = spread(&bin.slowdown);
     BinFigures { over_bytes: bin.over_bytes, to_bytes: bin.to_bytes, slowdown }
-}
-
-/// To six digits after the point: what is printed is then read back as the same number.
-pub(crate) fn rounded(number: f64) -> f64 {
-    (number * 1e6).round() / 1e6
 }

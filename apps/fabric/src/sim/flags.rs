@@ -79,7 +79,7 @@ pub struct SimFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) steps: Option<PathBuf>,
 
-    /// Runs at once, where the file has lists [default: as many as there are processors]
+    /// Runs at once, where there are several [default: as many as there are processors]
     #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: Option<u32>,
 
@@ -117,6 +117,10 @@ Where a file has lists, every combination is run, on all processors:
 Each run is written down when it has ended; the same command goes on after an interruption. Keys are
 knobs with _ for -.
 
+Means of one run are of one run: with --repetitions 6 or more, runs with seeds from --seed on
+measure --flows flows each, in a network that has filled before and stays loaded until they have
+ended, and figures have intervals. A load that is not carried has no result.
+
 A topology file has a [[cable]] for each cable or group of them:
   [[cable]]
   from = \"host 0-15\"
@@ -128,7 +132,8 @@ From each host or switch of from there is one to each of to. Each host has one c
 Examples:
   afar sim --transport dctcp --load 80% --sizes web-search
   afar sim --topology fat-tree --arity 16 --traffic permutation
+  afar sim --transport dctcp --load 80% --repetitions 6
   afar sim --traffic incast --senders 40 --size 64KiB --csv flows.csv
 
 Exit status: 0 every flow has finished; 1 one has not, or the network made no progress; 2 bad usage;
-130 interrupted.";
+4 the load is not carried, so that nothing steady can be measured; 130 interrupted.";

@@ -26,12 +26,13 @@ mod parameters;
 mod pcap;
 pub(crate) mod picture;
 mod ports;
+mod repeated;
+mod rounded;
 mod row;
 pub(crate) mod run;
 pub(crate) mod setting;
 pub(crate) mod setup;
 mod shares;
-#[cfg(test)]
 mod steady;
 mod steps;
 mod sweep;
@@ -42,6 +43,7 @@ mod topology;
 mod transfer;
 mod transport;
 mod transport_knobs;
+mod window;
 
 use std::process::ExitCode;
 
@@ -75,7 +77,12 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     if cells.len() > 1 {
         return sweep::sweep(flags, &experiment, &cells);
     }
-    one(flags, &cells[0].settings)
+    let settings = &cells[0].settings;
+    let runs = steady::runs(settings)?;
+    if runs.len() > 1 {
+        return repeated::repeated(flags, settings, &runs);
+    }
+    one(flags, settings)
 }
 
 fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {

@@ -59,7 +59,14 @@ pub fn draw(title: &str, groups: &[Group<'_>]) -> String {
         names.iter().enumerate().map(|(index, name)| (*name, colour(index))).collect();
     svg.text((LEFT, 22.0), title, Anchor::Start);
     svg.key((LEFT, 46.0), &key);
-    let note = "bars and lines: mean; marks and dashes: 99th percentile";
+    let mut bars_of = groups.iter().flat_map(|group| &group.bars);
+    let is_sure = |figures: &Figures| {
+        figures.steady.as_ref().is_some_and(|steady| steady.slowdown.mean.interval.is_some())
+    };
+    let note = match bars_of.any(|(_, figures)| figures.is_some_and(is_sure)) {
+        true => "bars and lines: mean, with its interval; marks and dashes: 99th percentile",
+        false => "bars and lines: mean; marks and dashes: 99th percentile",
+    };
     svg.tinted((LEFT, 68.0), note, Anchor::Start, GREY);
     bars(&mut svg, groups, &names);
     for (index, group) in groups.iter().take(shown).enumerate() {
@@ -109,6 +116,12 @@ fn bars(svg: &mut Svg, groups: &[Group<'_>], names: &[&str]) {
             let to = from + step * 0.85;
             let slowdown = &figures.slowdown;
             svg.bar(panel.at(from, 1.0), panel.at(to, slowdown.mean.max(1.0)), colour(place));
+            let sure = figures.steady.as_ref().and_then(|steady| steady.slowdown.mean.ends());
+            if let Some(ends) = sure {
+                let x = f64::midpoint(from, to);
+                let [low, high] = [ends.0, ends.1].map(|end| panel.at(x, end.max(1.0)));
+                svg.line(low, high, GREY, "stroke-width=\"1.5\"");
+            }
             let high = slowdown.p99.max(1.0);
             let style = "stroke-width=\"2\"";
             svg.line(panel.at(from, high), panel.at(to, high), colour(place), style);

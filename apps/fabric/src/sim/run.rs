@@ -54,10 +54,14 @@ impl Looker<'_> {
 /// Simulates for as long as `watch` says so.
 ///
 /// # Errors
-/// If there is no result: flows that never finish are none.
+/// If there is no result: flows that never finish are none, if they are waited for.
 pub(crate) fn run(setup: &Setup, watch: netsim::Watch<'_>) -> Result<Run, netsim::SimError> {
     let run = run_stranded(setup, watch)?;
-    Ok(Run { outcome: run.outcome.complete()?, ..run })
+    let outcome = match setup.observe.span.filter(|_| setup.observe.until_span_ended) {
+        Some(span) => run.outcome.complete_within(&setup.flows, span)?,
+        None => run.outcome.complete()?,
+    };
+    Ok(Run { outcome, ..run })
 }
 
 /// Simulates; flows that never finish are left out of the result.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use measure::{BitsPerSec, Bytes, Fraction, Instant};
+use measure::{BitsPerSec, Bytes, Fraction};
 use netsim::demand;
 use netsim::traffic::{self, Poisson};
 use netsim::{
@@ -13,6 +13,7 @@ use workload::{Sizes, SizesName};
 use super::SimError;
 use super::link_name::link_name;
 use super::setting::Settings;
+use super::window::{FLOWS_MAX, Window};
 use super::{blades, exchange, list, parameters, transport};
 
 /// What is simulated.
@@ -33,11 +34,6 @@ pub struct Setup {
     /// Knobs whose values follow from others, as they are here.
     pub resolved: Vec<(&'static str, String)>,
 }
-
-/// Flows before and after those that are measured, each, of a million.
-const UNMEASURED_PPM: u32 = 100_000;
-/// Flows of one run, if they are not in a list.
-const FLOWS_MAX: u32 = 100_000_000;
 
 impl Setup {
     /// What settings describe.
@@ -61,7 +57,7 @@ impl Setup {
             (false, true) => End::Acknowledged,
             (false, false) => End::Received,
         };
-        let mut flows = flows(settings, &fabric)?;
+        let (mut flows, window) = flows(settings, &fabric)?;
         if is_published {
             as_published(settings, fabric.frame.payload, &mut flows)?;
         } else {
@@ -73,7 +69,9 @@ impl Setup {
         resolved.extend(transport::resolved(settings, &fabric));
         let last = if is_published || fabric.frame.is_padded { "full" } else { "short" };
         resolved.push(("last-packet", last.to_owned()));
-        let (observe, asked) = window(settings, &flows, is_published, &mut resolved)?;
+        let observe = window.as_ref().map_or_else(Observe::default, |some| some.observe(&flows));
+        let asked = if window.is_some() { percent(settings)? as f64 / 100.0 } else { 0.0 };
+        resolved.extend(window.into_iter().flat_map(|window| window.resolved));
         let ends = ends.iter().find(|(_, one)| *one == end);
         resolved.extend(ends.map(|(name, _)| ("end", (*name).to_owned())));
         Ok(Self { fabric, protocol, flows, end, observe, asked, resolved })
@@ -95,39 +93,6 @@ fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result
         flow.exchange = Exchange::OneWay;
     }
     Ok(())
-}
-
-/// Which part of the flows is measured, of those that arrive by chance.
-fn window(
-    settings: &Settings,
-    flows: &[Flow],
-    is_published: bool,
-    resolved: &mut Vec<(&'static str, String)>,
-) -> Result<(Observe, f64), SimError> {
-    if settings.text("traffic") != "poisson" {
-        return Ok((Observe::default(), 0.0));
-    }
-    let mut parts = [0; 2];
-    for (part, name) in parts.iter_mut().zip(["warm-up", "cool-down"]) {
-        let ppm = match settings.text(name) {
-            "" if is_published => 0,
-            "" => UNMEASURED_PPM,
-            "0" | "0%" => 0,
-            _ => settings.value::<Fraction>(name)?.ppm(),
-        };
-        if ppm >= 500_000 {
-            return Err(settings.wrong(name, "nothing would be measured; give less than 50%"));
-        }
-        resolved.push((name, format!("{}%", f64::from(ppm) / 1e4)));
-        *part = u64::from(ppm) * flows.len() as u64 / 1_000_000;
-    }
-    let [first, last] = [parts[0], flows.len() as u64 - parts[1]];
-    let start = |place: u64| {
-        let flow = usize::try_from(place).ok().and_then(|place| flows.get(place));
-        flow.map_or(Instant::MAX, |flow| flow.start)
-    };
-    let span = (parts != [0, 0]).then(|| [start(first), start(last)]);
-    Ok((Observe { span, ..Observe::default() }, percent(settings)? as f64 / 100.0))
 }
 
 /// Refuses a load at which some link has more to do than it can.
@@ -173,32 +138,43 @@ fn is_padded(settings: &Settings, flows: &[Flow]) -> Result<bool, SimError> {
 }
 
 /// What is sent, in order of start.
-fn flows(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
-    let mut flows = drawn(settings, fabric)?;
+fn flows(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Option<Window>), SimError> {
+    let (mut flows, window) = match settings.text("traffic") {
+        "poisson" => {
+            let (flows, window) = poisson(settings, fabric)?;
+            (flows, Some(window))
+        }
+        other => (patterned(settings, fabric, other)?, None),
+    };
     if settings.is_given("exchange") {
         let exchange = settings.choice("exchange", &exchange::NAMED)?;
         flows.iter_mut().for_each(|flow| flow.exchange = exchange);
     }
-    Ok(flows)
+    Ok((flows, window))
 }
 
-fn drawn(settings: &Settings, fabric: &Fabric) -> Result<Vec<Flow>, SimError> {
+/// Flows that arrive by chance, and which of them are measured.
+fn poisson(settings: &Settings, fabric: &Fabric) -> Result<(Vec<Flow>, Window), SimError> {
+    let sizes = sizes(settings)?;
+    let poisson = Poisson {
+        hosts: fabric.topology.host_count(),
+        rate: mean_rate(fabric),
+        load_percent: percent(settings)?,
+        sizes: &sizes,
+        count: settings.number("flows", 1, FLOWS_MAX)?,
+        seed: settings.value("seed")?,
+    };
+    can_carry(settings, fabric, &poisson)?;
+    let window = Window::new(settings, &poisson, fabric.frame)?;
+    let poisson = Poisson { count: window.count, ..poisson };
+    let flows = poisson.flows(fabric.frame).map_err(|error| settings.wrong("load", error))?;
+    Ok((flows, window))
+}
+
+fn patterned(settings: &Settings, fabric: &Fabric, name: &str) -> Result<Vec<Flow>, SimError> {
     let hosts = fabric.topology.host_count();
     let refused = |knob: &'static str| move |error| settings.wrong(knob, error);
-    match settings.text("traffic") {
-        "poisson" => {
-            let sizes = sizes(settings)?;
-            let poisson = Poisson {
-                hosts,
-                rate: mean_rate(fabric),
-                load_percent: percent(settings)?,
-                sizes: &sizes,
-                count: settings.number("flows", 1, FLOWS_MAX)?,
-                seed: settings.value("seed")?,
-            };
-            can_carry(settings, fabric, &poisson)?;
-            poisson.flows(fabric.frame).map_err(refused("load"))
-        }
+    match name {
         "permutation" => traffic::permutation(hosts, size(settings)?, settings.value("seed")?)
             .map_err(refused("traffic")),
         "all-to-all" => traffic::all_to_all(hosts, size(settings)?).map_err(refused("traffic")),

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use console::layout::{self, row};
-use results::Spread;
 use results::sim::{SimRun, Simulations};
+use results::{Estimate, Figures, Slowdowns, Spread, Steady};
 
 use super::row::Row;
 use super::setting::Cell;
@@ -20,8 +20,7 @@ pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {
     for (cell, run) in runs {
         let mut cells: Vec<String> = cell.axes.iter().map(|(_, value)| value.clone()).collect();
         if let Some(figures) = &run.figures {
-            let Spread { mean, p50, p99, p999, .. } = figures.slowdown;
-            cells.extend([mean, p50, p99, p999].map(|value| format!("{value:.3}")));
+            cells.extend(slowdowns(figures));
             cells.push(format!("{:.1}", figures.goodput_bits_per_sec / 1e9));
             cells.push(format!("{:.1} %", figures.utilisation * 100.0));
             cells.push((figures.dropped_at_hosts + figures.dropped_at_switches).to_string());
@@ -33,24 +32,49 @@ pub(super) fn text(runs: &[(&Cell, &Row)]) -> String {
         }
         rows.push(cells);
     }
-    format!("slowdown by run\n{}{failures}", layout::table(&rows))
+    let all = || runs.iter().filter_map(|(_, run)| run.figures.as_ref()?.steady.as_ref());
+    let is_short = |steady: &Steady| steady.slowdown.mean.interval.is_none();
+    let note = match (all().any(is_short), all().next()) {
+        (_, None) => String::new(),
+        (true, _) => format!(
+            "without interval: n too small, fewer than {least} runs; add repetitions = {least}\n",
+            least = super::steady::RUNS_MIN
+        ),
+        (false, _) => "each figure: the middle of independent runs, with where it lies in at \
+                       least 93 % of experiments\n"
+            .to_owned(),
+    };
+    format!("slowdown by run\n{}{note}{failures}", layout::table(&rows))
+}
+
+fn slowdowns(figures: &Figures) -> [String; 4] {
+    match figures.steady.as_ref().filter(|steady| steady.run_count > 1) {
+        Some(Steady { slowdown: Slowdowns { mean, p50, p99, p999 }, .. }) => {
+            [mean, p50, p99, p999].map(|one| one.text(3))
+        }
+        None => {
+            let Spread { mean, p50, p99, p999, .. } = figures.slowdown;
+            [mean, p50, p99, p999].map(|value| format!("{value:.3}"))
+        }
+    }
 }
 
 /// A line for each size of each run, and one for all sizes.
 pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
     let mut text = axes(runs).join(",").replace('-', "_");
     text += ",over_bytes,to_bytes,count,mean,p50,p99,p999,goodput_bits_per_sec,utilisation,\
-             dropped_at_hosts,dropped_at_switches,deepest_bytes,delivered_packets,failure\n";
+             dropped_at_hosts,dropped_at_switches,deepest_bytes,delivered_packets,runs,mean_low,\
+             mean_high,p99_low,p99_high,failure\n";
     for (cell, run) in runs {
         let values: Vec<&str> = cell.axes.iter().map(|(_, value)| value.as_str()).collect();
         let values = values.join(",");
         let Some(figures) = &run.figures else {
             let why = run.failure.as_deref().unwrap_or_default().replace([',', '\n'], ";");
-            let _infallible = writeln!(text, "{values},,,,,,,,,,,,,,{why}");
+            let _infallible = writeln!(text, "{values}{}{why}", ",".repeat(19));
             continue;
         };
         let rest = format!(
-            "{},{},{},{},{},{},",
+            "{},{},{},{},{},{}",
             figures.goodput_bits_per_sec,
             figures.utilisation,
             figures.dropped_at_hosts,
@@ -58,19 +82,34 @@ pub(super) fn csv(runs: &[(&Cell, &Row)]) -> String {
             figures.deepest.bytes,
             figures.delivered_packets
         );
-        let mut line = |over: &str, to: &str, spread: &Spread| {
+        let steady = figures.steady.as_ref();
+        let run_count = steady.map_or(1, |steady| steady.run_count);
+        let mut line = |over: &str, to: &str, spread: &Spread, sure: Option<&Slowdowns>| {
             let Spread { count, mean, p50, p99, p999 } = spread;
-            let _infallible =
-                writeln!(text, "{values},{over},{to},{count},{mean},{p50},{p99},{p999},{rest}");
+            let ends = ends(sure);
+            let _infallible = writeln!(
+                text,
+                "{values},{over},{to},{count},{mean},{p50},{p99},{p999},{rest},{run_count},{ends},"
+            );
         };
-        line("", "", &figures.slowdown);
-        for bin in &figures.bins {
+        line("", "", &figures.slowdown, steady.map(|steady| &steady.slowdown));
+        for (index, bin) in figures.bins.iter().enumerate() {
             let to =
                 if bin.to_bytes == u64::MAX { String::new() } else { bin.to_bytes.to_string() };
-            line(&bin.over_bytes.to_string(), &to, &bin.slowdown);
+            let sure = steady.and_then(|steady| steady.bins.get(index));
+            line(&bin.over_bytes.to_string(), &to, &bin.slowdown, sure);
         }
     }
     text
+}
+
+/// Of the mean and of the 99th percentile; empty without an interval.
+fn ends(sure: Option<&Slowdowns>) -> String {
+    let of = |one: Option<Estimate>| match one.and_then(|one| one.ends()) {
+        Some((low, high)) => format!("{low},{high}"),
+        None => ",".to_owned(),
+    };
+    format!("{},{}", of(sure.map(|one| one.mean)), of(sure.map(|one| one.p99)))
 }
 
 /// Everything but what depends on this machine.

@@ -10,7 +10,7 @@ use results::sim::{Ports, Shares, Simulation, Speed};
 
 use super::setting::Settings;
 use super::setup::Setup;
-use results::{Figures, Measured, Spread};
+use results::{Figures, Interval, Measured, Slowdowns, Spread, Steady};
 
 /// Most times of one size in a profile: as many quantiles of them.
 const PROFILE_TIMES_MAX: usize = 1000;
@@ -37,15 +37,10 @@ pub(super) fn title(settings: &Settings, setup: &Setup) -> String {
 
 /// The readable table. `cpu_ns` is processor time of the simulation.
 pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
-    let mut rows = vec![row(["flow size", "flows", "mean", "p50", "p99", "p99.9"])];
-    let line = |name: &str, spread: &Spread| {
-        let figure = |value: f64| format!("{value:.3}");
-        let [mean, p50, p99, p999] = [spread.mean, spread.p50, spread.p99, spread.p999].map(figure);
-        vec![name.to_owned(), spread.count.to_string(), mean, p50, p99, p999]
-    };
-    rows.extend(figures.bins.iter().map(|bin| line(&bin.name(), &bin.slowdown)));
-    rows.push(line("all", &figures.slowdown));
-    let mut text = format!("{title}\n\nslowdown\n{}\n", table(&rows));
+    let mut text = format!("{title}\n\nslowdown\n{}\n", slowdowns(figures));
+    if let Some(steady) = &figures.steady {
+        let _infallible = writeln!(text, "{:<14} {}", "intervals", sureness(steady));
+    }
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let delivered = figures.delivered_packets as f64;
     let lines = [
@@ -100,6 +95,47 @@ pub(super) fn text(title: &str, figures: &Figures, cpu_ns: u64) -> String {
         let _infallible = writeln!(text, "{name:<14} {what}");
     }
     text
+}
+
+/// A row for each size and one for all, of several runs with intervals.
+fn slowdowns(figures: &Figures) -> String {
+    let steady = figures.steady.as_ref().filter(|steady| steady.run_count > 1);
+    let mut rows = vec![row(["flow size", "flows", "mean", "p50", "p99", "p99.9"])];
+    let line = |name: &str, spread: &Spread, sure: Option<&Slowdowns>| {
+        let plain = |value: f64| format!("{value:.3}");
+        let cells = match sure {
+            Some(Slowdowns { mean, p50, p99, p999 }) => {
+                [mean, p50, p99, p999].map(|one| one.text(3))
+            }
+            None => [spread.mean, spread.p50, spread.p99, spread.p999].map(plain),
+        };
+        let first = [name.to_owned(), spread.count.to_string()];
+        first.into_iter().chain(cells).collect::<Vec<_>>()
+    };
+    for (index, bin) in figures.bins.iter().enumerate() {
+        let sure = steady.and_then(|steady| steady.bins.get(index));
+        rows.push(line(&bin.name(), &bin.slowdown, sure));
+    }
+    rows.push(line("all", &figures.slowdown, steady.map(|steady| &steady.slowdown)));
+    table(&rows)
+}
+
+/// What intervals say, or why there are none.
+fn sureness(steady: &Steady) -> String {
+    let runs = steady.run_count;
+    match steady.slowdown.mean.interval {
+        Some(Interval { level, .. }) => format!(
+            "the middle of {runs} independent runs, with where it lies in {:.0} % of experiments; \
+             bytes under way grew by {} of those that started",
+            (level * 100.0).floor(),
+            steady.growth.text(3)
+        ),
+        None => format!(
+            "n too small: {runs} of at least {} runs; add --repetitions {}",
+            super::steady::RUNS_MIN,
+            super::steady::RUNS_MIN
+        ),
+    }
 }
 
 fn goodput(figures: &Figures) -> String {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use results::sim::{Port, Ports, SharePoint, Shares, SimRun, Simulation, Simulations, Speed};
-use results::{BinFigures, Busiest, Deepest, Figures, Spread};
+use results::{BinFigures, Busiest, Deepest, Figures, Slowdowns, Spread, Steady};
 
-use super::{comes_back, is_as_before, many, number, settings};
+use super::{comes_back, estimate, is_as_before, many, number, settings};
 
 const VERSION: &str = "0.1.0";
 
@@ -19,6 +19,22 @@ fn spread() -> impl Strategy<Value = Spread> {
     spread.prop_map(|(count, mean, p50, p99, p999)| Spread { count, mean, p50, p99, p999 })
 }
 
+fn slowdowns() -> impl Strategy<Value = Slowdowns> {
+    let all = (estimate(), estimate(), estimate(), estimate());
+    all.prop_map(|(mean, p50, p99, p999)| Slowdowns { mean, p50, p99, p999 })
+}
+
+fn steady() -> impl Strategy<Value = Option<Steady>> {
+    let all = (any::<u64>(), slowdowns(), many(slowdowns()), estimate());
+    let all = all.prop_map(|(run_count, slowdown, bins, growth)| Steady {
+        run_count,
+        slowdown,
+        bins,
+        growth,
+    });
+    prop::option::of(all)
+}
+
 fn figures() -> impl Strategy<Value = Figures> {
     let bin = (any::<u64>(), any::<u64>(), spread());
     let bin = bin.prop_map(|(over_bytes, to_bytes, slowdown)| BinFigures {
@@ -29,8 +45,8 @@ fn figures() -> impl Strategy<Value = Figures> {
     let links = (".{0,9}", number(), ".{0,9}", any::<u64>());
     let counts = (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>());
     let ratios = (number(), number(), number());
-    (spread(), many(bin), ratios, links, counts).prop_map(
-        |(slowdown, bins, ratios, links, counts)| Figures {
+    (spread(), many(bin), ratios, links, counts, steady()).prop_map(
+        |(slowdown, bins, ratios, links, counts, steady)| Figures {
             slowdown,
             bins,
             goodput_bits_per_sec: ratios.0,
@@ -44,6 +60,7 @@ fn figures() -> impl Strategy<Value = Figures> {
             event_count: counts.3,
             end_ps: counts.4,
             measured: None,
+            steady,
         },
     )
 }
@@ -139,6 +156,7 @@ fn some_figures() -> Figures {
         event_count: 9000,
         end_ps: 5_000_000,
         measured: None,
+        steady: None,
     }
 }
 

@@ -1,0 +1,96 @@
+//! Independent runs of one simulation on all processors, and what they come to together.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use console::{Class, Failure, Line, Output, OutputError, terminal};
+use results::Figures;
+
+use super::figures::figures;
+use super::run::{self, Looker};
+use super::setting::Settings;
+use super::setup::Setup;
+use super::{SimError, many, steady, told};
+use crate::sim::flags::SimFlags;
+
+/// Runs `runs`, which differ in their seeds, and tells what `settings` come to.
+///
+/// # Errors
+/// If a run has no result, the network is in no steady state, or a file is for one run alone.
+pub(super) fn repeated(
+    flags: &SimFlags,
+    settings: &Settings,
+    runs: &[Settings],
+) -> Result<ExitCode, Failure> {
+    refuse_one_run(flags, runs.len())?;
+    let setup = Setup::new(&runs[0])?;
+    let json = outputs(flags)?;
+    let signals = console::interrupts().map_err(SimError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut looker = Looker { signals: &signals, line };
+    let Some((figures, cpu_ns)) = all(runs, many::threads(flags.jobs), &mut looker)? else {
+        terminal::say("afar sim: interrupted; there is no result\n");
+        return Ok(Class::Interrupted.into());
+    };
+    drop(looker);
+    if let Some(why) = steady::unsteady(&figures) {
+        return Err(SimError::Unsteady(why).into());
+    }
+    let record = told::record(settings, &setup, figures, cpu_ns, None, Vec::new());
+    for output in json {
+        output.write(&results::write(&record))?;
+    }
+    let is_answered = flags.json.as_deref().is_some_and(|path| path == Path::new("-"));
+    if !is_answered && !flags.quiet {
+        let title = told::title(settings, &setup);
+        terminal::answer(&told::text(&title, &record.figures, cpu_ns))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
+    let csv = (flags.csv.as_deref(), "--csv");
+    for (path, name) in flags.of_one_run().into_iter().chain([csv]) {
+        if path.is_some() {
+            let message = format!(
+                "it is for one run, and these are {count}; give --json, or --repetitions 1"
+            );
+            return Err(SimError::At { place: name.to_owned(), message });
+        }
+    }
+    Ok(())
+}
+
+fn outputs(flags: &SimFlags) -> Result<Vec<Output>, Failure> {
+    let mut paths: Vec<_> = flags.json.iter().cloned().collect();
+    if let Some(directory) = &flags.output {
+        let unopened = |source| OutputError::open(directory, source);
+        std::fs::create_dir_all(directory).map_err(unopened)?;
+        paths.push(directory.join("result.json"));
+    }
+    paths.iter().map(|path| Output::open(path)).collect::<Result<_, _>>()
+}
+
+/// What all runs come to, with their processor time; nothing if they were interrupted.
+fn all(
+    runs: &[Settings],
+    threads: usize,
+    looker: &mut Looker<'_>,
+) -> Result<Option<(Figures, u64)>, SimError> {
+    let work = |number: usize, stop: &AtomicBool| -> Result<_, SimError> {
+        let setup = Setup::new(&runs[number])?;
+        match run::run(&setup, &mut |_| !stop.load(Ordering::Relaxed)) {
+            Ok(run) => Ok(Some((figures(&setup, &run.outcome), run.cpu_ns))),
+            Err(netsim::SimError::Stopped { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    };
+    let mut done: Vec<Option<(Figures, u64)>> = vec![None; runs.len()];
+    let is_whole = many::run(runs.len(), threads, looker, work, |number, ran| {
+        done[number] = Some(ran);
+        Ok(())
+    })?;
+    let (all, cpu_ns): (Vec<Figures>, Vec<u64>) = done.into_iter().flatten().unzip();
+    Ok(is_whole.then(|| (steady::of_runs(&all), cpu_ns.iter().sum())))
+}
