@@ -3,12 +3,12 @@
 use chart::{Axis, Bar, Bars, BarsScale, Kind, Look, Plot, Series, short};
 use serde_json::Value;
 
-use super::{rows, size};
+use super::{rows, size, within};
 use crate::context::Context;
 use crate::section::{Chart, Figure, Picture, Section, Table};
 use crate::words::{exact, list};
-use results::Figures;
 use results::sim::{SimRun, Simulations};
+use results::{Figures, Slowdowns, Spread};
 
 /// The settings that tell transports apart.
 const SERIES: [&str; 2] = ["transport", "variant"];
@@ -50,23 +50,25 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         let Some(figures) = &run.figures else { continue };
         let name = [words(run, true), words(run, false)].join(", ");
         let name = name.trim_matches([',', ' ']).to_owned();
-        section.figures.push(Figure::new(
-            format!("mean slowdown, {name}"),
-            "x",
-            figures.slowdown.mean,
-        ));
-        section.figures.push(Figure::new(
-            format!("p99 slowdown, {name}"),
-            "x",
-            figures.slowdown.p99,
-        ));
+        let Spread { mean, p99, .. } = figures.slowdown;
+        let sure = figures.steady.as_ref().map(|steady| steady.slowdown);
+        let sure = [sure.map(|one| one.mean), sure.map(|one| one.p99)];
+        for ((what, value), sure) in [("mean", mean), ("p99", p99)].into_iter().zip(sure) {
+            let figure = Figure::new(format!("{what} slowdown, {name}"), "x", value);
+            section.figures.push(match &sure {
+                Some(sure) => within(figure, sure),
+                None => figure,
+            });
+        }
     }
     section.answer = conditions.iter().map(|(name, runs)| sentence(name, runs)).collect();
     for (index, (name, runs)) in conditions.iter().take(CONDITIONS_MAX).enumerate() {
-        let of: [(&str, Of); 2] =
-            [("mean", |one| one.slowdown.mean), ("p99", |one| one.slowdown.p99)];
-        for (figure, of) in of {
-            section.pictures.extend(bars((index, name, figure), runs, of));
+        let of: [(&str, Of, Sure); 2] = [
+            ("mean", |one| one.slowdown.mean, |one| one.mean.ends()),
+            ("p99", |one| one.slowdown.p99, |one| one.p99.ends()),
+        ];
+        for (figure, of, sure) in of {
+            section.pictures.extend(bars((index, name, figure), runs, (of, sure)));
         }
         section.pictures.extend(by_size(index, name, runs));
     }
@@ -89,8 +91,13 @@ fn sentence(name: &str, runs: &[&SimRun]) -> String {
 }
 
 type Of = fn(&Figures) -> f64;
+type Sure = fn(&Slowdowns) -> Option<(f64, f64)>;
 
-fn bars((index, name, figure): (usize, &str, &str), runs: &[&SimRun], of: Of) -> Option<Picture> {
+fn bars(
+    (index, name, figure): (usize, &str, &str),
+    runs: &[&SimRun],
+    (of, sure): (Of, Sure),
+) -> Option<Picture> {
     let mut table =
         Table::new(["transport", "mean", "p50", "p99", "p99.9", "goodput_bits_per_sec"]);
     let mut all = Vec::new();
@@ -102,7 +109,8 @@ fn bars((index, name, figure): (usize, &str, &str), runs: &[&SimRun], of: Of) ->
             [spread.mean, spread.p50, spread.p99, spread.p999, goodput].map(exact);
         table.push([series(run), mean, p50, p99, p999, goodput]);
         let value = of(figures);
-        all.push(Bar { name: series(run), parts: vec![value], interval: None, text: short(value) });
+        let interval = figures.steady.as_ref().and_then(|steady| sure(&steady.slowdown));
+        all.push(Bar { name: series(run), parts: vec![value], interval, text: short(value) });
     }
     let title = format!("Slowdown by transport, {figure}{}", under(name));
     (!all.is_empty()).then(|| Picture {
@@ -133,7 +141,17 @@ fn by_size(index: usize, name: &str, runs: &[&SimRun]) -> Option<Picture> {
         }
     }
     bins.sort_by_key(|bin| bin.0);
-    let mut table = Table::new(["transport", "flow size", "flows", "mean", "p50", "p99", "p99.9"]);
+    let mut table = Table::new([
+        "transport",
+        "flow size",
+        "flows",
+        "mean",
+        "p50",
+        "p99",
+        "p99.9",
+        "mean_low",
+        "mean_high",
+    ]);
     let mut series = Vec::new();
     for (figures, name) in done() {
         rows(&mut table, std::slice::from_ref(&name), figures);

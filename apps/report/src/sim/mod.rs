@@ -12,7 +12,7 @@ use super::section::{Chart, Figure, Picture, Section, Table};
 use super::words::{bits_per_s, exact, percent, time_ns};
 use console::layout::count;
 use results::sim::Simulation;
-use results::{BinFigures, Figures, Spread};
+use results::{BinFigures, Estimate, Figures, Slowdowns, Spread, Steady};
 
 /// Reads `afar.sim`.
 pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::Error> {
@@ -44,6 +44,7 @@ fn answer(transport: &str, figures: &Figures) -> Vec<String> {
         count(flows as u64),
         exact(p99)
     )];
+    answer.extend(figures.steady.as_ref().map(sureness));
     let bins = || figures.bins.iter();
     let worst = bins().max_by(|one, other| one.slowdown.p99.total_cmp(&other.slowdown.p99));
     if let Some(worst) = worst.filter(|_| figures.bins.len() > 1) {
@@ -65,12 +66,38 @@ fn answer(transport: &str, figures: &Figures) -> Vec<String> {
     answer
 }
 
+/// Where the mean lies, or that nobody knows.
+fn sureness(steady: &Steady) -> String {
+    let runs = count(steady.run_count);
+    match steady.slowdown.mean.ends() {
+        Some((low, high)) => format!(
+            "In at least 93 % of experiments the mean lies from {} to {}: {runs} independent runs.",
+            exact(low),
+            exact(high)
+        ),
+        None => format!(
+            "Where the mean lies is not known, n too small: {runs} of at least 6 runs \
+             (--repetitions 6)."
+        ),
+    }
+}
+
+/// Where the mean lies; empty if that is not known.
+fn ends(sure: Option<&Slowdowns>) -> [String; 2] {
+    let ends = sure.and_then(|sure| sure.mean.ends());
+    ends.map_or_else(Default::default, |(low, high)| [low, high].map(exact))
+}
+
 /// What two runs can be compared by.
 fn compared(figures: &Figures) -> Vec<Figure> {
     let Spread { mean, p50, p99, p999, .. } = figures.slowdown;
     let named = [("mean", mean), ("p50", p50), ("p99", p99), ("p99.9", p999)];
     let mut all: Vec<Figure> =
         named.map(|(name, value)| Figure::new(format!("slowdown, {name}"), "x", value)).into();
+    if let Some(sure) = figures.steady.as_ref().map(|steady| steady.slowdown) {
+        let sure = [sure.mean, sure.p50, sure.p99, sure.p999];
+        all = all.into_iter().zip(sure).map(|(one, sure)| within(one, &sure)).collect();
+    }
     all.push(Figure::new("goodput", "bit/s", figures.goodput_bits_per_sec).higher());
     let drops = figures.dropped_at_hosts + figures.dropped_at_switches;
     all.push(Figure::new("packets dropped", "", drops as f64));
@@ -82,6 +109,14 @@ fn compared(figures: &Figures) -> Vec<Figure> {
     all
 }
 
+/// A figure with its interval, if it has one.
+fn within(figure: Figure, sure: &Estimate) -> Figure {
+    match sure.ends() {
+        Some(ends) => figure.within(ends),
+        None => figure,
+    }
+}
+
 /// Sizes as they stand on an axis.
 pub(super) fn size(bin: &BinFigures) -> String {
     bin.name().replace("up to ", "≤ ").replace("over ", "> ").replace(".0 ", " ")
@@ -89,18 +124,26 @@ pub(super) fn size(bin: &BinFigures) -> String {
 
 /// A row for each size and one for all.
 pub(super) fn rows(table: &mut Table, before: &[String], figures: &Figures) {
-    let bins = figures.bins.iter().map(|bin| (bin.name(), bin.slowdown));
-    for (name, spread) in bins.chain([("all".to_owned(), figures.slowdown)]) {
+    let steady = figures.steady.as_ref();
+    let sure = |index: usize| steady.and_then(|steady| steady.bins.get(index));
+    let bins = figures.bins.iter().enumerate();
+    let bins = bins.map(|(index, bin)| (bin.name(), bin.slowdown, sure(index)));
+    let all = ("all".to_owned(), figures.slowdown, steady.map(|steady| &steady.slowdown));
+    for (name, spread, sure) in bins.chain([all]) {
         let Spread { count, mean, p50, p99, p999 } = spread;
         let mut row = before.to_vec();
         row.extend([name, count.to_string()]);
         row.extend([mean, p50, p99, p999].map(exact));
+        row.extend(ends(sure));
         table.rows.push(row);
     }
 }
 
+const HEAD: [&str; 8] =
+    ["flow size", "flows", "mean", "p50", "p99", "p99.9", "mean_low", "mean_high"];
+
 fn by_size(figures: &Figures) -> Picture {
-    let mut table = Table::new(["flow size", "flows", "mean", "p50", "p99", "p99.9"]);
+    let mut table = Table::new(HEAD);
     rows(&mut table, &[], figures);
     type Of = fn(&Spread) -> f64;
     let of: [(&str, Of); 4] = [
