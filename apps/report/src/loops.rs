@@ -29,17 +29,14 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         let verdict = match queued.verdict(context.bound) {
             Verdict::Within => "it stays within",
             Verdict::Beyond => "it does not stay within",
-            Verdict::Implausible => "which is implausible: it is undecided whether it stays within",
             _ => "it is undecided whether it stays within",
         };
         section.answer.push(format!(
-            "With {} local, {program} is {} ({}) in an idle network and {} ({}) when \
-             its own traffic queues ({} on {}); {verdict} {}.",
+            "With {} local, {program} is {} in an idle network and {} when its own traffic queues \
+             ({} on {}); {verdict} {}.",
             record.local_told(),
-            slower(alone.median),
-            alone.text(3),
-            slower(queued.median),
-            queued.text(3),
+            beside_none(&alone),
+            beside_none(&queued),
             text("transport"),
             text("topology"),
             percent(context.bound - 1.0)
@@ -68,6 +65,15 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
     }
     section.pictures.push(rounds(&record.rounds, context.bound));
     Ok(section)
+}
+
+/// How much slower, or why nobody may say so.
+fn beside_none(slowdown: &Estimate) -> String {
+    let text = slowdown.text(3);
+    match slowdown.verdict(1.0) {
+        Verdict::Beyond => format!("{} ({text})", slower(slowdown.median)),
+        _ => format!("of unknown slowdown ({text}, {})", slowdown.told_beside_none()),
+    }
 }
 
 fn rounds(rounds: &[LoopRound], bound: f64) -> Picture {

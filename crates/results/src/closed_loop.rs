@@ -4,7 +4,7 @@ use measure::{Bytes, LocalSize, ShareOf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Estimate, Record};
+use crate::{Estimate, Record, Verdict};
 
 /// What `afar loop --json` writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +61,10 @@ pub struct LoopRound {
     pub seconds: f64,
     /// How many times slower than without delay, run by run beside one without.
     pub slowdown: Estimate,
+    /// Whether it is slower than without delay at all (`beyond`): withheld (`undecided`) where the
+    /// interval holds 1 or there is none, and `implausible` where it is faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
     /// Pages fetched by the last run.
     pub fetch_count: u64,
     /// What fetching a page takes under the round's delays: the mean, in microseconds.

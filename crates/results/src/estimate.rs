@@ -76,6 +76,21 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// Whether a slowdown beside runs without delay is one at all, in words.
+    #[must_use]
+    pub fn told_beside_none(&self) -> &'static str {
+        match (self.interval, self.verdict(1.0)) {
+            (None, _) => "undecided: n too small",
+            (_, Verdict::Beyond) => "slower than without delay",
+            (_, Verdict::Implausible) => {
+                "implausible: faster than without delay, so the machine was disturbed"
+            }
+            _ => "undecided: the interval holds 1",
+        }
+    }
+}
+
 impl Verdict {
     /// In words, of a slowdown beside a bound.
     #[must_use]
@@ -107,7 +122,12 @@ mod tests {
         assert_eq!(estimate(1.0, 1.2, 1.3).verdict(1.05), Verdict::Undecided);
         assert_eq!(estimate(0.5, 0.6, 0.75).verdict(1.05), Verdict::Implausible);
         assert_eq!(estimate(0.5, 0.6, 1.0).verdict(1.05), Verdict::Within);
+        let told = |low: f64, high: f64| estimate(low, f64::midpoint(low, high), high);
+        assert_eq!(told(1.01, 1.3).told_beside_none(), "slower than without delay");
+        assert_eq!(told(0.9, 1.3).told_beside_none(), "undecided: the interval holds 1");
+        assert!(told(0.5, 0.9).told_beside_none().starts_with("implausible: faster"));
         let few = Estimate { median: 0.6, interval: None, count: 2 };
+        assert_eq!(few.told_beside_none(), "undecided: n too small");
         assert_eq!(few.verdict(1.05), Verdict::Undecided);
         assert_eq!(few.text(2), "0.60 [n too small: 2]");
     }

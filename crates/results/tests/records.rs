@@ -146,6 +146,7 @@ fn closed_loop() -> impl Strategy<Value = ClosedLoop> {
     let round = round.prop_map(|(seconds, slowdown, fetches, times, flow_slowdown)| LoopRound {
         seconds,
         slowdown,
+        verdict: Some(slowdown.verdict(1.0)),
         fetch_count: u64::from(fetches),
         page_mean_us: times.0,
         page_p50_us: times.1,
@@ -324,6 +325,7 @@ fn loops_are_what_they_were() {
             rounds: vec![LoopRound {
                 seconds: 1.0,
                 slowdown: sure(2.0),
+                verdict: None,
                 fetch_count: 1000,
                 page_mean_us: 4.5,
                 page_p50_us: 4.25,

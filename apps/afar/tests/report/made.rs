@@ -275,6 +275,7 @@ fn closed_loop(directory: &Path) -> PathBuf {
         LoopRound {
             seconds: median,
             slowdown: Estimate { median, interval: Some(interval), count: 5 },
+            verdict: None,
             fetch_count: 5000,
             page_mean_us: 4.2,
             page_p50_us: 3.9,

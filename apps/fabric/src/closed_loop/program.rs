@@ -49,17 +49,18 @@ struct Once {
 impl Programs<'_> {
     /// Runs it as often as it is to be repeated; without a profile there is no delay.
     pub(super) fn run(&self, profile: Option<&Path>, name: &str) -> Result<Ran, Stopped> {
-        self.repeat(self.experiment.repetitions, profile, name, |_seconds| Ok(()))
+        self.repeat(self.experiment.repetitions, profile, name, |_, _| Ok(()))
     }
 
     /// Runs it so often without delay.
     pub(super) fn run_without(&self, count: u32, name: &str) -> Result<Ran, Stopped> {
-        self.repeat(count, None, name, |_seconds| Ok(()))
+        self.repeat(count, None, name, |_, _| Ok(()))
     }
 
-    /// The same under delays, each time beside a run without; answers also by how much it was
-    /// slower each time, as a share. A machine that gets slower from one minute to the next does so
-    /// for both. Where there are runs `without` delay, it is compared with each of those instead.
+    /// The same under delays, each time beside a run without, which goes first or second by
+    /// chance; answers also by how much it was slower each time, as a share. A machine that gets
+    /// slower from one minute to the next, or from one run to the next, does so for both. Where
+    /// there are runs `without` delay, it is compared with each of those instead.
     pub(super) fn compare(
         &self,
         profile: &Path,
@@ -68,10 +69,14 @@ impl Programs<'_> {
     ) -> Result<(Ran, Vec<f64>), Stopped> {
         let beside = self.directory.join(format!("{name}-beside.parquet"));
         let mut slower = Vec::new();
-        let ran = self.repeat(self.experiment.repetitions, Some(profile), name, |seconds| {
-            if without.is_empty() {
-                slower.push(seconds / self.once(None, &beside)?.seconds - 1.0);
+        let mut beside_s = None;
+        let ran = self.repeat(self.experiment.repetitions, Some(profile), name, |block, ran| {
+            let is_due = ran.is_some() || without_goes_first(block);
+            if without.is_empty() && beside_s.is_none() && is_due {
+                beside_s = Some(self.once(None, &beside)?.seconds);
             }
+            let Some(seconds) = ran else { return Ok(()) };
+            slower.extend(beside_s.take().map(|without: f64| seconds / without - 1.0));
             slower.extend(without.iter().map(|without| seconds / without - 1.0));
             Ok(())
         })?;
@@ -79,21 +84,22 @@ impl Programs<'_> {
         Ok((ran, slower))
     }
 
-    // `then` hears how long each run took, and may run something beside it.
+    // `beside` is asked before each run, and told how long it took after it: it may run something.
     fn repeat(
         &self,
         count: u32,
         profile: Option<&Path>,
         name: &str,
-        mut then: impl FnMut(f64) -> Result<(), Stopped>,
+        mut beside: impl FnMut(u32, Option<f64>) -> Result<(), Stopped>,
     ) -> Result<Ran, Stopped> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
         let (mut fetch_count, mut fetch_per_sec, mut allowed) = (0, 0.0, false);
-        for _ in 0..count {
+        for block in 0..count {
+            beside(block, None)?;
             let Once { seconds, figures, allowed: is_allowed } = self.once(profile, &record)?;
             allowed |= is_allowed;
-            then(seconds)?;
+            beside(block, Some(seconds))?;
             times.push(seconds);
             fetch_count = figures.faults.fetch_count;
             fetch_per_sec = fetch_count as f64 * 1e9 / figures.elapsed_ns.max(1) as f64;
@@ -189,5 +195,25 @@ impl Programs<'_> {
         let seconds = own.transpose()?.unwrap_or(figures.elapsed_ns as f64 / 1e9);
         let allowed = !results.allowed.is_empty();
         Ok(Once { seconds, figures: figures.clone(), allowed })
+    }
+}
+
+/// Which of a pair of runs goes first: shuffled, as the blocks of a sweep are.
+fn without_goes_first(block: u32) -> bool {
+    ::experiment::order(2, ORDER_SEED, block)[0] == 1
+}
+
+const ORDER_SEED: u64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_of_a_pair_goes_first() {
+        let count = (0..100).filter(|&block| without_goes_first(block)).count();
+        assert!((30..=70).contains(&count), "{count} of 100");
+        let few = (0..5).filter(|&block| without_goes_first(block)).count();
+        assert!((1..5).contains(&few), "{few} of 5");
     }
 }

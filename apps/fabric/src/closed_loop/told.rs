@@ -35,11 +35,13 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
     text.push('\n');
     if let (Some(first), Some(last)) = (closed.rounds.first(), closed.rounds.last()) {
         text += &format!(
-            "slowdown {} without queueing, {} with it\nslowdown: median of the ratios to the run \
-             without delay beside it, with an interval that holds\nthe true median in at least \
-             93 % of experiments (from 5 repetitions on)\n",
+            "without queueing {}: {}\nwith queueing    {}: {}\nslowdown: median of the ratios to \
+             the run without delay beside it, in shuffled pairs, with an\ninterval that holds the \
+             true median in at least 93 % of experiments (from 5 repetitions on)\n",
             first.slowdown.text(3),
-            last.slowdown.text(3)
+            first.slowdown.told_beside_none(),
+            last.slowdown.text(3),
+            last.slowdown.told_beside_none()
         );
     }
     text += match closed.agreed {
@@ -61,6 +63,7 @@ pub(super) fn record(experiment: &Experiment, closed: &Closed) -> ClosedLoop {
     let round = |round: &Round| LoopRound {
         seconds: round.seconds,
         slowdown: round.slowdown,
+        verdict: Some(round.slowdown.verdict(1.0)),
         fetch_count: round.fetch_count,
         page_mean_us: round.page.mean_us,
         page_p50_us: round.page.p50_us,
