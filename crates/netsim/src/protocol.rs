@@ -61,13 +61,11 @@ const PFABRIC_WINDOW: u32 = 12;
 /// switches, and Alizadeh et al. 2010, §3.5 more than bursts: packets of sixteen senders that are
 /// sprayed over four links come together eight at a time now and then, and are no congestion.
 pub const DCTCP_MARK_PACKETS: u32 = 12;
-/// The window with which TCP starts in Gao et al. §4.
-const TCP_WINDOW: u32 = 2;
-/// Data centres set what RFC 6298 has in seconds by their round trips; these are a hundred of the
-/// paper's network.
-const TCP_TIMEOUT_MIN: Duration = Duration::from_us(200);
-/// Before there is a round trip to go by.
-const TCP_TIMEOUT: Duration = Duration::from_ms(1);
+/// The window with which TCP starts, in packets and in bytes of payload: RFC 6928 §2, as in Linux.
+const TCP_WINDOW: u32 = 10;
+const TCP_WINDOW_BYTES: u32 = 14_600;
+/// The same where packets are so large that these bytes are fewer: RFC 6928 §2.
+const TCP_WINDOW_MIN: u32 = 2;
 
 /// The timeout of pFabric in Gao et al. §4.
 const PFABRIC_TIMEOUT: Duration = Duration::from_us(45);
@@ -109,7 +107,11 @@ impl Fabric {
         let port = PortConfig { discipline, buffer: Some(buffer) };
         let own = match discipline {
             Discipline::Urgency => Discipline::Urgency,
-            Discipline::Trim { .. } => Discipline::Turns,
+            // Linux: sch_fq, which keeps flows apart and takes a packet of each in turn; NDP: its
+            // authors' simulator.
+            Discipline::Trim { .. } | Discipline::Mark { .. } | Discipline::DropTail => {
+                Discipline::Turns
+            }
             _ => Discipline::Levels,
         };
         Self {
@@ -151,6 +153,15 @@ impl Fabric {
         let bytes = u64::from(self.frame.payload);
         let flow = Flow { dst, bytes, ..Flow::default() };
         Ideal::new(self).acknowledged(&flow)
+    }
+
+    /// The round trip of a packet that finds every switch's port full, there and back, from the
+    /// first host to the last; [`BUFFER`] where ports have no limit.
+    fn round_trip_full(&self) -> Duration {
+        let buffer = self.switch_port.buffer.unwrap_or(BUFFER);
+        let path = self.topology.path(0, self.topology.host_count() - 1);
+        let wait: Duration = path.iter().skip(1).map(|link| link.rate.transfer_time(buffer)).sum();
+        self.round_trip().saturating_add(wait.saturating_mul(2))
     }
 
     /// A full packet on the first host's link.
@@ -253,16 +264,26 @@ impl TcpConfig {
     /// TCP for `fabric`; DCTCP if `has_marks`, whose ports should be [`Discipline::Mark`].
     ///
     /// The most under way is what fills the round trip and a port's buffer twice.
+    ///
+    /// The least timeout is one that no packet can outlive in a queue. RFC 6298 §2.4 has a second
+    /// so that timeouts are of losses, and Linux 200 ms (`TCP_RTO_MIN`); Vasudevan et al., SIGCOMM
+    /// 2009, show that in a data centre those stop flows for thousands of round trips and that
+    /// microseconds are safe, and Gao et al. give TCP what they give pFabric, 45 µs. Before there
+    /// is a round trip to go by the timeout is as long: RFC 6298 has one number for both.
+    ///
+    /// Connections are open, as those of remote memory and storage are.
     #[must_use]
     pub fn for_fabric(fabric: &Fabric, has_marks: bool) -> Self {
         let buffer = u32::try_from(BUFFER.get()).unwrap_or(u32::MAX) / fabric.frame.full();
+        let within = TCP_WINDOW_BYTES / fabric.frame.payload;
+        let timeout = fabric.round_trip_full().clamp(PFABRIC_TIMEOUT, Parameter::TIME_MAX);
         Self {
-            window: TCP_WINDOW,
+            window: within.clamp(TCP_WINDOW_MIN, TCP_WINDOW),
             window_max: 2 * (fabric.round_trip_packets() + buffer),
-            timeout: TCP_TIMEOUT,
-            timeout_min: TCP_TIMEOUT_MIN,
+            timeout,
+            timeout_min: timeout,
             has_marks,
-            has_handshake: true,
+            has_handshake: false,
         }
     }
 }

@@ -21,10 +21,10 @@ ndp: end 1066876265 ps, sum 20440950530 ps, \
  574344 events, 52052 packets, 0 drops, slowdown 1.2229
 homa: end 1070731236 ps, sum 18538259854 ps, \
  495990 events, 52052 packets, 0 drops, slowdown 1.0666
-dctcp: end 1407895709 ps, sum 27382566512 ps, \
- 496693 events, 52052 packets, 55 drops, slowdown 3.5125
-tcp: end 1602133111 ps, sum 30247896038 ps, \
- 499985 events, 52052 packets, 422 drops, slowdown 3.6923
+dctcp: end 1067230994 ps, sum 20660973274 ps, \
+ 494190 events, 52052 packets, 127 drops, slowdown 1.3104
+tcp: end 1144293518 ps, sum 20747506161 ps, \
+ 497023 events, 52052 packets, 625 drops, slowdown 1.3390
 2016 pfabric: end 1079380518 ps, sum 18604964494 ps, \
  1186077 events, 52126 packets, 23 drops, slowdown 1.0880
 2016 phost: end 1459766775 ps, sum 31848631807 ps, \

@@ -304,7 +304,7 @@ fn list_explains_every_knob() {
     }
     for (knob, source) in [
         ("window", "pFabric, NDP"),
-        ("timeout-min", "afar"),
+        ("timeout-min", "Linux 200 ms"),
         ("unscheduled", "Montazeri"),
         ("mtu", "Gao et al. 2016"),
     ] {

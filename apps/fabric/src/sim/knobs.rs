@@ -96,10 +96,10 @@ const NETWORK: [Knob; 49] = [
     knob(
         "host-queue",
         "HOW",
-        Words("turns with ndp, else levels"),
+        Value("turns"),
         "What a host sends first of what waits: levels (as it came, headers first), turns (a \
          packet of each flow in turn, headers first) or drop-tail (as it came)",
-        "NDP: its authors' simulator; others: afar",
+        "TCP, DCTCP: Linux (sch_fq, TCP small queues); NDP: its authors' simulator",
     )
     .of(&[("transport", &["dctcp", "tcp", "ndp"]), ("variant", &["default"])]),
     knob("mtu", "SIZE", Value("1500B"), "A full packet on the wire, header included", GAO)
@@ -114,15 +114,15 @@ const NETWORK: [Knob; 49] = [
     .of(DEFAULT),
     knob(
         "mark",
-        "NUMBER",
+        "PACKETS",
         Value("12"),
         "Packets in a switch's queue from which they are marked",
-        "half of a port's buffer",
+        "half of a port's buffer, above a seventh of the round trip (RFC 8257, §4) and bursts",
     )
     .of(&[("transport", &["dctcp"]), ("variant", &["default"])]),
     knob(
         "trim",
-        "NUMBER",
+        "PACKETS",
         Value("8"),
         "Data packets that wait at a switch's port before more are cut to their headers",
         "Handley et al. 2017, §6",
@@ -356,6 +356,8 @@ pub(crate) fn list(transports: &str) -> String {
     rows.extend(all().iter().map(|knob| row([knob.name, knob.value, knob.shown(), knob.from])));
     let mut text = table(&rows);
     text.push('\n');
+    text += "Defaults of transports are those in the network of the other defaults; in others they \
+             follow from it.\n\n";
     for knob in all() {
         text += &format!("{}: {}.", knob.name, knob.what);
         for (other, values) in knob.needs {

@@ -12,7 +12,6 @@ use super::setting::Settings;
 pub(super) fn apply(
     settings: &Settings,
     protocol: &mut Protocol,
-    is_asked: bool,
 ) -> Result<Vec<(&'static str, String)>, SimError> {
     let mut all = Vec::new();
     for (parameter, slot) in protocol.slots() {
@@ -32,10 +31,9 @@ pub(super) fn apply(
                 format!("{}ps", time.as_ps())
             }
             Slot::Flag(flag) => {
-                *flag = match is_given {
-                    true => settings.choice(name, &[("yes", true), ("no", false)])?,
-                    false => !is_asked,
-                };
+                if is_given {
+                    *flag = settings.choice(name, &[("yes", true), ("no", false)])?;
+                }
                 if *flag { "yes" } else { "no" }.to_owned()
             }
         };

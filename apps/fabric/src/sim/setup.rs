@@ -64,8 +64,7 @@ impl Setup {
             fabric.requests = requests(settings, &fabric)?;
             fabric.frame.is_padded = is_padded(settings, &flows)?;
         }
-        let is_asked = flows.iter().any(|flow| flow.exchange != Exchange::OneWay);
-        let mut resolved = parameters::apply(settings, &mut protocol, is_asked)?;
+        let mut resolved = parameters::apply(settings, &mut protocol)?;
         resolved.extend(transport::resolved(settings, &fabric));
         let last = if is_published || fabric.frame.is_padded { "full" } else { "short" };
         resolved.push(("last-packet", last.to_owned()));

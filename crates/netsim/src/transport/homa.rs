@@ -64,12 +64,14 @@ const PRIORITIES: Parameter = Parameter::new(
     "Priorities that unscheduled and scheduled packets share",
     "Montazeri et al. 2018, §3.4",
 )
+.counting("LEVELS")
 .within(2, LEVELS_MOST);
 const OVERCOMMITMENT: Parameter = Parameter::new(
     "overcommitment",
     "Messages that a receiver has granted at once; 0 for as many as scheduled levels",
     "Montazeri et al. 2018, §3.5",
 )
+.counting("MESSAGES")
 .within(0, 1 << 20);
 
 /// Timers, in the order in which they go off at one instant.

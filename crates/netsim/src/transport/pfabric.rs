@@ -52,7 +52,8 @@ const PROBES: Parameter = Parameter::new(
     "probe-after",
     "Timeouts in a row after which a sender probes with headers",
     "Alizadeh et al. 2013, §4.2",
-);
+)
+.counting("TIMEOUTS");
 /// The least window after a timeout at which growth is still exponential.
 const THRESHOLD_MIN: u32 = 2;
 

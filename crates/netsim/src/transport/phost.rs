@@ -59,7 +59,8 @@ const PAPER: &str = "Gao et al. 2015, §3; at least the round trip";
 const FREE: Parameter =
     Parameter::new("free-packets", "Packets of a flow that need no token", PAPER);
 const EXPIRED: Parameter =
-    Parameter::new("expired-tokens", "Expired tokens for which a flow is downgraded", PAPER);
+    Parameter::new("expired-tokens", "Expired tokens for which a flow is downgraded", PAPER)
+        .counting("TOKENS");
 const EXPIRY: Parameter =
     Parameter::new("token-expiry", "How long a token that was not spent counts as out", PAPER);
 const DOWNGRADE: Parameter =

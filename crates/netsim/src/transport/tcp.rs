@@ -15,8 +15,8 @@
 //! without its limit of blocks), tail loss probes, pacing, the end of a connection. The clock has
 //! no granularity. The window has a limit, which stands for the receiver's.
 //!
-//! Alone a flow takes a round trip for the handshake and one for each doubling of its window
-//! until that covers the round trip.
+//! Alone a flow takes its ideal time where its first window covers the round trip; otherwise a
+//! round trip more for each doubling until it does, and one for a handshake.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -62,12 +62,16 @@ impl TcpConfig {
 
 const WINDOW_MAX: Parameter =
     Parameter::new("window-max", "The most packets of a flow under way", "afar: twice what fills");
-const TIMEOUT_MIN: Parameter =
-    Parameter::new("timeout-min", "The least timeout once there is a round trip", "afar");
+const TIMEOUT_MIN: Parameter = Parameter::new(
+    "timeout-min",
+    "The least timeout once there is a round trip",
+    "Gao et al. 2016, §4.2, or a round trip through full queues if that is longer (RFC 6298 has \
+     1 s, Linux 200 ms)",
+);
 const HANDSHAKE: Parameter = Parameter::new(
     "handshake",
     "Whether each flow opens a connection (yes) or those of a pair share one that is open (no)",
-    "RFC 9293; RFC 9040, §7 for what is shared",
+    "connections of remote memory and storage are open; RFC 9040, §7 for what is shared",
 );
 
 /// Weight of the newest share of marks (RFC 8257 §3.3).

@@ -9,6 +9,7 @@
 mod case;
 mod compare;
 mod htsim;
+mod tcp;
 
 use netsim::Published;
 

@@ -74,6 +74,7 @@ const TIMESLOT: Parameter =
     Parameter::new("timeslot", "A timeslot: a packet, and a sixteenth for headers", "afar");
 const EPOCH_SLOTS: Parameter =
     Parameter::new("epoch", "Timeslots that are given at once", "Gao et al. 2016, §4.2")
+        .counting("TIMESLOTS")
         .within(1, 1024);
 const LEAD: Parameter = Parameter::new(
     "schedule-time",
