@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use measure::{BitsPerSec, Duration};
-use netsim::{Parameter, Protocol, Slot, Switching, Topology, Transport};
+use netsim::{LeafSpine, Parameter, Protocol, Slot, Switching, Topology, Transport};
 
 use super::knob::{Knob, Need, Preset};
 
@@ -14,12 +14,12 @@ const VARIANT: Need = ("variant", &["default"]);
 /// A knob for each name, in the order of transports.
 pub(super) fn knobs() -> Vec<Knob> {
     let mut knobs: Vec<Knob> = Vec::new();
-    let mut having = BTreeMap::<&str, Vec<&'static str>>::new();
+    let mut having = BTreeMap::<&str, Vec<(&'static str, String)>>::new();
     for &transport in Transport::ALL {
-        let Some(mut protocol) = any(transport) else { continue };
+        let Some(mut protocol) = usual(transport) else { continue };
         for (parameter, slot) in protocol.slots() {
             let with = having.entry(parameter.name).or_default();
-            with.push(transport.describe().name);
+            with.push((transport.describe().name, shown(&slot)));
             if with.len() == 1 {
                 knobs.push(knob(parameter, &slot));
             }
@@ -27,33 +27,86 @@ pub(super) fn knobs() -> Vec<Knob> {
     }
     // They are made once, and as long as there are flags that they explain.
     for knob in &mut knobs {
-        let with: &'static [&'static str] = having.remove(knob.name).unwrap_or_default().leak();
-        knob.needs = vec![("transport", with), VARIANT].leak();
+        let with = having.remove(knob.name).unwrap_or_default();
+        knob.default = Preset::Words(defaults(&with).leak());
+        let names: Vec<&'static str> = with.into_iter().map(|(name, _)| name).collect();
+        let names: &'static [&'static str] = names.leak();
+        knob.needs = vec![("transport", names), VARIANT].leak();
     }
     knobs
 }
 
-/// A transport in some network: what can be set does not depend on which.
-fn any(transport: Transport) -> Option<Protocol> {
-    let topology = Topology::single_switch(2, BitsPerSec::from_gbps(1), Duration::ZERO).ok()?;
+/// A transport in the network that there is if nothing is said.
+fn usual(transport: Transport) -> Option<Protocol> {
+    let shape = LeafSpine::paper(BitsPerSec::from_gbps(40), [Duration::from_ns(200); 4]);
+    let topology = Topology::leaf_spine(&shape).ok()?;
     let fabric = transport.fabric(topology, Switching::CutThrough).ok()?;
     Some(transport.protocol(&fabric))
+}
+
+/// A value as people write it.
+fn shown(slot: &Slot<'_>) -> String {
+    match slot {
+        Slot::Count(count) => count.to_string(),
+        Slot::Time(time) => time.to_string(),
+        Slot::Flag(flag) => if **flag { "yes" } else { "no" }.to_owned(),
+    }
+}
+
+/// Values by transport; one that all have stands alone.
+fn defaults(with: &[(&'static str, String)]) -> String {
+    let mut by_value: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (name, value) in with {
+        match by_value.iter_mut().find(|(other, _)| *other == value.as_str()) {
+            Some((_, names)) => names.push(name),
+            None => by_value.push((value.as_str(), vec![*name])),
+        }
+    }
+    if let [(value, _)] = &by_value[..] {
+        return (*value).to_owned();
+    }
+    let one = |(value, names): &(&str, Vec<&str>)| format!("{} {value}", names.join(", "));
+    by_value.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn knob(parameter: Parameter, slot: &Slot<'_>) -> Knob {
     Knob {
         name: parameter.name,
         value: match slot {
-            Slot::Count(_) => "NUMBER",
+            Slot::Count(_) => parameter.unit,
             Slot::Time(_) => "TIME",
             Slot::Flag(_) => "yes|no",
         },
-        default: Preset::Words(match slot {
-            Slot::Flag(_) => "no if something is read or written, else yes",
-            Slot::Count(_) | Slot::Time(_) => "as the transport has it in the network",
-        }),
+        default: Preset::Words(""),
         what: parameter.what,
         from: parameter.from,
         needs: &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setting::Settings;
+    use super::super::setup::Setup;
+    use super::*;
+
+    /// What `--list` says of a transport is what a run without flags records.
+    #[test]
+    fn defaults_are_those_of_a_run() {
+        for &transport in Transport::ALL {
+            let name = transport.describe().name;
+            let settings = Settings::default().with("transport", name).with("flows", "5");
+            let mut setup = Setup::new(&settings).expect("it can be");
+            for (parameter, slot) in setup.protocol.slots() {
+                let value = shown(&slot);
+                let said = super::super::knobs::find(parameter.name).expect("a knob").shown();
+                let mut parts = said.split("; ");
+                let of = |part: &str| part.split([',', ' ']).any(|word| word == name);
+                let part = parts.find(|part| of(part)).unwrap_or(said);
+                assert!(part.ends_with(&value), "{name}, {}: {value}, {said}", parameter.name);
+                let all = Transport::ALL.iter().any(|one| part.contains(one.describe().name));
+                assert!(all || said == value, "{name}, {}: {value}, {said}", parameter.name);
+            }
+        }
     }
 }
