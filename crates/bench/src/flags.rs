@@ -375,7 +375,7 @@ forks      how long 20 forks of 384 MiB stop another process, and another thread
 swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
 fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts
-           bounds, pFabric: 1,000,000 data packets per second of processor time, 12 events
+           bounds, pFabric: 1,200,000 data packets per second of processor time, 12 events
            for each and its ACK, 200 bytes kept of a flow
            --curve  what an event costs in runs of 100,000 to 100,000,000 events
                     bound: within 20 % of the mean
