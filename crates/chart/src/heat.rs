@@ -37,6 +37,9 @@ const TOP: f64 = 58.0;
 const NAME: usize = 20;
 /// Cells of more columns or rows than this have no text on them.
 const TEXT_MAX: usize = 12;
+/// What a row takes that has its name beside it, and of how many rows all have one.
+const ROW_MIN: f64 = 15.0;
+const ROWS_NAMED: f64 = 40.0;
 /// A text is no wider than this many letters if it is to stand on a cell.
 const LETTERS_MAX: usize = 6;
 /// What two neighbours say of the edge between them, where both are known.
@@ -49,7 +52,7 @@ impl Heat {
         let (columns, rows) = (self.columns.len().max(1), self.rows.len().max(1));
         let widths = self.rows.iter().map(|(name, _)| text_width(&shortened(name, NAME)));
         let left = 44.0 + widths.fold(0.0, f64::max);
-        let height = (rows as f64 * 30.0).clamp(90.0, 240.0);
+        let height = height(rows);
         let mut svg = Svg::new(WIDTH, TOP + height + 48.0);
         let panel = Panel {
             left,
@@ -64,7 +67,7 @@ impl Heat {
                 self.draw_cell(&mut svg, &panel, (row, column), cell.as_ref());
             }
             let (x, y) = panel.at(0.0, row as f64 + 0.5);
-            if row.is_multiple_of(every(rows, 12)) {
+            if row.is_multiple_of(every(rows, rows_named(height))) {
                 svg.text((x - 6.0, y + 4.0), &shortened(name, NAME), Anchor::End);
             }
         }
@@ -139,6 +142,19 @@ impl Heat {
     }
 }
 
+// So that every one of a few dozen rows has room for its name.
+fn height(rows: usize) -> f64 {
+    let rows = rows as f64;
+    (rows * 30.0).clamp(90.0, 240.0).max(rows.min(ROWS_NAMED) * ROW_MIN)
+}
+
+// As many as there is room for.
+fn rows_named(height: f64) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few")]
+    let most = (height / ROW_MIN) as usize;
+    most.max(1)
+}
+
 // Of `count` names, `most` are shown.
 fn every(count: usize, most: usize) -> usize {
     count.div_ceil(most).max(1)
@@ -174,6 +190,14 @@ mod tests {
         assert_eq!(drawn.svg.matches("stroke-width=\"3\"").count(), 2 + 1);
         assert_eq!(drawn.hints.len(), 5);
         assert_eq!(drawn.hints[3].text, "local r, rtt c1: 0.9");
+    }
+
+    #[test]
+    fn every_one_of_two_dozen_rows_has_its_name() {
+        let cell: &[Option<f64>] = &[Some(0.1)];
+        let names = |count: usize| heat(&vec![cell; count]).draw().svg.matches(">r</text>").count();
+        assert_eq!([names(3), names(24), names(40)], [3, 24, 40]);
+        assert!(names(200) <= 40);
     }
 
     #[test]

@@ -72,6 +72,19 @@ pub fn decades(low: f64, high: f64) -> Vec<Tick> {
     within.map(|value| (value, format!("{value}"))).collect()
 }
 
+/// A logarithmic axis of slowdowns from 1, which has a tick, to `most`, which is above 1.
+#[must_use]
+pub fn slowdowns(most: f64) -> (Scale, Vec<Tick>) {
+    let values: &[f64] = match most {
+        ..3.0 => &[1.0, 1.2, 1.5, 2.0, 2.5],
+        ..30.0 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 20.0],
+        ..100.0 => &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0],
+        _ => return (Scale::Logarithmic(1.0, most), decades(1.0, most)),
+    };
+    let within = values.iter().filter(|value| **value <= most);
+    (Scale::Logarithmic(1.0, most), within.map(|value| (*value, format!("{value}"))).collect())
+}
+
 /// A drawing that grows by marks.
 #[derive(Debug)]
 pub struct Svg {
@@ -228,6 +241,13 @@ impl Svg {
         self.label(at, text, anchor, &format!("fill=\"{colour}\""));
     }
 
+    /// A text that reads upwards and begins at a point.
+    pub fn turned(&mut self, at: (f64, f64), text: &str, colour: &str) {
+        let (x, y) = at;
+        let style = format!("fill=\"{colour}\" transform=\"rotate(-90 {x:.1} {y:.1})\"");
+        self.label(at, text, Anchor::Start, &style);
+    }
+
     /// Names in their colours, from left to right.
     pub fn key(&mut self, at: (f64, f64), names: &[(&str, &str)]) {
         let mut right = at.0;
@@ -377,6 +397,16 @@ mod tests {
         let values: Vec<f64> = decades(80.0, 1_000.0).into_iter().map(|tick| tick.0).collect();
         assert_eq!(values, [100.0, 200.0, 500.0, 1_000.0]);
         assert_eq!(decades(80.0, 9_000.0).len(), 2);
+    }
+
+    #[test]
+    fn slowdowns_begin_with_a_tick_at_1() {
+        for most in [1.1, 2.9, 3.0, 29.0, 99.0, 100.0, 5e4] {
+            let (scale, ticks) = slowdowns(most);
+            assert!(matches!(scale, Scale::Logarithmic(low, high) if low == 1.0 && high == most));
+            assert_eq!(ticks[0], (1.0, "1".to_owned()), "{most}");
+            assert!(ticks.len() <= 8 && ticks.iter().all(|tick| tick.0 <= most), "{most}");
+        }
     }
 
     #[test]
