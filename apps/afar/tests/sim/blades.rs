@@ -273,21 +273,44 @@ fn disks_are_read_and_written_as_blkparse_has_it() {
     refused(&many, "--nodes: a cluster of 6 nodes has 18 blades");
 }
 
-/// The completion times that the paper fed back do not depend on this machine, nor does the rest.
+/// What comes of it depends on what programs do on this machine; that all of it is there does not.
 #[test]
 fn figure_7_of_gao_et_al() {
     let directory = scratch("fig7");
     let mut command = Command::new(env!("CARGO_BIN_EXE_afar"));
     command.args(["reproduce", "gao-fig7", "--quick", "--json", "-", "-o"]).arg(&directory);
     let output = command.output().expect("afar runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    if said.contains("exit status: 3") {
+        crate::skip("sim::blades", &said);
+        return;
+    }
+    assert!(output.status.success(), "{said}");
     let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!(record["points"].as_array().map(Vec::len), Some(40));
+    // Of four programs in racks and across the datacenter: seven transports, five of them as
+    // published in 2016, too; and pFabric both ways without batches.
+    let points = record["points"].as_array().expect("a list");
+    assert_eq!(points.len(), 4 * 2 * (7 + 5 + 2));
+    for point in points {
+        let number = |name: &str| point[name].as_f64().expect("a number");
+        assert!((0.0..1.0).contains(&number("load")) && number("load") > 0.0, "{point}");
+        // No flow is faster than alone, by one measure in both halves.
+        let slowdowns = point["slowdowns"].as_array().expect("a list");
+        assert_eq!(slowdowns.len(), 2, "one for each seed");
+        assert!(slowdowns.iter().all(|one| one.as_f64() >= Some(1.0)), "{point}");
+        assert_eq!(point["slowdown"]["interval"], Value::Null, "two seeds have none: {point}");
+    }
     let verdicts = record["verdicts"].as_array().expect("a list");
-    let near = |verdict: &&Value| verdict["text"].as_str().unwrap_or("").contains("4 KiB take");
-    let near: Vec<&Value> = verdicts.iter().filter(near).collect();
-    assert_eq!(near.len(), 2);
-    assert!(near.iter().all(|verdict| verdict["holds"] == true), "{near:?}");
+    let words = |verdict: &Value| verdict["text"].as_str().unwrap_or("").to_owned();
+    let near = verdicts.iter().filter(|verdict| words(verdict).contains("4 KiB take")).count();
+    assert_eq!((verdicts.len(), near), (6, 2));
     let picture = read(&directory.join("gao-fig7.svg"));
-    assert!(picture.contains("as published in 2016") && !picture.contains("NaN"));
+    for wanted in ["hollow: as published in 2016", "Not tested: ", "datacenter at 40Gbps"] {
+        assert!(picture.contains(wanted), "{wanted}");
+    }
+    assert!(!picture.contains("NaN"));
+    // What its flows are is a file, whose writes and reads anyone can send again.
+    let list = directory.join("gao-fig7/sort/rack-batches-seed-1.csv").display().to_string();
+    let rows = answer(&["--traffic", &list, "--transport", "homa", "--csv", "-"]);
+    assert_eq!(rows.lines().count(), 1 + 1_000);
 }

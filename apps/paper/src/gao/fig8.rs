@@ -7,7 +7,6 @@
 //! fill the network, each drawing flows from distributions by pair of blades, as in §4.2.
 
 use std::cell::OnceCell;
-use std::path::{Path, PathBuf};
 
 use console::{
     Line,
@@ -15,23 +14,14 @@ use console::{
 };
 use serde_json::{Value, json};
 
+use super::workloads::{DELAY, LABELS, LOCAL, WORKLOADS, directory};
 use crate::flags::Options;
 use crate::report::{Report, Verdict};
 use crate::{Measured, ReproduceError};
 use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis};
 use fabric::Settings;
-use fabric::SimError;
 use fabric::{Fed, FedRound, Feeder, LoopError, Short, Slower, Stopped};
 
-/// Programs of afar's own, how much they do for `--quick`, and how much without.
-const WORKLOADS: [(&str, [&[&str]; 2]); 4] = [
-    ("wordcount", [&["--size", "8MiB"], &["--size", "64MiB"]]),
-    ("sort", [&["--size", "8MiB"], &["--size", "64MiB"]]),
-    ("als", [&["--size", "4MiB", "--iterations", "4"], &["--size", "32MiB"]]),
-    ("pagerank", [&["--size", "8MiB", "--iterations", "8"], &["--size", "64MiB"]]),
-];
-/// Short enough to be beside one another.
-const LABELS: [&str; WORKLOADS.len()] = ["words", "sort", "als", "ranks"];
 /// How much is done of it.
 struct Extent {
     /// Which of the sizes programs have.
@@ -57,9 +47,6 @@ const QUICK: Extent = Extent {
     rounds: 2,
     flow_count: "20000",
 };
-/// As in §3 of the paper.
-const LOCAL: &str = "25%";
-const DELAY: &str = "10ns,400ns,400ns,210ns";
 /// Rates and places of clusters, with the least and the most that programs are slower on average
 /// there (§4.4); at 40 Gb/s the paper has one number.
 const NETWORKS: [Network; 4] = [
@@ -100,7 +87,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let mut peaks: serde_json::Map<String, Value> = serde_json::Map::new();
     for (workload, sizes) in WORKLOADS {
         let words = [&[workload, "--repeat", extent.repeat], sizes[extent.size]].concat();
-        let directory = directory(&flags.output, workload)?;
+        let directory = directory(&flags.output, "gao-fig8", workload)?;
         let feeder = Feeder::new(&words, (LOCAL, flags.of, extent.runs), directory, &signals);
         let short = extent
             .without_count
@@ -185,13 +172,6 @@ fn every_network(
         }
     }
     Ok(())
-}
-
-fn directory(output: &Path, workload: &str) -> Result<PathBuf, ReproduceError> {
-    let directory = output.join("gao-fig8").join(workload);
-    let refused = |source| SimError::Unreadable { path: directory.clone(), source };
-    std::fs::create_dir_all(&directory).map_err(refused)?;
-    Ok(directory)
 }
 
 fn settings(network: &Network, flow_count: &str) -> Settings {
@@ -478,6 +458,8 @@ fn picture(title: &str, points: &[Point]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use fabric::FedZero;
 

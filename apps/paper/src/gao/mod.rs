@@ -5,11 +5,14 @@ mod claims;
 mod degradation;
 mod fig6;
 mod fig7;
+mod fig7_picture;
+mod fig7_report;
 mod fig8;
 mod place;
 mod published;
 mod swap_cost;
 mod table3;
+mod workloads;
 
 use crate::figure::{Figure, Run};
 use place::Section;

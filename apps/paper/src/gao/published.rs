@@ -16,6 +16,39 @@ pub(super) const SWAP_NS: f64 = 2_460.0;
 /// Table 5: least, mean, median, 99.5th percentile and most of a request to their RDMA device, ns.
 pub(super) const RDMA_NS: [f64; 5] = [3_394.0, 3_492.0, 3_438.0, 4_549.0, 12_254.0];
 
+/// What a page took in the paper's network, by rate of hosts' links and place of clusters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Page {
+    pub(super) rate: &'static str,
+    pub(super) scale: &'static str,
+    /// Mean completion times of 4 KiB under pFabric that the paper fed back to its eight
+    /// applications (§4.4): the least and the most, in microseconds.
+    pub(super) us: (f64, f64),
+    /// How far beyond them, as a share, is still agreement.
+    pub(super) near: f64,
+}
+
+/// Files of the authors' repository (rmem/fcts).
+pub(super) const PAGES: [Page; 4] = [
+    Page { rate: "40Gbps", scale: "datacenter", us: (2.864, 3.354), near: 0.08 },
+    Page { rate: "40Gbps", scale: "rack", us: (1.390, 1.735), near: 0.08 },
+    Page { rate: "100Gbps", scale: "datacenter", us: (2.268, 2.352), near: 0.03 },
+    Page { rate: "100Gbps", scale: "rack", us: (0.814, 0.863), near: 0.08 },
+];
+
+impl Page {
+    /// Whether a time agrees with those of the paper.
+    pub(super) fn is_near(&self, us: f64) -> bool {
+        let (low, high) = self.us;
+        (low * (1.0 - self.near)..=high * (1.0 + self.near)).contains(&us)
+    }
+}
+
+/// What a page took in one of the paper's networks.
+pub(super) fn page(rate: &str, scale: &str) -> Option<&'static Page> {
+    PAGES.iter().find(|page| page.rate == rate && page.scale == scale)
+}
+
 /// A workload here; of the application it stands in for, degradations at 1, 5 and 10 µs, each with
 /// 100, 40 and 10 Gb/s. They are from earlier runs than the figure.
 pub(super) const LOGGED: [(&str, [[f64; 3]; 3]); 4] = [
@@ -36,6 +69,16 @@ pub(super) fn logged(name: &str, place: Place) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_agree_within_a_share_beyond_either_end() {
+        let page = page("100Gbps", "datacenter").expect("it is published");
+        assert!(page.is_near(2.268 * 0.98) && page.is_near(2.352 * 1.02));
+        assert!(!page.is_near(2.268 * 0.96) && !page.is_near(2.352 * 1.04));
+        let page = super::page("40Gbps", "rack").expect("it is published");
+        assert!(page.is_near(1.39 * 0.93) && !page.is_near(1.735 * 1.09));
+        assert!(super::page("10Gbps", "rack").is_none());
+    }
 
     #[test]
     fn logs_are_found_by_place() {
