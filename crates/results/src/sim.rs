@@ -39,7 +39,7 @@ pub struct Speed {
     pub packets_per_cpu_sec: f64,
 }
 
-/// The ports whose queues held most, in columns of time.
+/// The ports of switches and of hosts whose queues held most, in columns of time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ports {
@@ -53,8 +53,12 @@ pub struct Ports {
     pub port_count: usize,
     /// Those of them that ever had something wait.
     pub queued_count: usize,
-    /// The fullest first.
+    /// Those of switches first, then those of hosts; of each the fullest first.
     pub ports: Vec<Port>,
+    /// When the run ended, in picoseconds since its start; nothing if the last column reaches until
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ps: Option<u64>,
     /// Of all ports, by column.
     pub dropped_packets: Vec<u64>,
     /// Packets of all ports that lost their payload, by column.
@@ -69,6 +73,9 @@ pub struct Port {
     pub link: usize,
     /// From where to where.
     pub name: String,
+    /// Whether it is a host's own; else it is a switch's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_host: bool,
     /// The most bytes that waited, by column.
     pub deepest_bytes: Vec<u32>,
     /// Bytes that left, by column.

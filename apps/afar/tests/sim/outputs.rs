@@ -95,7 +95,16 @@ fn the_picture_has_queues_drops_and_distributions() {
     let picture = path("run.svg");
     answer(&[&INCAST[..], &["--buffer", "9000B", "--svg", &picture]].concat());
     let drawn = read(&scratch("run.svg"));
-    for wanted in ["switch 0 to host 0", "Packets dropped, all ports", "completion time, µs"] {
+    for wanted in [
+        "switch 0 to host 0",
+        "Deepest queue over time at ports of switches: the 1 fullest",
+        "Deepest queue over time at ports of hosts: the ",
+        "Packets dropped, all ports",
+        "completion time, µs",
+        // A tick where nothing is slowed down, and what was simulated.
+        ">1</text>",
+        "buffer 9000B, ",
+    ] {
         assert!(drawn.contains(wanted), "{wanted}");
     }
     assert!(!drawn.contains("NaN") && !drawn.contains("inf"));

@@ -110,7 +110,7 @@ fn one(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
     let rows = rows(fabric, flows, &run.outcome, *end);
     let is_answered = outputs.is_answered;
     let title = told::title(settings, &setup);
-    let ports = run.ports.as_ref().map(|series| ports::of(fabric, series));
+    let ports = run.ports.as_ref().map(|series| ports::of(fabric, series, flows));
     let shares = shares::of(&figures, &measured(&setup, &rows));
     let record = told::record(settings, &setup, figures, run.cpu_ns, ports, shares);
     outputs.write(Results {

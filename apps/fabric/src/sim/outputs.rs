@@ -122,7 +122,7 @@ impl Outputs {
             output.write(&shares::csv(&record.shares))?;
         }
         for output in self.picture {
-            output.write(&panels::draw(&title, record.ports.as_ref(), &record.shares))?;
+            output.write(&panels::draw(&title, record))?;
         }
         if let Some(output) = self.profile {
             let profile = told::profile(rows, setup.end).ok_or_else(nobody_asks)?;

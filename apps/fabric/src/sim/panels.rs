@@ -1,8 +1,11 @@
-//! One run as a picture: queues over time by port, drops, and how long flows took by size.
+//! One run as a picture: queues over time by port, drops, how long flows took by size, and the
+//! settings of the run.
 
-use chart::{Anchor, BLUE, GREY, ORANGE, PALETTE, Panel, Scale, Svg, Tick, axis, decades};
+use chart::{
+    Anchor, BLUE, GREY, ORANGE, PALETTE, Panel, Scale, Svg, Tick, axis, decades, slowdowns, wrap,
+};
 use measure::Bytes;
-use results::sim::{Ports, SharePoint, Shares};
+use results::sim::{Port, Ports, SharePoint, Shares, Simulation};
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 176.0;
@@ -11,6 +14,11 @@ const INNER: f64 = WIDTH - LEFT - 24.0;
 const ROW: f64 = 16.0;
 const DROPS: f64 = 90.0;
 const SHARES: f64 = 240.0;
+/// Above the rows of a group of ports, and below them.
+const ABOVE: f64 = 56.0;
+const BELOW: f64 = 44.0;
+/// From one line of text to the next.
+const LINE: f64 = 17.0;
 
 const COLOURS: usize = 6;
 /// From a queue that is nearly empty to the fullest: cividis backwards (Nuñez et al. 2018), whose
@@ -21,37 +29,73 @@ const HEAT: [(u8, u8, u8); 6] =
 const STEPS: u32 = 32;
 const EMPTY: &str = "#f6f6f6";
 
+/// Ports of one kind, which have colours of their own.
+struct Group<'a> {
+    of: &'static str,
+    ports: Vec<&'a Port>,
+}
+
 /// Draws a run.
-pub(super) fn draw(title: &str, ports: Option<&Ports>, shares: &[Shares]) -> String {
-    let heat = ports.filter(|ports| !ports.ports.is_empty());
-    let rows = heat.map_or(0.0, |ports| ports.ports.len() as f64 * ROW);
-    let heat_height = heat.map_or(0.0, |_| 200.0 + rows + DROPS);
-    let mut svg = Svg::new(WIDTH, 60.0 + heat_height + SHARES + 130.0);
+pub(super) fn draw(title: &str, run: &Simulation) -> String {
+    let ports = run.ports.as_ref().filter(|ports| !ports.ports.is_empty());
+    let groups = ports.map_or_else(Vec::new, groups);
+    let room = |group: &Group<'_>| ABOVE + group.ports.len() as f64 * ROW + BELOW;
+    let heat = groups.iter().map(room).sum::<f64>();
+    let heat = ports.map_or(0.0, |_| heat + DROPS + 74.0);
+    let settings = settings(run);
+    let height = 60.0 + heat + SHARES + 130.0 + settings.len() as f64 * LINE;
+    let mut svg = Svg::new(WIDTH, height);
     svg.text((24.0, 24.0), title, Anchor::Start);
-    if let Some(ports) = heat {
-        let bottom = queues(&mut svg, ports, 60.0);
-        drops(&mut svg, ports, bottom + 56.0);
+    if let Some(ports) = ports {
+        let mut top = 60.0;
+        for group in &groups {
+            queues(&mut svg, ports, group, top);
+            top += room(group);
+        }
+        drops(&mut svg, ports, top);
     }
-    distributions(&mut svg, shares, 60.0 + heat_height);
+    distributions(&mut svg, &run.shares, 60.0 + heat);
+    for (index, line) in settings.iter().enumerate() {
+        let down = 60.0 + heat + SHARES + 116.0 + index as f64 * LINE;
+        svg.tinted((24.0, down), line, Anchor::Start, GREY);
+    }
     svg.finish(title)
 }
 
-/// Its bottom.
-fn queues(svg: &mut Svg, figures: &Ports, top: f64) -> f64 {
-    let all = figures.ports.iter().flat_map(|port| &port.deepest_bytes);
+/// Every setting of a run, in lines.
+fn settings(run: &Simulation) -> Vec<String> {
+    let all = run.settings.iter();
+    let words: Vec<String> =
+        all.map(|(name, value)| format!("{} {value}", name.replace('_', "-"))).collect();
+    wrap(&format!("afar {}, with {}", run.version, words.join(", ")), WIDTH - 48.0)
+}
+
+/// Those of switches, and those of hosts; none without ports.
+fn groups(ports: &Ports) -> Vec<Group<'_>> {
+    let of = |(of, at_host)| {
+        let ports: Vec<&Port> = ports.ports.iter().filter(|port| port.at_host == at_host).collect();
+        (!ports.is_empty()).then_some(Group { of, ports })
+    };
+    [("switches", false), ("hosts", true)].into_iter().filter_map(of).collect()
+}
+
+fn queues(svg: &mut Svg, figures: &Ports, group: &Group<'_>, top: f64) {
+    let Group { of, ports } = group;
+    let all = ports.iter().flat_map(|port| &port.deepest_bytes);
     let most = all.max().copied().unwrap_or(1).max(1);
-    let shown = figures.ports.len();
+    let shown = ports.len();
     let what = format!(
-        "Deepest queue over time, the {shown} fullest of {} ports ({} ever had one)",
-        figures.port_count, figures.queued_count
+        "Deepest queue over time at ports of {of}: the {shown} fullest ({} of the network's {} \
+         ports ever had one)",
+        figures.queued_count, figures.port_count
     );
     svg.text((24.0, top), &what, Anchor::Start);
     legend(svg, most, top + 16.0);
-    let top = top + 56.0;
+    let top = top + ABOVE;
     let y = Scale::Linear(shown as f64, 0.0);
     let panel =
         Panel { left: LEFT, top, width: INNER, height: shown as f64 * ROW, x: time(figures), y };
-    for (row, port) in figures.ports.iter().enumerate() {
+    for (row, port) in ports.iter().enumerate() {
         let row = row as f64;
         svg.text((LEFT - 8.0, panel.at(0.0, row + 0.5).1 + 4.0), &port.name, Anchor::End);
         svg.bar(panel.at(0.0, row), (LEFT + INNER, panel.at(0.0, row + 1.0).1), EMPTY);
@@ -68,7 +112,6 @@ fn queues(svg: &mut Svg, figures: &Ports, top: f64) -> f64 {
         }
     }
     svg.frame(&panel);
-    top + panel.height
 }
 
 fn legend(svg: &mut Svg, most: u32, top: f64) {
@@ -136,7 +179,15 @@ fn drops(svg: &mut Svg, figures: &Ports, top: f64) {
     svg.text((24.0, top - 14.0), "Packets dropped, all ports", Anchor::Start);
     svg.key((LEFT + 120.0, top - 14.0), &key);
     let few: Vec<Tick> = ticks.into_iter().filter(|(value, _)| value.fract() == 0.0).collect();
-    svg.axes(&panel, ("µs since the first flow started", &time_ticks(figures)), ("", &few));
+    let length = match figures.end_ps {
+        Some(end_ps) => format!(
+            "µs since the first flow started; none starts later than this, and the last ends at \
+             {:.0}",
+            us(end_ps)
+        ),
+        None => "µs since the first flow started".to_owned(),
+    };
+    svg.axes(&panel, (&length, &time_ticks(figures)), ("", &few));
     for (sums, colour) in sums.into_iter().zip([ORANGE, BLUE]) {
         for (column, count) in sums.iter().enumerate().filter(|(_, count)| **count > 0) {
             let x = |column: usize| column as f64 * us(figures.every_ps);
@@ -161,13 +212,19 @@ fn distributions(svg: &mut Svg, shares: &[Shares], top: f64) {
     let width = (WIDTH - 70.0 - 24.0 - 70.0) / 2.0;
     let slowdown: Axis = |point| point.slowdown;
     let time: Axis = |point| us(point.completion_ps);
-    let columns: [(f64, &str, Axis); 2] =
-        [(70.0, "slowdown", slowdown), (140.0 + width, "completion time, µs", time)];
-    for (left, name, of) in columns {
+    let columns: [(f64, &str, Axis, bool); 2] =
+        [(70.0, "slowdown", slowdown, true), (140.0 + width, "completion time, µs", time, false)];
+    for (left, name, of, is_ratio) in columns {
         let values = || shares.iter().flat_map(|bin| &bin.points).map(of);
-        let low = values().fold(f64::INFINITY, f64::min).clamp(1e-3, 1e9);
+        let low = match is_ratio {
+            true => 1.0,
+            false => values().fold(f64::INFINITY, f64::min).clamp(1e-3, 1e9),
+        };
         let high = values().fold(low, f64::max).max(low * 1.5);
-        let (x, ticks) = (Scale::Logarithmic(low, high), decades(low, high));
+        let (x, ticks) = match is_ratio {
+            true => slowdowns(high),
+            false => (Scale::Logarithmic(low, high), decades(low, high)),
+        };
         let y = Scale::Linear(0.0, 1.0);
         let panel = Panel { left, top: top + 44.0, width, height: SHARES, x, y };
         let percent = |share: f64| (share, format!("{:.0} %", share * 100.0));

@@ -1,6 +1,6 @@
 //! Slowdown by transport, and by flow size, as a picture.
 
-use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, Tick, decades};
+use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, Tick, slowdowns, wrap};
 
 use super::row::Row;
 use super::setting::Cell;
@@ -8,11 +8,11 @@ use results::{BinFigures, Figures};
 
 /// What is compared under the same conditions, and what came of each.
 #[derive(Debug)]
-pub struct Group<'a> {
+struct Group<'a> {
     /// What is written below it.
-    pub name: String,
+    name: String,
     /// By transport.
-    pub bars: Vec<(String, Option<&'a Figures>)>,
+    bars: Vec<(String, Option<&'a Figures>)>,
 }
 
 const WIDTH: f64 = 920.0;
@@ -21,6 +21,8 @@ const LEFT: f64 = 70.0;
 const HEIGHTS: (f64, f64) = (260.0, 200.0);
 /// Panels of sizes; further groups have none.
 const PANELS_MAX: usize = 8;
+/// From one line of text to the next.
+const LINE: f64 = 17.0;
 /// The axes that tell transports apart.
 const SERIES: [&str; 2] = ["transport", "variant"];
 
@@ -45,15 +47,25 @@ pub(super) fn slowdown(runs: &[(&Cell, &Row)]) -> String {
             None => groups.push(Group { name, bars: vec![bar] }),
         }
     }
-    draw("Slowdown by transport and by flow size", &groups)
+    let same = runs.first().map_or_else(String::new, |(cell, _)| same(cell));
+    draw("Slowdown by transport and by flow size", &groups, &same)
 }
 
-/// Draws groups side by side, and below them each by flow size.
-pub fn draw(title: &str, groups: &[Group<'_>]) -> String {
+/// What is set alike in all runs of a sweep, of which `cell` is one.
+fn same(cell: &Cell) -> String {
+    let is_varied = |name: &str| cell.axes.iter().any(|(axis, _)| *axis == name);
+    let all = cell.settings.all().filter(|(name, _)| !is_varied(name));
+    let words: Vec<String> = all.map(|(name, value)| format!("{name} {value}")).collect();
+    format!("All runs: {}", words.join(", "))
+}
+
+/// Draws groups side by side, below them each by flow size, and what all have in common.
+fn draw(title: &str, groups: &[Group<'_>], same: &str) -> String {
     let shown = groups.len().min(PANELS_MAX);
     let rows = shown.div_ceil(2);
     let height = 130.0 + HEIGHTS.0 + rows as f64 * (HEIGHTS.1 + 90.0);
-    let mut svg = Svg::new(WIDTH, height);
+    let lines = wrap(same, WIDTH - 2.0 * LEFT);
+    let mut svg = Svg::new(WIDTH, height + lines.len() as f64 * LINE + 12.0);
     let names = series(groups);
     let key: Vec<(&str, &str)> =
         names.iter().enumerate().map(|(index, name)| (*name, colour(index))).collect();
@@ -75,6 +87,9 @@ pub fn draw(title: &str, groups: &[Group<'_>]) -> String {
         let top = 160.0 + HEIGHTS.0 + (index / 2) as f64 * (HEIGHTS.1 + 90.0);
         by_size(&mut svg, group, &names, (left, top, half - LEFT - 16.0));
     }
+    for (index, line) in lines.iter().enumerate() {
+        svg.tinted((LEFT, height + index as f64 * LINE), line, Anchor::Start, GREY);
+    }
     svg.finish(title)
 }
 
@@ -93,9 +108,8 @@ fn series<'a>(groups: &'a [Group<'_>]) -> Vec<&'a str> {
 }
 
 /// An axis of slowdowns that has room for all of them.
-fn axis(slowdowns: impl Iterator<Item = f64>) -> (Scale, Vec<Tick>) {
-    let most = slowdowns.fold(2.0_f64, f64::max) * 1.1;
-    (Scale::Logarithmic(1.0, most), decades(1.0, most))
+fn axis(all: impl Iterator<Item = f64>) -> (Scale, Vec<Tick>) {
+    slowdowns(all.fold(2.0_f64, f64::max) * 1.1)
 }
 
 fn bars(svg: &mut Svg, groups: &[Group<'_>], names: &[&str]) {
@@ -172,4 +186,27 @@ fn by_size(svg: &mut Svg, group: &Group<'_>, names: &[&str], place: (f64, f64, f
         svg.path(&p99, colour(series), "stroke-width=\"1.5\" stroke-dasharray=\"5 4\"");
     }
     svg.frame(&panel);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::knobs::KnobFlags;
+    use super::super::setting::Experiment;
+    use super::*;
+
+    #[test]
+    fn a_picture_of_a_sweep_says_what_all_its_runs_have_in_common() {
+        let flags = KnobFlags(vec![("load", "70%".to_owned()), ("transport", "ndp".to_owned())]);
+        let experiment = Experiment::read(None, &flags).expect("knobs");
+        let mut cell = experiment.cells().remove(0);
+        cell.axes = vec![("transport", "ndp".to_owned())];
+        let same = same(&cell);
+        assert!(same.starts_with("All runs: ") && !same.contains("transport"), "{same}");
+        for wanted in ["load 70%", "rate 40Gbps", "flows 10000", "mtu 1500B"] {
+            assert!(same.contains(wanted), "{wanted} is missing in {same}");
+        }
+        let group = Group { name: String::new(), bars: vec![("ndp".to_owned(), None)] };
+        let drawn = draw("Title", &[group], &same);
+        assert!(drawn.contains(">Title</text>") && drawn.contains("load 70%"));
+    }
 }

@@ -1,20 +1,22 @@
-//! What ports did over time: every interval as a table, the busiest ports for JSON and pictures.
+//! What ports did over time: every interval as a table; for JSON and pictures the ports of switches
+//! and of hosts whose queues held most. A host's queue, which is its memory, may be a hundred times
+//! as deep as a switch's, so neither is to displace the other.
 
 use std::fmt::Write as _;
 
-use netsim::{Fabric, PortInterval, PortSeries};
+use netsim::{Fabric, Flow, Node, PortInterval, PortSeries};
 use records::Column;
 use results::sim::{Port, Ports};
 
 use super::link_name::link_name;
 
-/// Ports that are shown, and the most columns of each.
-const SHOWN: usize = 24;
+/// Ports of switches and of hosts that are shown, and the most columns of each.
+const SHOWN: [usize; 2] = [16, 8];
 const COLUMNS_MAX: usize = 240;
 
-/// The ports of a network whose queues held most.
-pub(super) fn of(fabric: &Fabric, series: &PortSeries) -> Ports {
-    let count = series.interval_count();
+/// The ports of a network whose queues held most while `flows` started.
+pub(super) fn of(fabric: &Fabric, series: &PortSeries, flows: &[Flow]) -> Ports {
+    let count = shown_count(series, flows);
     let width = count.div_ceil(COLUMNS_MAX).max(1);
     let columns = count.div_ceil(width);
     let column = |port: usize, column: usize| {
@@ -33,26 +35,51 @@ pub(super) fn of(fabric: &Fabric, series: &PortSeries) -> Ports {
         let sum = |at| (0..series.port_count()).map(|port| u64::from(of(column(port, at)))).sum();
         (0..columns).map(sum).collect()
     };
+    let links = fabric.topology.links();
+    let is_host = |port: usize| matches!(links[port].from, Node::Host(_));
     let row = |&(_, port): &(u64, usize)| {
         let cells = || (0..columns).map(|at| column(port, at));
         Port {
             link: port,
             name: link_name(fabric, port),
+            at_host: is_host(port),
             deepest_bytes: cells().map(|cell| cell.deepest_bytes).collect(),
             sent_bytes: cells().map(|cell| cell.sent_bytes).collect(),
             dropped_packets: cells().map(|cell| cell.dropped_packets).collect(),
         }
     };
+    let shown = [false, true].into_iter().zip(SHOWN).flat_map(|(at_host, most)| {
+        order.iter().filter(move |(_, port)| is_host(*port) == at_host).take(most)
+    });
+    let every_ps = series.every.as_ps();
+    let end_ps = (count < series.interval_count())
+        .then(|| every_ps.saturating_mul(series.interval_count() as u64));
     Ports {
         from_ps: series.from.as_ps(),
-        every_ps: series.every.as_ps().saturating_mul(width as u64),
+        every_ps: every_ps.saturating_mul(width as u64),
         columns,
         port_count: series.port_count(),
         queued_count: order.len(),
-        ports: order.iter().take(SHOWN).map(row).collect(),
+        ports: shown.map(row).collect(),
+        end_ps,
         dropped_packets: all(|cell| cell.dropped_packets),
         trimmed_packets: all(|cell| cell.trimmed_packets),
     }
+}
+
+/// Intervals that are shown: those until a quarter after the last flow started, for then the
+/// network only empties; all, if most bytes were sent later.
+fn shown_count(series: &PortSeries, flows: &[Flow]) -> usize {
+    let all = series.interval_count();
+    let last = flows.iter().map(|flow| flow.start).max().unwrap_or(series.from);
+    let until_ps = last.saturating_since(series.from).as_ps().saturating_mul(5) / 4;
+    let count = usize::try_from(until_ps.div_ceil(series.every.as_ps())).unwrap_or(all).min(all);
+    let sent = |count: usize| -> u64 {
+        let ports = 0..series.port_count();
+        let at = |interval| ports.clone().map(move |port| series.at(interval, port).sent_bytes);
+        (0..count).flat_map(at).sum()
+    };
+    if sent(count).saturating_mul(2) >= sent(all) { count } else { all }
 }
 
 /// Names of the columns of the table.
@@ -116,4 +143,59 @@ pub(super) fn columns(fabric: &Fabric, series: &PortSeries) -> Vec<(&'static str
     }
     let numbers = COLUMNS.into_iter().zip(numbers.map(Column::Numbers));
     numbers.chain([("name", Column::Text(names))]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setting::Settings;
+    use super::super::setup::Setup;
+    use super::*;
+    use measure::Duration;
+    use netsim::{Observe, simulate_observed};
+
+    fn ports(settings: &[(&'static str, &str)]) -> (Ports, u64) {
+        let with = |all: Settings, &(name, value): &(&'static str, &str)| all.with(name, value);
+        let setup = Setup::new(&settings.iter().fold(Settings::default(), with)).expect("it is");
+        let Setup { fabric, protocol, flows, .. } = &setup;
+        let observe = Observe { every: Some(Duration::from_us(1)), ..Observe::default() };
+        let ran = simulate_observed(fabric, *protocol, flows, observe, &mut |_| true);
+        let series = ran.expect("it ends").ports.expect("ports were looked at");
+        let sum = |port: usize| -> u64 {
+            let all = 0..series.interval_count();
+            all.map(|at| u64::from(series.at(at, port).deepest_bytes)).sum()
+        };
+        let is_host = |port: &usize| matches!(fabric.topology.links()[*port].from, Node::Host(_));
+        let switches = (0..series.port_count()).filter(|port| !is_host(port));
+        let fullest = switches.map(sum).max().unwrap_or(0);
+        (of(fabric, &series, flows), fullest)
+    }
+
+    const LOADED: [(&str, &str); 4] =
+        [("transport", "dctcp"), ("sizes", "web-search"), ("load", "80%"), ("flows", "400")];
+
+    /// With DCTCP a window of every flow waits at its host: far more than at any switch.
+    #[test]
+    fn queues_of_hosts_do_not_displace_those_of_switches() {
+        let (ports, fullest) = ports(&LOADED);
+        let (switches, hosts): (Vec<&Port>, Vec<&Port>) =
+            ports.ports.iter().partition(|port| !port.at_host);
+        assert_eq!([switches.len(), hosts.len()], SHOWN);
+        assert!(ports.ports.is_sorted_by_key(|port| port.at_host), "switches come first");
+        assert!(switches.iter().all(|port| port.name.starts_with("switch ")));
+        assert!(hosts.iter().all(|port| port.name.starts_with("host ")));
+        let most = |ports: &[&Port]| ports[0].deepest_bytes.iter().max().copied();
+        assert!(most(&hosts) > most(&switches) && fullest > 0);
+    }
+
+    #[test]
+    fn a_network_that_only_empties_is_not_shown() {
+        let (loaded, _) = ports(&LOADED);
+        let shown_ps = loaded.every_ps * loaded.columns as u64;
+        let end_ps = loaded.end_ps.expect("the last flows take long");
+        assert!(shown_ps < end_ps, "{shown_ps} of {end_ps}");
+        // All of an incast is after its flows have started.
+        let incast = [("traffic", "incast"), ("topology", "single-switch"), ("size", "60KB")];
+        let (whole, _) = ports(&incast);
+        assert_eq!(whole.end_ps, None);
+    }
 }

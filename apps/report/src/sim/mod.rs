@@ -3,7 +3,7 @@
 pub(super) mod many;
 mod over_time;
 
-use chart::{Axis, Kind, Look, Plot, Series};
+use chart::{Axis, Kind, Look, Plot, Series, short};
 use measure::Bytes;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub(crate) fn section(value: Value, _: &Context) -> Result<Section, serde_json::
         pictures: [by_size(&figures)]
             .into_iter()
             .chain(over_time::completion(&shares))
-            .chain(ports.as_ref().and_then(over_time::queues))
+            .chain(ports.as_ref().map(over_time::queues).unwrap_or_default())
             .chain(ports.as_ref().and_then(over_time::drops))
             .collect(),
         figures: compared(&figures),
@@ -40,15 +40,15 @@ fn answer(transport: &str, figures: &Figures) -> Vec<String> {
     let mut answer = vec![format!(
         "With {transport}, a flow takes {} times as long as it would alone in the network, in the \
          mean of {}; one in a hundred takes more than {} times as long.",
-        exact(mean),
+        short(mean),
         count(flows as u64),
-        exact(p99)
+        short(p99)
     )];
     answer.extend(figures.steady.as_ref().map(sureness));
     let bins = || figures.bins.iter();
     let worst = bins().max_by(|one, other| one.slowdown.p99.total_cmp(&other.slowdown.p99));
     if let Some(worst) = worst.filter(|_| figures.bins.len() > 1) {
-        let (name, p99) = (worst.name(), exact(worst.slowdown.p99));
+        let (name, p99) = (worst.name(), short(worst.slowdown.p99));
         answer.push(format!("Flows of {name} suffer most: p99 {p99}."));
     }
     answer.push(format!(

@@ -15,12 +15,17 @@ fn us(ports: &Ports, column: usize) -> f64 {
     column as f64 * ports.every_ps as f64 / 1e6
 }
 
-/// Queues by port, deeper where more waited.
-pub(super) fn queues(ports: &Ports) -> Option<Picture> {
-    let most = ports.ports.iter().flat_map(|port| &port.deepest_bytes).copied().max()?.max(1);
+/// Queues by port, deeper where more waited: of switches, and of hosts, which hold far more.
+pub(super) fn queues(ports: &Ports) -> Vec<Picture> {
+    [false, true].into_iter().filter_map(|at_host| queues_of(ports, at_host)).collect()
+}
+
+fn queues_of(ports: &Ports, at_host: bool) -> Option<Picture> {
+    let shown: Vec<&Port> = ports.ports.iter().filter(|port| port.at_host == at_host).collect();
+    let most = shown.iter().flat_map(|port| &port.deepest_bytes).copied().max()?.max(1);
     let shared = ports.columns.div_ceil(COLUMNS_MAX).max(1);
     let mut table = Table::new(["port", "from_us", "deepest_bytes"]);
-    for port in &ports.ports {
+    for port in &shown {
         for (column, bytes) in
             port.deepest_bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0)
         {
@@ -36,15 +41,16 @@ pub(super) fn queues(ports: &Ports) -> Option<Picture> {
         });
         (port.name.clone(), cells.collect())
     };
-    let rows: Vec<_> = ports.ports.iter().map(row).collect();
+    let rows: Vec<_> = shown.iter().map(|port| row(port)).collect();
     let width = rows.iter().map(|row: &(String, Vec<_>)| row.1.len()).max()?;
-    let title = "Queues over time by port".to_owned();
+    let (name, of) = if at_host { ("queues-hosts", "hosts") } else { ("queues", "switches") };
+    let title = format!("Queues of {of} over time by port");
     Some(Picture {
-        name: "queues".to_owned(),
+        name: name.to_owned(),
         title: title.clone(),
         caption: format!(
-            "The most that waited in each {}, at the {} ports whose queues held most; of {} ports \
-             {} ever had something wait.",
+            "The most that waited in each {}, at the {} ports of {of} whose queues held most; of \
+             {} ports of the network {} ever had something wait.",
             time_ns(ports.every_ps as f64 * shared as f64 / 1e3),
             rows.len(),
             ports.port_count,
@@ -131,6 +137,7 @@ mod tests {
         let port = Port {
             link: 1,
             name: "host 1 to switch 0".to_owned(),
+            at_host: true,
             deepest_bytes: deepest,
             sent_bytes: vec![0; 1_000],
             dropped_packets: vec![0; 1_000],
@@ -142,10 +149,12 @@ mod tests {
             port_count: 9,
             queued_count: 1,
             ports: vec![port],
+            end_ps: None,
             dropped_packets: vec![0; 1_000],
             trimmed_packets: vec![0; 1_000],
         };
-        let picture = queues(&ports).expect("something waited");
+        let [picture] = &queues(&ports)[..] else { panic!("only a host's port had a queue") };
+        assert_eq!(picture.title, "Queues of hosts over time by port");
         assert_eq!(picture.table.rows, [["host 1 to switch 0", "777", "36000"]]);
         let Chart::Heat(heat) = &picture.chart else { panic!("it is a heat map") };
         let full = heat.rows[0].1.iter().flatten().filter(|cell| cell.depth == 1.0).count();

@@ -67,20 +67,23 @@ fn figures() -> impl Strategy<Value = Figures> {
 
 fn ports() -> impl Strategy<Value = Ports> {
     let columns = (many(any::<u32>()), many(any::<u64>()), many(any::<u32>()));
-    let port = (any::<usize>(), ".{0,9}", columns);
-    let port = port.prop_map(|(link, name, columns)| Port {
+    let port = (any::<usize>(), ".{0,9}", any::<bool>(), columns);
+    let port = port.prop_map(|(link, name, at_host, columns)| Port {
         link,
         name,
+        at_host,
         deepest_bytes: columns.0,
         sent_bytes: columns.1,
         dropped_packets: columns.2,
     });
     let counts = (any::<usize>(), any::<usize>(), any::<usize>());
     let columns = (many(any::<u64>()), many(any::<u64>()));
-    (any::<u64>(), any::<u64>(), counts, many(port), columns).prop_map(
-        |(from_ps, every_ps, counts, ports, columns)| Ports {
+    let times = (any::<u64>(), any::<u64>(), proptest::option::of(any::<u64>()));
+    (times, counts, many(port), columns).prop_map(
+        |((from_ps, every_ps, end_ps), counts, ports, columns)| Ports {
             from_ps,
             every_ps,
+            end_ps,
             columns: counts.0,
             port_count: counts.1,
             queued_count: counts.2,
@@ -165,6 +168,7 @@ fn simulations_are_what_they_were() {
     let port = Port {
         link: 3,
         name: "switch 0 to host 1".to_owned(),
+        at_host: false,
         deepest_bytes: vec![0, 36_000],
         sent_bytes: vec![1500, 3000],
         dropped_packets: vec![0, 2],
@@ -181,6 +185,7 @@ fn simulations_are_what_they_were() {
             port_count: 8,
             queued_count: 1,
             ports: vec![port],
+            end_ps: None,
             dropped_packets: vec![0, 3],
             trimmed_packets: vec![0, 0],
         }),
