@@ -10,7 +10,8 @@ mod sim;
 
 pub use closed_loop::flags::LoopFlags;
 pub use closed_loop::{
-    Fed, FedRound, FedZero, Feeder, LoopError, Short, Slower, Stopped, closed_loop,
+    Fed, FedPage, FedReads, FedRound, FedZero, Feeder, LoopError, Short, Slower, Stopped,
+    closed_loop,
 };
 pub use sim::error::SimError;
 pub use sim::figures::{figures, rows};

@@ -38,6 +38,8 @@ pub struct Fed {
     pub idle: Round,
     /// Under those of the traffic of the run before, the first time of the one without delay.
     pub rounds: Vec<Round>,
+    /// As the first of `rounds`, had the run without delay written nothing back.
+    pub reads: Reads,
     /// Whether the last traffic makes the delays under which it was made.
     pub agreed: bool,
 }
@@ -55,17 +57,43 @@ pub struct Zero {
     pub record: PathBuf,
 }
 
-/// It under one network's delays.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// The program under the delays of one network.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// Median time of a run.
     pub seconds: f64,
     /// Beside runs without delay.
     pub slower: Slower,
-    /// Mean time of a page, in microseconds.
-    pub page_mean_us: f64,
-    /// 99th percentile of the time of a page, in microseconds.
-    pub page_p99_us: f64,
+    /// How much slower each run was than those without delay, as a share.
+    pub shares: Vec<f64>,
+    /// What pages took.
+    pub page: Page,
+    /// What the same pages take alone in the network.
+    pub alone: Page,
+}
+
+/// What pages take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Page {
+    /// Mean, in microseconds.
+    pub mean_us: f64,
+    /// 99th percentile, in microseconds.
+    pub p99_us: f64,
+}
+
+/// Traffic of reads alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reads {
+    /// What pages take in it.
+    pub page: Page,
+    /// How much slower the program is under these times; nothing where that is not run.
+    pub slower: Option<Slower>,
+}
+
+impl Page {
+    const fn of(times: &PageTimes) -> Self {
+        Self { mean_us: times.mean_us, p99_us: times.p99_us }
+    }
 }
 
 /// How much slower than without delay, as a share, run by run beside one without.
@@ -150,26 +178,33 @@ impl<'a> Feeder<'a> {
         zero: &Zero,
         round_max: u32,
     ) -> Result<Fed, Stopped> {
-        let simulate = |record: &Path| {
-            let settings = network.clone().with("faults", &record.display().to_string());
-            Traffic::simulate(&settings, self.signals)
-        };
+        let settings =
+            |record: &Path| network.clone().with("faults", &record.display().to_string());
+        let simulate = |record: &Path| Traffic::simulate(&settings(record), self.signals);
         let path = |what: &str| self.directory.join(format!("{name}-{what}.csv"));
         let mut traffic = simulate(&zero.record)?;
         let idle = traffic.keep(&path("idle"), true)?;
         let times = PageTimes::of(&idle);
         let without = self.short.map_or(&[][..], |_| &zero.times);
-        let run = |profile: &Path, what: &str, pages: &PageTimes| {
+        let run = |profile: &Path, what: &str, pages: [&PageTimes; 2]| {
             self.round(profile, &format!("{name}-{what}"), pages, without)
         };
-        let (_ran, idle) = run(&path("idle"), "idle", &times)?;
+        let (_ran, idle) = run(&path("idle"), "idle", [&times; 2])?;
+        let reads = Traffic::simulate_reads(&settings(&zero.record), self.signals)?;
+        let reads = PageTimes::of(&reads.keep(&path("reads"), false)?);
+        let slower = match self.short {
+            Some(_) => None,
+            None => Some(run(&path("reads"), "reads", [&reads, &times])?.1.slower),
+        };
+        let reads = Reads { page: Page::of(&reads), slower };
         let zero = zero.clone();
-        let mut fed = Fed { zero, idle, rounds: Vec::new(), agreed: false };
+        let mut fed = Fed { zero, idle, rounds: Vec::new(), reads, agreed: false };
         let mut profile = traffic.keep(&path("round-1"), false)?;
         for round in 1..=round_max {
             let pages = PageTimes::of(&profile);
+            let alone = PageTimes::of(&traffic.profile(true)?);
             let from = path(&format!("round-{round}"));
-            let (ran, done) = run(&from, &round.to_string(), &pages)?;
+            let (ran, done) = run(&from, &round.to_string(), [&pages, &alone])?;
             fed.rounds.push(done);
             traffic = simulate(&ran.record)?;
             profile = traffic.keep(&path(&format!("round-{}", round + 1)), false)?;
@@ -185,17 +220,19 @@ impl<'a> Feeder<'a> {
         &self,
         profile: &Path,
         name: &str,
-        pages: &PageTimes,
+        [pages, alone]: [&PageTimes; 2],
         without: &[f64],
     ) -> Result<(Ran, Round), Stopped> {
         let (ran, shares) = self.programs().compare(profile, name, without)?;
-        let PageTimes { mean_us, p99_us, .. } = *pages;
+        // One of each run, if each was compared with several.
+        let each = shares.chunks(without.len().max(1));
+        let each = each.map(|shares| Slower::of(shares.to_vec()).median).collect();
         let slower = match without {
             [] => Slower::of(shares),
             _ => Slower::of(shares).with_as_much_again(),
         };
-        let round =
-            Round { seconds: ran.seconds, slower, page_mean_us: mean_us, page_p99_us: p99_us };
+        let [page, alone] = [pages, alone].map(Page::of);
+        let round = Round { seconds: ran.seconds, slower, shares: each, page, alone };
         Ok((ran, round))
     }
 }

@@ -28,7 +28,10 @@ use measure::DelayProfile;
 use crate::closed_loop::flags::LoopFlags;
 
 use self::experiment::Experiment;
-pub use fed::{Fed, Feeder, Round as FedRound, Short, Slower, Zero as FedZero};
+pub use fed::{
+    Fed, Feeder, Page as FedPage, Reads as FedReads, Round as FedRound, Short, Slower,
+    Zero as FedZero,
+};
 use program::Programs;
 
 pub(crate) use round::Traffic;

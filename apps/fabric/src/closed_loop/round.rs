@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use measure::{Bytes, DelayProfile, Duration};
-use netsim::End;
+use netsim::{End, Exchange};
 use records::FlowRow;
 use results::Estimate;
 use sys::event::Signals;
@@ -59,13 +59,23 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// Simulates it.
     pub(super) fn simulate(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
-        let setup = Setup::new(settings)?;
-        let watched = run_stranded(&setup, &mut |_| signals.next().is_none());
+        Self::of(&Setup::new(settings)?, signals)
+    }
+
+    /// Simulates what is read of it, as if nothing were written back.
+    pub(super) fn simulate_reads(settings: &Settings, signals: &Signals) -> Result<Self, Stopped> {
+        let mut setup = Setup::new(settings)?;
+        setup.flows.retain(|flow| flow.exchange == Exchange::Read);
+        Self::of(&setup, signals)
+    }
+
+    fn of(setup: &Setup, signals: &Signals) -> Result<Self, Stopped> {
+        let watched = run_stranded(setup, &mut |_| signals.next().is_none());
         let outcome = match watched.and_then(|run| run.outcome.complete()) {
             Err(netsim::SimError::Stopped { .. }) => return Err(Stopped::Interrupted),
             outcome => outcome.map_err(SimError::from)?,
         };
-        let Setup { fabric, flows, end, .. } = &setup;
+        let Setup { fabric, flows, end, .. } = setup;
         Ok(Self { rows: crate::sim::figures::rows(fabric, flows, &outcome, *end), end: *end })
     }
 
@@ -75,6 +85,14 @@ impl Traffic {
 
     /// Keeps its times as a profile; those alone in the network if `idle`.
     pub(super) fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
+        let profile = self.profile(idle)?;
+        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
+        fs::write(path, profile.to_csv()).map_err(unwritten)?;
+        Ok(profile)
+    }
+
+    /// Times of what is asked for; those of the same flows alone in the network if `idle`.
+    pub(super) fn profile(&self, idle: bool) -> Result<DelayProfile, Stopped> {
         let alone = |row: &FlowRow| FlowRow { completion_ps: row.ideal_ps, ..*row };
         let profile = match idle {
             true => {
@@ -83,10 +101,7 @@ impl Traffic {
             }
             false => crate::sim::told::profile(&self.rows, self.end),
         };
-        let profile = profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?;
-        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
-        fs::write(path, profile.to_csv()).map_err(unwritten)?;
-        Ok(profile)
+        Ok(profile.ok_or_else(|| LoopError::Program("it moved no page".to_owned()))?)
     }
 }
 
@@ -103,5 +118,37 @@ impl PageTimes {
     pub(super) fn agrees(&self, other: &Self, share: f64) -> bool {
         let near = |one: f64, other: f64| (one - other).abs() <= share * one.max(other);
         near(self.mean_us, other.mean_us) && near(self.p99_us, other.p99_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page that is read while others are written: of these each waits for the one before.
+    #[test]
+    fn reads_are_simulated_with_and_without_writes() {
+        let path = std::env::temp_dir().join(format!("afar-moves-{}.csv", std::process::id()));
+        let write = "0,0,1,4096\n";
+        let list = format!("start_us,src,dst,bytes\n0,1,0,4096\n{}", write.repeat(8));
+        fs::write(&path, list).expect("a file for this test");
+        let settings = Settings::default()
+            .with("topology", "single-switch")
+            .with("hosts", "3")
+            .with("traffic", "blades")
+            .with("nodes", "1")
+            .with("moves", &path.display().to_string());
+        let signals = Signals::receive(&[]).expect("no signals");
+        let both = Traffic::simulate(&settings, &signals).expect("it ends");
+        let reads = Traffic::simulate_reads(&settings, &signals).expect("it ends");
+        let _removed = fs::remove_file(&path);
+        assert_eq!([both.rows.len(), reads.rows.len()], [9, 1]);
+        let times = |traffic: &Traffic, idle| {
+            PageTimes::of(&traffic.profile(idle).expect("one page is read")).mean_us
+        };
+        // Alone it has the network for itself; beside writes its request waits.
+        assert_eq!(times(&reads, false), times(&reads, true));
+        assert!(times(&both, false) >= times(&both, true));
+        assert_eq!(times(&both, true), times(&reads, true));
     }
 }

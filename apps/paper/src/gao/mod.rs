@@ -8,6 +8,8 @@ mod fig7;
 mod fig7_picture;
 mod fig7_report;
 mod fig8;
+mod fig8_picture;
+mod fig8_report;
 mod place;
 mod published;
 mod swap_cost;
