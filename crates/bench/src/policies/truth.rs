@@ -24,8 +24,10 @@ pub(super) fn fetches(
     sequence.filter(|&page| order.fetches(page)).count() as u64
 }
 
+type Make = fn(usize, usize) -> Box<dyn Order>;
+
 /// What is written anew here, for so many pages and frames.
-const ORDERS: [(PolicyKind, fn(usize, usize) -> Box<dyn Order>); 3] = [
+const ORDERS: [(PolicyKind, Make); 3] = [
     (PolicyKind::FIFO, |pages, frames| Box::new(Fifo::new(pages, frames))),
     (PolicyKind::LRU, |pages, frames| Box::new(Lru::new(pages, frames))),
     (PolicyKind::CLOCK, |pages, frames| Box::new(Clock::new(pages, frames))),
