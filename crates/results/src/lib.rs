@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sweep, loop ─► Findings, Requirements, ClosedLoop ─┐
-//! sim ─► Simulation, Simulations ────────────────────┤
+//! sim ─► Simulation, Simulations, Sensitivity ───────┤
 //! predict ─► Prediction ─────────────────────────────┤
 //! reproduce ─► Reproduction ─────────────────────────┤
 //! torture ─► Torture ────────────────────────────────┤

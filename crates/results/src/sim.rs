@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::simulated::size_name;
-use crate::{Figures, Record};
+use crate::{Figures, Record, Spread};
 
 /// Of the directory in which a sweep of `afar sim` keeps its runs.
 pub const SWEEP_SCHEMA: &str = "afar.sim.sweep/1";
@@ -130,6 +130,41 @@ pub struct SimRun {
     pub figures: Option<Figures>,
     /// Why it failed.
     pub failure: Option<String>,
+}
+
+/// What `afar sim --sensitivity --json` writes; nothing in it depends on the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sensitivity {
+    /// Version of the afar that wrote it.
+    pub version: String,
+    /// Those that matter to the run that is varied, by name.
+    pub settings: BTreeMap<String, String>,
+    /// Its slowdown.
+    pub slowdown: Spread,
+    /// Runs with one parameter changed, that with the largest change of the mean first; those
+    /// without a result last.
+    pub runs: Vec<SensitivityRun>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SensitivityRun {
+    /// The parameter, as among the settings.
+    pub parameter: String,
+    /// What it is in the run that is varied.
+    pub value: String,
+    /// What it is instead; nothing where there is nothing to try.
+    pub changed_to: Option<String>,
+    /// The slowdown then; nothing without a result.
+    pub slowdown: Option<Spread>,
+    /// Why there is none.
+    pub failure: Option<String>,
+}
+
+impl Record for Sensitivity {
+    const SCHEMA: &'static str = "afar.sim.sensitivity/1";
 }
 
 impl Record for Simulation {

@@ -24,6 +24,12 @@ pub struct SimFlags {
     #[arg(long)]
     pub(crate) list: bool,
 
+    /// Run once more with half and with twice of each parameter of the network and the transport,
+    /// and say what that does to the mean and 99th percentile of slowdown, the largest first; other
+    /// words of choices, and another seed, too
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) sensitivity: bool,
+
     #[command(flatten)]
     pub(crate) knobs: KnobFlags,
 
@@ -134,6 +140,7 @@ Examples:
   afar sim --topology fat-tree --arity 16 --traffic permutation
   afar sim --transport dctcp --load 80% --repetitions 6
   afar sim --traffic incast --senders 40 --size 64KiB --csv flows.csv
+  afar sim --transport dctcp --sensitivity
 
 Exit status: 0 every flow has finished; 1 one has not, or the network made no progress; 2 bad usage;
 4 the load is not carried, so that nothing steady can be measured; 130 interrupted.";

@@ -3,7 +3,8 @@
 //! ```text
 //! flags, FILE ─► Experiment ─► Settings ─► Setup ─► netsim ─► Figures ─► table, JSON, CSV, Parquet
 //!                          │                             └─► PortSeries ─► table, picture
-//!                          └─ many ─► sweep: threads, journal ─► table, CSV, picture
+//!                          ├─ many ─► sweep: threads, journal ─► table, CSV, picture
+//!                          └─ variation ─► sensitivity: threads ─► table, JSON, CSV
 //! ```
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod repeated;
 mod rounded;
 mod row;
 pub(crate) mod run;
+mod sensitivity;
 pub(crate) mod setting;
 pub(crate) mod setup;
 mod shares;
@@ -43,6 +45,7 @@ mod topology;
 mod transfer;
 mod transport;
 mod transport_knobs;
+mod variation;
 mod window;
 
 use std::process::ExitCode;
@@ -74,6 +77,15 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
     }
     let experiment = Experiment::read(flags.experiment.as_deref(), &flags.knobs)?;
     let cells = experiment.cells();
+    if flags.sensitivity {
+        return match &cells[..] {
+            [cell] => sensitivity::sensitivity(flags, &cell.settings),
+            _ => {
+                let message = format!("it varies one run, and these are {}", cells.len());
+                Err(SimError::At { place: "--sensitivity".to_owned(), message }.into())
+            }
+        };
+    }
     if cells.len() > 1 {
         return sweep::sweep(flags, &experiment, &cells);
     }

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use results::sim::{Port, Ports, SharePoint, Shares, SimRun, Simulation, Simulations, Speed};
+use results::sim::{
+    Port, Ports, Sensitivity, SensitivityRun, SharePoint, Shares, SimRun, Simulation, Simulations,
+    Speed,
+};
 use results::{BinFigures, Busiest, Deepest, Figures, Slowdowns, Spread, Steady};
 
 use super::{comes_back, estimate, is_as_before, many, number, settings};
@@ -129,8 +132,31 @@ fn simulations() -> impl Strategy<Value = Simulations> {
     many(run).prop_map(|runs| Simulations { version: VERSION.to_owned(), runs })
 }
 
+fn sensitivity() -> impl Strategy<Value = Sensitivity> {
+    let why = || prop::option::of(".{0,9}");
+    let run = (".{0,9}", ".{0,9}", why(), prop::option::of(spread()), why());
+    let run = run.prop_map(|(parameter, value, changed_to, slowdown, failure)| SensitivityRun {
+        parameter,
+        value,
+        changed_to,
+        slowdown,
+        failure,
+    });
+    (strings(), spread(), many(run)).prop_map(|(settings, slowdown, runs)| Sensitivity {
+        version: VERSION.to_owned(),
+        settings,
+        slowdown,
+        runs,
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn sensitivities_come_back(record in sensitivity()) {
+        comes_back(&record);
+    }
 
     #[test]
     fn simulations_come_back(record in simulation()) {
@@ -212,4 +238,23 @@ fn sweeps_of_simulations_are_what_they_were() {
     let runs =
         vec![run("pfabric", Some(some_figures()), None), run("dctcp", None, Some("it is stuck"))];
     is_as_before("sim-findings", &Simulations { version: VERSION.to_owned(), runs });
+}
+
+#[test]
+fn sensitivities_are_what_they_were() {
+    let slowdown = Spread { count: 200, mean: 1.5, p50: 1.25, p99: 4.5, p999: 9.0 };
+    let run = |to: Option<&str>, slowdown, failure: Option<&str>| SensitivityRun {
+        parameter: "window".to_owned(),
+        value: "1".to_owned(),
+        changed_to: to.map(str::to_owned),
+        slowdown,
+        failure: failure.map(str::to_owned),
+    };
+    let runs = vec![
+        run(Some("2"), Some(Spread { mean: 1.25, ..slowdown }), None),
+        run(None, None, Some("1 cannot be halved")),
+    ];
+    let settings = settings(&[("transport", "tcp"), ("window", "1")]);
+    let version = VERSION.to_owned();
+    is_as_before("sim-sensitivity", &Sensitivity { version, settings, slowdown, runs });
 }

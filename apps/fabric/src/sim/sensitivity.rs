@@ -1,0 +1,259 @@
+//! `afar sim --sensitivity`: what half and twice of each parameter do to the slowdown of a run.
+//!
+//! Each run has one knob with another value; what follows from it follows, and all have the same
+//! flows where the knob does not decide them. That of another seed has other flows of the same
+//! kind: what changes less than with it may be chance.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use console::layout::{NONE, row, table};
+use console::{Class, Failure, Line, Output, terminal};
+use results::Spread;
+use results::sim::{Sensitivity, SensitivityRun};
+
+use super::figures::figures;
+use super::flags::SimFlags;
+use super::run::{self, Looker};
+use super::setting::Settings;
+use super::setup::Setup;
+use super::variation::{self, Variation};
+use super::{SimError, many, told};
+
+/// What came of a run: slowdowns, or why there are none.
+type Ran = Result<Spread, String>;
+
+/// Runs all of it.
+///
+/// # Errors
+/// If the run itself has no result, or results cannot be written.
+pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitCode, Failure> {
+    for (path, name) in flags.of_one_run() {
+        if path.is_some() {
+            let message = "it is for one run; --sensitivity has --json, --csv and a table";
+            return Err(SimError::At { place: name.to_owned(), message: message.into() }.into());
+        }
+    }
+    let title = told::title(settings, &Setup::new(settings)?);
+    let csv = flags.csv.as_deref().map(Output::open).transpose()?;
+    let json = flags.json.as_deref().map(Output::open).transpose()?;
+    let signals = console::interrupts().map_err(SimError::from)?;
+    let line = if flags.quiet { None } else { Line::on_terminal() };
+    let mut looker = Looker { signals: &signals, line };
+    let record = study(settings, many::threads(flags.jobs), &mut looker)?;
+    drop(looker);
+    let Some(record) = record else {
+        terminal::say("afar sim: interrupted; there is no result\n");
+        return Ok(Class::Interrupted.into());
+    };
+    let paths = [&flags.csv, &flags.json].into_iter().flatten();
+    let is_answered = paths.into_iter().any(|path| path.as_os_str() == "-");
+    if let Some(csv) = csv {
+        csv.write(&rows(&record))?;
+    }
+    if let Some(json) = json {
+        json.write(&results::write(&record))?;
+    }
+    if !is_answered && !flags.quiet {
+        terminal::answer(&text(&title, &record))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The run and each of its variations; nothing if it was interrupted.
+fn study(
+    settings: &Settings,
+    threads: usize,
+    looker: &mut Looker<'_>,
+) -> Result<Option<Sensitivity>, SimError> {
+    let setup = Setup::new(settings)?;
+    let variations = variation::all(settings, &setup);
+    let other = |one: &Variation| match &one.other {
+        Ok(other) => Some(settings.clone().with(one.knob, other)),
+        Err(_) => None,
+    };
+    let all: Vec<Settings> =
+        std::iter::once(settings.clone()).chain(variations.iter().filter_map(other)).collect();
+    let mut ran: Vec<Option<Ran>> = vec![None; all.len()];
+    let work = |number: usize, stop: &AtomicBool| Ok::<_, SimError>(one(&all[number], stop));
+    let is_whole = many::run(all.len(), threads, looker, work, |number, result| {
+        ran[number] = Some(result);
+        Ok(())
+    })?;
+    if !is_whole {
+        return Ok(None);
+    }
+    let mut ran = ran.into_iter().flatten();
+    let failed = |message| SimError::At { place: "--sensitivity".to_owned(), message };
+    let unfinished = || Err("it did not end".to_owned());
+    let slowdown = ran.next().unwrap_or_else(unfinished).map_err(failed)?;
+    let mut runs: Vec<SensitivityRun> = variations
+        .into_iter()
+        .map(|Variation { knob, value, other }| {
+            let (changed_to, result) = match other {
+                Ok(other) => (Some(other), ran.next().unwrap_or_else(unfinished)),
+                Err(why) => (None, Err(why)),
+            };
+            let (slowdown, failure) = match result {
+                Ok(slowdown) => (Some(slowdown), None),
+                Err(why) => (None, Some(why)),
+            };
+            let parameter = knob.replace('-', "_");
+            SensitivityRun { parameter, value, changed_to, slowdown, failure }
+        })
+        .collect();
+    let effect = |run: &SensitivityRun| -> [f64; 2] {
+        let change = |other: f64, own: f64| (other / own - 1.0).abs();
+        run.slowdown.map_or([-1.0; 2], |other| {
+            [change(other.mean, slowdown.mean), change(other.p99, slowdown.p99)]
+        })
+    };
+    runs.sort_by(|one, other| {
+        let [one, other] = [effect(one), effect(other)];
+        other[0].total_cmp(&one[0]).then(other[1].total_cmp(&one[1]))
+    });
+    let named = |(name, value): (&str, &str)| (name.replace('-', "_"), value.to_owned());
+    let resolved = setup.resolved.iter().map(|(name, value)| (*name, value.as_str()));
+    let settings = settings.all().chain(resolved).map(named).collect();
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    Ok(Some(Sensitivity { version, settings, slowdown, runs }))
+}
+
+/// Slowdowns of one run, or why it has none; nothing if it was stopped.
+fn one(settings: &Settings, stop: &AtomicBool) -> Option<Ran> {
+    let setup = match Setup::new(settings) {
+        Ok(setup) => setup,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    match run::run(&setup, &mut |_| !stop.load(Ordering::Relaxed)) {
+        Ok(run) => Some(Ok(figures(&setup, &run.outcome).slowdown)),
+        Err(netsim::SimError::Stopped { .. }) => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+/// The readable table: what changes the mean most comes first.
+fn text(title: &str, record: &Sensitivity) -> String {
+    let Sensitivity { slowdown, runs, .. } = record;
+    let mut rows = vec![row(["parameter", "is", "changed to", "mean", "", "p99", ""])];
+    let mut failures = String::new();
+    for run in runs {
+        let SensitivityRun { parameter, value, changed_to, slowdown: other, failure } = run;
+        let name = parameter.replace('_', "-");
+        let to = changed_to.as_deref().unwrap_or(NONE);
+        if let Some(other) = other {
+            let change = |other: f64, own: f64| format!("{:+.1} %", (other / own - 1.0) * 100.0);
+            let [mean, p99] = [other.mean, other.p99].map(|value| format!("{value:.3}"));
+            let changes = [change(other.mean, slowdown.mean), change(other.p99, slowdown.p99)];
+            let [mean_change, p99_change] = changes;
+            let cells = [&name, &shown(value), &shown(to), &mean, &mean_change, &p99, &p99_change];
+            rows.push(cells.map(String::clone).to_vec());
+        } else {
+            let why = failure.as_deref().unwrap_or_default();
+            let tried =
+                changed_to.as_ref().map_or_else(String::new, |to| format!(" {}", shown(to)));
+            let _infallible = writeln!(failures, "not run: {name}{tried}: {why}");
+        }
+    }
+    let Spread { mean, p99, count, .. } = slowdown;
+    format!(
+        "{title}\n\nslowdown of {count} flows: mean {mean:.3}, p99 {p99:.3}; and with one \
+         parameter changed:\n{}seed: another draw of the same traffic; what changes less may be \
+         chance\n{failures}",
+        table(&rows)
+    )
+}
+
+/// A value as people write it: times in the unit that suits them.
+fn shown(value: &str) -> String {
+    let one = |text: &str| match text.strip_suffix("ps").and_then(|ps| ps.parse().ok()) {
+        Some(ps) => measure::Duration::from_ps(ps).to_string(),
+        None => text.to_owned(),
+    };
+    value.split(',').map(one).collect::<Vec<_>>().join(",")
+}
+
+/// A line for each run, the one without a change first.
+fn rows(record: &Sensitivity) -> String {
+    let mut text = "parameter,value,changed_to,count,mean,p50,p99,p999,failure\n".to_owned();
+    let quoted = |cell: &str| cell.replace([',', '\n'], ";");
+    let figures = |spread: &Spread| {
+        let Spread { count, mean, p50, p99, p999 } = spread;
+        format!("{count},{mean},{p50},{p99},{p999}")
+    };
+    let _infallible = writeln!(text, ",,,{},", figures(&record.slowdown));
+    for run in &record.runs {
+        let SensitivityRun { parameter, value, changed_to, slowdown, failure } = run;
+        let to = quoted(changed_to.as_deref().unwrap_or_default());
+        let figures = slowdown.as_ref().map_or_else(|| ",,,,".to_owned(), figures);
+        let why = quoted(failure.as_deref().unwrap_or_default());
+        let _infallible = writeln!(text, "{parameter},{},{to},{figures},{why}", quoted(value));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use sys::event::Signals;
+
+    use super::*;
+
+    fn small(transport: &str) -> Settings {
+        let settings = Settings::default().with("topology", "single-switch").with("hosts", "8");
+        let settings = settings.with("transport", transport).with("sizes", "30000B");
+        settings.with("flows", "300").with("load", "70%")
+    }
+
+    fn studied(settings: &Settings, threads: usize) -> Sensitivity {
+        let signals = Signals::receive(&[]).expect("no signals");
+        let mut looker = Looker { signals: &signals, line: None };
+        study(settings, threads, &mut looker).expect("it can be").expect("nobody interrupts")
+    }
+
+    /// Each row is the run that its own settings give, whichever thread ran it, and the rows are in
+    /// the order of their effect.
+    #[test]
+    fn rows_are_runs_of_their_own_by_effect() {
+        let settings = small("dctcp");
+        let record = studied(&settings, 2);
+        assert_eq!(record, studied(&settings, 1));
+        let stop = AtomicBool::new(false);
+        let again = |settings: &Settings| one(settings, &stop).expect("nobody stops it");
+        assert_eq!(again(&settings), Ok(record.slowdown));
+        let mut last = f64::INFINITY;
+        let mut seen = 0;
+        for run in &record.runs {
+            let Some(slowdown) = run.slowdown else { continue };
+            let knob = super::super::knobs::find(&run.parameter.replace('_', "-")).expect("a knob");
+            let to = run.changed_to.as_deref().expect("it was run");
+            assert_eq!(again(&settings.clone().with(knob.name, to)), Ok(slowdown), "{run:?}");
+            let effect = (slowdown.mean / record.slowdown.mean - 1.0).abs();
+            assert!(effect <= last, "{run:?} after one of {last}");
+            (last, seen) = (effect, seen + 1);
+        }
+        assert!(seen > 15, "{seen} of {}", record.runs.len());
+        let most = record.runs[0].slowdown.expect("it was run").mean / record.slowdown.mean - 1.0;
+        assert!(most.abs() > 0.05, "nothing matters: {:?}", record.runs[0]);
+    }
+
+    #[test]
+    fn what_cannot_be_tried_says_why() {
+        let record = studied(&small("homa"), 2);
+        let text = text("title", &record);
+        for line in [
+            "not run: levels 16: --levels: \"16\": give a whole number from 2 to 8",
+            "not run: overcommitment: 0 cannot be halved",
+            "not run: host-buffer: no limit cannot be doubled",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} is missing in {text}");
+        }
+        let lines = rows(&record);
+        assert_eq!(lines.lines().count(), record.runs.len() + 2);
+        let commas = |line: &str| line.matches(',').count();
+        assert!(lines.lines().all(|line| commas(line) == 8), "{lines}");
+        let sorted = record.runs.iter().position(|run| run.slowdown.is_none());
+        let first = sorted.expect("some cannot be run");
+        assert!(record.runs[first..].iter().all(|run| run.slowdown.is_none()), "{text}");
+    }
+}
