@@ -8,6 +8,7 @@
 
 mod case;
 mod compare;
+mod homa;
 mod htsim;
 mod tcp;
 
