@@ -425,6 +425,9 @@ mod tests {
             Setup::new(&runs[5]).expect("it can be")
         };
         let (setup, figures) = (first(&settings), repeated(&QUICK, 50));
+        // It is over while flows still arrive.
+        let end = run::run(&setup, &mut |_| true).expect("flows finish").outcome.end;
+        assert!(setup.flows.last().is_some_and(|last| end < last.start), "{end:?}");
         let record = told::record(&settings, &setup, figures, 1, None, Vec::new());
         assert_eq!(record.settings["cool_down"], "auto");
         let text = results::write(&record);
