@@ -15,73 +15,18 @@ use measure::Instant;
 use serde_json::json;
 use sys::event::Signals;
 
-use super::fig7_report::{self, Bar, Place};
+use super::fig7_case::{
+    BATCH, Bar, Case, Extent, FULL, Place, Point, QUICK, SCALES, TRANSPORTS, cases, seeds,
+};
+use super::fig7_report;
 use super::workloads::{DELAY, LOCAL, WORKLOADS, directory};
 use crate::flags::Options;
 use crate::{Measured, ReproduceError};
 use fabric::{Feeder, Looker, LoopError, Settings, Setup, SimError, Stopped};
 use fabric::{figures, many, rows, run_stranded};
 
-/// Transports of the figure, in its order, then those published later.
-pub(super) const TRANSPORTS: [&str; 7] =
-    ["pfabric", "phost", "fastpass", "dctcp", "tcp", "ndp", "homa"];
-/// How many of [`TRANSPORTS`] the simulator of 2016 had.
-pub(super) const PUBLISHED_COUNT: usize = 5;
-/// Where the blades of a cluster are.
-pub(super) const SCALES: [&str; 2] = ["rack", "datacenter"];
-/// What a pair of blades moves within this time is one flow, as §4.1 sums what is swapped at once:
-/// afar writes back some thirty pages at once, 0.1 µs apart, and programs wait for one page before
-/// they ask for the next, 3.5 µs later or more.
-pub(super) const BATCH: &str = "4us";
-/// The transport that also carries every page by itself, to test what batches do.
-pub(super) const PAGES_BY: usize = 0;
 /// Flows before and after those that are measured, each, are one in so many.
 const UNMEASURED: usize = 10;
-
-/// How much is simulated.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    /// Which of the sizes that workloads have.
-    size: usize,
-    /// Rates of hosts' links.
-    pub(super) rates: &'static [&'static str],
-    /// Seeds from 1 on; each places the clusters and draws the flows anew.
-    pub(super) seed_count: u32,
-    flow_count: u32,
-}
-
-const FULL: Extent =
-    Extent { size: 1, rates: &["40Gbps", "100Gbps"], seed_count: 5, flow_count: 20_000 };
-const QUICK: Extent = Extent { size: 0, rates: &["40Gbps"], seed_count: 2, flow_count: 1_000 };
-
-/// One simulation.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Case {
-    pub(super) place: Place,
-    /// One of [`WORKLOADS`].
-    pub(super) workload: usize,
-    /// One of [`TRANSPORTS`].
-    pub(super) transport: usize,
-    pub(super) is_published: bool,
-    seed: u32,
-}
-
-/// What came of it.
-#[derive(Debug, Clone)]
-pub(super) struct Point {
-    /// Mean slowdown of flows.
-    pub(super) mean: f64,
-    /// 99th percentile of slowdowns.
-    pub(super) p99: f64,
-    /// Share of the time that hosts' links were sending, while flows were measured.
-    pub(super) load: f64,
-    /// Mean completion time of 4 KiB, in microseconds; nothing if no flow carries that.
-    pub(super) page_us: Option<f64>,
-    /// Flows that never finished.
-    pub(super) unfinished_count: usize,
-    /// What may wait at a switch, as a setting.
-    pub(super) buffer: String,
-}
 
 /// Measures the figure; `None` if it was interrupted before anything was known.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
@@ -89,7 +34,7 @@ pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {
     let signals = console::interrupts()?;
     let mut line = if flags.quiet { None } else { Line::on_terminal() };
     let Some(recorded) = recorded(flags, &extent, &signals, &mut line)? else { return Ok(None) };
-    let cases = cases(&extent, &recorded);
+    let cases = cases(&extent, &recorded.workloads);
     let mut points = vec![None; cases.len()];
     let work = |number: usize, stop: &AtomicBool| {
         let mut setup = Setup::new(&settings(&cases[number], &extent, &flags.output))?;
@@ -224,30 +169,6 @@ fn list(output: &Path, workload: &str, place: Place, seed: u32) -> PathBuf {
     output.join("gao-fig7").join(workload).join(format!("{scale}-{what}-seed-{seed}.csv"))
 }
 
-fn seeds(extent: &Extent) -> Vec<u32> {
-    (1..=extent.seed_count).collect()
-}
-
-fn cases(extent: &Extent, recorded: &Recorded) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for place in (0..extent.rates.len()).flat_map(Place::once) {
-        for &workload in &recorded.workloads {
-            for transport in 0..TRANSPORTS.len() {
-                for is_published in [true, false] {
-                    let of = |seed| Case { place, workload, transport, is_published, seed };
-                    let is_known = transport < PUBLISHED_COUNT || !is_published;
-                    if is_known && (place.is_batched || transport == PAGES_BY) {
-                        cases.extend(seeds(extent).into_iter().map(of));
-                    }
-                }
-            }
-        }
-    }
-    // The longest last would leave processors idle; Fastpass with many small flows is that.
-    cases.sort_by_key(|case| TRANSPORTS[case.transport] != "fastpass");
-    cases
-}
-
 fn settings(case: &Case, extent: &Extent, output: &Path) -> Settings {
     let Case { place, workload, transport, is_published, seed } = *case;
     let list = list(output, WORKLOADS[workload].0, place, seed);
@@ -291,34 +212,12 @@ fn point(setup: &Setup, outcome: &netsim::Outcome) -> Point {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    pub(in super::super) const EXTENT: Extent = Extent { seed_count: 5, ..QUICK };
-
-    /// Every case of one rate with a mean slowdown by a rule.
-    pub(in super::super) fn bars(rule: impl Fn(&Case) -> f64) -> Vec<Bar> {
-        let all = Recorded {
-            workloads: (0..WORKLOADS.len()).collect(),
-            invalid: Vec::new(),
-            peaks: serde_json::Map::new(),
-        };
-        let cases = cases(&EXTENT, &all);
-        let point = |case: &Case| {
-            let mean = rule(case) + f64::from(case.seed) * 1e-4;
-            let page_us = Some(mean);
-            let buffer = "36864B".to_owned();
-            Some(Point { mean, p99: 2.0 * mean, load: 0.1, page_us, unfinished_count: 0, buffer })
-        };
-        let points: Vec<Option<Point>> = cases.iter().map(point).collect();
-        Bar::all(&cases, &points)
-    }
 
     #[test]
     fn every_transport_carries_the_same_flows_by_one_measure() {
-        let recorded =
-            Recorded { workloads: vec![0, 2], invalid: Vec::new(), peaks: serde_json::Map::new() };
-        let cases = cases(&FULL, &recorded);
+        let cases = cases(&FULL, &[0, 2]);
         assert_eq!(cases.len(), 2 * 2 * 2 * (5 + 7 + 2) * 5);
         for one in &cases {
             let first = cases.iter().find(|other| {

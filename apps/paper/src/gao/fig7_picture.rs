@@ -2,8 +2,7 @@
 
 use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, Tick, slowdowns, text_width, wrap};
 
-use super::fig7::{Extent, PUBLISHED_COUNT, TRANSPORTS};
-use super::fig7_report::{Bar, Place};
+use super::fig7_case::{Bar, Extent, PUBLISHED_COUNT, Place, TRANSPORTS};
 use super::workloads::WORKLOADS;
 
 const WIDTH: f64 = 980.0;
@@ -93,7 +92,7 @@ fn slot(bar: &Bar) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fig7::tests::{EXTENT, bars};
+    use super::super::fig7_case::tests::{EXTENT, bars};
     use super::*;
 
     #[test]

@@ -5,109 +5,16 @@ use experiment::stats;
 use results::Estimate;
 use serde_json::{Value, json};
 
-use super::fig7::{BATCH, Case, Extent, PAGES_BY, PUBLISHED_COUNT, Point, SCALES, TRANSPORTS};
+use super::fig7_case::{
+    BATCH, Bar, Case, Extent, PAGES_BY, PUBLISHED_COUNT, Place, SCALES, TRANSPORTS,
+};
 use super::fig7_picture;
 use super::published::{self, Page};
 use super::workloads::WORKLOADS;
 use crate::report::{Report, Verdict};
 
-/// One network, and how pages become flows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    /// One of the rates of an extent.
-    pub(super) rate: usize,
-    /// One of [`SCALES`].
-    pub(super) scale: usize,
-    /// Whether what a pair moves at once is one flow; else each page is one.
-    pub(super) is_batched: bool,
-}
-
-/// One transport with one workload in one network, over all seeds.
-#[derive(Debug, Clone)]
-pub(super) struct Bar {
-    /// Of the first seed.
-    pub(super) case: Case,
-    /// Mean slowdowns, by seed.
-    means: Vec<f64>,
-    /// Of those means.
-    pub(super) slowdown: Estimate,
-    /// Of 99th percentiles of slowdowns.
-    p99: Estimate,
-    /// Share of the time that hosts' links were sending: the median over seeds.
-    pub(super) load: f64,
-    /// Of mean completion times of 4 KiB, in microseconds.
-    page_us: Option<Estimate>,
-    /// Flows that never finished, with all seeds.
-    unfinished_count: usize,
-    buffer: String,
-}
-
 const WHY_FEW: &str = "so few seeds have no interval";
 const WHY_ONE: &str = "the interval of a ratio holds 1";
-
-impl Place {
-    /// Every one of an extent with batches, in the order of the table.
-    pub(super) fn all(extent: &Extent) -> Vec<Self> {
-        let is_batched = true;
-        let of = |scale| (0..extent.rates.len()).map(move |rate| Self { rate, scale, is_batched });
-        (0..SCALES.len()).flat_map(of).collect()
-    }
-
-    /// Every one of a rate.
-    pub(super) fn once(rate: usize) -> Vec<Self> {
-        let of = |scale| [true, false].map(|is_batched| Self { rate, scale, is_batched });
-        (0..SCALES.len()).flat_map(of).collect()
-    }
-
-    /// As a caption has it.
-    pub(super) fn name(self, extent: &Extent) -> String {
-        format!("{} at {}", SCALES[self.scale], extent.rates[self.rate])
-    }
-}
-
-impl Bar {
-    /// Bars of which every seed was simulated.
-    pub(super) fn all(cases: &[Case], points: &[Option<Point>]) -> Vec<Self> {
-        let mut groups: Vec<(Case, Vec<Option<&Point>>)> = Vec::new();
-        for (case, point) in cases.iter().zip(points) {
-            match groups.iter_mut().find(|(first, _)| first.is_like(case)) {
-                Some((_, group)) => group.push(point.as_ref()),
-                None => groups.push((*case, vec![point.as_ref()])),
-            }
-        }
-        let bar = |(case, points): (Case, Vec<Option<&Point>>)| {
-            let points: Vec<&Point> = points.into_iter().collect::<Option<_>>()?;
-            let of = |value: fn(&Point) -> f64| -> Vec<f64> {
-                points.iter().map(|point| value(point)).collect()
-            };
-            let pages: Option<Vec<f64>> = points.iter().map(|point| point.page_us).collect();
-            Some(Self {
-                case,
-                means: of(|point| point.mean),
-                slowdown: stats::estimate(&of(|point| point.mean))?,
-                p99: stats::estimate(&of(|point| point.p99))?,
-                load: stats::median(&mut of(|point| point.load))?,
-                page_us: pages.and_then(|pages| stats::estimate(&pages)),
-                unfinished_count: points.iter().map(|point| point.unfinished_count).sum(),
-                buffer: points.first()?.buffer.clone(),
-            })
-        };
-        groups.into_iter().filter_map(bar).collect()
-    }
-
-    fn cells(&self) -> [String; 3] {
-        let load = format!("{:.2} %", self.load * 100.0);
-        [self.slowdown.text(3), format!("{:.2}", self.p99.median), load]
-    }
-}
-
-impl Case {
-    /// Whether only the seed may differ.
-    fn is_like(&self, other: &Self) -> bool {
-        let all = |case: &Self| (case.place, case.workload, case.transport, case.is_published);
-        all(self) == all(other)
-    }
-}
 
 fn find(
     bars: &[Bar],
@@ -162,7 +69,7 @@ fn rows(extent: &Extent, bars: &[Bar]) -> String {
                 let mut line = row([name, SCALES[place.scale], extent.rates[place.rate], by]);
                 for is_published in [true, false] {
                     let none = || [NONE; 3].map(str::to_owned);
-                    line.extend(of(is_published).map_or_else(none, Bar::cells));
+                    line.extend(of(is_published).map_or_else(none, cells));
                 }
                 let hung = of(true).map(|bar| bar.unfinished_count.to_string());
                 line.push(hung.unwrap_or_else(|| NONE.to_owned()));
@@ -171,6 +78,11 @@ fn rows(extent: &Extent, bars: &[Bar]) -> String {
         }
     }
     table(&rows)
+}
+
+fn cells(bar: &Bar) -> [String; 3] {
+    let load = format!("{:.2} %", bar.load * 100.0);
+    [bar.slowdown.text(3), format!("{:.2}", bar.p99.median), load]
 }
 
 /// What bars are, and which causes of what they show were tested.
@@ -330,7 +242,8 @@ fn record(extent: &Extent, bar: &Bar) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fig7::tests::{EXTENT, bars};
+    use super::super::fig7_case::Point;
+    use super::super::fig7_case::tests::{EXTENT, bars};
     use super::*;
 
     fn decided(rule: impl Fn(&Case) -> f64) -> Vec<Option<bool>> {

@@ -11,12 +11,13 @@ use std::cell::OnceCell;
 use console::Line;
 use serde_json::{Value, json};
 
+use super::fig8_case::{NETWORKS, Network, Point};
 use super::fig8_report;
 use super::workloads::{DELAY, LOCAL, WORKLOADS, directory};
 use crate::flags::Options;
 use crate::{Measured, ReproduceError};
 use fabric::Settings;
-use fabric::{Fed, Feeder, LoopError, Short, Stopped};
+use fabric::{Feeder, LoopError, Short, Stopped};
 
 /// How much is done of it.
 struct Extent {
@@ -43,28 +44,6 @@ const QUICK: Extent = Extent {
     rounds: 2,
     flow_count: "20000",
 };
-/// Rates and places of clusters, with the least and the most that programs are slower on average
-/// there (§4.4); at 40 Gb/s the paper has one number.
-pub(super) const NETWORKS: [Network; 4] = [
-    Network { rate: "40Gbps", scale: "datacenter", paper: (0.14, 0.14) },
-    Network { rate: "40Gbps", scale: "rack", paper: (0.11, 0.11) },
-    Network { rate: "100Gbps", scale: "datacenter", paper: (0.01, 0.085) },
-    Network { rate: "100Gbps", scale: "rack", paper: (0.004, 0.035) },
-];
-/// Where clusters are, and what the paper says of programs there.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Network {
-    pub(super) rate: &'static str,
-    pub(super) scale: &'static str,
-    pub(super) paper: (f64, f64),
-}
-
-/// A workload in every network, as far as they were run.
-#[derive(Debug, Clone)]
-pub(super) struct Point {
-    pub(super) workload: &'static str,
-    pub(super) fed: Vec<Option<Fed>>,
-}
 
 /// Measures the figure; `None` if it was interrupted before anything was known.
 pub(crate) fn run(flags: &Options) -> Result<Option<Measured>, ReproduceError> {

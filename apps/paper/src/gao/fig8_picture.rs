@@ -2,8 +2,7 @@
 
 use chart::{Anchor, BLUE, GREEN, GREY, ORANGE, Panel, Scale, Svg, Tick, axis, wrap};
 
-use super::fig8::{NETWORKS, Point};
-use super::fig8_report::degradations;
+use super::fig8_case::{NETWORKS, Point, degradations};
 use super::workloads::{LABELS, WORKLOADS};
 
 const WIDTH: f64 = 960.0;

@@ -6,7 +6,7 @@ use fabric::{Fed, FedPage, FedRound, Slower};
 use results::Estimate;
 use serde_json::{Value, json};
 
-use super::fig8::{NETWORKS, Network, Point};
+use super::fig8_case::{NETWORKS, Network, Point, degradations, rounds};
 use super::fig8_picture;
 use super::published;
 use super::workloads::WORKLOADS;
@@ -23,15 +23,6 @@ const WHY_HELD: &str = "the interval holds an end of what is claimed";
 
 /// Shares by run, averaged over programs: with an idle network, fed back once, and closed.
 type Runs = [Vec<f64>; 3];
-
-/// Degradations of one workload: by an idle network, with its traffic fed back once, and closed.
-pub(super) fn degradations(fed: &Fed) -> Option<[Slower; 3]> {
-    Some(rounds(fed)?.map(|round| round.slower))
-}
-
-fn rounds(fed: &Fed) -> Option<[&FedRound; 3]> {
-    Some([&fed.idle, fed.rounds.first()?, fed.rounds.last()?])
-}
 
 /// The means over workloads in each network, run by run; nothing where a workload is missing.
 fn means(points: &[Point]) -> [Option<Runs>; 4] {

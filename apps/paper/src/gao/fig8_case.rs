@@ -1,0 +1,37 @@
+//! The networks of Figure 8, and what programs did in each.
+
+use fabric::{Fed, FedRound, Slower};
+
+/// Rates and places of clusters, with the least and the most that programs are slower on average
+/// there (§4.4); at 40 Gb/s the paper has one number.
+pub(super) const NETWORKS: [Network; 4] = [
+    Network { rate: "40Gbps", scale: "datacenter", paper: (0.14, 0.14) },
+    Network { rate: "40Gbps", scale: "rack", paper: (0.11, 0.11) },
+    Network { rate: "100Gbps", scale: "datacenter", paper: (0.01, 0.085) },
+    Network { rate: "100Gbps", scale: "rack", paper: (0.004, 0.035) },
+];
+
+/// Where clusters are, and what the paper says of programs there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Network {
+    pub(super) rate: &'static str,
+    pub(super) scale: &'static str,
+    pub(super) paper: (f64, f64),
+}
+
+/// A workload in every network, as far as they were run.
+#[derive(Debug, Clone)]
+pub(super) struct Point {
+    pub(super) workload: &'static str,
+    pub(super) fed: Vec<Option<Fed>>,
+}
+
+/// Degradations of one workload: by an idle network, with its traffic fed back once, and closed.
+pub(super) fn degradations(fed: &Fed) -> Option<[Slower; 3]> {
+    Some(rounds(fed)?.map(|round| round.slower))
+}
+
+/// The rounds that those are of.
+pub(super) fn rounds(fed: &Fed) -> Option<[&FedRound; 3]> {
+    Some([&fed.idle, fed.rounds.first()?, fed.rounds.last()?])
+}
