@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use console::layout::{NONE, row, table};
 use console::{Class, Failure, Line, Output, terminal};
+use measure::{BitsPerSec, Duration};
 use results::Spread;
 use results::sim::{Sensitivity, SensitivityRun};
 
@@ -165,11 +166,15 @@ fn text(title: &str, record: &Sensitivity) -> String {
     )
 }
 
-/// A value as people write it: times in the unit that suits them.
+/// A value as people write it: times and rates in the unit that suits them.
 fn shown(value: &str) -> String {
-    let one = |text: &str| match text.strip_suffix("ps").and_then(|ps| ps.parse().ok()) {
-        Some(ps) => measure::Duration::from_ps(ps).to_string(),
-        None => text.to_owned(),
+    let one = |text: &str| {
+        let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse().ok());
+        match (number("bps"), number("ps")) {
+            (Some(bps), _) => BitsPerSec::new(bps).to_string(),
+            (None, Some(ps)) => Duration::from_ps(ps).to_string(),
+            (None, None) => text.to_owned(),
+        }
     };
     value.split(',').map(one).collect::<Vec<_>>().join(",")
 }
@@ -235,6 +240,14 @@ mod tests {
         assert!(seen > 15, "{seen} of {}", record.runs.len());
         let most = record.runs[0].slowdown.expect("it was run").mean / record.slowdown.mean - 1.0;
         assert!(most.abs() > 0.05, "nothing matters: {:?}", record.runs[0]);
+    }
+
+    #[test]
+    fn values_are_as_people_write_them() {
+        assert_eq!(shown("22500000ps"), "22.5 µs");
+        assert_eq!(shown("5000ps,200000ps"), "5.0 ns,200.0 ns");
+        assert_eq!(shown("20000000000bps"), BitsPerSec::from_gbps(20).to_string());
+        assert_eq!([shown("36864B"), shown("40Gbps"), shown("12")], ["36864B", "40Gbps", "12"]);
     }
 
     #[test]
