@@ -51,9 +51,9 @@ impl Poisson<'_> {
     /// waits.
     ///
     /// What a host's link has to do is near a Brownian motion that is reflected at nothing. With
-    /// times of transfer S and load ρ it loses (1 - ρ) a second with a variance of ρE[S²]/E[S], and
-    /// of what waits in the end 2.5 % are missing after 3 times the variance by the square of the
-    /// loss (Abate and Whitt 1987, Transient behavior of regulated Brownian motion, I). The
+    /// times of transfer S and load ρ it loses (1 - ρ) a second with a variance of `ρE[S²]/E[S]`,
+    /// and of what waits in the end 2.5 % are missing after 3 times the variance by the square of
+    /// the loss (Abate and Whitt 1987, Transient behavior of regulated Brownian motion, I). The
     /// largest flow is under way for another S/(1 - ρ).
     #[must_use]
     pub fn filling(&self, frame: Frame) -> Duration {
