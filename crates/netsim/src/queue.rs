@@ -50,10 +50,19 @@ pub(crate) enum Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     headers: VecDeque<u32>,
-    /// Flows with packets that wait, the next one first.
-    flows: VecDeque<(u32, VecDeque<u32>)>,
+    /// The flow of each slot, `NOBODY` where there is none: apart, because most of what a push
+    /// costs is to find its flow here.
+    flows: Vec<u32>,
+    /// Their packets that wait; a slot that is free keeps its room.
+    waiting: Vec<VecDeque<u32>>,
+    free: Vec<u32>,
+    /// Slots of flows with packets that wait, the next one first.
+    order: VecDeque<u32>,
     count: usize,
 }
+
+/// No flow has so high a number.
+const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trim {
@@ -97,7 +106,7 @@ impl Queue {
             Self::Urgency(entries) => entries.is_empty(),
             Self::Levels(levels) => levels.iter().all(VecDeque::is_empty),
             Self::Trim(trim) => trim.headers.is_empty() && trim.data.is_empty(),
-            Self::Turns(turns) => turns.headers.is_empty() && turns.flows.is_empty(),
+            Self::Turns(turns) => turns.headers.is_empty() && turns.count == 0,
         }
     }
 
@@ -174,22 +183,47 @@ impl Queue {
 }
 
 impl Turns {
+    #[inline]
     fn push(&mut self, flow: u32, index: u32) {
         self.count += 1;
-        match self.flows.iter_mut().find(|(other, _)| *other == flow) {
-            Some((_, waiting)) => waiting.push_back(index),
-            None => self.flows.push_back((flow, VecDeque::from([index]))),
-        }
+        let slot = self.slot_of(flow).unwrap_or_else(|| self.enter(flow));
+        self.waiting[slot].push_back(index);
     }
 
+    #[inline]
+    fn slot_of(&self, flow: u32) -> Option<usize> {
+        self.flows.iter().position(|&other| other == flow)
+    }
+
+    /// Gives a flow a slot, and its turn after all others.
+    fn enter(&mut self, flow: u32) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(NOBODY);
+            self.waiting.push(VecDeque::new());
+            u32::try_from(self.flows.len() - 1).expect("there are fewer flows than numbers")
+        });
+        self.flows[slot as usize] = flow;
+        self.order.push_back(slot);
+        slot as usize
+    }
+
+    #[inline]
     fn pop(&mut self) -> Option<u32> {
-        let (flow, mut waiting) = self.flows.pop_front()?;
+        let slot = self.order.pop_front()?;
+        let waiting = &mut self.waiting[slot as usize];
         let index = waiting.pop_front()?;
         self.count -= 1;
-        if !waiting.is_empty() {
-            self.flows.push_back((flow, waiting));
+        if waiting.is_empty() {
+            self.leave(slot);
+        } else {
+            self.order.push_back(slot);
         }
         Some(index)
+    }
+
+    fn leave(&mut self, slot: u32) {
+        self.flows[slot as usize] = NOBODY;
+        self.free.push(slot);
     }
 
     /// Takes what came last, which was `packet`.
@@ -197,11 +231,13 @@ impl Turns {
         if packet.kind != Kind::Data {
             return self.headers.pop_back();
         }
-        let place = self.flows.iter().position(|(flow, _)| *flow == packet.flow)?;
-        let index = self.flows[place].1.pop_back()?;
+        let slot = self.slot_of(packet.flow)?;
+        let index = self.waiting[slot].pop_back()?;
         self.count -= 1;
-        if self.flows[place].1.is_empty() {
-            self.flows.remove(place);
+        if self.waiting[slot].is_empty() {
+            let slot = u32::try_from(slot).expect("there are fewer flows than numbers");
+            self.order.retain(|&other| other != slot);
+            self.leave(slot);
         }
         Some(index)
     }
@@ -233,4 +269,52 @@ fn pop_urgent(entries: &mut Vec<Entry>) -> Option<u32> {
     let flow = best.flow;
     let place = entries.iter().position(|entry| entry.flow == flow)?;
     Some(entries.remove(place).packet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against flows in the order of their turns, each with its packets.
+    #[test]
+    fn flows_take_turns_whatever_comes_and_is_dropped() {
+        let mut packets = Packets::default();
+        let mut queue = Queue::new(Discipline::Turns);
+        let mut model: Vec<(u32, Vec<u32>)> = Vec::new();
+        let (mut draw, mut most) = (1_u32, 0);
+        for _ in 0..20_000 {
+            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (what, flow) = ((draw >> 8) % 9, (draw >> 16) % 7);
+            if what < 5 {
+                let index = packets.put(Packet::control(1540, flow, Kind::Data, 0));
+                queue.push(index, &packets);
+                match model.iter_mut().find(|(other, _)| *other == flow) {
+                    Some((_, waiting)) => waiting.push(index),
+                    None => model.push((flow, vec![index])),
+                }
+                // What does not fit is what came last.
+                if what == 0 {
+                    assert_eq!(queue.victim(index, &packets), Some(index));
+                    model.iter_mut().for_each(|(_, waiting)| waiting.retain(|one| *one != index));
+                    model.retain(|(_, waiting)| !waiting.is_empty());
+                    packets.take(index);
+                }
+            } else {
+                let next = (!model.is_empty()).then(|| model.remove(0));
+                let wanted = next.map(|(flow, mut waiting)| {
+                    let index = waiting.remove(0);
+                    if !waiting.is_empty() {
+                        model.push((flow, waiting));
+                    }
+                    index
+                });
+                assert_eq!(queue.pop(), wanted);
+                wanted.map(|index| packets.take(index));
+            }
+            let waiting: usize = model.iter().map(|(_, waiting)| waiting.len()).sum();
+            assert_eq!((queue.len(), queue.is_empty()), (waiting, waiting == 0));
+            most = most.max(waiting);
+        }
+        assert!(most > 20, "packets had to wait");
+    }
 }
