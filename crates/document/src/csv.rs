@@ -9,6 +9,8 @@ use csv_core::{ReadFieldResult, Reader};
 pub struct Row {
     /// Where it begins.
     pub at: usize,
+    /// Where it ends: where a cell that it lacks would be.
+    pub end: usize,
     // What its cells say, one after another, and where each begins and what it says.
     text: String,
     cells: Vec<(usize, Range<usize>)>,
@@ -79,6 +81,7 @@ impl Iterator for Rows<'_> {
                 }
             }
         }
+        row.end = self.text[..self.at].trim_end_matches(['\r', '\n']).len();
         // Only quotes were left out, so it is text as before.
         row.text = String::from_utf8(bytes).unwrap_or_default();
         Some(row)
@@ -103,7 +106,8 @@ mod tests {
             vec![(14, String::new()), (15, "3".to_owned())],
         ];
         assert_eq!(read(text), wanted);
-        assert_eq!(rows(text).map(|row| row.at).collect::<Vec<_>>(), [0, 10, 14]);
+        let places: Vec<_> = rows(text).map(|row| [row.at, row.end]).collect();
+        assert_eq!(places, [[0, 4], [10, 13], [14, 16]]);
         assert_eq!(read(""), Vec::<Vec<_>>::new());
     }
 

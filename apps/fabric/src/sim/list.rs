@@ -90,7 +90,7 @@ fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
         let fields: Vec<(usize, &str)> = line.cells().collect();
         let field = |index: usize| {
             let place = header.places[index];
-            fields.get(place).copied().unwrap_or((line.at, ""))
+            fields.get(place).copied().unwrap_or((line.end, ""))
         };
         let whole = |index: usize| {
             let (at, text) = field(index);
