@@ -129,3 +129,21 @@ fn names() -> String {
         _ => names.concat(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_has_a_name_of_its_own() {
+        for (place, kind) in PolicyKind::ALL.into_iter().enumerate() {
+            let named = PolicyKind::ALL.iter().position(|other| other.name() == kind.name());
+            assert_eq!(named, Some(place), "{kind} is there twice");
+            assert_eq!(kind.name().parse(), Ok(kind));
+            assert_eq!(kind.build(4, 1).name(), kind.name());
+        }
+        let error = "plru".parse::<PolicyKind>().unwrap_err().to_string();
+        assert!(error.starts_with("there is no policy `plru`: use fifo, clock, "), "{error}");
+        assert!(PolicyKind::ALL.iter().all(|kind| error.contains(kind.name())), "{error}");
+    }
+}
