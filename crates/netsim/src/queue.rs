@@ -50,19 +50,10 @@ pub(crate) enum Queue {
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     headers: VecDeque<u32>,
-    /// The flow of each slot, `NOBODY` where there is none: apart, because most of what a push
-    /// costs is to find its flow here.
-    flows: Vec<u32>,
-    /// Their packets that wait; a slot that is free keeps its room.
-    waiting: Vec<VecDeque<u32>>,
-    free: Vec<u32>,
-    /// Slots of flows with packets that wait, the next one first.
-    order: VecDeque<u32>,
+    /// Flows with packets that wait, the next one first.
+    flows: VecDeque<(u32, VecDeque<u32>)>,
     count: usize,
 }
-
-/// No flow has so high a number.
-const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 pub(crate) struct Trim {
@@ -106,7 +97,7 @@ impl Queue {
             Self::Urgency(entries) => entries.is_empty(),
             Self::Levels(levels) => levels.iter().all(VecDeque::is_empty),
             Self::Trim(trim) => trim.headers.is_empty() && trim.data.is_empty(),
-            Self::Turns(turns) => turns.headers.is_empty() && turns.count == 0,
+            Self::Turns(turns) => turns.headers.is_empty() && turns.flows.is_empty(),
         }
     }
 
@@ -183,47 +174,22 @@ impl Queue {
 }
 
 impl Turns {
-    #[inline]
     fn push(&mut self, flow: u32, index: u32) {
         self.count += 1;
-        let slot = self.slot_of(flow).unwrap_or_else(|| self.enter(flow));
-        self.waiting[slot].push_back(index);
+        match self.flows.iter_mut().find(|(other, _)| *other == flow) {
+            Some((_, waiting)) => waiting.push_back(index),
+            None => self.flows.push_back((flow, VecDeque::from([index]))),
+        }
     }
 
-    #[inline]
-    fn slot_of(&self, flow: u32) -> Option<usize> {
-        self.flows.iter().position(|&other| other == flow)
-    }
-
-    /// Gives a flow a slot, and its turn after all others.
-    fn enter(&mut self, flow: u32) -> usize {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(NOBODY);
-            self.waiting.push(VecDeque::new());
-            u32::try_from(self.flows.len() - 1).expect("there are fewer flows than numbers")
-        });
-        self.flows[slot as usize] = flow;
-        self.order.push_back(slot);
-        slot as usize
-    }
-
-    #[inline]
     fn pop(&mut self) -> Option<u32> {
-        let slot = self.order.pop_front()?;
-        let waiting = &mut self.waiting[slot as usize];
+        let (flow, mut waiting) = self.flows.pop_front()?;
         let index = waiting.pop_front()?;
         self.count -= 1;
-        if waiting.is_empty() {
-            self.leave(slot);
-        } else {
-            self.order.push_back(slot);
+        if !waiting.is_empty() {
+            self.flows.push_back((flow, waiting));
         }
         Some(index)
-    }
-
-    fn leave(&mut self, slot: u32) {
-        self.flows[slot as usize] = NOBODY;
-        self.free.push(slot);
     }
 
     /// Takes what came last, which was `packet`.
@@ -231,13 +197,11 @@ impl Turns {
         if packet.kind != Kind::Data {
             return self.headers.pop_back();
         }
-        let slot = self.slot_of(packet.flow)?;
-        let index = self.waiting[slot].pop_back()?;
+        let place = self.flows.iter().position(|(flow, _)| *flow == packet.flow)?;
+        let index = self.flows[place].1.pop_back()?;
         self.count -= 1;
-        if self.waiting[slot].is_empty() {
-            let slot = u32::try_from(slot).expect("there are fewer flows than numbers");
-            self.order.retain(|&other| other != slot);
-            self.leave(slot);
+        if self.flows[place].1.is_empty() {
+            self.flows.remove(place);
         }
         Some(index)
     }
