@@ -91,7 +91,7 @@ impl BackendUri {
         Self(Arc::new(device))
     }
 
-    // It and those inside, from the outside in.
+    // This device, the one inside it, and so on.
     fn devices(&self) -> impl Iterator<Item = &dyn Device> {
         let one = std::iter::successors(Some(self), |one| one.0.inside());
         one.map(|one| &*one.0)

@@ -24,9 +24,10 @@ pub(super) fn fetches(
     sequence.filter(|&page| order.fetches(page)).count() as u64
 }
 
+/// Makes a policy for so many pages, of which so many have frames.
 type Make = fn(usize, usize) -> Box<dyn Order>;
 
-/// What is written anew here, for so many pages and frames.
+/// The policies that this file has anew.
 const ORDERS: [(PolicyKind, Make); 3] = [
     (PolicyKind::FIFO, |pages, frames| Box::new(Fifo::new(pages, frames))),
     (PolicyKind::LRU, |pages, frames| Box::new(Lru::new(pages, frames))),
