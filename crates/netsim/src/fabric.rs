@@ -7,6 +7,9 @@ use crate::flow::{Exchange, Flow, Frame};
 use crate::queue::Discipline;
 use crate::topology::Topology;
 
+/// Buffer of a switch's port: Gao et al. §4.
+pub const BUFFER: Bytes = Bytes::new(36_864);
+
 /// When a switch hands a packet on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switching {
@@ -79,6 +82,52 @@ pub struct Fabric {
 }
 
 impl Fabric {
+    /// A network with the packets and buffers of Gao et al. §4, that sprays packets and whose
+    /// hosts drop and mark nothing, and send acknowledgements before data.
+    #[must_use]
+    pub fn new(topology: Topology, switching: Switching, discipline: Discipline) -> Self {
+        let buffer = match discipline {
+            // As much again for headers.
+            Discipline::Trim { packets } => {
+                Bytes::new(2 * u64::from(packets) * u64::from(Frame::default().full()))
+            }
+            _ => BUFFER,
+        };
+        let port = PortConfig { discipline, buffer: Some(buffer) };
+        let own = match discipline {
+            Discipline::Urgency => Discipline::Urgency,
+            // Linux: sch_fq, which keeps flows apart and takes a packet of each in turn; NDP: its
+            // authors' simulator.
+            Discipline::Trim { .. } | Discipline::Mark { .. } | Discipline::DropTail => {
+                Discipline::Turns
+            }
+            _ => Discipline::Levels,
+        };
+        Self {
+            topology,
+            switching,
+            balance: Balance::Spray,
+            frame: Frame::default(),
+            requests: Requests::default(),
+            host_port: PortConfig { discipline: own, buffer: None },
+            switch_port: port,
+            spray_phase: Vec::new(),
+            has_stale_marks: false,
+        }
+    }
+
+    /// Lets every port of a switch have the buffers of all ports of the first one: a shared pool,
+    /// but for what several ports would take of it at once.
+    #[must_use]
+    pub(crate) fn with_pools(mut self) -> Self {
+        let links = self.topology.links();
+        let first = links[0].to;
+        let ports = links.iter().filter(|link| link.from == first).count() as u64;
+        let pool = |buffer: Bytes| Bytes::new(buffer.get().saturating_mul(ports));
+        self.switch_port.buffer = self.switch_port.buffer.map(pool);
+        self
+    }
+
     /// Refuses requests that are no packets, and reads where flows go one way only.
     pub(crate) fn check_requests(&self, flows: &[Flow], is_one_way: bool) -> Result<(), SimError> {
         let Requests { bytes, timeout } = self.requests;

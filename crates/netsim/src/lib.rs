@@ -20,6 +20,7 @@ pub mod traffic;
 
 mod asking;
 pub mod demand;
+mod ends;
 mod event;
 mod heap;
 mod packet;
@@ -35,23 +36,20 @@ mod stale;
 
 mod ideal;
 mod published;
+mod round_trip;
 mod transport;
 
-mod catalog;
-mod protocol;
 mod sim;
 mod summary;
 mod trace;
 
-pub use catalog::{Description, Transport};
 pub use error::SimError;
-pub use fabric::{Balance, Fabric, PortConfig, PortStats, Requests, Switching};
+pub use fabric::{BUFFER, Balance, Fabric, PortConfig, PortStats, Requests, Switching};
 pub use flow::{Exchange, Flow, FlowRecord, Frame};
 pub use ideal::Ideal;
 pub use net::{PortInterval, PortSeries, Samples};
 pub use packet::Kind as PacketKind;
 pub use parameter::{Parameter, Slot};
-pub use protocol::{BUFFER, DCTCP_MARK_PACKETS, NDP_QUEUE_PACKETS, Protocol};
 pub use published::Published;
 pub use queue::Discipline;
 pub use sim::{
@@ -61,4 +59,7 @@ pub use sim::{
 pub use summary::{Bin, End, Slowdown, Summary};
 pub use topology::{LeafSpine, Link, Node, Topology};
 pub use trace::{Fate, Hop, Trace, TracedPacket};
-pub use transport::{FastpassConfig, HomaConfig, NdpConfig, PFabricConfig, PhostConfig, TcpConfig};
+pub use transport::{
+    DCTCP_MARK_PACKETS, Description, FastpassConfig, HomaConfig, NDP_QUEUE_PACKETS, NdpConfig,
+    PFabricConfig, PhostConfig, Protocol, TcpConfig, Transport,
+};

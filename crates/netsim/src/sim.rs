@@ -3,16 +3,16 @@
 use measure::{Duration, Instant};
 
 use crate::asking::{Asking, READER};
+use crate::ends::{Ends, Run};
 use crate::error::SimError;
 use crate::event::{Order, What};
 use crate::fabric::{Fabric, PortStats, Requests};
 use crate::flow::{Exchange, Flow, FlowRecord};
 use crate::net::{Keeper, Looker, Net, PortSeries, Sampler, Samples};
 use crate::packet::Kind;
-use crate::protocol::Protocol;
-use crate::published::{Fastpass as Fastpass2016, PHost, Published, Window, WindowKind, sort};
+use crate::published::sort;
 use crate::trace::{Trace, Tracer};
-use crate::transport::{Datagrams, Ends, Fastpass, Homa, Ndp, PFabric, Phost, Tcp};
+use crate::transport::Protocol;
 
 /// How long no flow may move on before a run is given up.
 const PATIENCE: Duration = Duration::from_ms(1_000);
@@ -228,30 +228,12 @@ const fn order(protocol: Protocol) -> Order {
 }
 
 fn run_protocol(
-    net: Watched<'_, '_>,
+    watched: Watched<'_, '_>,
     fabric: &Fabric,
     protocol: Protocol,
 ) -> Result<(Outcome, Looker), SimError> {
-    let count = net.net.flows.len();
-    let hosts = fabric.topology.host_count();
-    let arbiter = || fabric.topology.arbiter().ok_or(SimError::NoArbiter);
-    let window = |kind| Window::new(kind, count);
-    match protocol {
-        Protocol::Datagrams => run(net, Datagrams::new(count)),
-        Protocol::PFabric(config) => run(net, PFabric::new(config, count, hosts)),
-        Protocol::Phost(config) => run(net, Phost::new(config, count, hosts)),
-        Protocol::Homa(config) => run(net, Homa::new(config, count, hosts)),
-        Protocol::Fastpass(config) => run(net, Fastpass::new(config, count, arbiter()?)),
-        Protocol::Ndp(config) => run(net, Ndp::new(config, count, hosts)),
-        Protocol::Tcp(config) => run(net, Tcp::new(config, count)),
-        Protocol::AsPublished2016(published) => match published {
-            Published::PFabric => run(net, window(WindowKind::PFabric)),
-            Published::Fastpass => run(net, Fastpass2016::new(count, arbiter()?)),
-            Published::PHost => run(net, PHost::new(count, hosts)),
-            Published::Tcp => run(net, window(WindowKind::Tcp)),
-            Published::Dctcp => run(net, window(WindowKind::Dctcp)),
-        },
-    }
+    let flows = watched.net.flows.len();
+    protocol.run(fabric, flows, watched)
 }
 
 /// A network, and who looks on.
@@ -260,6 +242,14 @@ struct Watched<'a, 'w> {
     watch: Watch<'w>,
     requests: Requests,
     span: Option<[Instant; 2]>,
+}
+
+impl Run for Watched<'_, '_> {
+    type Outcome = (Outcome, Looker);
+
+    fn run<T: Ends>(self, ends: T) -> Result<(Outcome, Looker), SimError> {
+        run(self, ends)
+    }
 }
 
 fn run<T: Ends>(watched: Watched<'_, '_>, mut transport: T) -> Result<(Outcome, Looker), SimError> {

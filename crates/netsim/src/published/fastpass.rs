@@ -13,13 +13,13 @@
 
 use measure::Duration;
 
+use crate::ends::Ends;
 use crate::event::Timer;
 use crate::heap::Heap;
 use crate::moment::Moment;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::Held;
-use crate::transport::Ends;
 
 /// Packets of an epoch.
 const SLOTS: usize = 8;

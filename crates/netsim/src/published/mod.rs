@@ -11,16 +11,17 @@ mod window;
 
 use measure::{BitsPerSec, Bytes, Duration};
 
+use crate::ends::Run;
 use crate::error::SimError;
 use crate::fabric::{Balance, Fabric, PortConfig, Requests, Switching};
 use crate::flow::Frame;
 use crate::queue::Discipline;
 use crate::topology::{LeafSpine, Topology};
 
-pub(crate) use fastpass::Fastpass;
-pub(crate) use phost::PHost;
+use fastpass::Fastpass;
+use phost::PHost;
 pub(crate) use sort::sort;
-pub(crate) use window::{Window, WindowKind};
+use window::{Window, WindowKind};
 
 /// The transports of Gao et al. §4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,5 +78,25 @@ impl Published {
             spray_phase,
             has_stale_marks: self == Self::Dctcp,
         })
+    }
+
+    /// Has `run` run so many flows in `fabric` by it.
+    pub(crate) fn run<R: Run>(
+        self,
+        fabric: &Fabric,
+        flows: usize,
+        run: R,
+    ) -> Result<R::Outcome, SimError> {
+        let window = |kind| Window::new(kind, flows);
+        match self {
+            Self::PFabric => run.run(window(WindowKind::PFabric)),
+            Self::Fastpass => {
+                let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
+                run.run(Fastpass::new(flows, arbiter))
+            }
+            Self::PHost => run.run(PHost::new(flows, fabric.topology.host_count())),
+            Self::Tcp => run.run(window(WindowKind::Tcp)),
+            Self::Dctcp => run.run(window(WindowKind::Dctcp)),
+        }
     }
 }

@@ -9,13 +9,13 @@
 
 use measure::{Duration, Instant};
 
+use crate::ends::Ends;
 use crate::event::Timer;
 use crate::heap::Heap;
 use crate::moment::Moment;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
 
 /// Flows of so many packets or fewer start with a token for each.
 const FREE_TOKENS: u32 = 8;

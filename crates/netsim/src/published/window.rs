@@ -11,11 +11,11 @@
 
 use measure::{Duration, Instant};
 
+use crate::ends::Ends;
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
 
 /// Which of the three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 //!
 //! What the network does by itself, for checks against queueing theory. Only data crosses it.
 
+use crate::ends::Ends;
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
 
 /// Packets each flow has received.
 #[derive(Debug)]

@@ -19,15 +19,19 @@
 
 use std::collections::VecDeque;
 
-use measure::{Duration, Instant};
+use measure::{Bytes, Duration, Instant};
 
+use crate::ends::Ends;
+use crate::error::SimError;
 use crate::event::Timer;
+use crate::fabric::{Fabric, Switching};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::parameter::{Parameter, Slot, TIMEOUT};
-use crate::queue::LEVELS;
+use crate::queue::{Discipline, LEVELS};
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
+use crate::topology::Topology;
+use crate::transport::definition::{Definition, Description, Settings};
 
 /// Settings of Homa.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,31 @@ pub struct HomaConfig {
 }
 
 impl HomaConfig {
-    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+    /// Homa for `fabric`, whose ports should be [`Discipline::Levels`].
+    ///
+    /// The round trip is that of a network in use: at each port, there and back, a packet waits
+    /// until the one that is being sent has left, half of one on average.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let full = Bytes::new(u64::from(fabric.frame.full()));
+        let path = fabric.topology.path(0, fabric.topology.host_count() - 1);
+        let waits: Duration = path.iter().map(|link| link.rate.transfer_time(full)).sum();
+        let round_trip = (fabric.round_trip() + waits).as_ps();
+        let packets = round_trip.div_ceil(fabric.packet_time().as_ps());
+        let timeout = fabric.round_trip().saturating_mul(TIMEOUT_ROUND_TRIPS).max(TIMEOUT_MIN);
+        Self {
+            round_trip: u32::try_from(packets).unwrap_or(u32::MAX),
+            timeout,
+            levels: LEVELS_MOST,
+            overcommitment: 0,
+        }
+    }
+}
+
+impl Settings for HomaConfig {
+    type Ends = Homa;
+
+    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { round_trip, timeout, levels, overcommitment } = self;
         vec![
             (UNSCHEDULED, Slot::Count(round_trip)),
@@ -51,6 +79,29 @@ impl HomaConfig {
             (PRIORITIES, Slot::Count(levels)),
             (OVERCOMMITMENT, Slot::Count(overcommitment)),
         ]
+    }
+
+    fn ends(self, fabric: &Fabric, flows: usize) -> Result<Homa, SimError> {
+        Ok(Homa::new(self, flows, fabric.topology.host_count()))
+    }
+}
+
+impl Definition for Homa {
+    type Settings = HomaConfig;
+
+    const DESCRIPTION: Description = Description {
+        name: "homa",
+        summary: "short messages at once, long ones as receivers grant; eight priorities",
+        paper: "Montazeri et al., SIGCOMM 2018",
+        omits: "replies, BUSY, marked incasts, an oldest message out of turn",
+    };
+
+    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
+        Ok(Fabric::new(topology, switching, Discipline::Levels).with_pools())
+    }
+
+    fn settings(fabric: &Fabric) -> HomaConfig {
+        HomaConfig::for_fabric(fabric)
     }
 }
 
@@ -73,6 +124,11 @@ const OVERCOMMITMENT: Parameter = Parameter::new(
 )
 .counting("MESSAGES")
 .within(0, 1 << 20);
+
+/// Montazeri et al. 2018, §3.7: a few milliseconds.
+const TIMEOUT_MIN: Duration = Duration::from_ms(2);
+/// Where a round trip takes long, the timeout is so many.
+const TIMEOUT_ROUND_TRIPS: u64 = 20;
 
 /// Timers, in the order in which they go off at one instant.
 const UNHEARD: u8 = 0;
@@ -128,7 +184,7 @@ pub(crate) struct Homa {
 }
 
 impl Homa {
-    pub(crate) fn new(config: HomaConfig, flows: usize, hosts: u32) -> Self {
+    fn new(config: HomaConfig, flows: usize, hosts: u32) -> Self {
         Self {
             config,
             flows: Slots::new(flows),

@@ -1,7 +1,11 @@
-//! What the ends of a flow do.
+//! What the ends of a flow do: a module and a row for each transport.
+//!
+//! A module has its settings, its ends and, beside them, what else there is to know of the
+//! transport (`definition`). A new one is its file and a row of `transports!`.
 
 mod datagrams;
-mod ends;
+mod dctcp;
+mod definition;
 mod fastpass;
 mod homa;
 mod ndp;
@@ -9,18 +13,143 @@ mod pfabric;
 mod phost;
 mod tcp;
 
-pub(crate) use datagrams::Datagrams;
-pub(crate) use ends::Ends;
-use ends::acknowledge;
+use datagrams::Datagrams;
+pub use dctcp::DCTCP_MARK_PACKETS;
+use definition::Definition;
+pub use definition::Description;
+use definition::Settings;
 pub use fastpass::FastpassConfig;
-pub(crate) use fastpass::{Fastpass, SCHEDULE_BYTES};
-pub(crate) use homa::Homa;
 pub use homa::HomaConfig;
-pub(crate) use ndp::Ndp;
-pub use ndp::NdpConfig;
-pub(crate) use pfabric::PFabric;
+pub use ndp::{NDP_QUEUE_PACKETS, NdpConfig};
 pub use pfabric::PFabricConfig;
-pub(crate) use phost::Phost;
 pub use phost::PhostConfig;
-pub(crate) use tcp::Tcp;
 pub use tcp::TcpConfig;
+
+use crate::ends::Run;
+use crate::error::SimError;
+use crate::fabric::{Fabric, Switching};
+use crate::parameter::{Parameter, Slot};
+use crate::published::Published;
+use crate::topology::Topology;
+
+/// Makes of its rows every type that knows all transports, and everything that tells one from
+/// another.
+macro_rules! transports {
+    ($($(#[$doc:meta])+ $name:ident: $definition:ty;)+) => {
+        /// A transport as its own paper has it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Transport {
+            $($(#[$doc])+ $name,)+
+        }
+
+        /// What the ends of flows do.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Protocol {
+            /// All packets at once, none twice: what the network does by itself.
+            Datagrams,
+            /// As the simulator behind Gao et al. §4 had it.
+            AsPublished2016(Published),
+            $($(#[$doc])+ $name(<$definition as Definition>::Settings),)+
+        }
+
+        impl Transport {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// What there is to say of it.
+            #[must_use]
+            pub const fn describe(self) -> Description {
+                match self {
+                    $(Self::$name => <$definition as Definition>::DESCRIPTION,)+
+                }
+            }
+
+            /// `topology` with the queues that it asks for, and the packets and buffers of Gao et
+            /// al. §4.
+            ///
+            /// # Errors
+            /// If it cannot be had on that topology.
+            pub fn fabric(
+                self,
+                topology: Topology,
+                switching: Switching,
+            ) -> Result<Fabric, SimError> {
+                match self {
+                    $(Self::$name => <$definition>::fabric(topology, switching),)+
+                }
+            }
+
+            /// Its settings for `fabric`.
+            #[must_use]
+            pub fn protocol(self, fabric: &Fabric) -> Protocol {
+                match self {
+                    $(Self::$name => Protocol::$name(<$definition>::settings(fabric)),)+
+                }
+            }
+        }
+
+        impl Protocol {
+            /// What can be set of it, and where that is kept; nothing of datagrams, and of what
+            /// was published.
+            pub fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+                match self {
+                    Self::Datagrams | Self::AsPublished2016(_) => Vec::new(),
+                    $(Self::$name(settings) => settings.slots(),)+
+                }
+            }
+
+            /// Has `run` run so many flows in `fabric` by it.
+            pub(crate) fn run<R: Run>(
+                self,
+                fabric: &Fabric,
+                flows: usize,
+                run: R,
+            ) -> Result<R::Outcome, SimError> {
+                match self {
+                    Self::Datagrams => run.run(Datagrams::new(flows)),
+                    Self::AsPublished2016(published) => published.run(fabric, flows, run),
+                    $(Self::$name(settings) => run.run(settings.ends(fabric, flows)?),)+
+                }
+            }
+        }
+    };
+}
+
+transports! {
+    /// pFabric.
+    PFabric: pfabric::PFabric;
+    /// pHost.
+    Phost: phost::Phost;
+    /// Fastpass.
+    Fastpass: fastpass::Fastpass;
+    /// NDP.
+    Ndp: ndp::Ndp;
+    /// Homa.
+    Homa: homa::Homa;
+    /// DCTCP.
+    Dctcp: dctcp::Dctcp;
+    /// TCP.
+    Tcp: tcp::Tcp;
+}
+
+impl Transport {
+    /// The transport that is called `name`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|transport| transport.describe().name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_transport_has_a_name_of_its_own() {
+        for &transport in Transport::ALL {
+            assert_eq!(Transport::named(transport.describe().name), Some(transport));
+        }
+        assert_eq!(Transport::named("swift"), None);
+    }
+}

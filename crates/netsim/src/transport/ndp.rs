@@ -21,12 +21,17 @@ use std::collections::VecDeque;
 use measure::{Duration, Instant};
 use workload::Draw;
 
+use crate::ends::Ends;
+use crate::error::SimError;
 use crate::event::Timer;
+use crate::fabric::{Fabric, Switching};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::parameter::{Parameter, Slot, TIMEOUT, WINDOW};
+use crate::queue::Discipline;
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
+use crate::topology::Topology;
+use crate::transport::definition::{Definition, Description, Settings};
 
 /// Settings of NDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +43,54 @@ pub struct NdpConfig {
 }
 
 impl NdpConfig {
-    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+    /// NDP for `fabric`, whose switches' ports should be [`Discipline::Trim`].
+    ///
+    /// The window fills the round trip, and the queue that a full network has.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let turns = u64::from(fabric.topology.host_count());
+        let timeout = fabric.packet_time().saturating_mul(turns);
+        let window = fabric.round_trip_packets() + NDP_QUEUE_PACKETS;
+        Self { window, timeout: timeout.max(TIMEOUT_MIN) }
+    }
+}
+
+impl Settings for NdpConfig {
+    type Ends = Ndp;
+
+    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { window, timeout } = self;
         vec![(WINDOW, Slot::Count(window)), (TIMEOUT, Slot::Time(timeout))]
     }
+
+    fn ends(self, fabric: &Fabric, flows: usize) -> Result<Ndp, SimError> {
+        Ok(Ndp::new(self, flows, fabric.topology.host_count()))
+    }
 }
+
+impl Definition for Ndp {
+    type Settings = NdpConfig;
+
+    const DESCRIPTION: Description = Description {
+        name: "ndp",
+        summary: "switches cut payloads off instead of dropping packets; receivers pull",
+        paper: "Handley et al., SIGCOMM 2017",
+        omits: "priorities among a receiver's flows, ways that are given up",
+    };
+
+    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
+        Ok(Fabric::new(topology, switching, Discipline::Trim { packets: NDP_QUEUE_PACKETS }))
+    }
+
+    fn settings(fabric: &Fabric) -> NdpConfig {
+        NdpConfig::for_fabric(fabric)
+    }
+}
+
+/// Data packets that wait at a port of NDP's switches.
+pub const NDP_QUEUE_PACKETS: u32 = 8;
+/// Handley et al. 2017, §3: long against any round trip, as only what headers miss needs it.
+const TIMEOUT_MIN: Duration = Duration::from_ms(1);
 
 /// What the order of ways is drawn from.
 const SEED: u64 = 0x6e64_7000;
@@ -96,7 +144,7 @@ pub(crate) struct Ndp {
 }
 
 impl Ndp {
-    pub(crate) fn new(config: NdpConfig, flows: usize, hosts: u32) -> Self {
+    fn new(config: NdpConfig, flows: usize, hosts: u32) -> Self {
         let hosts = vec![Host::default(); hosts as usize];
         Self { config, flows: Slots::new(flows), hosts, draw: Draw::new(SEED) }
     }

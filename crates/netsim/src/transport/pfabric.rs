@@ -16,12 +16,17 @@ use std::collections::BinaryHeap;
 
 use measure::{Duration, Instant};
 
+use crate::ends::{Ends, acknowledge};
+use crate::error::SimError;
 use crate::event::Timer;
+use crate::fabric::{Fabric, Switching};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::parameter::{Parameter, Slot, TIMEOUT, WINDOW};
+use crate::queue::Discipline;
 use crate::slots::{Held, Slots};
-use crate::transport::{Ends, acknowledge};
+use crate::topology::Topology;
+use crate::transport::definition::{Definition, Description, Settings};
 
 /// Settings of pFabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +41,49 @@ pub struct PFabricConfig {
 
 impl PFabricConfig {
     /// Timeouts in a row after which a sender probes (§4.2).
-    pub(crate) const PROBE_AFTER: u32 = 5;
+    const PROBE_AFTER: u32 = 5;
 
-    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+    /// The settings of Gao et al. §4, with a window that covers the round trip of `fabric`.
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let window = fabric.round_trip_packets().max(WINDOW_MIN);
+        Self { window, timeout: TIMEOUT_OF_GAO, probe_after: Self::PROBE_AFTER }
+    }
+}
+
+impl Settings for PFabricConfig {
+    type Ends = PFabric;
+
+    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { window, timeout, probe_after } = self;
         vec![
             (WINDOW, Slot::Count(window)),
             (TIMEOUT, Slot::Time(timeout)),
             (PROBES, Slot::Count(probe_after)),
         ]
+    }
+
+    fn ends(self, fabric: &Fabric, flows: usize) -> Result<PFabric, SimError> {
+        Ok(PFabric::new(self, flows, fabric.topology.host_count()))
+    }
+}
+
+impl Definition for PFabric {
+    type Settings = PFabricConfig;
+
+    const DESCRIPTION: Description = Description {
+        name: "pfabric",
+        summary: "switches send and drop by what flows have left; hosts start at line rate",
+        paper: "Alizadeh et al., SIGCOMM 2013",
+        omits: "limits on windows, as there",
+    };
+
+    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
+        Ok(Fabric::new(topology, switching, Discipline::Urgency))
+    }
+
+    fn settings(fabric: &Fabric) -> PFabricConfig {
+        PFabricConfig::for_fabric(fabric)
     }
 }
 
@@ -54,6 +93,9 @@ const PROBES: Parameter = Parameter::new(
     "Alizadeh et al. 2013, §4.2",
 )
 .counting("TIMEOUTS");
+/// The window and the timeout of Gao et al. §4.
+const WINDOW_MIN: u32 = 12;
+const TIMEOUT_OF_GAO: Duration = Duration::from_us(45);
 /// The least window after a timeout at which growth is still exponential.
 const THRESHOLD_MIN: u32 = 2;
 
@@ -92,7 +134,7 @@ pub(crate) struct PFabric {
 }
 
 impl PFabric {
-    pub(crate) fn new(config: PFabricConfig, flows: usize, hosts: u32) -> Self {
+    fn new(config: PFabricConfig, flows: usize, hosts: u32) -> Self {
         Self { config, flows: Slots::new(flows), lines: vec![BinaryHeap::new(); hosts as usize] }
     }
 

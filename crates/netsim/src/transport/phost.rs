@@ -20,12 +20,17 @@ use std::collections::VecDeque;
 
 use measure::{Duration, Instant};
 
+use crate::ends::Ends;
+use crate::error::SimError;
 use crate::event::Timer;
+use crate::fabric::{Fabric, Switching};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
 use crate::parameter::{Parameter, Slot, TIMEOUT};
+use crate::queue::Discipline;
 use crate::slots::{Held, Slots};
-use crate::transport::Ends;
+use crate::topology::Topology;
+use crate::transport::definition::{Definition, Description, Settings};
 
 /// Settings of pHost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +48,28 @@ pub struct PhostConfig {
 }
 
 impl PhostConfig {
-    pub(crate) fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+    /// The settings of Gao et al. §4, with packets and tokens that cover the round trip of
+    /// `fabric`, whose ports should be [`Discipline::Levels`].
+    #[must_use]
+    pub fn for_fabric(fabric: &Fabric) -> Self {
+        let packets = fabric.round_trip_packets().max(FREE_MIN);
+        let round_trip = fabric.round_trip();
+        let spending = Duration::from_ps(fabric.packet_time().as_ps() * 3 / 2);
+        let downgrade = round_trip.saturating_mul(DOWNGRADE_ROUND_TRIPS);
+        Self {
+            free: packets,
+            expired: packets,
+            expiry: round_trip + spending,
+            downgrade,
+            timeout: downgrade.max(TIMEOUT_MIN),
+        }
+    }
+}
+
+impl Settings for PhostConfig {
+    type Ends = Phost;
+
+    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
         let Self { free, expired, expiry, downgrade, timeout } = self;
         vec![
             (FREE, Slot::Count(free)),
@@ -52,6 +78,29 @@ impl PhostConfig {
             (DOWNGRADE, Slot::Time(downgrade)),
             (TIMEOUT, Slot::Time(timeout)),
         ]
+    }
+
+    fn ends(self, fabric: &Fabric, flows: usize) -> Result<Phost, SimError> {
+        Ok(Phost::new(self, flows, fabric.topology.host_count()))
+    }
+}
+
+impl Definition for Phost {
+    type Settings = PhostConfig;
+
+    const DESCRIPTION: Description = Description {
+        name: "phost",
+        summary: "receivers hand out a token in the time of a packet; senders spend them",
+        paper: "Gao et al., CoNEXT 2015",
+        omits: "ways to choose other than the flow that lacks least",
+    };
+
+    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
+        Ok(Fabric::new(topology, switching, Discipline::Levels))
+    }
+
+    fn settings(fabric: &Fabric) -> PhostConfig {
+        PhostConfig::for_fabric(fabric)
     }
 }
 
@@ -65,6 +114,12 @@ const EXPIRY: Parameter =
     Parameter::new("token-expiry", "How long a token that was not spent counts as out", PAPER);
 const DOWNGRADE: Parameter =
     Parameter::new("downgrade", "For how long a silent flow is downgraded", PAPER);
+
+/// Packets that need no token, and the timeout of a token, in Gao et al. §4.
+const FREE_MIN: u32 = 8;
+const TIMEOUT_MIN: Duration = Duration::from_ns(9_500);
+/// Round trips for which a silent flow is downgraded, which a token may take, too.
+const DOWNGRADE_ROUND_TRIPS: u64 = 3;
 
 /// Timers, in the order in which they go off at one instant.
 const REQUEST: u8 = 0;
@@ -138,7 +193,7 @@ pub(crate) struct Phost {
 }
 
 impl Phost {
-    pub(crate) fn new(config: PhostConfig, flows: usize, hosts: u32) -> Self {
+    fn new(config: PhostConfig, flows: usize, hosts: u32) -> Self {
         let hosts = vec![Host::default(); hosts as usize];
         Self { config, flows: Slots::new(flows), hosts }
     }

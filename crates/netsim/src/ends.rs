@@ -1,5 +1,6 @@
 //! The two ends of every flow, whatever the transport.
 
+use crate::error::SimError;
 use crate::event::Timer;
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
@@ -24,9 +25,18 @@ pub(crate) trait Ends {
     fn silence(&mut self, _: &mut Net<'_>) {}
 }
 
+/// What is to be done with the ends of flows, whatever the transport.
+pub(crate) trait Run {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it with `ends`.
+    fn run<T: Ends>(self, ends: T) -> Result<Self::Outcome, SimError>;
+}
+
 /// Data has come to a receiver that acknowledges every packet by itself and has `held` of
 /// `packets`.
-pub(super) fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, packet: &Packet) {
+pub(crate) fn acknowledge(net: &mut Net<'_>, held: &mut Held, packets: u32, packet: &Packet) {
     if held.take(packet.number) {
         net.new_data(held.count());
         if held.count() == packets {
