@@ -36,8 +36,10 @@ pub struct Flow {
 pub struct FlowRecord {
     /// When the receiver had every byte.
     pub received: Option<Instant>,
-    /// When the sender knew it.
+    /// When the sender knew it; none if it is told later.
     pub finished: Option<Instant>,
+    /// Whether the flow was over with its last byte, and its sender is told of it with others.
+    pub is_told_later: bool,
     /// Data packets sent, repeated ones included.
     pub sent: u32,
     /// Data packets dropped, or their payload.
@@ -49,7 +51,13 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// From the start to the sender's knowledge of the end.
+    /// Whether nothing is left to be done for it.
+    #[must_use]
+    pub const fn has_ended(&self) -> bool {
+        self.finished.is_some() || self.is_told_later
+    }
+
+    /// From the start to the sender's knowledge of the end; none if it is told of it with others.
     #[must_use]
     pub fn fct(&self, flow: &Flow) -> Option<Duration> {
         self.finished.map(|finished| finished - flow.start)

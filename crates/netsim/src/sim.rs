@@ -68,7 +68,7 @@ impl Outcome {
     fn complete_of(self, is_wanted: impl Fn(u32) -> bool) -> Result<Self, SimError> {
         let mut unfinished = (0_u32..)
             .zip(&self.records)
-            .filter(|(flow, record)| record.finished.is_none() && is_wanted(*flow));
+            .filter(|(flow, record)| !record.has_ended() && is_wanted(*flow));
         let Some((first, record)) = unfinished.next() else { return Ok(self) };
         Err(SimError::Unfinished {
             count: u32::try_from(unfinished.count() + 1).unwrap_or(u32::MAX),

@@ -35,6 +35,9 @@ pub struct Setup {
     pub resolved: Vec<(&'static str, String)>,
 }
 
+/// How many ends a sender is told of together, where a transport does that.
+const TOGETHER: &str = "messages-per-ack";
+
 impl Setup {
     /// What settings describe.
     ///
@@ -64,7 +67,16 @@ impl Setup {
             fabric.requests = requests(settings, &fabric)?;
             fabric.frame.is_padded = is_padded(settings, &flows)?;
         }
+        if end == End::Acknowledged {
+            protocol.acknowledge_each();
+        }
         let mut resolved = parameters::apply(settings, &mut protocol)?;
+        let is_together = |(name, value): &(&str, String)| *name == TOGETHER && value != "1";
+        if end == End::Acknowledged && resolved.iter().any(is_together) {
+            let message = "ends of which senders are told together take no time of their own; \
+                           give 1, or --end received";
+            return Err(settings.wrong(TOGETHER, message));
+        }
         resolved.extend(transport::resolved(settings, &fabric));
         let last = if is_published || fabric.frame.is_padded { "full" } else { "short" };
         resolved.push(("last-packet", last.to_owned()));

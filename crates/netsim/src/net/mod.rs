@@ -272,11 +272,20 @@ impl<'a> Net<'a> {
     pub(crate) fn finished(&mut self, flow: u32) {
         let now = self.now;
         let record = &mut self.records[flow as usize];
-        if record.finished.is_none() {
+        if !record.has_ended() {
             record.finished = Some(now);
             self.ended(flow);
         }
         self.progress_at = now;
+    }
+
+    /// `flow` is over with its last byte: its sender is told with others, and nobody waits for it.
+    pub(crate) fn over(&mut self, flow: u32) {
+        let record = &mut self.records[flow as usize];
+        if !record.has_ended() {
+            record.is_told_later = true;
+            self.ended(flow);
+        }
     }
 
     fn ended(&mut self, flow: u32) {
@@ -310,7 +319,7 @@ impl<'a> Net<'a> {
     /// `flow` will never finish.
     pub(crate) fn stranded(&mut self, flow: u32, why: &'static str) {
         let record = &mut self.records[flow as usize];
-        if record.finished.is_none() && record.stranded.is_none() {
+        if !record.has_ended() && record.stranded.is_none() {
             record.stranded = Some(why);
             self.ended(flow);
         }

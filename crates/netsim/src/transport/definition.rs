@@ -46,6 +46,10 @@ pub(crate) trait Settings: Copy {
     /// What can be set, and where that is kept.
     fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)>;
 
+    /// Lets the end of each flow be acknowledged at once, where the transport would wait for more
+    /// of them.
+    fn acknowledge_each(&mut self) {}
+
     /// The two ends of so many flows in `fabric`, none of which has begun.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ use crate::topology::Topology;
 /// Makes of its rows every type that knows all transports, and everything that tells one from
 /// another.
 macro_rules! transports {
-    ($($(#[$doc:meta])+ $name:ident: $definition:ty;)+) => {
+    ($($(#[$doc:meta])+ $name:ident($settings:ty): $definition:ty;)+) => {
         /// A transport as its own paper has it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -50,7 +50,7 @@ macro_rules! transports {
             Datagrams,
             /// As the simulator behind Gao et al. §4 had it.
             AsPublished2016(Published),
-            $($(#[$doc])+ $name(<$definition as Definition>::Settings),)+
+            $($(#[$doc])+ $name($settings),)+
         }
 
         impl Transport {
@@ -99,6 +99,15 @@ macro_rules! transports {
                 }
             }
 
+            /// Lets the end of each flow be acknowledged at once: what [`End::Acknowledged`]
+            /// counts, for transports that would tell a sender of several ends together.
+            pub fn acknowledge_each(&mut self) {
+                match self {
+                    Self::Datagrams | Self::AsPublished2016(_) => {}
+                    $(Self::$name(settings) => settings.acknowledge_each(),)+
+                }
+            }
+
             /// Has `run` run so many flows in `fabric` by it.
             pub(crate) fn run<R: Run>(
                 self,
@@ -118,19 +127,19 @@ macro_rules! transports {
 
 transports! {
     /// pFabric.
-    PFabric: pfabric::PFabric;
+    PFabric(PFabricConfig): pfabric::PFabric;
     /// pHost.
-    Phost: phost::Phost;
+    Phost(PhostConfig): phost::Phost;
     /// Fastpass.
-    Fastpass: fastpass::Fastpass;
+    Fastpass(FastpassConfig): fastpass::Fastpass;
     /// NDP.
-    Ndp: ndp::Ndp;
+    Ndp(NdpConfig): ndp::Ndp;
     /// Homa.
-    Homa: homa::Homa;
+    Homa(HomaConfig): homa::Homa;
     /// DCTCP.
-    Dctcp: dctcp::Dctcp;
+    Dctcp(TcpConfig): dctcp::Dctcp;
     /// TCP.
-    Tcp: tcp::Tcp;
+    Tcp(TcpConfig): tcp::Tcp;
 }
 
 impl Transport {

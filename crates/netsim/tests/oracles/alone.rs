@@ -93,7 +93,8 @@ fn a_page_that_is_read_takes_its_request_and_its_data() {
 fn what_is_read_is_asked_for_first_whatever_the_transport() {
     for &transport in Transport::ALL {
         let mut fabric = paper(transport, 40);
-        let protocol = transport.protocol(&fabric);
+        let mut protocol = transport.protocol(&fabric);
+        protocol.acknowledge_each();
         let took = |fabric: &netsim::Fabric, exchange| {
             let one = Flow { exchange, ..flow(0, 20, 0, 4096) };
             let outcome = simulate(fabric, protocol, &[one]).unwrap();

@@ -3,8 +3,8 @@
 
 use measure::{Duration, Instant};
 use netsim::{
-    Fabric, FastpassConfig, Flow, Ideal, LeafSpine, Outcome, Protocol, Switching, TcpConfig,
-    Topology, Transport, simulate,
+    Exchange, Fabric, FastpassConfig, Flow, Ideal, LeafSpine, Node, Outcome, Protocol, Switching,
+    TcpConfig, Topology, Transport, simulate,
 };
 use workload::Draw;
 
@@ -295,4 +295,48 @@ fn the_same_flows_give_the_same_outcome() {
         let run = || -> Outcome { simulate(&fabric, protocol, &flows).unwrap() };
         assert_eq!(run(), run(), "{name}");
     }
+}
+
+/// Packets and bytes that each of four hosts sends by Homa, all until `until_ns`.
+fn sent_by_homa(flows: &[Flow], until_ns: u64) -> [(u64, u64); 4] {
+    let topology = Topology::single_switch(4, gbps(10), Duration::from_ns(200)).unwrap();
+    let fabric = Transport::Homa.fabric(topology, Switching::CutThrough).unwrap();
+    let last =
+        Flow { start: Instant::from_ns(until_ns), src: 2, dst: 3, bytes: 1, ..Flow::default() };
+    let flows: Vec<Flow> = flows.iter().copied().chain([last]).collect();
+    let outcome = simulate(&fabric, Transport::Homa.protocol(&fabric), &flows).unwrap();
+    let of = |host| {
+        let links = fabric.topology.links().iter().zip(&outcome.ports);
+        let mut ports = links.filter(|(link, _)| link.from == Node::Host(host));
+        let (_, port) = ports.next().expect("each host has a link");
+        (port.sent_packets, port.sent_bytes)
+    };
+    [of(0), of(1), of(2), of(3)]
+}
+
+/// Six messages, ten bytes for each but one; or in the header of data that goes there anyway.
+#[test]
+fn homa_tells_a_sender_of_several_ends_together() {
+    let flow = |number: u64, src, exchange| Flow {
+        start: Instant::from_ns(number * 2_000),
+        src,
+        dst: 1 - src,
+        bytes: 960,
+        exchange,
+    };
+    let messages = |src, from: u64, count: u64| {
+        (from..from + count).map(move |number| flow(number, src, Exchange::OneWay))
+    };
+    let five: Vec<Flow> = messages(0, 0, 5).collect();
+    assert_eq!(sent_by_homa(&five, 1_000_000)[..2], [(5, 5_000), (0, 0)]);
+    let six: Vec<Flow> = messages(0, 0, 6).collect();
+    assert_eq!(sent_by_homa(&six, 1_000_000)[..2], [(6, 6_000), (1, 40 + 5 * 10)]);
+    // Host 0 is told of its five in the five of host 1 and asks for none; host 1 asks for the
+    // first of its own, and hears of all.
+    let both: Vec<Flow> = messages(0, 0, 5).chain(messages(1, 5, 5)).collect();
+    assert_eq!(sent_by_homa(&both, 1_000_000)[..2], [(5, 5_000), (5, 5_000)]);
+    assert_eq!(sent_by_homa(&both, 3_000_000)[..2], [(6, 5_040 + 40), (6, 5_040)]);
+    // Who writes waits, and is told at once.
+    let write = [flow(0, 0, Exchange::Write)];
+    assert_eq!(sent_by_homa(&write, 1_000_000)[..2], [(1, 1_000), (1, 40)]);
 }

@@ -9,76 +9,111 @@
 //! misses for the timeout it asks for again (RESEND): every gap, and at the highest level, as
 //! its authors' module for Linux does.
 //!
-//! Messages here have no reply that would acknowledge them: a receiver that has all says so, and
-//! a sender that hears nothing for the timeout sends its first packet again. The cutoffs are
-//! those of all messages of a run, known from the start; the paper's receivers measure their own.
+//! Messages here have no reply that would acknowledge them. As in the authors' module for Linux a
+//! receiver that has all of a message keeps that for a while: the next packet of data to the sender
+//! has room for it, a sixth message sends an acknowledgement of all six, and a sender that has
+//! heard nothing for the timeout asks. What is written is acknowledged at once, since who writes
+//! waits for that. The cutoffs are those of all messages of a run, known from the start; the
+//! paper's receivers measure their own.
 //!
 //! Left out: BUSY, incasts announced by a client, an oldest message that is granted out of turn.
 //!
 //! Alone a flow takes its ideal time.
 
-use std::collections::VecDeque;
+mod levels;
+mod settings;
 
-use measure::{Bytes, Duration, Instant};
+use std::collections::{BTreeMap, VecDeque};
+
+use measure::Instant;
 
 use crate::ends::Ends;
 use crate::error::SimError;
 use crate::event::Timer;
 use crate::fabric::{Fabric, Switching};
+use crate::flow::{Exchange, Flow};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
-use crate::parameter::{Parameter, Slot, TIMEOUT};
-use crate::queue::{Discipline, LEVELS};
+use crate::parameter::{Parameter, Slot};
+use crate::queue::Discipline;
 use crate::slots::{Held, Slots};
 use crate::topology::Topology;
 use crate::transport::definition::{Definition, Description, Settings};
 
-/// Settings of Homa.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HomaConfig {
-    /// Packets that fill a round trip: RTTbytes.
-    pub round_trip: u32,
-    /// How long what was granted may take.
-    pub timeout: Duration,
-    /// Priorities that are used, at most those that switches have.
-    pub levels: u32,
-    /// Messages that a receiver has granted at once; 0 for as many as scheduled levels.
-    pub overcommitment: u32,
+use levels::{Size, cutoffs};
+pub use settings::HomaConfig;
+
+/// Timers, in the order in which they go off at one instant.
+const UNHEARD: u8 = 0;
+const MISSING: u8 = 1;
+const SEND: u8 = 2;
+
+/// Doublings of a sender's timeout.
+const BACKOFF_MAX: u32 = 6;
+/// The level of what is sent again; headers have it, too.
+const HIGHEST: u32 = 0;
+/// Bytes of an acknowledgement for each message but the one in its header (`struct homa_ack` of
+/// the authors' module for Linux).
+const ALSO_BYTES: u32 = 10;
+
+#[derive(Debug, Default)]
+struct State {
+    packets: u32,
+    /// Of its payload, and how many a full packet has.
+    bytes: u64,
+    each: u32,
+    // The sender's.
+    granted: u32,
+    next: u32,
+    again: VecDeque<u32>,
+    /// Of unscheduled and of scheduled packets.
+    levels: [u32; 2],
+    heard_at: Instant,
+    tries: u32,
+    /// Whether its host looks at it when the link is free.
+    is_listed: bool,
+    // The receiver's.
+    held: Held,
+    is_known: bool,
+    given: u32,
+    came_at: Instant,
+    /// The message that is acknowledged with it.
+    also: Option<u32>,
 }
 
-impl HomaConfig {
-    /// Homa for `fabric`, whose ports should be [`Discipline::Levels`].
-    ///
-    /// The round trip is that of a network in use: at each port, there and back, a packet waits
-    /// until the one that is being sent has left, half of one on average.
-    #[must_use]
-    pub fn for_fabric(fabric: &Fabric) -> Self {
-        let full = Bytes::new(u64::from(fabric.frame.full()));
-        let path = fabric.topology.path(0, fabric.topology.host_count() - 1);
-        let waits: Duration = path.iter().map(|link| link.rate.transfer_time(full)).sum();
-        let round_trip = (fabric.round_trip() + waits).as_ps();
-        let packets = round_trip.div_ceil(fabric.packet_time().as_ps());
-        let timeout = fabric.round_trip().saturating_mul(TIMEOUT_ROUND_TRIPS).max(TIMEOUT_MIN);
-        Self {
-            round_trip: u32::try_from(packets).unwrap_or(u32::MAX),
-            timeout,
-            levels: LEVELS_MOST,
-            overcommitment: 0,
-        }
-    }
+#[derive(Debug, Default, Clone)]
+struct Host {
+    // As a sender.
+    sending: Vec<u32>,
+    is_busy: bool,
+    // As a receiver: messages that need grants.
+    granting: Vec<u32>,
+    /// By sender: messages that have come and are not acknowledged.
+    owed: BTreeMap<u32, Vec<u32>>,
+}
+
+/// All flows and hosts.
+#[derive(Debug)]
+pub(crate) struct Homa {
+    config: HomaConfig,
+    flows: Slots<State>,
+    hosts: Vec<Host>,
+    /// Bytes up to which a message has the level, by unscheduled level but the last.
+    cutoffs: Vec<u64>,
+    /// Messages that a receiver has granted at once.
+    overcommitment: usize,
+    ranked: Vec<(u32, u32)>,
 }
 
 impl Settings for HomaConfig {
     type Ends = Homa;
 
+    fn acknowledge_each(&mut self) {
+        self.acknowledged = 1;
+    }
+
     fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
-        let Self { round_trip, timeout, levels, overcommitment } = self;
-        vec![
-            (UNSCHEDULED, Slot::Count(round_trip)),
-            (TIMEOUT, Slot::Time(timeout)),
-            (PRIORITIES, Slot::Count(levels)),
-            (OVERCOMMITMENT, Slot::Count(overcommitment)),
-        ]
+        self.parameters()
     }
 
     fn ends(self, fabric: &Fabric, flows: usize) -> Result<Homa, SimError> {
@@ -105,84 +140,6 @@ impl Definition for Homa {
     }
 }
 
-const UNSCHEDULED: Parameter = Parameter::new(
-    "unscheduled",
-    "Packets of a message that need no grant, and may be granted ahead",
-    "Montazeri et al. 2018, §3.2: the round trip in use",
-);
-const PRIORITIES: Parameter = Parameter::new(
-    "levels",
-    "Priorities that unscheduled and scheduled packets share",
-    "Montazeri et al. 2018, §3.4",
-)
-.counting("LEVELS")
-.within(2, LEVELS_MOST);
-const OVERCOMMITMENT: Parameter = Parameter::new(
-    "overcommitment",
-    "Messages that a receiver has granted at once; 0 for as many as scheduled levels",
-    "Montazeri et al. 2018, §3.5",
-)
-.counting("MESSAGES")
-.within(0, 1 << 20);
-
-/// Montazeri et al. 2018, §3.7: a few milliseconds.
-const TIMEOUT_MIN: Duration = Duration::from_ms(2);
-/// Where a round trip takes long, the timeout is so many.
-const TIMEOUT_ROUND_TRIPS: u64 = 20;
-
-/// Timers, in the order in which they go off at one instant.
-const UNHEARD: u8 = 0;
-const MISSING: u8 = 1;
-const SEND: u8 = 2;
-
-/// Doublings of a sender's timeout.
-const BACKOFF_MAX: u32 = 6;
-/// The level of what is sent again; headers have it, too.
-const HIGHEST: u32 = 0;
-/// Levels of a switch.
-const LEVELS_MOST: u32 = 8;
-const _: () = assert!(LEVELS == LEVELS_MOST as usize, "there is no lower level");
-
-#[derive(Debug, Default)]
-struct State {
-    packets: u32,
-    // The sender's.
-    granted: u32,
-    next: u32,
-    again: VecDeque<u32>,
-    /// Of unscheduled and of scheduled packets.
-    levels: [u32; 2],
-    heard_at: Instant,
-    tries: u32,
-    // The receiver's.
-    held: Held,
-    is_known: bool,
-    given: u32,
-    came_at: Instant,
-}
-
-#[derive(Debug, Default, Clone)]
-struct Host {
-    // As a sender.
-    sending: Vec<u32>,
-    is_busy: bool,
-    // As a receiver: messages that need grants.
-    granting: Vec<u32>,
-}
-
-/// All flows and hosts.
-#[derive(Debug)]
-pub(crate) struct Homa {
-    config: HomaConfig,
-    flows: Slots<State>,
-    hosts: Vec<Host>,
-    /// Packets up to which a message has the level, by unscheduled level but the last.
-    cutoffs: Vec<u32>,
-    /// Messages that a receiver has granted at once.
-    overcommitment: usize,
-    ranked: Vec<(u32, u32)>,
-}
-
 impl Homa {
     fn new(config: HomaConfig, flows: usize, hosts: u32) -> Self {
         Self {
@@ -200,7 +157,11 @@ impl Homa {
         let Self { hosts, flows, .. } = self;
         let sender = &mut hosts[host as usize];
         sender.is_busy = false;
-        sender.sending.retain(|&flow| flows.get(flow).is_some());
+        sender.sending.retain(|&flow| {
+            let Some(state) = flows.get_mut(flow) else { return false };
+            state.is_listed = state.next < state.packets || !state.again.is_empty();
+            state.is_listed
+        });
         let left = |&flow: &u32| {
             let state = flows.get(flow)?;
             state.can_send().then(|| (state.left(), flow))
@@ -213,9 +174,12 @@ impl Homa {
             state.next += 1;
         }
         sender.is_busy = true;
-        let &crate::Flow { dst, bytes, .. } = net.flow(flow);
+        let &Flow { dst, bytes, .. } = net.flow(flow);
+        let owed = sender.owed.get_mut(&dst).and_then(Vec::pop);
         let data = Packet {
             number,
+            // A message from there that has come, and one more.
+            extra: owed.map_or(0, |owed| owed + 1),
             priority: match again {
                 Some(_) => HIGHEST,
                 None => state.levels[usize::from(number >= self.config.round_trip)],
@@ -235,6 +199,9 @@ impl Homa {
 
     fn data(&mut self, net: &mut Net<'_>, host: u32, packet: &Packet) {
         let flow = packet.flow;
+        if let Some(acknowledged) = packet.extra.checked_sub(1) {
+            self.acknowledged(net, acknowledged, 0);
+        }
         let Self { hosts, flows, config, .. } = self;
         let Some(state) = flows.get_mut(flow) else { return };
         let receiver = &mut hosts[host as usize];
@@ -255,11 +222,71 @@ impl Homa {
             if is_new {
                 net.received(flow);
                 receiver.granting.retain(|&other| other != flow);
+                self.owe(net, flow);
+            } else {
+                self.acknowledge(net, flow, false);
             }
-            let &crate::Flow { src, dst, .. } = net.flow(flow);
-            net.send(dst, Packet::control(net.frame.header, flow, Kind::Ack, src));
         }
         self.grant(net, host);
+    }
+
+    /// All of `flow` has come: its sender is told with others, or at once if it waits for that.
+    fn owe(&mut self, net: &mut Net<'_>, flow: u32) {
+        let &Flow { src, dst, exchange, .. } = net.flow(flow);
+        let owed = self.hosts[dst as usize].owed.entry(src).or_default();
+        let is_full = owed.len() + 1 >= self.config.acknowledged as usize;
+        if is_full || exchange == Exchange::Write {
+            self.acknowledge(net, flow, true);
+        } else {
+            owed.push(flow);
+            net.over(flow);
+        }
+    }
+
+    /// Tells the sender that all of `flow` has come, and of all others if `has_others`.
+    fn acknowledge(&mut self, net: &mut Net<'_>, flow: u32, has_others: bool) {
+        let &Flow { src, dst, .. } = net.flow(flow);
+        let mut count = 0;
+        if has_others && let Some(owed) = self.hosts[dst as usize].owed.get_mut(&src) {
+            let mut last = flow;
+            for also in owed.drain(..).filter(|&also| also != flow) {
+                if let Some(state) = self.flows.get_mut(last) {
+                    state.also = Some(also);
+                }
+                last = also;
+                count += 1;
+            }
+        }
+        let ack = Packet::control(net.frame.header + count * ALSO_BYTES, flow, Kind::Ack, src);
+        net.send(dst, Packet { number: count, ..ack });
+    }
+
+    /// The sender of `flow` knows that it is done, and of so many that are acknowledged with it.
+    fn acknowledged(&mut self, net: &mut Net<'_>, flow: u32, others: u32) {
+        let mut next = Some(flow);
+        for _ in 0..=others {
+            let Some(flow) = next else { return };
+            let Some(state) = self.flows.get(flow) else { return };
+            next = state.also;
+            self.flows.close(flow);
+            net.finished(flow);
+        }
+    }
+
+    /// A sender asks whether all of `flow` has come.
+    fn asked(&mut self, net: &mut Net<'_>, flow: u32) {
+        let Some(state) = self.flows.get(flow) else { return };
+        let &Flow { src, dst, .. } = net.flow(flow);
+        if state.held.count() == state.packets {
+            let owed = self.hosts[dst as usize].owed.get(&src);
+            let is_owed = owed.is_some_and(|owed| owed.contains(&flow));
+            self.acknowledge(net, flow, is_owed);
+        } else if !state.is_known {
+            let resend = Packet::control(net.frame.header, flow, Kind::Nack, src);
+            let extra = self.config.round_trip.min(state.packets);
+            net.send(dst, Packet { extra, ..resend });
+        }
+        // Or else the receiver knows what it misses.
     }
 
     /// Lets a round trip be under way of each message that lacks least.
@@ -283,7 +310,7 @@ impl Homa {
             if upto > state.given {
                 state.given = upto;
                 has_all |= upto == state.packets;
-                let &crate::Flow { src, dst, .. } = net.flow(flow);
+                let &Flow { src, dst, .. } = net.flow(flow);
                 let grant = Packet::control(net.frame.header, flow, Kind::Grant, src);
                 net.send(dst, Packet { number: upto, extra: level, ..grant });
             }
@@ -307,7 +334,7 @@ impl Homa {
             net.timer(due, MISSING, flow);
             return;
         }
-        let &crate::Flow { src, dst, .. } = net.flow(flow);
+        let &Flow { src, dst, .. } = net.flow(flow);
         let mut first = state.held.until();
         while first < state.given {
             let has = |&number: &u32| state.held.has(number);
@@ -320,7 +347,8 @@ impl Homa {
         net.timer(net.now() + timeout, MISSING, flow);
     }
 
-    /// Sends the first packet again, if nothing was heard for the timeout.
+    /// Asks whether a message has come, if nothing was heard for the timeout; of one that is not
+    /// sent the first packet goes again.
     fn remind(&mut self, net: &mut Net<'_>, flow: u32) {
         let timeout = self.config.timeout;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -330,12 +358,25 @@ impl Homa {
             return;
         }
         state.tries = (state.tries + 1).min(BACKOFF_MAX);
-        if state.next > 0 && state.again.is_empty() {
-            state.again.push_back(0);
-        }
         state.heard_at = net.now();
         net.timer(net.now() + timeout.saturating_mul(1 << state.tries), UNHEARD, flow);
-        self.send_if_free(net, net.flow(flow).src);
+        let &Flow { src, dst, .. } = net.flow(flow);
+        if state.next == state.packets {
+            net.send(src, Packet::control(net.frame.header, flow, Kind::Request, dst));
+        } else if state.next > 0 && state.again.is_empty() {
+            state.again.push_back(0);
+            self.list(src, flow);
+            self.send_if_free(net, src);
+        }
+    }
+
+    /// `host` has something of `flow` to send.
+    fn list(&mut self, host: u32, flow: u32) {
+        if let Some(state) = self.flows.get_mut(flow)
+            && !std::mem::replace(&mut state.is_listed, true)
+        {
+            self.hosts[host as usize].sending.push(flow);
+        }
     }
 
     /// The sender has a grant or is asked to send again.
@@ -356,13 +397,14 @@ impl Homa {
                     state.again.push_back(number);
                 }
             }
+            self.list(host, packet.flow);
         }
         self.send_if_free(net, host);
     }
 
     /// The level of the unscheduled packets of a message.
-    fn level(&self, packets: u32) -> u32 {
-        let level = self.cutoffs.iter().position(|&most| packets <= most);
+    fn level(&self, bytes: u64) -> u32 {
+        let level = self.cutoffs.iter().position(|&most| bytes <= most);
         u32::try_from(level.unwrap_or(self.cutoffs.len())).unwrap_or(0)
     }
 }
@@ -372,61 +414,46 @@ impl State {
         self.next < self.granted || !self.again.is_empty()
     }
 
-    /// Packets that are yet to be sent.
-    fn left(&self) -> u32 {
-        self.packets - self.next
+    /// Bytes that are yet to be sent.
+    fn left(&self) -> u64 {
+        self.bytes.saturating_sub(u64::from(self.next) * u64::from(self.each))
     }
-}
-
-/// Divides the levels among unscheduled and scheduled bytes (§3.4): the share of unscheduled
-/// bytes is that of their levels, and each of these has as many of them.
-fn cutoffs(mut sizes: Vec<u32>, round_trip: u32, levels: u32) -> (Vec<u32>, usize) {
-    sizes.sort_unstable();
-    let unscheduled = |&packets: &u32| u64::from(packets.min(round_trip));
-    let total: u64 = sizes.iter().map(|&packets| u64::from(packets)).sum();
-    let first: u64 = sizes.iter().map(unscheduled).sum();
-    let levels = u64::from(levels);
-    let count = ((first * levels + total / 2) / total.max(1)).clamp(1, levels - 1);
-    let mut cutoffs = Vec::new();
-    let (mut sum, mut levels_full) = (0, 0);
-    for &packets in &sizes {
-        sum += unscheduled(&packets);
-        // A size that fills several levels has the first of them.
-        let full = sum * count / first;
-        if full > levels_full && sizes.last() > Some(&packets) {
-            levels_full = full;
-            if cutoffs.last() != Some(&packets) {
-                cutoffs.push(packets);
-            }
-        }
-    }
-    (cutoffs, usize::try_from(levels - count).unwrap_or(1))
 }
 
 impl Ends for Homa {
     fn begin(&mut self, net: &mut Net<'_>) {
-        let sizes = net.flows.iter().map(|flow| net.frame.packets(flow.bytes)).collect();
         let HomaConfig { round_trip, levels, overcommitment, .. } = self.config;
-        (self.cutoffs, self.overcommitment) = cutoffs(sizes, round_trip, levels);
+        let size = |flow: &Flow| Size::of(flow.bytes, net.frame, round_trip);
+        (self.cutoffs, self.overcommitment) = cutoffs(net.flows.iter().map(size).collect(), levels);
         if overcommitment > 0 {
             self.overcommitment = overcommitment as usize;
         }
     }
 
     fn start(&mut self, net: &mut Net<'_>, flow: u32) {
-        let &crate::Flow { src, bytes, .. } = net.flow(flow);
+        let &Flow { src, bytes, .. } = net.flow(flow);
         let packets = net.frame.packets(bytes);
         let granted = self.config.round_trip.min(packets);
-        let levels = [self.level(packets), self.config.levels - 1];
-        let heard_at = net.now();
+        let levels = [self.level(bytes), self.config.levels - 1];
+        let (heard_at, each) = (net.now(), net.frame.payload);
         self.flows.open(flow, |old| {
             let State { held, mut again, .. } = old.unwrap_or_default();
             again.clear();
             let held = held.reset(packets);
-            State { packets, granted, levels, heard_at, held, again, ..State::default() }
+            State {
+                packets,
+                bytes,
+                each,
+                granted,
+                levels,
+                heard_at,
+                held,
+                again,
+                ..State::default()
+            }
         });
         net.timer(heard_at + self.config.timeout, UNHEARD, flow);
-        self.hosts[src as usize].sending.push(flow);
+        self.list(src, flow);
         self.send_if_free(net, src);
     }
 
@@ -434,14 +461,10 @@ impl Ends for Homa {
         match packet.kind {
             Kind::Data => self.data(net, host, &packet),
             Kind::Grant | Kind::Nack => self.heard(net, host, &packet),
-            Kind::Ack => {
-                if self.flows.get(packet.flow).is_some() {
-                    self.flows.close(packet.flow);
-                    net.finished(packet.flow);
-                }
-            }
-            // There is no handshake, its switches do not trim, and reads are not its own.
-            Kind::Request | Kind::Header | Kind::Returned | Kind::Read => {}
+            Kind::Ack => self.acknowledged(net, packet.flow, packet.number),
+            Kind::Request => self.asked(net, packet.flow),
+            // Its switches do not trim, and reads are not its own.
+            Kind::Header | Kind::Returned | Kind::Read => {}
         }
     }
 
@@ -451,25 +474,5 @@ impl Ends for Homa {
             MISSING => self.miss(net, timer.of),
             _ => self.send(net, timer.of),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_share_unscheduled_bytes_equally() {
-        // All is unscheduled: 7 levels for 36 parts, of which sizes make 1, 3, 6, 10, 15, 21, 28.
-        let sizes: Vec<u32> = (1..=8).cycle().take(8000).collect();
-        assert_eq!(cutoffs(sizes, 8, 8), (vec![3, 5, 6, 7], 1));
-        // Fine sizes have all of them.
-        let sizes: Vec<u32> = (1..=1000).collect();
-        let (cuts, _) = cutoffs(sizes, 1000, 8);
-        let parts: Vec<u32> = cuts.iter().map(|cut| cut * cut / 142_857).collect();
-        assert_eq!(parts, [1, 2, 3, 4, 5, 6]);
-        // One long message in a hundred: what is unscheduled of it counts with the short ones.
-        let mixed: Vec<u32> = (0..100).map(|index| if index == 0 { 10_000 } else { 2 }).collect();
-        assert_eq!(cutoffs(mixed, 8, 8), (Vec::new(), 7));
     }
 }
