@@ -23,6 +23,9 @@ pub struct Poisson<'a> {
     pub seed: u64,
 }
 
+/// Sizes that are drawn for a mean over flows.
+const OVERHEAD_DRAWS: u32 = 10_000;
+
 impl Poisson<'_> {
     /// The flows.
     ///
@@ -68,6 +71,22 @@ impl Poisson<'_> {
     pub fn clearing(&self, frame: Frame) -> Duration {
         let left = 1.0 - self.load_percent as f64 / 100.0;
         picoseconds(self.sizes.largest() / left * self.byte_ps(frame))
+    }
+
+    /// What flows have on the wire, and what [`Poisson::gap`] takes it for, which has every packet
+    /// full: above 1 where flows do not fill their packets, or have `also` bytes more on the wire.
+    #[must_use]
+    pub fn overhead(&self, frame: Frame, also: u32) -> f64 {
+        let mut draw = Draw::new(self.seed);
+        let (mut wire, mut payload) = (0.0, 0.0);
+        for _ in 0..OVERHEAD_DRAWS {
+            let bytes = self.sizes.draw(&mut draw);
+            let last = frame.packets(bytes) - 1;
+            let full = u64::from(last) * u64::from(frame.full());
+            wire += (full + u64::from(frame.wire(bytes, last)) + u64::from(also)) as f64;
+            payload += bytes as f64;
+        }
+        wire / payload * f64::from(frame.payload) / f64::from(frame.full())
     }
 
     /// How long a host's link takes for a byte of a flow, with its share of headers.
@@ -197,6 +216,20 @@ mod tests {
             more.flows(Frame::default()).unwrap_err().to_string(),
             "a load of 120 % is not one that hosts' links carry; use 1 to 99 %"
         );
+    }
+
+    #[test]
+    fn headers_of_short_flows_are_overhead() {
+        let rate = BitsPerSec::from_gbps(40);
+        let overhead = |bytes, also| {
+            let sizes = Sizes::fixed(bytes);
+            let poisson =
+                Poisson { hosts: 4, rate, load_percent: 60, sizes: &sizes, count: 1, seed: 1 };
+            (poisson.overhead(Frame::default(), also) * 1e3).round() / 1e3
+        };
+        assert_eq!([overhead(1_460, 0), overhead(14_600, 0)], [1.0; 2]);
+        // 100 B for 60, where 61.6 are reckoned; a request of 40 more.
+        assert_eq!([overhead(60, 0), overhead(60, 40)], [1.622, 2.271]);
     }
 
     /// By hand: 4 KiB with 40 B of header for each 1460 take 841.64 ns at 40 Gb/s.

@@ -142,7 +142,7 @@ const NETWORK: [Knob; 49] = [
         "WHEN",
         Words("received, or acknowledged for as-published-2016"),
         "When a flow has ended: received (the receiver has every byte) or acknowledged (the \
-         sender knows it)",
+         sender knows it, and is told of each at once)",
         YAPS,
     ),
     knob(

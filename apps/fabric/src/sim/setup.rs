@@ -106,9 +106,15 @@ fn as_published(settings: &Settings, payload: u32, flows: &mut [Flow]) -> Result
     Ok(())
 }
 
-/// Refuses a load at which some link has more to do than it can.
+/// Refuses a load at which some link has more to do than it can: with data, its headers and
+/// readers' requests. What transports send beside it is left to runs.
 fn can_carry(settings: &Settings, fabric: &Fabric, poisson: &Poisson<'_>) -> Result<(), SimError> {
-    let host = poisson.rate.get() as f64 * poisson.load_percent as f64 / 100.0;
+    // Who reads sends requests, too.
+    let is_read = settings.is_given("exchange")
+        && settings.choice("exchange", &exchange::NAMED)? == Exchange::Read;
+    let request = if is_read { requests(settings, fabric)?.bytes } else { 0 };
+    let overhead = poisson.overhead(fabric.frame, request);
+    let host = poisson.rate.get() as f64 * poisson.load_percent as f64 / 100.0 * overhead;
     let links = fabric.topology.links().iter().zip(demand::all_to_all(&fabric.topology));
     let busy = links.map(|(link, carried)| host * carried / link.rate.get() as f64);
     let most = (0..).zip(busy).max_by(|one, other| one.1.total_cmp(&other.1));

@@ -257,6 +257,17 @@ mod tests {
         );
         assert_eq!(at("27%"), Ok(()));
         assert!(at("28%").is_err());
+        // 60 B have 40 of header, and each is asked for with as many.
+        let short = |load: &str, exchange: &str| {
+            let short = Settings::default().with("sizes", "60B").with("load", load);
+            let short = short.with("flows", "20").with("exchange", exchange);
+            Setup::new(&short).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(short("61%", "write"), Ok(()));
+        let said = short("62%", "write").expect_err("it cannot be");
+        assert!(said.ends_with("busy 101 % of its time at 62 %; give at most 61%"), "{said}");
+        let said = short("61%", "read").expect_err("it cannot be");
+        assert!(said.ends_with("give at most 44%"), "{said}");
         for name in ["warm-up", "cool-down"] {
             let none = Settings::default().with(name, "50%");
             let said = Setup::new(&none).map(|_| ()).map_err(|error| error.to_string());
