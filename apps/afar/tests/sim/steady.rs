@@ -51,10 +51,10 @@ fn runs_of_a_sweep_are_told_together() {
     assert!(read(&directory.join("slowdown.svg")).contains("mean, with its interval"));
 }
 
-/// What 100 bytes and their headers take is 1.4 times a link at 80 % of its time for the bytes.
+/// At 80 % 200 bytes and their headers take 93 % of a link, and with acknowledgements 109 %.
 #[test]
 fn a_load_that_is_not_carried_has_no_result() {
-    let small = ["--sizes", "100B", "--load", "80%", "--flows", "4000", "--repetitions", "6"];
+    let small = ["--sizes", "200B", "--load", "80%", "--flows", "4000", "--repetitions", "6"];
     let path = scratch("unsteady.json").display().to_string();
     let more = ["--topology", "single-switch", "--hosts", "8", "--json", &path];
     let output = sim(&[&small[..], &more].concat());

@@ -67,7 +67,9 @@ fn network(draw: &mut Draw, settings: Settings) -> Settings {
 fn parameters(draw: &mut Draw, mut settings: Settings) -> Settings {
     let mut protocol = Setup::new(&settings).expect("it can be").protocol;
     for (Parameter { name, least, most, .. }, slot) in protocol.slots() {
-        if draw.below(2) == 0 {
+        // What is counted until its sender knows is acknowledged by itself.
+        let is_single = name == "messages-per-ack" && settings.text("end") == "acknowledged";
+        if draw.below(2) == 0 || is_single {
             continue;
         }
         settings = match slot {

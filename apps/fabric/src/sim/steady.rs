@@ -404,10 +404,10 @@ mod tests {
         assert_eq!(slowdowns(&[spread(99); 6]).p99.interval, None);
     }
 
-    /// What 100 bytes and their headers take is 1.4 times a link at 80 % of its time for the bytes.
+    /// At 80 % 200 bytes and their headers take 93 % of a link, and with acknowledgements 109 %.
     #[test]
     fn a_load_that_is_not_carried_has_no_result() {
-        let small = [("sizes", "100B"), ("hosts", "8"), ("host-buffer", "none")];
+        let small = [("sizes", "200B"), ("hosts", "8"), ("host-buffer", "none")];
         let of = [&QUICK[..], &small].concat();
         let said = unsteady(&repeated(&of, 4000)).expect("it is not carried");
         assert!(said.starts_with("the load is not carried: "), "{said}");
