@@ -9,6 +9,7 @@
 //!    header is in (that a faster link may then run dry is left out); the last hop waits for all.
 
 mod call;
+mod ends;
 mod look;
 mod looking;
 mod published;
@@ -259,69 +260,6 @@ impl<'a> Net<'a> {
             let group = self.topology.ways(switch, dst);
             link = self.topology.port(group, rest % group.count);
             rest /= group.count;
-        }
-    }
-
-    /// The receiver has every byte of `flow`.
-    pub(crate) fn received(&mut self, flow: u32) {
-        self.records[flow as usize].received.get_or_insert(self.now);
-        self.progress_at = self.now;
-    }
-
-    /// The sender of `flow` knows that it is done.
-    pub(crate) fn finished(&mut self, flow: u32) {
-        let now = self.now;
-        let record = &mut self.records[flow as usize];
-        if !record.has_ended() {
-            record.finished = Some(now);
-            self.ended(flow);
-        }
-        self.progress_at = now;
-    }
-
-    /// `flow` is over with its last byte: its sender is told with others, and nobody waits for it.
-    pub(crate) fn over(&mut self, flow: u32) {
-        let record = &mut self.records[flow as usize];
-        if !record.has_ended() {
-            record.is_told_later = true;
-            self.ended(flow);
-        }
-    }
-
-    fn ended(&mut self, flow: u32) {
-        self.ended_count += 1;
-        if self.is_awaited_flow(self.flow(flow)) {
-            self.left_count -= 1;
-        }
-    }
-
-    fn is_awaited_flow(&self, flow: &Flow) -> bool {
-        self.awaited.is_none_or(|[from, to]| (from..to).contains(&flow.start))
-    }
-
-    /// No flow is left to start: those that the run waits for would meet a network that empties.
-    pub(crate) fn check_load(&self) -> Result<(), SimError> {
-        match self.awaited {
-            Some(_) if self.left_count > 0 => {
-                Err(SimError::Emptied { at: self.now, left: self.left_count })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The run waits for the flows alone that start in `time`.
-    pub(crate) fn await_only(&mut self, time: [Instant; 2]) {
-        self.awaited = Some(time);
-        let count = self.flows.iter().filter(|flow| self.is_awaited_flow(flow)).count();
-        self.left_count = u32::try_from(count).unwrap_or(u32::MAX);
-    }
-
-    /// `flow` will never finish.
-    pub(crate) fn stranded(&mut self, flow: u32, why: &'static str) {
-        let record = &mut self.records[flow as usize];
-        if !record.has_ended() && record.stranded.is_none() {
-            record.stranded = Some(why);
-            self.ended(flow);
         }
     }
 

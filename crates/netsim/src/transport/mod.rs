@@ -99,8 +99,8 @@ macro_rules! transports {
                 }
             }
 
-            /// Lets the end of each flow be acknowledged at once: what [`End::Acknowledged`]
-            /// counts, for transports that would tell a sender of several ends together.
+            /// Lets the end of each flow be acknowledged at once, where the transport would tell
+            /// a sender of several together: for [`crate::End::Acknowledged`].
             pub fn acknowledge_each(&mut self) {
                 match self {
                     Self::Datagrams | Self::AsPublished2016(_) => {}

@@ -299,12 +299,12 @@ fn the_same_flows_give_the_same_outcome() {
 
 /// Packets and bytes that each of four hosts sends by Homa, all until `until_ns`.
 fn sent_by_homa(flows: &[Flow], until_ns: u64) -> [(u64, u64); 4] {
-    let topology = Topology::single_switch(4, gbps(10), Duration::from_ns(200)).unwrap();
-    let fabric = Transport::Homa.fabric(topology, Switching::CutThrough).unwrap();
+    let topology = Topology::single_switch(4, gbps(10), Duration::from_ns(200)).expect("it is");
+    let fabric = Transport::Homa.fabric(topology, Switching::CutThrough).expect("it can be had");
     let last =
         Flow { start: Instant::from_ns(until_ns), src: 2, dst: 3, bytes: 1, ..Flow::default() };
     let flows: Vec<Flow> = flows.iter().copied().chain([last]).collect();
-    let outcome = simulate(&fabric, Transport::Homa.protocol(&fabric), &flows).unwrap();
+    let outcome = simulate(&fabric, Transport::Homa.protocol(&fabric), &flows).expect("they end");
     let of = |host| {
         let links = fabric.topology.links().iter().zip(&outcome.ports);
         let mut ports = links.filter(|(link, _)| link.from == Node::Host(host));

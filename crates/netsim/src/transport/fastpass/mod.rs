@@ -27,11 +27,12 @@
 //! Alone a flow takes its way to the arbiter, the rest of an epoch, the lead of schedules, the
 //! rest of a timeslot, and then a timeslot for each packet.
 
+mod settings;
 mod timetable;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use measure::{Bytes, Duration, Instant};
+use measure::{Duration, Instant};
 
 use crate::ends::Ends;
 use crate::error::SimError;
@@ -39,122 +40,16 @@ use crate::event::Timer;
 use crate::fabric::{Fabric, Switching};
 use crate::net::Net;
 use crate::packet::{Kind, Packet};
-use crate::parameter::{Parameter, Slot, TIMEOUT};
+use crate::parameter::{Parameter, Slot};
 use crate::queue::Discipline;
 use crate::slots::{Held, Slots};
-use crate::topology::{Link, Topology};
+use crate::topology::Topology;
 use crate::transport::definition::{Definition, Description, Settings};
 
+use settings::SCHEDULE_BYTES;
 use timetable::Timetable;
 
-/// Settings of Fastpass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FastpassConfig {
-    /// A timeslot.
-    pub slot: Duration,
-    /// Timeslots that are given at once.
-    pub epoch: u32,
-    /// How long the only schedule of an epoch may take,
-    pub lead: Duration,
-    /// and each further one.
-    pub lead_each: Duration,
-    /// How long a sender hears nothing before it asks again.
-    pub timeout: Duration,
-}
-
-impl FastpassConfig {
-    /// Fastpass for `fabric`, which should have an arbiter and ports of [`Discipline::Levels`].
-    ///
-    /// A schedule waits on each link for the packet that it carries, and for those of other
-    /// senders.
-    #[must_use]
-    pub fn for_fabric(fabric: &Fabric) -> Self {
-        let slot = Duration::from_ps(fabric.packet_time().as_ps() / 16 * SIXTEENTHS);
-        let topology = &fabric.topology;
-        let schedule = fabric.frame.header + EPOCH_OF_GAO * SCHEDULE_BYTES;
-        let time = |link: &Link, bytes| link.rate.transfer_time(Bytes::new(u64::from(bytes)));
-        let hop = |link: &Link| time(link, schedule) + time(link, fabric.frame.full()) + link.delay;
-        let way = |host| topology.path(topology.arbiter().unwrap_or(0), host).iter().map(hop).sum();
-        let lead: Duration = (0..topology.host_count()).map(way).max().unwrap_or_default();
-        let each = topology.links().iter().map(|link| time(link, schedule)).max();
-        let epoch = slot.saturating_mul(u64::from(EPOCH_OF_GAO));
-        Self {
-            slot,
-            epoch: EPOCH_OF_GAO,
-            lead,
-            lead_each: each.unwrap_or_default(),
-            timeout: (fabric.round_trip() + lead + epoch).saturating_mul(PATIENCE),
-        }
-    }
-}
-
-impl Settings for FastpassConfig {
-    type Ends = Fastpass;
-
-    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
-        let Self { slot, epoch, lead, lead_each, timeout } = self;
-        vec![
-            (TIMESLOT, Slot::Time(slot)),
-            (EPOCH_SLOTS, Slot::Count(epoch)),
-            (LEAD, Slot::Time(lead)),
-            (LEAD_EACH, Slot::Time(lead_each)),
-            (TIMEOUT, Slot::Time(timeout)),
-        ]
-    }
-
-    fn ends(self, fabric: &Fabric, flows: usize) -> Result<Fastpass, SimError> {
-        let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
-        Ok(Fastpass::new(self, flows, arbiter))
-    }
-}
-
-impl Definition for Fastpass {
-    type Settings = FastpassConfig;
-
-    const DESCRIPTION: Description = Description {
-        name: "fastpass",
-        summary: "an arbiter says when each packet leaves and which way it takes",
-        paper: "Perry et al., SIGCOMM 2014",
-        omits: "ways by edge colouring, a second arbiter, several flows in a request",
-    };
-
-    /// A network without an arbiter has one of its hosts for it.
-    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
-        let topology = match topology.arbiter() {
-            Some(_) => topology,
-            None => topology.with_arbiter_as_host()?,
-        };
-        Ok(Fabric::new(topology, switching, Discipline::Levels))
-    }
-
-    fn settings(fabric: &Fabric) -> FastpassConfig {
-        FastpassConfig::for_fabric(fabric)
-    }
-}
-
-const TIMESLOT: Parameter =
-    Parameter::new("timeslot", "A timeslot: a packet, and a sixteenth for headers", "afar");
-const EPOCH_SLOTS: Parameter =
-    Parameter::new("epoch", "Timeslots that are given at once", "Gao et al. 2016, §4.2")
-        .counting("TIMESLOTS")
-        .within(1, 1024);
-const LEAD: Parameter = Parameter::new(
-    "schedule-time",
-    "How long the only schedule of an epoch may take",
-    "the network",
-);
-const LEAD_EACH: Parameter = Parameter::new(
-    "schedule-each",
-    "How much longer each further schedule may take",
-    "the network",
-);
-
-/// Packets of an epoch in Gao et al. §4.
-const EPOCH_OF_GAO: u32 = 8;
-/// Sixteenths of a packet time in a timeslot: one is for headers.
-const SIXTEENTHS: u64 = 17;
-/// Times that a request, the decision and the schedule take, after which one is asked for again.
-const PATIENCE: u64 = 4;
+pub use settings::FastpassConfig;
 
 /// Timers, in the order in which they go off at one instant.
 const ASK: u8 = 0;
@@ -163,8 +58,6 @@ const EPOCH: u8 = 2;
 
 /// Doublings of the timeout.
 const BACKOFF_MAX: u32 = 6;
-/// Bytes of a schedule for each of its timeslots.
-const SCHEDULE_BYTES: u32 = 4;
 
 /// A timeslot of a sender.
 #[derive(Debug, Clone, Copy)]
@@ -217,6 +110,43 @@ pub(crate) struct Fastpass {
     /// What schedules say that are on their way.
     schedules: BTreeMap<u32, Vec<Allocation>>,
     schedule_count: u32,
+}
+
+impl Settings for FastpassConfig {
+    type Ends = Fastpass;
+
+    fn slots(&mut self) -> Vec<(Parameter, Slot<'_>)> {
+        self.parameters()
+    }
+
+    fn ends(self, fabric: &Fabric, flows: usize) -> Result<Fastpass, SimError> {
+        let arbiter = fabric.topology.arbiter().ok_or(SimError::NoArbiter)?;
+        Ok(Fastpass::new(self, flows, arbiter))
+    }
+}
+
+impl Definition for Fastpass {
+    type Settings = FastpassConfig;
+
+    const DESCRIPTION: Description = Description {
+        name: "fastpass",
+        summary: "an arbiter says when each packet leaves and which way it takes",
+        paper: "Perry et al., SIGCOMM 2014",
+        omits: "ways by edge colouring, a second arbiter, several flows in a request",
+    };
+
+    /// A network without an arbiter has one of its hosts for it.
+    fn fabric(topology: Topology, switching: Switching) -> Result<Fabric, SimError> {
+        let topology = match topology.arbiter() {
+            Some(_) => topology,
+            None => topology.with_arbiter_as_host()?,
+        };
+        Ok(Fabric::new(topology, switching, Discipline::Levels))
+    }
+
+    fn settings(fabric: &Fabric) -> FastpassConfig {
+        FastpassConfig::for_fabric(fabric)
+    }
 }
 
 impl Fastpass {
