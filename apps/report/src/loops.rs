@@ -25,8 +25,11 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         section.answer.push(format!("{program}: {ALLOWED}."));
     }
     let ends = [record.rounds.first(), record.rounds.last()];
-    if let [Some(alone), Some(queued)] = ends.map(|round| round.map(|round| round.slowdown)) {
-        let verdict = match queued.verdict(context.bound) {
+    if let [Some(alone), Some(queued)] = ends {
+        let verdict = match queued.slowdown.verdict(context.bound) {
+            _ if queued.verdict == Some(Verdict::Disturbed) => {
+                "the machine was disturbed, so it is undecided whether it stays within"
+            }
             Verdict::Within => "it stays within",
             Verdict::Beyond => "it does not stay within",
             _ => "it is undecided whether it stays within",
@@ -35,13 +38,14 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
             "With {} local, {program} is {} in an idle network and {} when its own traffic queues \
              ({} on {}); {verdict} {}.",
             record.local_told(),
-            beside_none(&alone),
-            beside_none(&queued),
+            beside_none(alone),
+            beside_none(queued),
             text("transport"),
             text("topology"),
             percent(context.bound - 1.0)
         ));
-        for (name, slowdown) in [("without", alone), ("with", queued)] {
+        for (name, round) in [("without", alone), ("with", queued)] {
+            let slowdown = round.slowdown;
             let figure = Figure::new(format!("slowdown {name} queueing"), "x", slowdown.median);
             section.figures.push(match slowdown.ends() {
                 Some(ends) => figure.within(ends),
@@ -53,6 +57,13 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
         let (mean, p99) = (time_ns(last.page_mean_us * 1e3), time_ns(last.page_p99_us * 1e3));
         section.answer.push(format!("In the end a page took {mean} in the mean, and p99 {p99}."));
         section.figures.push(Figure::new("page, mean", "µs", last.page_mean_us));
+    }
+    for (number, round) in record.rounds.iter().enumerate() {
+        if let Some(why) = &round.first_disturbance {
+            let count = round.disturbed_count;
+            let what = format!("round {number}: {count} pairs of runs were disturbed: {why}");
+            section.warnings.push(what);
+        }
     }
     if !record.agreed && record.invalid.is_none() {
         let what = "delays and traffic did not agree: give more rounds, or a larger agree";
@@ -68,11 +79,11 @@ pub(super) fn section(value: Value, context: &Context) -> Result<Section, serde_
 }
 
 /// How much slower, or why nobody may say so.
-fn beside_none(slowdown: &Estimate) -> String {
-    let text = slowdown.text(3);
-    match slowdown.verdict(1.0) {
-        Verdict::Beyond => format!("{} ({text})", slower(slowdown.median)),
-        _ => format!("of unknown slowdown ({text}, {})", slowdown.told_beside_none()),
+fn beside_none(round: &LoopRound) -> String {
+    let text = round.slowdown.text(3);
+    match round.verdict.unwrap_or_else(|| round.slowdown.verdict(1.0)) {
+        Verdict::Beyond => format!("{} ({text})", slower(round.slowdown.median)),
+        _ => format!("of unknown slowdown ({text}, {})", round.told()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One run of a sweep, as its journal keeps it.
 
+use experiment::Measured;
 use experiment::journal::Keyed;
 use experiment::noise::Noise;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,20 @@ impl Row {
         let Self { block, cell, started_unix_ns, unmanaged_bytes, .. } = self;
         let invalid = Some(why);
         Self { block, cell, started_unix_ns, unmanaged_bytes, invalid, ..Self::default() }
+    }
+}
+
+impl Measured for Row {
+    fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.disturbed.is_some()
+    }
+
+    fn has_figure(&self) -> bool {
+        self.value.is_some()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use console::layout;
-use experiment::stats::{self, outliers};
+use experiment::{Ratios, stats};
 use measure::{Bytes, ShareOf};
 use results::{CellKind as Kind, Estimate, Finding, Native, Outlier, Verdict};
 
@@ -11,9 +11,6 @@ use super::file::{AXES, Better, Metric};
 use super::matrix::Cell;
 use super::row::Row;
 use results::validity::ALLOWED;
-
-/// Undisturbed runs without which nothing is concluded beside disturbed ones.
-const UNDISTURBED_MIN: usize = 5;
 
 /// How many times slower `value` is than `native`.
 pub fn slowdown(value: f64, native: f64, better: Better) -> f64 {
@@ -50,10 +47,10 @@ pub(crate) fn finding(
 ) -> Finding {
     let name = cell.name();
     let mine: Vec<&Row> = rows.iter().filter(|row| row.cell == name).collect();
-    let beside_native = Ratios::of(&mine, rows, &Cell::NATIVE.name(), better);
+    let beside_native = ratios(&mine, rows, &Cell::NATIVE.name(), better);
     let (values, is_disturbed) = beside_native.counting();
     let slowdown = estimate(&values);
-    let beside_zero = Ratios::of(&mine, rows, &cell.zero_of().name(), better);
+    let beside_zero = ratios(&mine, rows, &cell.zero_of().name(), better);
     let slowdown_beside_zero = stats::estimate(&beside_zero.counting().0);
     let mut fetches: Vec<f64> =
         mine.iter().filter_map(|row| row.fetch_count.map(|count| count as f64)).collect();
@@ -76,8 +73,8 @@ pub(crate) fn finding(
         first_failure: mine.iter().find_map(|row| row.failure.clone()),
         invalid_count: count(|row| row.invalid.is_some()),
         first_invalid,
-        disturbed_count: beside_native.disturbed.len() as u64,
-        first_disturbance: beside_native.disturbed.first().map(|(_, _, why)| why.clone()),
+        disturbed_count: beside_native.disturbed_count(),
+        first_disturbance: beside_native.first_disturbance().map(str::to_owned),
         allowed_count: count(|row| row.allowed),
         fetch_count,
         of_bytes: mine.iter().find_map(|row| row.of_bytes),
@@ -88,47 +85,16 @@ pub(crate) fn finding(
 }
 
 /// Ratios of a cell's figures to those of another cell in the same block.
-struct Ratios {
-    quiet: Vec<(u32, f64)>,
-    /// One of the two runs was disturbed, and by what.
-    disturbed: Vec<(u32, f64, String)>,
-}
-
-impl Ratios {
-    fn of(mine: &[&Row], rows: &[Row], beside: &str, better: Better) -> Self {
-        let mut ratios = Self { quiet: Vec::new(), disturbed: Vec::new() };
-        for row in mine {
-            let is_beside = |other: &&Row| other.block == row.block && other.cell == beside;
-            let Some(other) = rows.iter().find(is_beside) else { continue };
-            let Some((value, base)) = row.value.zip(other.value) else { continue };
-            let ratio = slowdown(value, base, better);
-            match row.disturbed.as_ref().or(other.disturbed.as_ref()) {
-                Some(why) => ratios.disturbed.push((row.block, ratio, why.clone())),
-                None => ratios.quiet.push((row.block, ratio)),
-            }
-        }
-        ratios
+fn ratios(mine: &[&Row], rows: &[Row], beside: &str, better: Better) -> Ratios {
+    let mut ratios = Ratios::default();
+    for row in mine {
+        let is_beside = |other: &&Row| other.block == row.block && other.cell == beside;
+        let Some(other) = rows.iter().find(is_beside) else { continue };
+        let Some((value, base)) = row.value.zip(other.value) else { continue };
+        let disturbed = row.disturbed.as_ref().or(other.disturbed.as_ref());
+        ratios.add(row.block, slowdown(value, base, better), disturbed.cloned());
     }
-
-    // Those that count, and whether disturbed ones are among them: with enough others they are
-    // not.
-    fn counting(&self) -> (Vec<f64>, bool) {
-        let mut values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
-        let is_disturbed = !self.disturbed.is_empty() && values.len() < UNDISTURBED_MIN;
-        if is_disturbed {
-            values.extend(self.disturbed.iter().map(|(_, ratio, _)| *ratio));
-        }
-        (values, is_disturbed)
-    }
-
-    fn outliers(&self) -> Vec<Outlier> {
-        let values: Vec<f64> = self.quiet.iter().map(|(_, ratio)| *ratio).collect();
-        let of = |index: usize| {
-            let (block, slowdown) = self.quiet[index];
-            Outlier { block, slowdown }
-        };
-        outliers(&values).into_iter().map(of).collect()
-    }
+    ratios
 }
 
 /// The native figure, then one table for each axis that has several values, and for each

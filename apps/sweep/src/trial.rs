@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use experiment::least_disturbed;
 use experiment::noise::Reading;
 use measure::{Bytes, Run, RunResults};
 use results::CellKind as Kind;
@@ -82,7 +83,9 @@ impl Trials<'_> {
     /// # Errors
     /// When the user wants to stop; failures of the run itself are part of the row.
     pub fn run(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
-        least_disturbed(self.sweep.attempts, || self.once(cell, block, rows))
+        let once = || self.once(cell, block, rows);
+        let (row, repeated_count) = least_disturbed(self.sweep.attempts, once)?;
+        Ok(Row { repeated_count, ..row })
     }
 
     fn once(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
@@ -243,26 +246,6 @@ impl Trials<'_> {
     }
 }
 
-// The first run that was not disturbed, or the one from which least was taken.
-fn least_disturbed(
-    attempts: u32,
-    mut once: impl FnMut() -> Result<Row, Trouble>,
-) -> Result<Row, Trouble> {
-    let mut best = once()?;
-    for repeated_count in 1..attempts {
-        // A run without a figure would have none again, and may have waited for its time-out.
-        if best.disturbed.is_none() || best.value.is_none() {
-            break;
-        }
-        let next = once()?;
-        if next.noise.taken() < best.noise.taken() {
-            best = next;
-        }
-        best.repeated_count = repeated_count;
-    }
-    Ok(best)
-}
-
 fn scratch() -> std::io::Result<Scratch> {
     let number = sys::clock::monotonic_ns();
     let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{number}", std::process::id()));
@@ -387,23 +370,7 @@ fn facts(record: &Path, row: &mut Row) -> Result<Option<Duration>, Trouble> {
 
 #[cfg(test)]
 mod tests {
-    use experiment::noise::{Noise, Tolerance};
-
     use super::*;
-
-    /// What is kept of runs that lose so much, and how often it ran.
-    fn kept(runs: &[(f64, Option<f64>)]) -> (f64, u32, usize) {
-        let mut ran = 0;
-        let row = least_disturbed(3, || {
-            let (stolen, value) = runs[ran];
-            ran += 1;
-            let noise = Noise { stolen, ..Noise::default() };
-            let tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
-            Ok(Row { noise, disturbed: noise.disturbance(tolerance), value, ..Row::default() })
-        });
-        let row = row.expect("nobody interrupts");
-        (row.noise.stolen, row.repeated_count, ran)
-    }
 
     #[test]
     fn numbers_are_found_where_pointers_say() {
@@ -467,14 +434,5 @@ mod tests {
         drop(other);
         assert!(row.value.is_some(), "{row:?}");
         assert!(row.disturbed.is_some_and(|why| why.contains("other programs")), "{:?}", row.noise);
-    }
-
-    #[test]
-    fn disturbed_runs_are_repeated_whatever_they_measured() {
-        let run = |stolen| (stolen, Some(1.0));
-        assert_eq!(kept(&[run(0.05)]), (0.05, 0, 1));
-        assert_eq!(kept(&[run(0.2), run(0.01)]), (0.01, 1, 2));
-        assert_eq!(kept(&[run(0.2), run(0.1), run(0.3)]), (0.1, 2, 3));
-        assert_eq!(kept(&[(0.2, None)]), (0.2, 0, 1), "a failure stands");
     }
 }

@@ -1,8 +1,8 @@
 //! Experiments: cells that run again and again in shuffled blocks, and what their runs say.
 //!
 //! ```text
-//! cells ─► order of a block ─► run ─► noise ─► journal ─► stats ─► results::Estimate
-//!                                                looks ─────┘
+//! cells ─► order of a block ─► run ─► noise ─► attempts ─► journal ─► ratios ─► stats ─►
+//!     results::Estimate                                            looks ─────┘
 //! ```
 //!
 //! Invariants:
@@ -11,12 +11,16 @@
 //! 2. A run during which the machine had other work is known as such.
 //! 3. A run in the journal is on the disk.
 
+mod attempts;
 pub mod fit;
 pub mod journal;
 mod looks;
 pub mod noise;
 mod order;
+mod ratios;
 pub mod stats;
 
+pub use attempts::{Measured, least_disturbed};
 pub use looks::{COVERAGE_MIN, Looks};
 pub use order::order;
+pub use ratios::Ratios;

@@ -62,9 +62,14 @@ pub struct LoopRound {
     /// How many times slower than without delay, run by run beside one without.
     pub slowdown: Estimate,
     /// Whether it is slower than without delay at all (`beyond`): withheld (`undecided`) where the
-    /// interval holds 1 or there is none, and `implausible` where it is faster.
+    /// interval holds 1 or there is none, `implausible` where it is faster, and `disturbed` where
+    /// there are fewer than five undisturbed pairs of runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// Pairs of runs of which one was disturbed; they do not count where there are five others.
+    pub disturbed_count: u64,
+    /// What disturbed the first of them.
+    pub first_disturbance: Option<String>,
     /// Pages fetched by the last run.
     pub fetch_count: u64,
     /// What fetching a page takes under the round's delays: the mean, in microseconds.
@@ -77,6 +82,19 @@ pub struct LoopRound {
     pub flow_slowdown: f64,
 }
 
+impl LoopRound {
+    /// Whether it is slower than without delay at all, in words.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match (self.verdict, &self.first_disturbance) {
+            (Some(Verdict::Disturbed), Some(why)) => {
+                format!("disturbed: {why} (of {} pairs of runs)", self.disturbed_count)
+            }
+            _ => self.slowdown.told_beside_none().to_owned(),
+        }
+    }
+}
+
 impl Record for ClosedLoop {
-    const SCHEMA: &'static str = "afar.loop/3";
+    const SCHEMA: &'static str = "afar.loop/4";
 }

@@ -142,17 +142,21 @@ fn requirements() -> impl Strategy<Value = Requirements> {
 
 fn closed_loop() -> impl Strategy<Value = ClosedLoop> {
     let times = (number(), number(), number());
-    let round = (number(), estimate(), any::<u32>(), times, number());
-    let round = round.prop_map(|(seconds, slowdown, fetches, times, flow_slowdown)| LoopRound {
-        seconds,
-        slowdown,
-        verdict: Some(slowdown.verdict(1.0)),
-        fetch_count: u64::from(fetches),
-        page_mean_us: times.0,
-        page_p50_us: times.1,
-        page_p99_us: times.2,
-        flow_slowdown,
-    });
+    let disturbed = prop::option::of(".{0,9}");
+    let round = (number(), estimate(), any::<u32>(), times, number(), disturbed);
+    let round =
+        round.prop_map(|(seconds, slowdown, fetches, times, flow_slowdown, why)| LoopRound {
+            seconds,
+            slowdown,
+            verdict: Some(slowdown.verdict(1.0)),
+            disturbed_count: u64::from(why.is_some()),
+            first_disturbance: why,
+            fetch_count: u64::from(fetches),
+            page_mean_us: times.0,
+            page_p50_us: times.1,
+            page_p99_us: times.2,
+            flow_slowdown,
+        });
     let rounds = prop::collection::vec(round, 0..4);
     let why = prop::option::of(".{0,9}");
     (texts(), any_settings(), why, any::<bool>(), prop::option::of(number()), rounds).prop_map(
@@ -326,6 +330,8 @@ fn loops_are_what_they_were() {
                 seconds: 1.0,
                 slowdown: sure(2.0),
                 verdict: None,
+                disturbed_count: 1,
+                first_disturbance: Some("other guests".to_owned()),
                 fetch_count: 1000,
                 page_mean_us: 4.5,
                 page_p50_us: 4.25,

@@ -276,6 +276,8 @@ fn closed_loop(directory: &Path) -> PathBuf {
             seconds: median,
             slowdown: Estimate { median, interval: Some(interval), count: 5 },
             verdict: None,
+            disturbed_count: 0,
+            first_disturbance: None,
             fetch_count: 5000,
             page_mean_us: 4.2,
             page_p50_us: 3.9,

@@ -1,6 +1,6 @@
 //! `afar loop`: a program under the delays that its own traffic makes.
 
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 
 use serde_json::Value;
 
@@ -37,6 +37,41 @@ fn delays_and_traffic_come_to_agree() {
     assert_eq!(kept.trim(), text(&output.stdout).trim());
     let profile = read(&scratch("loop").join("round-0.csv"));
     assert!(profile.starts_with("bytes,microseconds\n4096,"), "{profile}");
+}
+
+/// Ends with the test.
+struct Busy(Child);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}
+
+/// Whatever was measured, nothing is concluded from it.
+#[test]
+fn a_loop_beside_a_load_is_disturbed() {
+    let quiet = "attempts = 1\nothers_max = \"1%\"\n[network]";
+    let experiment = file("busy.toml", &EXPERIMENT.replace("[network]", quiet));
+    let mut command = Command::new("sh");
+    sys::process::die_with_caller(&mut command);
+    let spinning = command.args(["-c", "while :; do :; done"]).spawn();
+    let busy = Busy(spinning.expect("there is a shell"));
+    let output = closed(&experiment, "busy");
+    drop(busy);
+    let said = text(&output.stderr);
+    if said.contains("exit status: 3") {
+        crate::skip("sim::loops", &said);
+        return;
+    }
+    let record: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    for round in record["rounds"].as_array().expect("a list") {
+        assert_eq!(round["verdict"], "disturbed", "{record}");
+        assert_eq!(round["disturbed_count"], 1, "{record}");
+        let why = round["first_disturbance"].as_str().expect("a sentence");
+        assert!(why.contains("other programs") || why.contains("other guests"), "{why}");
+    }
 }
 
 /// Bytes of flows between blades are those that the run fetched and wrote back.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::LoopError;
 use crate::sim::SimError;
 use crate::sim::setting::Settings;
+use ::experiment::noise::Tolerance;
 use document::{Source, Value};
 
 #[derive(Debug, Deserialize)]
@@ -29,6 +30,9 @@ struct Program {
     repetitions: Option<Value>,
     rounds: Option<Value>,
     agree: Option<Value>,
+    attempts: Option<Value>,
+    stolen_max: Option<Value>,
+    others_max: Option<Value>,
 }
 
 /// See the module's description.
@@ -46,12 +50,19 @@ pub(super) struct Experiment {
     pub(super) rounds: u32,
     /// How far two profiles may differ.
     pub(super) agree: f64,
+    /// Runs at most, until one is not disturbed.
+    pub(super) attempts: u32,
+    /// Beside what a run is not disturbed.
+    pub(super) tolerance: Tolerance,
     /// Whether runs count of which much stayed local.
     pub(super) allow_unmanaged: bool,
     settings: Settings,
 }
 
 const MANY: u32 = 1000;
+/// As in a sweep.
+const ATTEMPTS: u32 = 3;
+const TOLERANCE: Tolerance = Tolerance { stolen_max: 0.05, others_max: 0.05 };
 
 impl Experiment {
     /// Reads a file.
@@ -61,16 +72,18 @@ impl Experiment {
     pub(super) fn read(path: &Path) -> Result<Self, LoopError> {
         let source = Source::read(path).map_err(SimError::from)?;
         let document: Document = source.parse().map_err(SimError::from)?;
-        let Program { command, local, of, metric, repetitions, rounds, agree } = document.program;
+        let Program { command, local, of, metric, repetitions, rounds, agree, .. } =
+            &document.program;
+        let Program { attempts, stolen_max, others_max, .. } = &document.program;
         let wrong = |value: &Value, message: String| {
             LoopError::from(SimError::from(source.wrong(&value.span(), message)))
         };
         if command.is_empty() {
-            return Err(wrong(&local, "command is empty; give a program".to_owned()));
+            return Err(wrong(local, "command is empty; give a program".to_owned()));
         }
         let text = |value: &Value| value.get_ref().0.clone();
-        let _local: LocalSize = source.value(&local).map_err(SimError::from)?;
-        let of = match &of {
+        let _local: LocalSize = source.value(local).map_err(SimError::from)?;
+        let of = match of {
             None => ShareOf::Peak,
             Some(of) => source.value(of).map_err(SimError::from)?,
         };
@@ -82,11 +95,11 @@ impl Experiment {
                 read.ok_or_else(|| wrong(value, message()))
             }
         };
-        let agree = match &agree {
-            None => 0.05,
+        let share = |value: &Option<Value>, default: f64| match value {
+            None => Ok(default),
             Some(value) => {
                 let share: measure::Fraction = source.value(value).map_err(SimError::from)?;
-                f64::from(share.ppm()) / 1e6
+                Ok::<_, LoopError>(f64::from(share.ppm()) / 1e6)
             }
         };
         let pattern = |value: &Value| {
@@ -102,14 +115,19 @@ impl Experiment {
         }
         settings.check()?;
         Ok(Self {
-            command,
-            local: text(&local),
+            command: command.clone(),
+            local: text(local),
             of,
             peak: OnceCell::new(),
             metric: metric.as_ref().map(pattern).transpose()?,
-            repetitions: number(&repetitions, 5)?,
-            rounds: number(&rounds, 8)?,
-            agree,
+            repetitions: number(repetitions, 5)?,
+            rounds: number(rounds, 8)?,
+            agree: share(agree, 0.05)?,
+            attempts: number(attempts, ATTEMPTS)?,
+            tolerance: Tolerance {
+                stolen_max: share(stolen_max, TOLERANCE.stolen_max)?,
+                others_max: share(others_max, TOLERANCE.others_max)?,
+            },
             allow_unmanaged: false,
             settings,
         })
@@ -132,6 +150,8 @@ impl Experiment {
             repetitions,
             rounds: 1,
             agree: 0.05,
+            attempts: 1,
+            tolerance: TOLERANCE,
             allow_unmanaged: false,
             settings: Settings::default(),
         }

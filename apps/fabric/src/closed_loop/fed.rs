@@ -66,6 +66,8 @@ pub struct Round {
     pub slower: Slower,
     /// How much slower each run was than those without delay, as a share.
     pub shares: Vec<f64>,
+    /// What disturbed the first of the runs that were disturbed.
+    pub disturbed: Option<String>,
     /// What pages took.
     pub page: Page,
     /// What the same pages take alone in the network.
@@ -223,7 +225,8 @@ impl<'a> Feeder<'a> {
         [pages, alone]: [&PageTimes; 2],
         without: &[f64],
     ) -> Result<(Ran, Round), Stopped> {
-        let (ran, shares) = self.programs().compare(profile, name, without)?;
+        let (ran, ratios) = self.programs().compare(profile, name, without)?;
+        let shares: Vec<f64> = ratios.all().map(|ratio| ratio - 1.0).collect();
         // One of each run, if each was compared with several.
         let each = shares.chunks(without.len().max(1));
         let each = each.map(|shares| Slower::of(shares.to_vec()).median).collect();
@@ -232,7 +235,8 @@ impl<'a> Feeder<'a> {
             _ => Slower::of(shares).with_as_much_again(),
         };
         let [page, alone] = [pages, alone].map(Page::of);
-        let round = Round { seconds: ran.seconds, slower, shares: each, page, alone };
+        let disturbed = ratios.first_disturbance().map(str::to_owned);
+        let round = Round { seconds: ran.seconds, slower, shares: each, disturbed, page, alone };
         Ok((ran, round))
     }
 }

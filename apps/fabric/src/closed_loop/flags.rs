@@ -42,9 +42,12 @@ Example of a file:
   local = \"25%\"
   of = \"peak\"                          # of the most it uses: the default; or live, or a size
   metric = \"wordcount: ([0-9.]+) s\"   # its own time; without it the wall time
-  repetitions = 3                      # of which the middle one counts
+  repetitions = 5                      # pairs of runs, under delays and without
   rounds = 8                           # at most
   agree = \"5%\"                         # mean and 99th percentile of two profiles
+  attempts = 3                         # runs at most, until one is not disturbed:
+  stolen_max = \"5%\"                    # other guests took more of its processor time,
+  others_max = \"5%\"                    # other programs kept more of the processors busy
   [network]
   rate = \"40Gbps\"
   scale = \"datacenter\"

@@ -105,9 +105,9 @@ impl Turning<'_> {
             let name = format!("round-{round}");
             self.say(&format!("{name}: the program runs"));
             let times = self.path(&format!("{}.csv", last(round)));
-            let (ran, slower) = self.programs.compare(&times, &name, &[])?;
-            let ratios: Vec<f64> = slower.into_iter().map(|share| 1.0 + share).collect();
-            let slowdown = stats::estimate(&ratios).expect("a program runs at least once");
+            let (ran, ratios) = self.programs.compare(&times, &name, &[])?;
+            let (values, is_disturbed) = ratios.counting();
+            let slowdown = stats::estimate(&values).expect("a program runs at least once");
             self.say(&format!("{name}: its traffic is simulated"));
             closed.allowed |= ran.allowed;
             let (next, flow_slowdown) = self.simulate(&ran.record, &name, false)?;
@@ -117,6 +117,9 @@ impl Turning<'_> {
                 page: PageTimes::of(&profile),
                 flow_slowdown,
                 slowdown,
+                is_disturbed,
+                disturbed_count: ratios.disturbed_count(),
+                first_disturbance: ratios.first_disturbance().map(str::to_owned),
             });
             let agree = self.programs.experiment.agree;
             let pages = (PageTimes::of(&profile), PageTimes::of(&next));

@@ -6,6 +6,8 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use ::experiment::noise::{Noise, Reading};
+use ::experiment::{Measured, Ratios, least_disturbed};
 use launch::{Child, Network, RunSpec, Waited};
 use measure::{Bytes, Figures, Run, ShareOf};
 use sys::event::Signals;
@@ -44,6 +46,24 @@ struct Once {
     seconds: f64,
     figures: Figures,
     allowed: bool,
+    noise: Noise,
+    /// What disturbed it.
+    disturbed: Option<String>,
+}
+
+impl Measured for Once {
+    fn noise(&self) -> &Noise {
+        &self.noise
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.disturbed.is_some()
+    }
+
+    // One that has none ends the loop.
+    fn has_figure(&self) -> bool {
+        true
+    }
 }
 
 impl Programs<'_> {
@@ -58,48 +78,54 @@ impl Programs<'_> {
     }
 
     /// The same under delays, each time beside a run without, which goes first or second by
-    /// chance; answers also by how much it was slower each time, as a share. A machine that gets
-    /// slower from one minute to the next, or from one run to the next, does so for both. Where
-    /// there are runs `without` delay, it is compared with each of those instead.
+    /// chance; answers also how many times slower it was each time. A machine that gets slower from
+    /// one minute to the next, or from one run to the next, does so for both. Where there are runs
+    /// `without` delay, it is compared with each of those instead.
     pub(super) fn compare(
         &self,
         profile: &Path,
         name: &str,
         without: &[f64],
-    ) -> Result<(Ran, Vec<f64>), Stopped> {
+    ) -> Result<(Ran, Ratios), Stopped> {
         let beside = self.directory.join(format!("{name}-beside.parquet"));
-        let mut slower = Vec::new();
-        let mut beside_s = None;
+        let mut ratios = Ratios::default();
+        let mut other: Option<Once> = None;
         let ran = self.repeat(self.experiment.repetitions, Some(profile), name, |block, ran| {
             let is_due = ran.is_some() || without_goes_first(block);
-            if without.is_empty() && beside_s.is_none() && is_due {
-                beside_s = Some(self.once(None, &beside)?.seconds);
+            if without.is_empty() && other.is_none() && is_due {
+                other = Some(self.once(None, &beside)?);
             }
-            let Some(seconds) = ran else { return Ok(()) };
-            slower.extend(beside_s.take().map(|without: f64| seconds / without - 1.0));
-            slower.extend(without.iter().map(|without| seconds / without - 1.0));
+            let Some(ran) = ran else { return Ok(()) };
+            if let Some(other) = other.take() {
+                let disturbed = ran.disturbed.clone().or(other.disturbed);
+                ratios.add(block, ran.seconds / other.seconds, disturbed);
+            }
+            for without in without {
+                ratios.add(block, ran.seconds / without, ran.disturbed.clone());
+            }
             Ok(())
         })?;
         let _kept = std::fs::remove_file(&beside);
-        Ok((ran, slower))
+        Ok((ran, ratios))
     }
 
-    // `beside` is asked before each run, and told how long it took after it: it may run something.
+    // `beside` is asked before each run, and told of it afterwards: it may run something.
     fn repeat(
         &self,
         count: u32,
         profile: Option<&Path>,
         name: &str,
-        mut beside: impl FnMut(u32, Option<f64>) -> Result<(), Stopped>,
+        mut beside: impl FnMut(u32, Option<&Once>) -> Result<(), Stopped>,
     ) -> Result<Ran, Stopped> {
         let record = self.directory.join(format!("{name}.parquet"));
         let mut times = Vec::new();
         let (mut fetch_count, mut fetch_per_sec, mut allowed) = (0, 0.0, false);
         for block in 0..count {
             beside(block, None)?;
-            let Once { seconds, figures, allowed: is_allowed } = self.once(profile, &record)?;
-            allowed |= is_allowed;
-            beside(block, Some(seconds))?;
+            let once = self.once(profile, &record)?;
+            beside(block, Some(&once))?;
+            let Once { seconds, figures, .. } = once;
+            allowed |= once.allowed;
             times.push(seconds);
             fetch_count = figures.faults.fetch_count;
             fetch_per_sec = fetch_count as f64 * 1e9 / figures.elapsed_ns.max(1) as f64;
@@ -111,7 +137,8 @@ impl Programs<'_> {
 
     fn once(&self, profile: Option<&Path>, record: &Path) -> Result<Once, Stopped> {
         let peak = self.peak(record)?;
-        self.launch((&self.experiment.local, peak), profile, record)
+        let once = || self.launch((&self.experiment.local, peak), profile, record);
+        Ok(least_disturbed(self.experiment.attempts, once)?.0)
     }
 
     // The most that the program uses, where local memory is a share of that: by a run with all
@@ -161,9 +188,11 @@ impl Programs<'_> {
         let (output, errors) = file().map_err(failed)?;
         let mut command = spec.command();
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
+        let before = Reading::now();
         let mut child = Child::start(command).map_err(failed)?;
         let waited = child.wait(self.signals.as_fd(), None).map_err(LoopError::from)?;
         let Waited::Ended(status) = waited else { return Err(Stopped::Interrupted) };
+        let noise = before.until_now();
         let read = |path: &Path| {
             String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
         };
@@ -194,7 +223,8 @@ impl Programs<'_> {
         });
         let seconds = own.transpose()?.unwrap_or(figures.elapsed_ns as f64 / 1e9);
         let allowed = !results.allowed.is_empty();
-        Ok(Once { seconds, figures: figures.clone(), allowed })
+        let disturbed = noise.disturbance(self.experiment.tolerance);
+        Ok(Once { seconds, figures: figures.clone(), allowed, noise, disturbed })
     }
 }
 

@@ -36,6 +36,12 @@ pub(super) struct Round {
     pub(super) flow_slowdown: f64,
     /// How many times slower than without delay.
     pub(super) slowdown: Estimate,
+    /// Whether disturbed pairs of runs count, for want of others.
+    pub(super) is_disturbed: bool,
+    /// Pairs of which a run was disturbed.
+    pub(super) disturbed_count: u64,
+    /// What disturbed the first of them.
+    pub(super) first_disturbance: Option<String>,
 }
 
 /// What came of it.

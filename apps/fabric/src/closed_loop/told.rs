@@ -4,7 +4,7 @@ use std::path::Path;
 
 use console::layout::{row, table};
 use measure::Bytes;
-use results::{ClosedLoop, LoopRound};
+use results::{ClosedLoop, LoopRound, Verdict};
 
 use super::experiment::Experiment;
 use super::{Closed, Round};
@@ -39,10 +39,16 @@ pub(super) fn text(experiment: &Experiment, closed: &Closed, directory: &Path) -
              the run without delay beside it, in shuffled pairs, with an\ninterval that holds the \
              true median in at least 93 % of experiments (from 5 repetitions on)\n",
             first.slowdown.text(3),
-            first.slowdown.told_beside_none(),
+            record_of(first).told(),
             last.slowdown.text(3),
-            last.slowdown.told_beside_none()
+            record_of(last).told()
         );
+    }
+    for (number, round) in closed.rounds.iter().enumerate() {
+        if let Some(why) = &round.first_disturbance {
+            let count = round.disturbed_count;
+            text += &format!("round {number}: {count} pairs of runs were disturbed: {why}\n");
+        }
     }
     text += match closed.agreed {
         true => "the delays that the last run had are those its traffic makes\n",
@@ -60,22 +66,30 @@ fn local(experiment: &Experiment) -> String {
 
 /// The same as JSON.
 pub(super) fn record(experiment: &Experiment, closed: &Closed) -> ClosedLoop {
-    let round = |round: &Round| LoopRound {
+    ClosedLoop {
+        allowed: closed.allowed,
+        zero_seconds: Some(closed.zero_s),
+        rounds: closed.rounds.iter().map(record_of).collect(),
+        agreed: closed.agreed,
+        ..nothing(experiment)
+    }
+}
+
+fn record_of(round: &Round) -> LoopRound {
+    LoopRound {
         seconds: round.seconds,
         slowdown: round.slowdown,
-        verdict: Some(round.slowdown.verdict(1.0)),
+        verdict: Some(match round.is_disturbed {
+            true => Verdict::Disturbed,
+            false => round.slowdown.verdict(1.0),
+        }),
+        disturbed_count: round.disturbed_count,
+        first_disturbance: round.first_disturbance.clone(),
         fetch_count: round.fetch_count,
         page_mean_us: round.page.mean_us,
         page_p50_us: round.page.p50_us,
         page_p99_us: round.page.p99_us,
         flow_slowdown: round.flow_slowdown,
-    };
-    ClosedLoop {
-        allowed: closed.allowed,
-        zero_seconds: Some(closed.zero_s),
-        rounds: closed.rounds.iter().map(round).collect(),
-        agreed: closed.agreed,
-        ..nothing(experiment)
     }
 }
 

@@ -47,13 +47,29 @@ pub(super) fn report(points: &[Point]) -> Report {
     let caption = caption(points);
     Report {
         title: title.to_owned(),
-        table: format!("{}\n{caption}", rows(points, &means)),
+        table: format!("{}\n{}{caption}", rows(points, &means), disturbed(points)),
         verdicts: verdicts(points, &means),
         picture: fig8_picture::draw(title, points, &caption),
         points: record(points),
         paper: json!(NETWORKS.map(|network| json!({"rate": network.rate, "scale": network.scale,
             "degradation": [network.paper.0, network.paper.1],
             "page_us": published::page(network.rate, network.scale).map(|page| page.us)}))),
+    }
+}
+
+/// How many runs of programs were disturbed, if any was.
+fn disturbed(points: &[Point]) -> String {
+    let fed = points.iter().flat_map(|point| point.fed.iter().flatten());
+    let rounds: Vec<&FedRound> =
+        fed.flat_map(|fed| [&fed.idle].into_iter().chain(&fed.rounds)).collect();
+    let mut all = rounds.iter().filter_map(|round| round.disturbed.as_ref());
+    match all.next() {
+        None => String::new(),
+        Some(first) => format!(
+            "In {} of {} rounds runs were disturbed, the first time because {first}. ",
+            all.count() + 1,
+            rounds.len()
+        ),
     }
 }
 
@@ -273,7 +289,7 @@ fn record(points: &[Point]) -> Value {
     let slower = |of: Slower| json!({"degradation": of.median, "noise": of.noise});
     let round = |round: &FedRound| {
         json!({"seconds": round.seconds, "degradation": round.slower.median,
-            "noise": round.slower.noise, "degradations": round.shares,
+            "noise": round.slower.noise, "degradations": round.shares, "disturbed": round.disturbed,
             "page_mean_us": round.page.mean_us, "page_p99_us": round.page.p99_us,
             "alone": page(round.alone)})
     };
@@ -318,6 +334,7 @@ mod tests {
             seconds: 1.0 + share,
             slower: Slower { median: share, noise: 0.02 },
             shares: runs(share),
+            disturbed: (share > 0.135).then(|| "other programs kept 9 % busy".to_owned()),
             page: page(2.2),
             alone: page(2.0),
         };
@@ -342,6 +359,8 @@ mod tests {
         assert!(means(&points)[1].is_some());
         let report = report(&points);
         assert!(report.table.contains("14.0 [13.8, 14.2] %") && report.table.contains(NONE));
+        let said = "In 15 of 45 rounds runs were disturbed, the first time because other programs";
+        assert!(report.table.contains(said), "{}", report.table);
         assert!(!report.picture.contains("NaN"));
     }
 
