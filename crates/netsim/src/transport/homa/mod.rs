@@ -234,12 +234,14 @@ impl Homa {
     fn owe(&mut self, net: &mut Net<'_>, flow: u32) {
         let &Flow { src, dst, exchange, .. } = net.flow(flow);
         let owed = self.hosts[dst as usize].owed.entry(src).or_default();
-        let is_full = owed.len() + 1 >= self.config.acknowledged as usize;
-        if is_full || exchange == Exchange::Write {
+        let is_alone = exchange == Exchange::Write || self.config.acknowledged == 1;
+        if !is_alone {
+            net.over(flow);
+        }
+        if is_alone || owed.len() + 1 >= self.config.acknowledged as usize {
             self.acknowledge(net, flow, true);
         } else {
             owed.push(flow);
-            net.over(flow);
         }
     }
 
