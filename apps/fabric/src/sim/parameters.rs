@@ -1,5 +1,6 @@
 //! Values of what can be set of transports.
 
+use measure::Duration;
 use netsim::{Parameter, Protocol, Slot};
 
 use super::SimError;
@@ -28,7 +29,7 @@ pub(super) fn apply(
                 if is_given {
                     *time = settings.time(name, Parameter::TIME_MAX)?;
                 }
-                format!("{}ps", time.as_ps())
+                exact(*time)
             }
             Slot::Flag(flag) => {
                 if is_given {
@@ -40,4 +41,37 @@ pub(super) fn apply(
         all.push((name, text));
     }
     Ok(all)
+}
+
+/// A time to the last picosecond, in the largest unit of which it is a whole number.
+pub(super) fn exact(time: Duration) -> String {
+    let ps = time.as_ps();
+    let whole = UNITS.into_iter().find(|(unit, _)| ps > 0 && ps.is_multiple_of(*unit));
+    let (unit, name) = whole.unwrap_or((1, "ps"));
+    format!("{}{name}", ps / unit)
+}
+
+const UNITS: [(u64, &str); 4] =
+    [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact_and_as_short_as_can_be() {
+        let cases = [
+            (0, "0ps"),
+            (1, "1ps"),
+            (9_500_000, "9500ns"),
+            (45_000_000, "45us"),
+            (1_000_000_000, "1ms"),
+            (2_000_000_000_000, "2s"),
+            (1_234_567, "1234567ps"),
+        ];
+        for (ps, text) in cases {
+            assert_eq!(exact(Duration::from_ps(ps)), text);
+            assert_eq!(text.parse(), Ok(Duration::from_ps(ps)));
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) fn sensitivity(flags: &SimFlags, settings: &Settings) -> Result<ExitC
     for (path, name) in flags.of_one_run() {
         if path.is_some() {
             let message = "it is for one run; --sensitivity has --json, --csv and a table";
-            return Err(SimError::At { place: name.to_owned(), message: message.into() }.into());
+            return Err(SimError::at(name, message).into());
         }
     }
     let title = told::title(settings, &Setup::new(settings)?);
@@ -86,7 +86,7 @@ fn study(
         return Ok(None);
     }
     let mut ran = ran.into_iter().flatten();
-    let failed = |message| SimError::At { place: "--sensitivity".to_owned(), message };
+    let failed = |message: String| SimError::at("--sensitivity", message);
     let unfinished = || Err("it did not end".to_owned());
     let slowdown = ran.next().unwrap_or_else(unfinished).map_err(failed)?;
     let mut runs: Vec<SensitivityRun> = variations
@@ -169,11 +169,11 @@ fn text(title: &str, record: &Sensitivity) -> String {
 /// A value as people write it: times and rates in the unit that suits them.
 fn shown(value: &str) -> String {
     let one = |text: &str| {
-        let number = |unit: &str| text.strip_suffix(unit).and_then(|number| number.parse().ok());
-        match (number("bps"), number("ps")) {
+        let bps = text.strip_suffix("bps").and_then(|number| number.parse().ok());
+        match (bps, text.parse::<Duration>()) {
             (Some(bps), _) => BitsPerSec::new(bps).to_string(),
-            (None, Some(ps)) => Duration::from_ps(ps).to_string(),
-            (None, None) => text.to_owned(),
+            (None, Ok(time)) => time.to_string(),
+            (None, Err(_)) => text.to_owned(),
         }
     };
     value.split(',').map(one).collect::<Vec<_>>().join(",")
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn values_are_as_people_write_them() {
         assert_eq!(shown("22500000ps"), "22.5 µs");
-        assert_eq!(shown("5000ps,200000ps"), "5.0 ns,200.0 ns");
+        assert_eq!(shown("5ns,200ns"), "5.0 ns,200.0 ns");
         assert_eq!(shown("20000000000bps"), BitsPerSec::from_gbps(20).to_string());
         assert_eq!([shown("36864B"), shown("40Gbps"), shown("12")], ["36864B", "40Gbps", "12"]);
     }

@@ -1,10 +1,11 @@
 //! Other values of what decides a run: half and twice of numbers, times, sizes and rates, and the
 //! other words of choices.
 
-use measure::{BitsPerSec, Bytes};
+use measure::{BitsPerSec, Bytes, Duration};
 use netsim::Exchange;
 
 use super::knob::Knob;
+use super::parameters::exact;
 use super::setting::Settings;
 use super::setup::Setup;
 
@@ -94,14 +95,18 @@ fn scaled(value: &str, kind: &str, times: u64, parts: u64) -> Result<String, Str
         return Err(format!("no limit cannot be {word}"));
     }
     let one = |text: &str| -> Option<String> {
-        let (number, unit) = match kind.split(['[', ',', '|']).next() {
+        let kind = kind.split(['[', ',', '|']).next();
+        let (number, unit) = match kind {
             Some("TIME") => (document::delay(text).ok()?.as_ps(), "ps"),
             Some("SIZE") => (text.parse::<Bytes>().ok()?.get(), "B"),
             Some("RATE") => (text.parse::<BitsPerSec>().ok()?.get(), "bps"),
             _ => (text.parse::<u64>().ok()?, ""),
         };
         let other = number.checked_mul(times)? / parts;
-        (other != number && other > 0).then(|| format!("{other}{unit}"))
+        (other != number && other > 0).then(|| match unit {
+            "ps" => exact(Duration::from_ps(other)),
+            _ => format!("{other}{unit}"),
+        })
     };
     let all: Option<Vec<String>> = value.split(',').map(one).collect();
     all.map(|all| all.join(",")).ok_or_else(|| format!("{value} cannot be {word}"))
@@ -115,11 +120,8 @@ mod tests {
     fn values_of_each_kind_are_halved_and_doubled() {
         let both = |value, kind| [scaled(value, kind, 1, 2), scaled(value, kind, 2, 1)];
         let are = |half: &str, twice: &str| [Ok(half.to_owned()), Ok(twice.to_owned())];
-        assert_eq!(both("45000000ps", "TIME"), are("22500000ps", "90000000ps"));
-        assert_eq!(
-            both("10ns,400ns", "TIME[,TIME,TIME,TIME]"),
-            are("5000ps,200000ps", "20000ps,800000ps")
-        );
+        assert_eq!(both("45us", "TIME"), are("22500ns", "90us"));
+        assert_eq!(both("10ns,400ns", "TIME[,TIME,TIME,TIME]"), are("5ns,200ns", "20ns,800ns"));
         assert_eq!(both("36864B", "SIZE"), are("18432B", "73728B"));
         assert_eq!(both("40Gbps", "RATE"), are("20000000000bps", "80000000000bps"));
         assert_eq!(both("5", "PACKETS"), are("2", "10"));

@@ -16,7 +16,7 @@ use netsim::{Flow, Frame, Observe};
 
 use super::SimError;
 use super::setting::Settings;
-use super::transport;
+use super::{parameters, transport};
 
 /// Flows before and after those that are measured, each, of a million, where one run is made.
 const UNMEASURED_PPM: u32 = 100_000;
@@ -112,7 +112,7 @@ impl Part {
     fn text(self) -> String {
         match self {
             Self::Share(ppm) => format!("{}%", f64::from(ppm) / 1e4),
-            Self::Time(time) => format!("{}ps", time.as_ps()),
+            Self::Time(time) => parameters::exact(time),
             Self::Auto => "auto".to_owned(),
         }
     }
