@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use console::OutputError;
 use measure::{Bytes, DelayProfile, Duration};
 use netsim::{End, Exchange};
 use records::FlowRow;
@@ -92,7 +93,7 @@ impl Traffic {
     /// Keeps its times as a profile; those alone in the network if `idle`.
     pub(super) fn keep(&self, path: &Path, idle: bool) -> Result<DelayProfile, Stopped> {
         let profile = self.profile(idle)?;
-        let unwritten = |source| SimError::Unreadable { path: path.to_owned(), source };
+        let unwritten = |source| SimError::from(OutputError::open(path, source));
         fs::write(path, profile.to_csv()).map_err(unwritten)?;
         Ok(profile)
     }

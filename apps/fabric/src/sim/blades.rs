@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 
+use document::DocumentError;
 use measure::{Duration, Instant};
 use netsim::{Exchange, Fabric, Flow, Node};
 use records::{FaultKind, FaultReader};
@@ -248,7 +249,7 @@ fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
     for (record, name) in records.iter_mut().zip(memory.iter().chain(&disk)) {
         if record.is_empty() {
             let message = "nothing was moved; record a run with less local memory".to_owned();
-            return Err(SimError::At { place: name.clone(), message });
+            return Err(SimError::at(name.as_str(), message));
         }
         record.sort_by_key(|transfer| transfer.at_ps);
     }
@@ -257,8 +258,8 @@ fn records(settings: &Settings) -> Result<Vec<Vec<Transfer>>, SimError> {
 
 /// Pages that were fetched, and those that were written back.
 fn faults(path: &Path) -> Result<Vec<Transfer>, SimError> {
-    let unreadable = |source| SimError::Unreadable { path: path.to_owned(), source };
-    let wrong = |source| SimError::Record { path: path.to_owned(), source };
+    let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
+    let wrong = |source| DocumentError::Table { place: path.display().to_string(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut reader = FaultReader::new(file).map_err(wrong)?;
     let mut moved = Vec::new();

@@ -14,9 +14,11 @@ const PS_PER_SEC: f64 = 1e12;
 /// The first line of an event that cannot be, with its place.
 pub(super) fn read(path: &Path) -> Result<Vec<Transfer>, SimError> {
     let text = super::read_text(path)?;
-    let wrong = |line: usize, what: &str| SimError::At {
-        place: format!("{}:{line}:1", path.display()),
-        message: format!("{what}; give what blkparse or trace: has written"),
+    let wrong = |line: usize, what: &str| {
+        SimError::at(
+            format!("{}:{line}:1", path.display()),
+            format!("{what}; give what blkparse or trace: has written"),
+        )
     };
     let (mut issued, mut queued) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(text.lines()) {

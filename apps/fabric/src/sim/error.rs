@@ -1,41 +1,18 @@
 //! Why there is no simulation.
 
-use std::path::PathBuf;
-
-use console::{Class, Classed};
+use console::{Class, Classed, OutputError};
 use document::DocumentError;
 use experiment::journal::JournalError;
 
 /// Why nothing was simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A file that cannot be read.
-    #[error("{}: {source}; give a file that can be read", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel says.
-        source: std::io::Error,
-    },
-    /// A file that is no record.
-    #[error("{}: {source}", path.display())]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong in it.
-        source: records::RecordError,
-    },
-    /// A setting that cannot be.
-    #[error("{place}: {message}")]
-    At {
-        /// The flag, or file, line and column.
-        place: String,
-        /// What is wrong there.
-        message: String,
-    },
-    /// A file that cannot be what was meant.
+    /// A file or a setting that cannot be what was meant.
     #[error(transparent)]
     Text(#[from] DocumentError),
+    /// A file that cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The network has no result.
     #[error(transparent)]
     Network(#[from] netsim::SimError),
@@ -50,10 +27,18 @@ pub enum SimError {
     System(#[from] sys::Error),
 }
 
+impl SimError {
+    /// Something that cannot be: at a flag, or at a file, line and column.
+    pub(crate) fn at(place: impl Into<String>, message: impl Into<String>) -> Self {
+        DocumentError::At { place: place.into(), message: message.into() }.into()
+    }
+}
+
 impl Classed for SimError {
     fn class(&self) -> Class {
         use netsim::SimError::{Emptied, Livelock, Unfinished};
         match self {
+            Self::Output(error) => error.class(),
             Self::System(_) | Self::Network(Unfinished { .. } | Livelock { .. }) => Class::Failed,
             Self::Unsteady(_) | Self::Network(Emptied { .. }) => Class::Invalid,
             _ => Class::Usage,

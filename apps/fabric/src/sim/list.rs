@@ -8,6 +8,7 @@ use netsim::{Exchange, Flow};
 use workload::Sizes;
 
 use super::{SimError, exchange};
+use document::DocumentError;
 use document::csv::{Row, rows};
 use document::toml_text;
 
@@ -27,14 +28,14 @@ pub(super) fn flows(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError>
     };
     if flows.is_empty() {
         let message = format!("there are no flows; give rows of {COLUMNS}");
-        return Err(SimError::At { place: path.display().to_string(), message });
+        return Err(SimError::at(path.display().to_string(), message));
     }
     Ok(flows)
 }
 
 fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
-    let unreadable = |source| SimError::Unreadable { path: path.to_owned(), source };
-    let wrong = |source| SimError::Record { path: path.to_owned(), source };
+    let unreadable = |source| DocumentError::Unreadable { path: path.to_owned(), source };
+    let wrong = |source| DocumentError::Table { place: path.display().to_string(), source };
     let rows = records::read_flows(File::open(path).map_err(unreadable)?).map_err(wrong)?;
     let flow = |(row, flow): (usize, records::FlowStart)| {
         let start = Instant::from_ps(flow.start_ps);
@@ -42,7 +43,7 @@ fn parquet(path: &Path, host_count: u32) -> Result<Vec<Flow>, SimError> {
         let flow = Flow { start, src: flow.src, dst: flow.dst, bytes: flow.bytes, exchange };
         check(&flow, host_count).map_err(|(column, message)| {
             let place = format!("{}: row {}, column {column}", path.display(), row + 1);
-            SimError::At { place, message }
+            SimError::at(place, message)
         })?;
         Ok(flow)
     };
@@ -75,10 +76,8 @@ struct Header {
 }
 
 fn csv(name: &str, text: &str, host_count: u32) -> Result<Vec<Flow>, SimError> {
-    let wrong = |at: usize, message: String| SimError::At {
-        place: toml_text::place(name, text, at),
-        message,
-    };
+    let wrong =
+        |at: usize, message: String| SimError::at(toml_text::place(name, text, at), message);
     let is_note = |row: &Row| row.cells().next().is_some_and(|cell| cell.1.starts_with('#'));
     let mut lines = rows(text).filter(|row| !is_note(row));
     let Some(first) = lines.next() else { return Ok(Vec::new()) };
@@ -152,10 +151,8 @@ fn picoseconds(text: &str, unit_ps: f64) -> Option<u64> {
 pub(super) fn sizes(path: &Path) -> Result<Sizes, SimError> {
     let name = path.display().to_string();
     let text = super::read_text(path)?;
-    let wrong = |at: usize, message: String| SimError::At {
-        place: toml_text::place(&name, &text, at),
-        message,
-    };
+    let wrong =
+        |at: usize, message: String| SimError::at(toml_text::place(&name, &text, at), message);
     let (mut points, mut last, mut starts) = (Vec::new(), (0.0, 0.0), Vec::new());
     let mut next = 0;
     for line in text.split('\n') {

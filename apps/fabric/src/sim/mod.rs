@@ -82,7 +82,7 @@ pub fn sim(flags: &SimFlags) -> Result<ExitCode, Failure> {
             [cell] => sensitivity::sensitivity(flags, &cell.settings),
             _ => {
                 let message = format!("it varies one run, and these are {}", cells.len());
-                Err(SimError::At { place: "--sensitivity".to_owned(), message }.into())
+                Err(SimError::at("--sensitivity", message).into())
             }
         };
     }

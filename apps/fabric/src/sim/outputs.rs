@@ -139,8 +139,7 @@ impl Outputs {
         if let Some(output) = self.steps.take() {
             let (title, rows) = (&results.title, results.rows);
             let page = steps::page(&steps::Shown { title, fabric, flows, rows, trace });
-            let place = "--steps".to_owned();
-            output.write(&page.map_err(|message| SimError::At { place, message })?)?;
+            output.write(&page.map_err(|message| SimError::at("--steps", message))?)?;
         }
         let Some((output, name)) = self.capture.take() else { return Ok(()) };
         output.write_bytes(&pcap::file(fabric, flows, trace, self.capture_max))?;
@@ -158,18 +157,16 @@ impl Outputs {
 
 /// A profile of delays is of what somebody waits for.
 pub(super) fn nobody_asks() -> SimError {
-    SimError::At {
-        place: "--delay-profile".to_owned(),
-        message: "no flow is read, so nobody waits for one; add --exchange read".to_owned(),
-    }
+    let message = "no flow is read, so nobody waits for one; add --exchange read";
+    SimError::at("--delay-profile", message)
 }
 
 /// A capture is not text.
 fn capture(path: Option<&Path>) -> Result<Option<(Output, String)>, Failure> {
     let Some(path) = path else { return Ok(None) };
     if path.as_os_str() == "-" {
-        let message = "a capture is not for standard output; name a file".to_owned();
-        return Err(SimError::At { place: "--pcap".to_owned(), message }.into());
+        let message = "a capture is not for standard output; name a file";
+        return Err(SimError::at("--pcap", message).into());
     }
     Ok(Some((Output::open(path)?, path.display().to_string())))
 }

@@ -56,7 +56,7 @@ fn refuse_one_run(flags: &SimFlags, count: usize) -> Result<(), SimError> {
             let message = format!(
                 "it is for one run, and these are {count}; give --json, or --repetitions 1"
             );
-            return Err(SimError::At { place: name.to_owned(), message });
+            return Err(SimError::at(name, message));
         }
     }
     Ok(())

@@ -61,7 +61,7 @@ impl Settings {
     /// What is wrong with the value of a knob.
     pub(crate) fn wrong(&self, name: &str, message: impl fmt::Display) -> SimError {
         let place = self.given.get(name).map_or_else(|| flag(name), |set| set.place.clone());
-        SimError::At { place, message: message.to_string() }
+        SimError::at(place, message.to_string())
     }
 
     /// Reads the value of a knob.
@@ -160,7 +160,7 @@ impl Settings {
     /// # Errors
     /// If there is none.
     pub(crate) fn read(&mut self, key: &str, text: &str, place: String) -> Result<(), SimError> {
-        let name = known(key).map_err(|message| SimError::At { place: place.clone(), message })?;
+        let name = known(key).map_err(|message| SimError::at(place.as_str(), message))?;
         let place = format!("{place}: {name}");
         self.given.insert(name, Setting { text: text.to_owned(), place });
         Ok(())
@@ -207,7 +207,7 @@ impl Experiment {
     /// # Errors
     /// If it is none.
     pub(crate) fn of_record(name: &str, text: &str) -> Result<Self, SimError> {
-        let wrong = |message: String| SimError::At { place: name.to_owned(), message };
+        let wrong = |message: String| SimError::at(name, message);
         let record: Simulation = results::read(text).map_err(|error| {
             wrong(format!("this is no record: {error}; give what afar sim --json has written"))
         })?;
@@ -281,10 +281,8 @@ fn parse(
     text: &str,
     axes: &mut BTreeMap<&'static str, Vec<Setting>>,
 ) -> Result<(), SimError> {
-    let wrong = |at: usize, message: String| SimError::At {
-        place: toml_text::place(name, text, at),
-        message,
-    };
+    let wrong =
+        |at: usize, message: String| SimError::at(toml_text::place(name, text, at), message);
     let document = DeTable::parse(text).map_err(|error| {
         let words: Vec<&str> = error.message().split_whitespace().collect();
         wrong(error.span().map_or(0, |span| span.start), words.join(" "))

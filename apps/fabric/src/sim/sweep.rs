@@ -32,7 +32,7 @@ pub(super) fn sweep(
     for (path, name) in flags.of_one_run() {
         if path.is_some() {
             let message = format!("it is for one run, and these are {}", cells.len());
-            return Err(SimError::At { place: name.to_owned(), message }.into());
+            return Err(SimError::at(name, message).into());
         }
     }
     let jobs = jobs(cells)?;

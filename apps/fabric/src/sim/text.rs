@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use document::DocumentError;
+
 use super::error::SimError;
 
 pub(super) fn read_text(path: &Path) -> Result<String, SimError> {
     fs::read_to_string(path)
-        .map_err(|source| SimError::Unreadable { path: path.to_owned(), source })
+        .map_err(|source| DocumentError::Unreadable { path: path.to_owned(), source }.into())
 }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use console::Line;
+use console::{Line, OutputError};
 use measure::Instant;
 use serde_json::json;
 use sys::event::Signals;
@@ -147,7 +147,7 @@ fn draw_lists(
             let path = list(output, workload, place, seed);
             let text = csv(&Setup::new(&settings)?.flows);
             std::fs::write(&path, text)
-                .map_err(|source| SimError::Unreadable { path: path.clone(), source })?;
+                .map_err(|source| SimError::from(OutputError::open(&path, source)))?;
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use console::OutputError;
 use fabric::SimError;
 
 use crate::ReproduceError;
@@ -31,7 +32,7 @@ pub(super) fn directory(
     workload: &str,
 ) -> Result<PathBuf, ReproduceError> {
     let directory = output.join(figure).join(workload);
-    let refused = |source| SimError::Unreadable { path: directory.clone(), source };
+    let refused = |source| SimError::from(OutputError::open(&directory, source));
     std::fs::create_dir_all(&directory).map_err(refused)?;
     Ok(directory)
 }
