@@ -50,9 +50,9 @@ pub(super) struct Experiment {
     pub(super) rounds: u32,
     /// How far two profiles may differ.
     pub(super) agree: f64,
-    /// Runs at most, until one is not disturbed.
+    /// A disturbed run is repeated until it has had so many attempts.
     pub(super) attempts: u32,
-    /// Beside what a run is not disturbed.
+    /// What else the machine may do without disturbing a run.
     pub(super) tolerance: Tolerance,
     /// Whether runs count of which much stayed local.
     pub(super) allow_unmanaged: bool,

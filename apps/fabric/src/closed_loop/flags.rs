@@ -45,7 +45,7 @@ Example of a file:
   repetitions = 5                      # pairs of runs, under delays and without
   rounds = 8                           # at most
   agree = \"5%\"                         # mean and 99th percentile of two profiles
-  attempts = 3                         # runs at most, until one is not disturbed:
+  attempts = 3                         # of a run, until it is not disturbed. It is if
   stolen_max = \"5%\"                    # other guests took more of its processor time,
   others_max = \"5%\"                    # other programs kept more of the processors busy
   [network]

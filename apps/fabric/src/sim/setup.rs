@@ -35,7 +35,7 @@ pub struct Setup {
     pub resolved: Vec<(&'static str, String)>,
 }
 
-/// How many ends a sender is told of together, where a transport does that.
+/// Messages that one acknowledgement covers, with transports that delay acknowledgements.
 const TOGETHER: &str = "messages-per-ack";
 
 impl Setup {
@@ -73,7 +73,7 @@ impl Setup {
         let mut resolved = parameters::apply(settings, &mut protocol)?;
         let is_together = |(name, value): &(&str, String)| *name == TOGETHER && value != "1";
         if end == End::Acknowledged && resolved.iter().any(is_together) {
-            let message = "ends of which senders are told together take no time of their own; \
+            let message = "an acknowledgement of several messages says of none when it ended; \
                            give 1, or --end received";
             return Err(settings.wrong(TOGETHER, message));
         }

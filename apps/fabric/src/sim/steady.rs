@@ -242,6 +242,22 @@ mod tests {
         assert!((utilisation / expected - 1.0).abs() < 0.03, "{utilisation}, expected {expected}");
     }
 
+    /// Whoever counts until the sender knows has each message acknowledged by itself.
+    #[test]
+    fn an_end_that_is_acknowledged_is_so_by_itself() {
+        let homa = Settings::default().with("transport", "homa").with("flows", "5");
+        let covered = |settings: &Settings| {
+            let setup = Setup::new(settings).map_err(|error| error.to_string())?;
+            let of = |(name, _): &&(&str, String)| *name == "messages-per-ack";
+            Ok(setup.resolved.iter().find(of).map(|(_, value)| value.clone()))
+        };
+        assert_eq!(covered(&homa), Ok(Some("6".to_owned())));
+        let acknowledged = homa.with("end", "acknowledged");
+        assert_eq!(covered(&acknowledged), Ok(Some("1".to_owned())));
+        let said: String = covered(&acknowledged.with("messages-per-ack", "6")).unwrap_err();
+        assert!(said.starts_with("--messages-per-ack: ") && said.ends_with("--end received"));
+    }
+
     /// Racks of 16 hosts with 4 links of the same rate send 128 of 143 parts through them.
     #[test]
     fn a_load_that_a_link_cannot_carry_is_refused() {

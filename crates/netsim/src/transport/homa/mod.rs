@@ -10,11 +10,11 @@
 //! its authors' module for Linux does.
 //!
 //! Messages here have no reply that would acknowledge them. As in the authors' module for Linux a
-//! receiver that has all of a message keeps that for a while: the next packet of data to the sender
-//! has room for it, a sixth message sends an acknowledgement of all six, and a sender that has
-//! heard nothing for the timeout asks. What is written is acknowledged at once, since who writes
-//! waits for that. The cutoffs are those of all messages of a run, known from the start; the
-//! paper's receivers measure their own.
+//! receiver delays acknowledgements: the next packet of data to the sender carries one in its
+//! header, the sixth message sends one packet for all six, and a sender that has heard nothing for
+//! the timeout asks for it. A write is acknowledged at once, since its writer waits for that. The
+//! cutoffs are those of all messages of a run, known from the start; the paper's receivers measure
+//! their own.
 //!
 //! Left out: BUSY, incasts announced by a client, an oldest message that is granted out of turn.
 //!
@@ -178,7 +178,7 @@ impl Homa {
         let owed = sender.owed.get_mut(&dst).and_then(Vec::pop);
         let data = Packet {
             number,
-            // A message from there that has come, and one more.
+            // The number of a message that it acknowledges, plus 1; 0 for none.
             extra: owed.map_or(0, |owed| owed + 1),
             priority: match again {
                 Some(_) => HIGHEST,
@@ -230,7 +230,7 @@ impl Homa {
         self.grant(net, host);
     }
 
-    /// All of `flow` has come: its sender is told with others, or at once if it waits for that.
+    /// The receiver has all of `flow`: acknowledges a write at once, and the rest with others.
     fn owe(&mut self, net: &mut Net<'_>, flow: u32) {
         let &Flow { src, dst, exchange, .. } = net.flow(flow);
         let owed = self.hosts[dst as usize].owed.entry(src).or_default();

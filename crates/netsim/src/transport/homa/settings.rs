@@ -17,7 +17,7 @@ pub struct HomaConfig {
     pub levels: u32,
     /// Messages that a receiver has granted at once; 0 for as many as scheduled levels.
     pub overcommitment: u32,
-    /// Messages of which one acknowledgement is; 1 acknowledges each at once.
+    /// Messages that one acknowledgement covers; 1 acknowledges each at once.
     pub acknowledged: u32,
 }
 
@@ -77,13 +77,13 @@ const OVERCOMMITMENT: Parameter = Parameter::new(
 .within(0, 1 << 20);
 const ACKNOWLEDGED: Parameter = Parameter::new(
     "messages-per-ack",
-    "Messages from one sender of which an acknowledgement is; 1 for each at once",
+    "Messages from one sender that one acknowledgement covers; 1 acknowledges each at once",
     "its authors' module for Linux",
 )
 .counting("MESSAGES")
 .within(1, ACKNOWLEDGED_MOST);
-/// Messages of which an acknowledgement of the authors' module for Linux is at most: that in its
-/// header, and `HOMA_MAX_ACKS_PER_PKT` more.
+/// The most messages that an acknowledgement of the authors' module for Linux covers: the one in
+/// its header, and `HOMA_MAX_ACKS_PER_PKT` more.
 const ACKNOWLEDGED_MOST: u32 = 6;
 /// Montazeri et al. 2018, §3.7: a few milliseconds.
 const TIMEOUT_MIN: Duration = Duration::from_ms(2);
