@@ -200,6 +200,16 @@ impl Arena {
         self.helper.stopped_looks >= STOPPED_LOOKS
     }
 
+    /// Whether the helper is about to unmap the page at `address`.
+    pub(crate) fn is_dropping(&self, address: u64) -> bool {
+        let drops = |page, pending: &Pending| match pending {
+            Pending::Drop { pages, .. } => pages.contains(&page),
+            _ => false,
+        };
+        let page = self.space.segments.find(address).filter(|_| self.helper.ready);
+        page.is_some_and(|page| self.helper.pending.values().any(|one| drops(page, one)))
+    }
+
     /// Ranges that are mapped and managed, in order.
     pub(crate) fn managed(&self) -> Vec<(u64, u64)> {
         let managed = self.space.regions.all().into_iter().filter(|piece| !piece.traits.foreign);

@@ -64,10 +64,14 @@ impl Supervisor<'_> {
         self.forking.starting.iter().any(|&(_, owner, _)| owner == slot)
     }
 
-    /// A thread is about to end. It waits for pages of its last words that are on their way.
+    /// A thread is about to end. It waits for pages of its last words that are on their way, and
+    /// for the helper to have unmapped those that it is about to: a page that is kept before would
+    /// still go.
     pub(crate) fn exit(&mut self, slot: usize, call: &Notification) -> Result<(), RunError> {
         let words = self.last_words(slot, call.tid);
-        if words.iter().any(|&address| self.is_fetching(slot, address)) {
+        let arena = self.people.arenas[slot].as_ref();
+        let is_dropping = |address| arena.is_some_and(|arena| arena.is_dropping(address));
+        if words.iter().any(|&word| self.is_fetching(slot, word) || is_dropping(word)) {
             self.forking.postponed.push(*call);
             return Ok(());
         }

@@ -1,8 +1,11 @@
 // Threads: made, joined, detached, on borrowed stacks, dying with locks held.
 #include "check.h"
 
+#include <dirent.h>
 #include <linux/futex.h>
 #include <semaphore.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 
 static pthread_barrier_t barrier;
 
@@ -157,6 +160,102 @@ static void cleared_word(void)
         while ((seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)))
             syscall(SYS_futex, word, FUTEX_WAIT, seen, 0, 0, 0);
     }
+}
+
+enum { WORDS = 64 };
+static int *words;
+
+// Of them, too, some are always about to leave.
+static void *press_on(void *done)
+{
+    while (!__atomic_load_n((int *)done, __ATOMIC_ACQUIRE)) {
+        press();
+        for (size_t i = 0; i < WORDS; i++)
+            (void)__atomic_load_n(words + i * (PAGE / sizeof(int)), __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
+static pid_t helper_of(pid_t process)
+{
+    char path[300], name[20];
+    pid_t helper = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", process);
+    DIR *threads = opendir(path);
+    CHECK(threads);
+    for (struct dirent *entry; (entry = readdir(threads));) {
+        snprintf(path, sizeof path, "/proc/%d/task/%s/comm", process, entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(name, sizeof name, file) && strcmp(name, "afar-helper\n") == 0)
+            helper = atoi(entry->d_name);
+        if (file)
+            fclose(file);
+    }
+    closedir(threads);
+    return helper;
+}
+
+// Under afar another thread unmaps the pages that leave: it stands still half of the time.
+static int hinder_helper(void *done)
+{
+    pid_t helper = helper_of(getppid());
+    while (helper && !__atomic_load_n((int *)done, __ATOMIC_ACQUIRE)) {
+        int status;
+        CHECK(ptrace(PTRACE_ATTACH, helper, 0, 0) == 0);
+        CHECK(waitpid(helper, &status, __WALL) == helper);
+        usleep(20000);
+        CHECK(ptrace(PTRACE_DETACH, helper, 0, 0) == 0);
+        usleep(20000);
+    }
+    return 0;
+}
+
+static void *spin(void *done)
+{
+    while (!__atomic_load_n((int *)done, __ATOMIC_ACQUIRE))
+        ;
+    return 0;
+}
+
+// All others go before it.
+static int exit_late(void *microseconds)
+{
+    CHECK(syscall(SYS_setpriority, PRIO_PROCESS, 0, 19) == 0);
+    return exit_later(microseconds);
+}
+
+// Many end while pages are leaving all the time, among them those of their words.
+static void end_under_pressure(void)
+{
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                      CLONE_SYSVSEM | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+    enum { OTHERS = 3 };
+    int done = 0, seen;
+    words = map(WORDS * PAGE);
+    char *stacks = map((WORDS + 1) * 4 * PAGE);
+    pthread_t others[OTHERS];
+    for (int i = 0; i < OTHERS; i++)
+        CHECK(pthread_create(&others[i], 0, i ? spin : press_on, &done) == 0);
+    pid_t hinderer = clone(hinder_helper, stacks + 4 * PAGE, CLONE_VM | CLONE_FILES | SIGCHLD, &done);
+    CHECK(hinderer > 0);
+    for (int round = 0; round < 5; round++) {
+        for (uintptr_t i = 0; i < WORDS; i++) {
+            int *word = words + i * (PAGE / sizeof(int));
+            *word = -1;
+            CHECK(clone(exit_late, stacks + (i + 2) * 4 * PAGE, flags, (void *)(i * 2000), 0, 0,
+                        word) > 0);
+        }
+        for (int i = 0; i < WORDS; i++) {
+            int *word = words + i * (PAGE / sizeof(int));
+            usleep(2000);
+            while ((seen = __atomic_load_n(word, __ATOMIC_ACQUIRE)))
+                syscall(SYS_futex, word, FUTEX_WAIT, seen, 0, 0, 0);
+        }
+    }
+    __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+    CHECK(status_of(hinderer) == 0);
+    for (int i = 0; i < OTHERS; i++)
+        CHECK(pthread_join(others[i], 0) == 0);
 }
 
 static int exit_when_told(void *told)
@@ -370,7 +469,8 @@ static void cancelled(void)
 }
 
 MAIN(CASE(five_hundred), CASE(one_after_another), CASE(detached), CASE(own_stack),
-     CASE(cleared_word), CASE(ends_while_fetched), CASE(robust_mutex),
+     CASE(cleared_word), CASE(ends_while_fetched), CASE(end_under_pressure),
+     CASE(robust_mutex),
      CASE(robust_mutex_of_a_process),
      CASE(first_thread_ends), CASE(exit_from_thread), CASE(last_thread_ends),
      CASE(thread_local_memory), CASE(conditions), CASE(cancelled))
