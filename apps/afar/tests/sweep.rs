@@ -152,11 +152,11 @@ fn an_interrupted_sweep_says_so_and_goes_on() {
 }
 
 /// A workload that does something else under afar.
-fn spoilt(name: &str, spoiler: &str, metric: &str) -> Experiment {
+fn spoilt(name: &str, timeout: &str, spoiler: &str, metric: &str) -> Experiment {
     let script =
         format!("{WEIGHT}; if [ -n \\\"$AFAR_SUPERVISOR\\\" ]; then {spoiler}; fi; echo figure 7");
     let text = format!(
-        "repetitions = 1\ntimeout = \"1500ms\"\n[workload]\ncommand = [\"sh\", \"-c\", \
+        "repetitions = 1\ntimeout = \"{timeout}\"\n[workload]\ncommand = [\"sh\", \"-c\", \
          \"{script}\"]\n{metric}{MATRIX}"
     );
     Experiment::new(name, &text)
@@ -169,12 +169,13 @@ fn runs_that_fail_are_reported_and_the_rest_goes_on() {
     }
     let pattern = "[metric]\npattern = \"figure ([0-9]+)\"\nbetter = \"higher\"\n";
     let cases = [
-        ("fails", "echo oh no; exit 3", "exit status: 3: oh no"),
-        ("hangs", "sleep 1000", "it took longer than 1.5 s"),
-        ("silent", "exec true", "it printed no figure above 0: it printed nothing"),
+        ("fails", "60s", "echo oh no; exit 3", "exit status: 3: oh no"),
+        // Runs without afar end well before.
+        ("hangs", "4s", "sleep 1000", "it took longer than 4 s"),
+        ("silent", "60s", "exec true", "it printed no figure above 0: it printed nothing"),
     ];
-    for (name, spoiler, why) in cases {
-        let experiment = spoilt(name, spoiler, pattern);
+    for (name, timeout, spoiler, why) in cases {
+        let experiment = spoilt(name, timeout, spoiler, pattern);
         let ended = experiment.run(&[], 1);
         let rows = experiment.rows();
         assert_eq!(rows.len(), cell_count(), "{name}");
