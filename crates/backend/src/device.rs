@@ -164,6 +164,11 @@ pub trait Backend: Send + Sync {
 
     /// Looks whether it has another size now; the geometry says which.
     fn refresh(&self) {}
+
+    /// Why it can promise nothing any more: some of what it took may not be on the medium.
+    fn lost(&self) -> Option<Failure> {
+        None
+    }
 }
 
 impl Geometry {

@@ -25,6 +25,8 @@ pub struct Health {
     pub hours: u64,
     /// Nothing can be written any more.
     pub is_read_only: bool,
+    /// Some of what was written may not be on the medium.
+    pub is_unreliable: bool,
 }
 
 /// How a group of namespaces can be reached over one controller (Base 8.1.1).
@@ -108,7 +110,8 @@ pub fn write_errors() -> Vec<u8> {
 #[must_use]
 pub fn write_health(health: &Health) -> Vec<u8> {
     let mut page = vec![0; 512];
-    page[0] = u8::from(health.is_read_only) << 3;
+    // Critical warnings: reliability, read-only.
+    page[0] = u8::from(health.is_unreliable) << 2 | u8::from(health.is_read_only) << 3;
     // Kelvin: what has no thermometer is at 27 °C. All spare blocks are there.
     put(&mut page, 1, &300_u16.to_le_bytes());
     (page[3], page[4]) = (100, 10);
@@ -279,6 +282,7 @@ mod tests {
         assert_eq!((page[32], page[48], page[64], page[128]), (2, 0, 9, 2));
         assert_eq!((page[0], page[3]), (0, 100));
         assert_eq!(write_health(&Health { is_read_only: true, ..health })[0], 8);
+        assert_eq!(write_health(&Health { is_unreliable: true, ..health })[0], 4);
     }
 
     #[test]

@@ -6,23 +6,26 @@ use std::sync::Arc;
 use nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Submission};
 
 use backend::Job;
-use backend::{Backend, Failure, Operation, Request};
+use backend::{Failure, Operation, Request};
 
 use super::site::{Order, Owner, Site, Tag};
+use super::subsystem::Namespace;
 
 /// See the module's description.
 pub(crate) struct Admin {
     /// Its number.
     pub(crate) controller: u16,
-    /// Devices that are to be flushed before the host is told that all is over.
-    flushes: VecDeque<Arc<dyn Backend>>,
+    /// Those whose devices are to be flushed before the host is told that all is over.
+    flushes: VecDeque<Arc<Namespace>>,
+    /// The one that is.
+    flushing: Option<Arc<Namespace>>,
     /// One of them has failed.
     has_failed: bool,
 }
 
 impl Admin {
     pub(crate) const fn new(controller: u16) -> Self {
-        Self { controller, flushes: VecDeque::new(), has_failed: false }
+        Self { controller, flushes: VecDeque::new(), flushing: None, has_failed: false }
     }
 
     /// Does a command; how many jobs that has begun.
@@ -72,8 +75,7 @@ impl Admin {
         let control = site.control.as_deref_mut();
         let association = control.and_then(|all| all.get(self.controller));
         let namespaces = association.and_then(|one| one.subsystem.as_ref()).map(|s| s.namespaces());
-        let namespaces = namespaces.iter().flat_map(|all| all.iter());
-        self.flushes = namespaces.map(|namespace| Arc::clone(&namespace.backend)).collect();
+        self.flushes = namespaces.iter().flat_map(|all| all.iter().cloned()).collect();
         self.flush_next(slot, queue, out, site)
     }
 
@@ -84,13 +86,15 @@ impl Admin {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        while let Some(backend) = self.flushes.pop_front() {
+        while let Some(namespace) = self.flushes.pop_front() {
+            let backend = Arc::clone(&namespace.backend);
+            self.flushing = Some(namespace);
             let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
             let tag = Tag { connection: site.who.connection, owner: Owner::Slot(slot) };
             let job = Job { backend, request, block: None, tag };
             match site.jobs.start(site.ring, job, site.now_ns) {
                 None => return 1,
-                Some(ended) => self.has_failed |= ended.result.is_err(),
+                Some(ended) => self.flushed(ended.result, site),
             }
         }
         if std::mem::take(&mut self.has_failed) {
@@ -114,8 +118,16 @@ impl Admin {
         out: &mut Vec<u8>,
         site: &mut Site<'_>,
     ) -> u32 {
-        self.has_failed |= result.is_err();
+        self.flushed(result, site);
         self.flush_next(slot, queue, out, site)
+    }
+
+    fn flushed(&mut self, result: Result<(), Failure>, site: &mut Site<'_>) {
+        let namespace = self.flushing.take();
+        if result.is_err() {
+            self.has_failed = true;
+            namespace.inspect(|namespace| site.tell_of_loss(namespace));
+        }
     }
 }
 

@@ -389,6 +389,7 @@ impl View for Look<'_> {
         let mut health = Health::default();
         let namespaces = self.subsystem.map(Subsystem::namespaces);
         for namespace in namespaces.iter().flat_map(|all| all.iter()) {
+            health.is_unreliable |= namespace.backend.lost().is_some();
             for (_, counters) in namespace.counters() {
                 let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
                 let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

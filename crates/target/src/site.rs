@@ -13,6 +13,7 @@ use super::iscsi::{Gate, Scope, Sessions, Then};
 use super::keeper::Change;
 use super::ledger::{Answered, Ledger};
 use super::loads::Loads;
+use super::subsystem::Namespace;
 use super::witness::{Happening, Why};
 
 /// What a job is for.
@@ -83,7 +84,17 @@ pub(crate) struct Site<'a> {
 impl Site<'_> {
     /// A command of this connection has been answered.
     pub(crate) fn answered(&mut self, answered: Answered) {
+        if answered.has_failed {
+            self.tell_of_loss(&answered.namespace);
+        }
         self.books.ledger.note(self.who.account, answered);
+    }
+
+    /// An operator is to know, once, that a device has lost what it took.
+    pub(crate) fn tell_of_loss(&mut self, namespace: &Namespace) {
+        if namespace.is_newly_lost() {
+            self.wishes.notes.push((Happening::Lost, Why::Namespace(namespace.id)));
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! What hosts can connect to, and the namespaces they find there.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use nvme::{NamespaceData, Nqn, Opening};
 
-use backend::Backend;
+use backend::{Backend, LatchedBackend};
 
 use super::identity::Identity;
 use super::iscsi::IscsiAccess;
@@ -30,6 +30,8 @@ pub struct Namespace {
     pub reserved: Reserved,
     pub(super) meter: Meter,
     pub(super) stripes: Stripes,
+    /// That its device has lost what it took has been told.
+    has_told: AtomicBool,
 }
 
 /// A subsystem: namespaces that hosts reach together.
@@ -51,11 +53,19 @@ impl Namespace {
     /// [`NAMESPACES_MAX`]. Its identifiers are those of its medium.
     #[must_use]
     pub fn new(id: u32, backend: Arc<dyn Backend>, identity: Identity) -> Self {
+        // Of whatever protocol and host: a loss concerns all.
+        let backend = Arc::new(LatchedBackend::new(backend)) as Arc<dyn Backend>;
         let (nguid, uuid) = (identity.nguid(), identity.uuid());
         let (reserved, meter) = (Reserved::default(), Meter::default());
         let (stripes, mut opening) = (Stripes::default(), [0; 16]);
         sys::random::fill(&mut opening);
-        Self { id, backend, nguid, uuid, opening, reserved, meter, stripes }
+        let has_told = AtomicBool::new(false);
+        Self { id, backend, nguid, uuid, opening, reserved, meter, stripes, has_told }
+    }
+
+    // Whether its device has lost what it took, and this is the first to ask since.
+    pub(super) fn is_newly_lost(&self) -> bool {
+        self.backend.lost().is_some() && !self.has_told.swap(true, Ordering::Relaxed)
     }
 
     /// What has been done with it, by the number of each shard that has done something.

@@ -46,11 +46,13 @@ pub enum Happening {
     Evicted,
     /// There are as many connections as may be.
     Full,
+    /// A device has failed to keep what was written; it promises nothing any more.
+    Lost,
 }
 
 impl Happening {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::LoggedIn,
         Self::Left,
         Self::Refused,
@@ -62,6 +64,7 @@ impl Happening {
         Self::Expired,
         Self::Evicted,
         Self::Full,
+        Self::Lost,
     ];
 
     /// Its name as a label.
@@ -79,6 +82,7 @@ impl Happening {
             Self::Expired => "expired",
             Self::Evicted => "evicted",
             Self::Full => "full",
+            Self::Lost => "lost",
         }
     }
 }
@@ -96,6 +100,8 @@ pub enum Why {
     Status(Status),
     /// A login ended with this status.
     Login(LoginStatus),
+    /// It is about the device of this namespace.
+    Namespace(u32),
 }
 
 impl fmt::Display for Why {
@@ -105,6 +111,7 @@ impl fmt::Display for Why {
             Self::Nvme(fatal) => write!(f, "{fatal}"),
             Self::Iscsi(fatal) => write!(f, "{fatal}"),
             Self::Status(status) => write!(f, "{status:?}"),
+            Self::Namespace(id) => write!(f, "namespace {id}"),
             Self::Login(status) => write!(f, "{status:?} (status {:#06x})", *status as u16),
         }
     }

@@ -21,7 +21,7 @@ const PERIOD_NS: u64 = 10_000_000_000;
 /// What is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Level {
-    /// Nothing of what hosts do
+    /// Devices that have lost data, nothing of what hosts do
     Error,
     /// Refusals, broken rules, deadlines and limits
     Warning,
@@ -120,7 +120,8 @@ impl Log {
                 let now = DateTime::<Utc>::from(SystemTime::now());
                 writeln!(text, "{} afar: {what}", now.to_rfc3339_opts(SecondsFormat::Millis, true))
             }
-            // LOG_WARNING and LOG_INFO of syslog(3).
+            // LOG_ERR, LOG_WARNING and LOG_INFO of syslog(3).
+            Style::Journal if level == Level::Error => writeln!(text, "<3>{what}"),
             Style::Journal if level == Level::Warning => writeln!(text, "<4>{what}"),
             Style::Journal => writeln!(text, "<6>{what}"),
         };
@@ -131,6 +132,7 @@ impl Log {
 const fn level(what: Happening) -> Level {
     match what {
         Happening::LoggedIn | Happening::Left => Level::Info,
+        Happening::Lost => Level::Error,
         _ => Level::Warning,
     }
 }
@@ -152,6 +154,11 @@ fn described(event: &Event) -> String {
         Happening::Expired => "no keep-alive has come in time".to_owned(),
         Happening::Evicted => "it made room for others".to_owned(),
         Happening::Full => "there are as many connections as --limit connections allows".to_owned(),
+        Happening::Lost => format!(
+            "the device of {} has failed to keep what was written; flushes and forced writes fail \
+             from now on: check the device, and serve it anew",
+            event.why
+        ),
         _ => event.why.to_string(),
     };
     if !why.is_empty() {
@@ -210,6 +217,10 @@ mod tests {
         ];
         let told = |level| log(level).lines(&events, &[], 0);
         assert_eq!(told(Level::Error), "");
+        let lost = Event { why: Why::Namespace(3), ..event(Happening::Lost, None) };
+        let text = log(Level::Error).lines(&[lost], &[], 0);
+        let told_of = "afar: lost: 10.0.0.1:5000: the device of namespace 3 has failed to keep";
+        assert!(text.starts_with(told_of), "{text}");
         let warning = "afar: wrong-secret: iqn.b at 10.0.0.1:5000: it has not proved who it is\n";
         assert_eq!(told(Level::Warning), warning);
         let info = format!("afar: login: nqn.a at 10.0.0.1:5000\n{warning}");

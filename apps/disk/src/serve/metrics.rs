@@ -84,6 +84,13 @@ impl Page {
         for row in rows {
             self.sample(name, &row.labels, row.namespace.backend.geometry().bytes());
         }
+        let name = "afar_namespace_lost";
+        let help = "1 once its device has failed to keep what was written: no flush ends well any \
+                    more until it is opened anew.";
+        self.family(name, "gauge", help);
+        for row in rows {
+            self.sample(name, &row.labels, u8::from(row.namespace.backend.lost().is_some()));
+        }
         let all = &Kind::ALL[..];
         let name = "afar_namespace_commands_total";
         self.family(name, "counter", "Commands that have been answered, however they went.");
@@ -285,6 +292,7 @@ mod tests {
         assert!(
             text.contains("afar_namespace_size_bytes{subsystem=\"x\",namespace=\"7\"} 1048576")
         );
+        assert!(text.contains("afar_namespace_lost{subsystem=\"x\",namespace=\"7\"} 0"));
         let commands = "commands_total{subsystem=\"x\",namespace=\"7\",operation=\"read\",shard=";
         assert_eq!(text.matches(commands).count(), 2, "{text}");
         let buckets: Vec<&str> = text

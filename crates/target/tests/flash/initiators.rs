@@ -63,7 +63,7 @@ pub(crate) struct Client {
 }
 
 /// Status, sense and data of a command.
-type Told = (Option<Status>, Option<Sense>, Vec<u8>);
+pub(crate) type Told = (Option<Status>, Option<Sense>, Vec<u8>);
 
 fn entry(isid: [u8; 6], tsih: u16, cid: u16, cmd_sn: u32) -> EntryConfig {
     EntryConfig {
@@ -223,7 +223,7 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, number: u16, cdb: ask::Cdb, transfer: Transfer<'_>) -> Told {
+    pub(crate) fn ask(&mut self, number: u16, cdb: ask::Cdb, transfer: Transfer<'_>) -> Told {
         self.send(number, cdb, transfer);
         let sent = match transfer {
             Transfer::Send(bytes) => bytes,
@@ -239,7 +239,7 @@ impl Client {
         self.ask(0, ask::write(FIRST), Transfer::Send(&bytes)).0
     }
 
-    fn read(&mut self) -> Told {
+    pub(crate) fn read(&mut self) -> Told {
         self.ask(0, ask::read(FIRST), Transfer::Receive(BLOCK))
     }
 

@@ -8,6 +8,7 @@ mod initiators;
 mod iscsi;
 mod little;
 mod logins;
+mod losses;
 mod newcomers;
 mod paths;
 mod proxy;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use backend::{Backend, BackendUri, Claim, Failure, Geometry, Operation, Request, Start};
 use nvme::{
-    Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Nqn, Property,
-    Range, Status, Submission,
+    Admin, Command, ConnectData, Data, Direction, Fabrics, Fused, Header, Io, Layout, Nqn,
+    Property, Range, Status, Submission,
 };
 use target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 
@@ -118,6 +118,38 @@ impl Raw {
 
     pub(crate) fn write(&mut self) -> Status {
         self.command(Io::Write(ONE), &[7; BLOCK as usize])
+    }
+
+    /// A write that ends when the medium has the data.
+    pub(crate) fn write_forced(&mut self) -> Status {
+        self.command(Io::Write(Range { forced: true, ..ONE }), &[7; BLOCK as usize])
+    }
+
+    pub(crate) fn flush(&mut self) -> Status {
+        send(&mut self.io, Command::Io(Io::Flush), Data::None, Direction::None, &[]);
+        ended(&mut self.io).0
+    }
+
+    /// The page of log 02h.
+    pub(crate) fn health(&mut self) -> Vec<u8> {
+        let (retains_event, is_index) = (false, false);
+        let (length, offset) = (512, 0);
+        let log =
+            Admin::GetLogPage { page: 2, specific: 0, retains_event, length, offset, is_index };
+        let data = Data::Transport { length: 512 };
+        send(&mut self.admin, Command::Admin(log), data, Direction::ToHost, &[]);
+        let mut first = [0; 24];
+        self.admin.read_exact(&mut first).expect("it answers");
+        let page = answer(&mut self.admin, 512);
+        assert_eq!(ended(&mut self.admin).0, Status::SUCCESS);
+        page
+    }
+
+    pub(crate) fn shut_down(&mut self) -> Status {
+        let property = Property { offset: 0x14, is_wide: false };
+        let leave = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_4001 });
+        send(&mut self.admin, leave, Data::None, Direction::None, &[]);
+        ended(&mut self.admin).0
     }
 
     pub(crate) fn write_at(&mut self, first: u64) -> Status {
@@ -295,10 +327,7 @@ fn a_shutdown_whose_flush_has_failed_is_not_complete() {
         let uri: BackendUri = rules.parse().expect("it is one");
         let target = serve(uri.open(Claim::Alone).expect("it opens"), 2, Limits::default());
         let mut a = Raw::connect(&target, [1; 16]);
-        let property = Property { offset: 0x14, is_wide: false };
-        let leave = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_4001 });
-        send(&mut a.admin, leave, Data::None, Direction::None, &[]);
-        assert_eq!(ended(&mut a.admin).0, status, "{rules}");
+        assert_eq!(a.shut_down(), status, "{rules}");
         let property = Property { offset: 0x1c, is_wide: false };
         let get = Command::Fabrics(Fabrics::PropertyGet(property));
         send(&mut a.admin, get, Data::None, Direction::None, &[]);

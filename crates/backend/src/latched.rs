@@ -1,0 +1,141 @@
+//! A device that has lost what it took says so until it is opened anew.
+//!
+//! When the kernel cannot put on the medium what was written, it says so to one flush and takes
+//! those pages for clean from then on (fsync(2)): the next flush would end well, and what is gone
+//! would be promised. So the first failure is kept, and every later flush and forced write of any
+//! host ends with it. Reads and other writes go on.
+//!
+//! What it does not do: of two flushes at once, of two threads, the kernel tells one of the loss,
+//! and the other may end well before that one is heard of.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::device::{Backend, Failure, Geometry, Operation, Request, Start};
+
+/// See the module's description.
+pub struct LatchedBackend {
+    inner: Arc<dyn Backend>,
+    lost: OnceLock<Failure>,
+}
+
+impl LatchedBackend {
+    /// A device that has lost nothing yet.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Backend>) -> Self {
+        Self { inner, lost: OnceLock::new() }
+    }
+}
+
+impl Operation {
+    /// Whether it ends when data is on the medium.
+    const fn promises(self) -> bool {
+        matches!(self, Self::Flush | Self::Write { forced: true } | Self::Zero { forced: true, .. })
+    }
+
+    // Whether others' data may be gone when it fails so. A forced write that finds no room, or a
+    // medium that is not to be written, has failed by itself.
+    fn loses(self, failure: Failure) -> bool {
+        self == Self::Flush || self.promises() && failure == Failure::Medium
+    }
+}
+
+impl Backend for LatchedBackend {
+    fn geometry(&self) -> Geometry {
+        self.inner.geometry()
+    }
+
+    fn is_immediate(&self) -> bool {
+        self.inner.is_immediate()
+    }
+
+    fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start {
+        self.inner.start(request, data, now_ns)
+    }
+
+    fn append(&self, request: &Request, out: &mut Vec<u8>, now_ns: u64) -> Start {
+        self.inner.append(request, out, now_ns)
+    }
+
+    fn end(
+        &self,
+        request: &Request,
+        result: Result<(), Failure>,
+        now_ns: u64,
+    ) -> Result<(), Failure> {
+        let result = self.inner.end(request, result, now_ns);
+        if !request.operation.promises() {
+            return result;
+        }
+        if let Err(failure) = result
+            && request.operation.loses(failure)
+        {
+            // The first stays.
+            let _later = self.lost.set(failure);
+        }
+        self.lost.get().map_or(result, |failure| Err(*failure))
+    }
+
+    fn refresh(&self) {
+        self.inner.refresh();
+    }
+
+    fn lost(&self) -> Option<Failure> {
+        self.lost.get().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NullBackend;
+
+    const FORCED: Operation = Operation::Write { forced: true };
+    const PLAIN: Operation = Operation::Write { forced: false };
+
+    fn latched() -> LatchedBackend {
+        LatchedBackend::new(Arc::new(NullBackend::new(1 << 20, 9)))
+    }
+
+    fn ends(device: &LatchedBackend, operation: Operation, result: Result<(), Failure>) -> bool {
+        let length = if operation == Operation::Flush { 0 } else { 512 };
+        device.end(&Request { operation, offset: 0, length }, result, 0).is_ok()
+    }
+
+    #[test]
+    fn what_is_lost_stays_lost() {
+        let cleared = Operation::Zero { deallocates: true, forced: true };
+        for (operation, failure) in [
+            (Operation::Flush, Failure::Medium),
+            (Operation::Flush, Failure::NoSpace),
+            (FORCED, Failure::Medium),
+            (cleared, Failure::Medium),
+        ] {
+            let device = latched();
+            assert!(ends(&device, Operation::Flush, Ok(())));
+            assert!(!ends(&device, operation, Err(failure)));
+            assert_eq!(device.lost(), Some(failure), "{operation:?}");
+            for promise in [Operation::Flush, FORCED, cleared] {
+                assert!(!ends(&device, promise, Ok(())), "{promise:?} after {operation:?}");
+            }
+            assert!(ends(&device, Operation::Read, Ok(())) && ends(&device, PLAIN, Ok(())));
+            assert!(!ends(&device, Operation::Flush, Err(Failure::WriteProtected)));
+            assert_eq!(device.lost(), Some(failure), "the first is kept");
+        }
+    }
+
+    #[test]
+    fn what_fails_by_itself_loses_nothing() {
+        for (operation, failure) in [
+            (Operation::Read, Failure::Medium),
+            (PLAIN, Failure::Medium),
+            (FORCED, Failure::NoSpace),
+            (FORCED, Failure::OutOfRange),
+            (FORCED, Failure::WriteProtected),
+        ] {
+            let device = latched();
+            assert!(!ends(&device, operation, Err(failure)));
+            assert_eq!(device.lost(), None, "{operation:?}, {failure}");
+            assert!(ends(&device, Operation::Flush, Ok(())));
+        }
+    }
+}
