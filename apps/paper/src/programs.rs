@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use console::{Line, terminal};
 use experiment::journal::{Header, Journal};
-use experiment::{order, stats};
+use experiment::stats;
 use measure::Host;
 use results::CellKind as Kind;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use crate::flags::Options;
 use console::machine;
 use results::SWEEP_SCHEMA;
 use results::validity::ALLOWED;
-use sweep::{Better, Cell, Row, Sweep, Trials, Trouble, sizing_first, slowdown};
+use sweep::{Better, Cell, NotKept, Row, Sweep, Trials, in_block, slowdown};
 
 /// Orders of blocks follow from it.
 const SEED: u64 = 1;
@@ -211,15 +211,14 @@ impl Running<'_> {
         let all = self.missing();
         let mut done = 0;
         for block in 0..self.repetitions {
-            let mut order = order(cells.len(), SEED, block);
+            let mut order = in_block(cells.len(), (SEED, block), |index| {
+                let (number, cell) = &cells[index];
+                (cell, self.opened[*number].journal.rows.as_slice())
+            });
             if self.deadline.is_some() {
                 // Without these the others say nothing.
                 order.sort_by_key(|&index| cells[index].1.kind != Kind::Native);
             }
-            sizing_first(&mut order, |index| {
-                let (number, cell) = &cells[index];
-                (cell, self.opened[*number].journal.rows.as_slice())
-            });
             for index in order {
                 let (number, cell) = &cells[index];
                 if self.opened[*number].journal.has(block, &cell.name()) {
@@ -250,22 +249,21 @@ impl Running<'_> {
         if let Some(line) = &mut self.line {
             line.draw(&format!("afar  {which}  {name}  {}", cell.name()));
         }
-        let afar = launch::program();
-        let Opened { sweep, allow_unmanaged, .. } = &*opened;
-        let allow_unmanaged = *allow_unmanaged;
-        let trials = Trials { sweep, allow_unmanaged, afar, signals: &self.signals };
-        match trials.run(cell, block, &opened.journal.rows) {
-            Ok(row) => {
-                if let Some(why) = row.trouble().filter(|_| !self.quiet) {
+        let trials = Trials {
+            sweep: &opened.sweep,
+            allow_unmanaged: opened.allow_unmanaged,
+            afar: launch::program(),
+            signals: &self.signals,
+        };
+        match trials.keep(cell, block, &mut opened.journal) {
+            Ok(trouble) => {
+                if let Some(why) = trouble.filter(|_| !self.quiet) {
                     terminal::say(&format!("afar reproduce: {name}, {}: {why}\n", cell.name()));
                 }
-                opened.journal.add(row)?;
                 Ok(true)
             }
-            Err(Trouble::Interrupted) => Ok(false),
-            Err(Trouble::Failed(why) | Trouble::Invalid(why)) => {
-                unreachable!("a run without a figure is a row: {why}")
-            }
+            Err(NotKept::Interrupted) => Ok(false),
+            Err(NotKept::Journal(error)) => Err(error.into()),
         }
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use console::{Class, Classed, Failure, Line, terminal};
 use experiment::journal::{self, Header, Journal};
-use experiment::{Looks, order, stats};
+use experiment::{Looks, stats};
 use results::{CellKind as Kind, Findings, SWEEP_SCHEMA};
 
 use console::machine;
@@ -32,8 +32,8 @@ pub use matrix::Cell;
 pub use row::Row;
 pub use table::slowdown;
 pub use trial::{Trials, clear_scratch};
-pub use trouble::Trouble;
-pub use whole::{sizing_first, waits};
+pub use trouble::NotKept;
+pub use whole::{in_block, waits};
 
 use find::{Edge, Requirement};
 
@@ -267,9 +267,12 @@ enum Stopped {
     Failure(Failure),
 }
 
-impl<E: Into<SweepError>> From<E> for Stopped {
-    fn from(error: E) -> Self {
-        Self::Failure(error.into().into())
+impl From<NotKept> for Stopped {
+    fn from(why: NotKept) -> Self {
+        match why {
+            NotKept::Interrupted => Self::Interrupted,
+            NotKept::Journal(error) => Self::Failure(SweepError::from(error).into()),
+        }
     }
 }
 
@@ -293,9 +296,7 @@ impl Sweeping<'_> {
         let sweep = self.trials.sweep;
         let runs = cells.len() * sweep.repetitions as usize;
         for block in 0..sweep.repetitions {
-            let mut order = order(cells.len(), sweep.seed, block);
-            sizing_first(&mut order, |index| (&cells[index], &self.journal.rows));
-            for index in order {
+            for index in self.in_block(cells, block) {
                 let left = runs.saturating_sub(self.journal.rows.len());
                 self.show(&cells[index], block, left);
                 self.once(&cells[index], block)?;
@@ -385,9 +386,7 @@ impl Sweeping<'_> {
                 break;
             }
             let block = first + turn;
-            let mut order = order(all.len(), sweep.seed, block);
-            sizing_first(&mut order, |index| (&all[index], &self.journal.rows));
-            for index in order {
+            for index in self.in_block(&all, block) {
                 self.show(&all[index], block, 0);
                 self.once(&all[index], block)?;
             }
@@ -423,23 +422,18 @@ impl Sweeping<'_> {
         find::Step::of(&table::finding(cell, &rows, better, estimate), bound)
     }
 
+    fn in_block(&self, cells: &[Cell], block: u32) -> Vec<usize> {
+        let at = |index: usize| (&cells[index], self.journal.rows.as_slice());
+        in_block(cells.len(), (self.trials.sweep.seed, block), at)
+    }
+
     fn once(&mut self, cell: &Cell, block: u32) -> Result<(), Stopped> {
-        if self.journal.has(block, &cell.name()) {
-            return Ok(());
+        let trouble = self.trials.keep(cell, block, &mut self.journal)?;
+        if let Some(why) = trouble.filter(|_| !self.quiet) {
+            let (name, block) = (cell.name(), block + 1);
+            terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
         }
-        match self.trials.run(cell, block, &self.journal.rows) {
-            Ok(row) => {
-                if let Some(why) = row.trouble().filter(|_| !self.quiet) {
-                    let (name, block) = (&row.cell, block + 1);
-                    terminal::say(&format!("afar sweep: {name}, block {block}: {why}\n"));
-                }
-                Ok(self.journal.add(row)?)
-            }
-            Err(Trouble::Interrupted) => Err(Stopped::Interrupted),
-            Err(Trouble::Failed(why) | Trouble::Invalid(why)) => {
-                unreachable!("a run without a figure is a row: {why}")
-            }
-        }
+        Ok(())
     }
 
     fn show(&mut self, cell: &Cell, block: u32, left: usize) {

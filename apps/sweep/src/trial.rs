@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use experiment::journal::Journal;
 use experiment::least_disturbed;
 use experiment::noise::Reading;
 use measure::{Bytes, Run, RunResults};
@@ -16,7 +17,7 @@ use sys::event::{Poll, SIGTERM, Signals};
 use super::file::{Metric, Sweep};
 use super::matrix::Cell;
 use super::row::Row;
-use super::trouble::Trouble;
+use super::trouble::{NotKept, Trouble};
 use super::whole;
 use results::validity;
 
@@ -77,18 +78,29 @@ impl Drop for Started {
 }
 
 impl Trials<'_> {
-    /// Runs a cell until the machine is left alone for a run, or as often as it is worth, and
-    /// answers the least disturbed run. `rows`, those before it, say what a share is a share of.
+    /// Runs a cell in a block until the machine is left alone for a run, or as often as it is
+    /// worth, and keeps the least disturbed run; if the journal has one already, nothing runs. Its
+    /// runs say what shares are of. Answers why the new run has no figure, if it has none.
     ///
     /// # Errors
-    /// When the user wants to stop; failures of the run itself are part of the row.
-    pub fn run(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
-        let once = || self.once(cell, block, rows);
+    /// When the user wants to stop, or the run cannot be kept.
+    pub fn keep(
+        &self,
+        cell: &Cell,
+        block: u32,
+        journal: &mut Journal<Row>,
+    ) -> Result<Option<String>, NotKept> {
+        if journal.has(block, &cell.name()) {
+            return Ok(None);
+        }
+        let once = || self.once(cell, block, &journal.rows);
         let (row, repeated_count) = least_disturbed(self.sweep.attempts, once)?;
-        Ok(Row { repeated_count, ..row })
+        let trouble = row.trouble().map(str::to_owned);
+        journal.add(Row { repeated_count, ..row })?;
+        Ok(trouble)
     }
 
-    fn once(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, Trouble> {
+    fn once(&self, cell: &Cell, block: u32, rows: &[Row]) -> Result<Row, NotKept> {
         let started_unix_ns = sys::clock::unix_ns();
         let before = Reading::now();
         let start = Instant::now();
@@ -98,7 +110,7 @@ impl Trials<'_> {
             Ok(value) => row.value = Some(value),
             Err(Trouble::Failed(why)) => row.failure = Some(why),
             Err(Trouble::Invalid(why)) => row = row.invalidated(why),
-            Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
+            Err(Trouble::Interrupted) => return Err(NotKept::Interrupted),
         }
         row.elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         row.noise = before.until_now();
@@ -430,7 +442,7 @@ mod tests {
         let directory = scratch().expect("there is room");
         let spin = ["sh", "-c", "while :; do :; done"].map(str::to_owned);
         let other = start(&spin, &directory.0, ("other", false)).expect("there is a shell");
-        let row = trials.run(&Cell::NATIVE, 0, &[]).expect("nobody interrupts");
+        let row = trials.once(&Cell::NATIVE, 0, &[]).expect("nobody interrupts");
         drop(other);
         assert!(row.value.is_some(), "{row:?}");
         assert!(row.disturbed.is_some_and(|why| why.contains("other programs")), "{:?}", row.noise);

@@ -22,9 +22,15 @@ pub fn waits(cell: &Cell, rows: &[Row]) -> bool {
     needs_peak(cell) && peak(cell, rows).is_none()
 }
 
-/// Has the runs that say what shares are of come before those that need it, where they are not in
-/// `rows` yet; `at` finds the cell and the rows of an index.
-pub fn sizing_first<'a>(order: &mut [usize], at: impl Fn(usize) -> (&'a Cell, &'a [Row])) {
+/// The order in which the cells of a block run: shuffled, but runs that say what shares are of come
+/// before those that need them, where there are none yet. `at` finds a cell and the runs of its
+/// program by index.
+pub fn in_block<'a>(
+    count: usize,
+    (seed, block): (u64, u32),
+    at: impl Fn(usize) -> (&'a Cell, &'a [Row]),
+) -> Vec<usize> {
+    let mut order = experiment::order(count, seed, block);
     let is_waiting = |&index: &usize| {
         let (cell, rows) = at(index);
         waits(cell, rows)
@@ -33,6 +39,7 @@ pub fn sizing_first<'a>(order: &mut [usize], at: impl Fn(usize) -> (&'a Cell, &'
     if order.iter().any(is_waiting) {
         order.sort_by_key(|&index| at(index).0.kind != Kind::Zero);
     }
+    order
 }
 
 /// What the share of a cell's local memory is a share of; nothing where it is a size.
@@ -168,12 +175,14 @@ mod tests {
     #[test]
     fn the_run_that_says_what_shares_are_of_comes_first_and_only_then() {
         let cells = [Cell::NATIVE, far(&[("local", "25%")]), Cell::zero(None)];
-        let ordered = |rows: &[Row]| {
-            let mut order = vec![1, 0, 2];
-            sizing_first(&mut order, |index| (&cells[index], rows));
-            order
-        };
-        assert_eq!(ordered(&[]), [2, 1, 0]);
-        assert_eq!(ordered(&[zero(None, 0, Some(MIB))]), [1, 0, 2], "shuffled as ever");
+        let shuffled = |block| experiment::order(3, 1, block);
+        for block in 0..8 {
+            let ordered = |rows: &[Row]| in_block(3, (1, block), |index| (&cells[index], rows));
+            let rest = |order: Vec<usize>| order.into_iter().filter(|&index| index != 2);
+            let first = ordered(&[]);
+            assert_eq!(first[0], 2, "{block}");
+            assert!(rest(first).eq(rest(shuffled(block))), "{block}");
+            assert_eq!(ordered(&[zero(None, 0, Some(MIB))]), shuffled(block), "as ever");
+        }
     }
 }
