@@ -299,6 +299,21 @@ mod tests {
         }
     }
 
+    // So it is between fork and exec, whatever the descriptor's flags.
+    #[test]
+    fn what_a_child_still_has_is_waited_for() {
+        let path = scratch("child");
+        let disk = Disk::open(&path, ALONE).expect("nobody has it");
+        rustix::io::fcntl_setfd(&disk.file, rustix::io::FdFlags::empty()).expect("it is there");
+        let mut child =
+            std::process::Command::new("sleep").arg("0.3").spawn().expect("it is there");
+        drop(disk);
+        let disk = Disk::open(&path, ALONE).expect("the child ends");
+        assert!(child.try_wait().expect("it is ours").is_some(), "it had it until then");
+        drop(disk);
+        std::fs::remove_file(path).expect("it was there");
+    }
+
     #[test]
     fn a_copy_is_another_file_and_a_renamed_one_is_not() {
         let path = scratch("mark");

@@ -107,8 +107,20 @@ fn holder_of_lock(file: &impl AsFd) -> Option<String> {
     locks.lines().find_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         let is_it = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&name.as_str());
-        named(words.get(4).filter(|_| is_it)?.parse().ok()?)
+        let pid = words.get(4).filter(|_| is_it)?.parse().ok()?;
+        // A child has what this process has let go, until it executes its program.
+        let is_inherited = pid == std::process::id() && !has_lock(&name);
+        if is_inherited { None } else { named(pid) }
     })
+}
+
+// Whether a descriptor of this process has a lock of the file with this name (proc_pid_fdinfo(5)).
+fn has_lock(name: &str) -> bool {
+    let descriptors = std::fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
+    let mut texts = descriptors.filter_map(|one| std::fs::read_to_string(one.path()).ok());
+    let is_of_it =
+        |line: &str| line.starts_with("lock:") && line.contains("FLOCK") && line.contains(name);
+    texts.any(|text| text.lines().any(is_of_it))
 }
 
 // proc_pid_mountinfo(5): device in the third field, mount point in the fifth.
