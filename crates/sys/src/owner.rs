@@ -98,28 +98,35 @@ fn until_dead<T>(
     }
 }
 
-// proc_locks(5): "1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF".
 fn holder_of_lock(file: &impl AsFd) -> Option<String> {
     let status = rustix::fs::fstat(file).ok()?;
     let device = (major(status.st_dev), minor(status.st_dev));
     let name = format!("{:02x}:{:02x}:{}", device.0, device.1, status.st_ino);
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let is_it = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&name.as_str());
-        let pid = words.get(4).filter(|_| is_it)?.parse().ok()?;
+        let pid = locker(line, &name)?;
         // A child has what this process has let go, until it executes its program.
         let is_inherited = pid == std::process::id() && !has_lock(&name);
         if is_inherited { None } else { named(pid) }
     })
 }
 
+// Who took a lock of the file with this name, if the line is about one (proc_locks(5)):
+// "1: FLOCK ADVISORY WRITE 1234 fe:00:5678 0 EOF".
+fn locker(line: &str, name: &str) -> Option<u32> {
+    let words: Vec<_> = line.split_whitespace().collect();
+    let is_it = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&name);
+    words.get(4).filter(|_| is_it)?.parse().ok()
+}
+
 // Whether a descriptor of this process has a lock of the file with this name (proc_pid_fdinfo(5)).
 fn has_lock(name: &str) -> bool {
     let descriptors = std::fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
     let mut texts = descriptors.filter_map(|one| std::fs::read_to_string(one.path()).ok());
-    let is_of_it =
-        |line: &str| line.starts_with("lock:") && line.contains("FLOCK") && line.contains(name);
+    let is_of_it = |line: &str| {
+        let lock = line.strip_prefix("lock:");
+        lock.is_some_and(|lock| locker(lock, name).is_some())
+    };
     texts.any(|text| text.lines().any(is_of_it))
 }
 
