@@ -56,6 +56,7 @@ impl Admin {
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(change) => {
                 if change == Change::Reset {
+                    site.control.iter_mut().for_each(|all| all.reset(self.controller));
                     site.wishes.orders.push(Order::EndQueues(self.controller));
                 }
                 queue.complete(slot, Status::SUCCESS, 0, out);

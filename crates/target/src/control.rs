@@ -3,21 +3,22 @@
 //! Invariants:
 //! - A controller is there as long as the connection of its admin queue.
 //! - A queue of a controller is on one connection.
+//! - A host is connected when nothing that it sent by the association before is under way.
+
+mod look;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use nvme::log::{AnaGroup, DiscoveryEntry, Health};
 use nvme::{
-    ConnectRequest, Controller, ControllerConfig, ControllerKind, NamespaceData, Notice, Nqn, Slot,
-    Status, View,
+    ConnectRequest, Controller, ControllerConfig, ControllerKind, Notice, Nqn, Slot, Status,
 };
 
 use super::config::Limits;
-use super::meter::Kind;
 use super::portal::{Entrance, Portal};
-use super::subsystem::{NAMESPACES_MAX, Subsystem, find};
+use super::remains::{Owner, Remains};
+use super::subsystem::{NAMESPACES_MAX, Subsystem};
+use look::Look;
 
 /// A controller and whom it is for.
 pub(crate) struct Association {
@@ -31,6 +32,15 @@ pub(crate) struct Association {
     /// How that came in.
     entrance: Entrance,
     queues: BTreeSet<u16>,
+    /// Those of them that a reset has ended and that are not over.
+    leaving: BTreeSet<u16>,
+}
+
+impl Association {
+    fn owner(&self) -> Option<Owner> {
+        let subsystem = self.subsystem.clone()?;
+        Some(Owner { subsystem, host: self.host.clone(), host_id: self.host_id })
+    }
 }
 
 /// What a connection has become.
@@ -53,6 +63,8 @@ pub(crate) struct Control {
     /// More than one have access states.
     portals: Arc<[Arc<Portal>]>,
     associations: BTreeMap<u16, Association>,
+    /// Queues of associations that are over.
+    remains: Remains,
     /// Counts changes of what can be discovered, from 1.
     generation: u64,
     last_id: u16,
@@ -61,8 +73,23 @@ pub(crate) struct Control {
     entering: Vec<u32>,
 }
 
-/// A refusal, and the result that says which field is meant.
-type Refusal = (Status, u32);
+/// Why a host is not connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    /// Which field is meant, as the result of the command says.
+    pub(crate) field: u32,
+    /// It holds until a queue has ended.
+    pub(crate) passes: bool,
+}
+
+impl Refusal {
+    pub(crate) const BUSY: Self = Self::new(Status::CONNECT_CONTROLLER_BUSY, 0);
+
+    const fn new(status: Status, field: u32) -> Self {
+        Self { status, field, passes: false }
+    }
+}
 
 /// Milliseconds that a discovery controller is there without a keep-alive if its host has asked for
 /// no timer: as long as that of Linux is.
@@ -77,14 +104,18 @@ const IN_HOST: u32 = 1 << 16 | 512;
 const IN_QUEUE: u32 = 42;
 
 /// A queue that another connection has.
-pub(crate) const QUEUE_TAKEN: Refusal = (Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE);
+const QUEUE_TAKEN: Refusal =
+    Refusal { passes: true, ..Refusal::new(Status::SEQUENCE_ERROR.do_not_retry(), IN_QUEUE) };
+/// What the host sent before is still under way.
+const NOT_OVER: Refusal = Refusal { passes: true, ..Refusal::BUSY };
+const OTHER_HOST: Refusal = Refusal::new(Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST);
 
 const fn invalid(field: u32) -> Refusal {
-    (Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
+    Refusal::new(Status::CONNECT_INVALID_PARAMETERS.do_not_retry(), field)
 }
 
 impl Control {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         limits: Limits,
         subsystems: Vec<Arc<Subsystem>>,
         portals: Arc<[Arc<Portal>]>,
@@ -98,6 +129,7 @@ impl Control {
             subsystems,
             portals,
             associations,
+            remains: Remains::default(),
             generation: 1,
             last_id,
             evicted,
@@ -174,11 +206,19 @@ impl Control {
             Some(Arc::clone(known.ok_or(invalid(IN_SUBSYSTEM))?))
         };
         if subsystem.as_ref().is_some_and(|subsystem| !subsystem.admits(&data.host)) {
-            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+            return Err(OTHER_HOST);
         }
         // Controllers are made for whoever asks: none can be asked for by its number.
         if data.controller_id != ANY {
             return Err(invalid(IN_CONTROLLER_ID));
+        }
+        let owner = |subsystem: &Arc<Subsystem>| Owner {
+            subsystem: Arc::clone(subsystem),
+            host: data.host.clone(),
+            host_id: data.host_id,
+        };
+        if subsystem.as_ref().is_some_and(|own| self.remains.has_of(&owner(own))) {
+            return Err(NOT_OVER);
         }
         self.make_room(&data.host)?;
         // Who discovers and promises no sign of life is not waited for without end.
@@ -196,6 +236,7 @@ impl Control {
             connection,
             entrance: entrance.clone(),
             queues: BTreeSet::new(),
+            leaving: BTreeSet::new(),
         };
         self.associations.insert(id, association);
         Ok(id)
@@ -205,7 +246,7 @@ impl Control {
     // controller ends that would end first, or else one without keep-alive and I/O queues: hosts
     // that do I/O are not kept out by others that do none.
     fn make_room(&mut self, host: &Nqn) -> Result<(), Refusal> {
-        let busy = Err((Status::CONNECT_CONTROLLER_BUSY, 0));
+        let busy = Err(Refusal::BUSY);
         let own = self.associations.values().filter(|one| one.host == *host).count();
         if own >= usize::from(self.limits.host_controllers) {
             return busy;
@@ -223,7 +264,8 @@ impl Control {
         let first =
             idle.min_by_key(|(_, one)| (one.subsystem.is_some(), one.controller.expires_ms()));
         let Some(id) = first.map(|(id, _)| *id) else { return busy };
-        self.evicted.extend(self.associations.remove(&id).map(|one| one.connection));
+        let evicted = self.associations.remove(&id).map(|one| one.connection);
+        self.evicted.extend(evicted);
         Ok(())
     }
 
@@ -244,13 +286,16 @@ impl Control {
             return Err(invalid(IN_SUBSYSTEM));
         }
         if association.host != data.host || association.host_id != data.host_id {
-            return Err((Status::CONNECT_INVALID_HOST.do_not_retry(), IN_HOST));
+            return Err(OTHER_HOST);
         }
         if request.queue > io_queues {
             return Err(invalid(IN_QUEUE));
         }
         if !association.controller.is_ready() {
-            return Err((Status::SEQUENCE_ERROR.do_not_retry(), 0));
+            return Err(Refusal::new(Status::SEQUENCE_ERROR.do_not_retry(), 0));
+        }
+        if !association.leaving.is_empty() {
+            return Err(NOT_OVER);
         }
         if !association.queues.insert(request.queue) {
             return Err(QUEUE_TAKEN);
@@ -263,7 +308,7 @@ impl Control {
         let [first, last] = self.limits.controller_ids;
         loop {
             self.last_id = if self.last_id >= last { first } else { self.last_id + 1 };
-            if !self.associations.contains_key(&self.last_id) {
+            if !self.associations.contains_key(&self.last_id) && !self.remains.has(self.last_id) {
                 return self.last_id;
             }
         }
@@ -325,9 +370,24 @@ impl Control {
         Some((controller, look))
     }
 
-    /// A controller is gone.
-    pub(crate) fn end(&mut self, id: u16) -> Option<Association> {
-        self.associations.remove(&id)
+    /// The admin connection of a controller is gone, and the controller with it; whether it was
+    /// there. One that has made room for another is not: its number may be that other's.
+    pub(crate) fn end(&mut self, id: u16, connection: u32) -> bool {
+        if self.associations.get(&id).is_none_or(|one| one.connection != connection) {
+            return false;
+        }
+        let gone = self.associations.remove(&id).expect("it has just been looked at");
+        if let Some(owner) = gone.owner() {
+            self.remains.add(id, owner, gone.queues);
+        }
+        true
+    }
+
+    /// A controller has been reset: its queues end, and none begins before they have.
+    pub(crate) fn reset(&mut self, id: u16) {
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.leaving.clone_from(&association.queues);
+        }
     }
 
     /// This connection is woken when a queue has ended.
@@ -339,7 +399,9 @@ impl Control {
     pub(crate) fn end_queue(&mut self, id: u16, queue: u16) -> Vec<u32> {
         if let Some(association) = self.associations.get_mut(&id) {
             association.queues.remove(&queue);
+            association.leaving.remove(&queue);
         }
+        self.remains.end_queue(id, queue);
         std::mem::take(&mut self.entering)
     }
 
@@ -359,83 +421,6 @@ impl Control {
 // SN: alike for all controllers of a subsystem, as long as it has its name.
 fn serial(nqn: &Nqn) -> String {
     format!("{:016X}", workload::fnv64_text(nqn.as_str()))
-}
-
-/// What a controller may look at.
-pub(crate) struct Look<'a> {
-    subsystem: Option<&'a Subsystem>,
-    subsystems: &'a [Arc<Subsystem>],
-    generation: u64,
-    host: &'a Nqn,
-    portals: &'a [Arc<Portal>],
-    /// Of every namespace; 0 without states.
-    ana_group: u32,
-    entrance: &'a Entrance,
-}
-
-impl View for Look<'_> {
-    fn namespaces(&self) -> Vec<u32> {
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        namespaces.iter().flat_map(|all| all.iter()).map(|namespace| namespace.id).collect()
-    }
-
-    fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
-        let namespaces = self.subsystem?.namespaces();
-        let data = find(&namespaces, nsid)?.data();
-        Some(NamespaceData { ana_group: self.ana_group, ..data })
-    }
-
-    fn health(&self) -> Health {
-        let mut health = Health::default();
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        for namespace in namespaces.iter().flat_map(|all| all.iter()) {
-            health.is_unreliable |= namespace.backend.lost().is_some();
-            for (_, counters) in namespace.counters() {
-                let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
-                let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-                health.reads += value(&reads.commands);
-                health.writes += value(&writes.commands);
-                health.bytes_read += value(&reads.bytes);
-                health.bytes_written += value(&writes.bytes);
-            }
-        }
-        health
-    }
-
-    fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
-        let (state, change_count) = self.entrance.portal.state();
-        let (id, namespaces) = (self.ana_group, self.namespaces());
-        (vec![AnaGroup { id, change_count, state, namespaces }], change_count)
-    }
-
-    fn persists(&self, nsid: u32) -> Option<bool> {
-        let namespaces = self.subsystem?.namespaces();
-        find(&namespaces, nsid).map(|namespace| namespace.reserved.persists())
-    }
-
-    fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
-        let namespaces = self.subsystem.map(Subsystem::namespaces);
-        let namespace = namespaces.as_ref().and_then(|namespaces| find(namespaces, nsid));
-        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
-        namespace.reserved.persist(persists)
-    }
-
-    // What this host may connect to, and at which addresses.
-    fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
-        let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
-        let entries = admitted.flat_map(|subsystem| {
-            let reached = |portal: &Arc<Portal>| {
-                Some(DiscoveryEntry {
-                    subsystem: subsystem.nqn.clone(),
-                    address: portal.reached(self.entrance.local)?,
-                    port: portal.number,
-                    is_this_discovery: false,
-                })
-            };
-            self.portals.iter().filter_map(reached)
-        });
-        (entries.collect(), self.generation)
-    }
 }
 
 #[cfg(test)]
@@ -582,8 +567,10 @@ mod tests {
         control.last_id = 8;
         let connected = [10, 20, 30].map(|connection| connect(&mut control, "nqn.one", connection));
         assert_eq!(connected, [Some(7), Some(8), None]);
-        control.end(7);
+        assert!(control.end(7, 10));
         assert_eq!(connect(&mut control, "nqn.one", 40), Some(7));
+        assert!(!control.end(7, 10), "it is the controller of another connection");
+        assert_eq!(connect(&mut control, "nqn.one", 50), None, "which has stayed");
     }
 
     #[test]
@@ -613,10 +600,10 @@ mod tests {
             assert_eq!(control.take_evicted(), [evicted]);
         }
         assert_eq!(connect(&mut control, "nqn.one", 7), None, "none of them looks around");
-        control.end(7);
         control.limits.host_controllers = 5;
-        let idle = control.associations.keys().next().copied().expect("there are some");
-        control.end(idle);
+        let idle = control.associations.iter().next().expect("there are some");
+        let (idle, connection) = (*idle.0, idle.1.connection);
+        assert!(control.end(idle, connection));
         connect_for(&mut control, "nqn.one", 8, 0).expect("there is room");
         connect(&mut control, "nqn.one", 9).expect("who promises nothing makes room");
         assert_eq!(control.take_evicted(), [8]);
@@ -641,5 +628,50 @@ mod tests {
         }
         let events = control.notify(Some(&two), &[Notice::Namespace(7)]);
         assert_eq!(events, [(20, (arrived("nqn.any").0, 0x04_00_02))]);
+    }
+
+    fn connect_queue(control: &mut Control, id: u16, queue: u16) -> Result<(), Refusal> {
+        let (_, mut request) = arrived("nqn.one");
+        (request.queue, request.data.controller_id) = (queue, id);
+        let local = "10.0.0.1:4420".parse().expect("it is one");
+        let entrance = Entrance { local, portal: Arc::clone(&control.portals[0]) };
+        control.connect(&request, 99, &entrance, 0).map(|_| ())
+    }
+
+    fn enable(control: &mut Control, id: u16, is_on: bool) {
+        let property = Property { offset: 0x14, is_wide: false };
+        let value = 0x46_0000 | u64::from(is_on);
+        ask(control, id, Command::Fabrics(Fabrics::PropertySet { property, value }), 0);
+    }
+
+    #[test]
+    fn a_host_waits_for_the_queues_it_had() {
+        let [one, two] = ["nqn.one", "nqn.two"].map(subsystem);
+        let mut control = control(&[&one, &two]);
+        let id = connect(&mut control, "nqn.one", 10).expect("anybody may");
+        enable(&mut control, id, true);
+        connect_queue(&mut control, id, 1).expect("it is ready");
+        // Another association of a host that is there is another path.
+        let other = connect(&mut control, "nqn.one", 20).expect("nothing is over");
+        enable(&mut control, other, true);
+        assert!(control.end(id, 10));
+        assert_eq!(connect(&mut control, "nqn.one", 30), None, "a queue is there");
+        assert!(connect(&mut control, "nqn.two", 40).is_some(), "but not here");
+        connect_queue(&mut control, other, 1).expect("its other path goes on");
+        assert!(control.end_queue(id, 1).is_empty());
+        assert!(connect(&mut control, "nqn.one", 50).is_some());
+    }
+
+    #[test]
+    fn a_controller_that_was_reset_has_its_queues_ended_before_others_begin() {
+        let one = subsystem("nqn.one");
+        let mut control = control(&[&one]);
+        let id = connect(&mut control, "nqn.one", 10).expect("anybody may");
+        enable(&mut control, id, true);
+        connect_queue(&mut control, id, 1).expect("it is ready");
+        control.reset(id);
+        assert_eq!(connect_queue(&mut control, id, 2), Err(NOT_OVER));
+        control.end_queue(id, 1);
+        connect_queue(&mut control, id, 2).expect("nothing is under way");
     }
 }

@@ -40,6 +40,7 @@ mod nvme_end;
 mod observer;
 mod plan;
 mod portal;
+mod remains;
 mod reserved;
 mod room;
 mod roster;

@@ -13,7 +13,7 @@ use backend::pool::Holder;
 
 use super::admin::Admin;
 use super::config::Limits;
-use super::control::{Connected, QUEUE_TAKEN};
+use super::control::{Connected, Refusal};
 use super::io::IoSession;
 use super::next::Next;
 use super::portal::Entrance;
@@ -29,12 +29,11 @@ pub(crate) struct NvmeEnd {
     home: Option<u16>,
     /// Its host, once it has said so.
     host: Option<Arc<str>>,
-    /// A Connect of a queue that another connection has, which may be ending, and until when it
-    /// waits for that.
+    /// A Connect that waits for a queue of the same host to end, and until when.
     waiting: Option<(Slot, ConnectRequest, u64)>,
 }
 
-/// How long a queue may be another connection's before who connects it is refused.
+/// How long a host waits for its old queues to end before it is refused.
 const QUEUE_PATIENCE_NS: u64 = 2_000_000_000;
 
 /// What a queue is for.
@@ -135,7 +134,7 @@ impl NvmeEnd {
         let has_room = request.queue == 0 || site.loads.total() < site.rules.most_connections;
         let connected = match has_room {
             true => control.connect(&request, site.who.connection, &self.entrance, now_ms),
-            false => Err((Status::CONNECT_CONTROLLER_BUSY, 0)),
+            false => Err(Refusal::BUSY),
         };
         site.wishes.orders.extend(control.take_evicted().into_iter().map(Order::Evict));
         match connected {
@@ -153,13 +152,13 @@ impl NvmeEnd {
                 self.home = Some(site.loads.place());
                 Next::Place
             }
-            // A host may connect a queue again before the shard that had it has said so.
-            Err(QUEUE_TAKEN) if site.now_ns < until_ns => {
+            // What the host had before may be ending.
+            Err(Refusal { passes: true, .. }) if site.now_ns < until_ns => {
                 control.wait_for_queue(site.who.connection);
                 self.waiting = Some((slot, request, until_ns));
                 Next::Wait
             }
-            Err((status, field)) => {
+            Err(Refusal { status, field, .. }) => {
                 site.wishes.notes.push((Happening::Refused, Why::Status(status)));
                 self.queue.complete(slot, status, u64::from(field), out);
                 Next::More

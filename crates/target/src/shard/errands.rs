@@ -264,22 +264,22 @@ impl Shard {
             self.seed.witness.note(connection.note(Happening::Left, Why::Plain));
         }
         match &mut connection.end {
-            End::Nvme(end) => self.end_nvme(end),
+            End::Nvme(end) => self.end_nvme(number, end),
             End::Iscsi(end) => self.end_iscsi(number, end),
         }
         self.keep_usage(&connection);
         connection.unburden(&mut self.pool);
     }
 
-    fn end_nvme(&mut self, end: &NvmeEnd) {
+    fn end_nvme(&mut self, number: u32, end: &NvmeEnd) {
         match &end.role {
             Role::New => {}
             Role::Admin(admin) => {
                 let controller = admin.controller;
-                if let Some(control) = &mut self.seed.control {
-                    control.end(controller);
+                let control = self.seed.control.as_mut();
+                if control.is_some_and(|all| all.end(controller, number)) {
+                    self.tell_all(controller);
                 }
-                self.tell_all(controller);
             }
             Role::Io(session) => {
                 let (controller, queue) = (session.controller, session.queue);

@@ -14,12 +14,14 @@ use target::{Limits, Namespace, Reserved, Subsystem, Target, TargetConfig};
 
 use crate::Scratch;
 use crate::hostile::{answer, dial, ic_req};
+use crate::initiators::{Client, GOOD, serve_namespace};
 use crate::remote::{NAME, memory, nqn, serve};
 
 /// A host of a target, with one I/O queue.
 pub(crate) struct Raw {
     io: TcpStream,
     admin: TcpStream,
+    controller: u16,
 }
 
 pub(crate) const BLOCK: u32 = 512;
@@ -76,15 +78,31 @@ fn queue_of(
     (stream, u16::try_from(id & 0xffff).expect("it has 16 bits"))
 }
 
+// Sets CC.EN.
+fn enable(admin: &mut TcpStream, is_on: bool) -> Status {
+    let property = Property { offset: 0x14, is_wide: false };
+    let value = 0x0046_0000 | u64::from(is_on);
+    let set = Command::Fabrics(Fabrics::PropertySet { property, value });
+    send(admin, set, Data::None, Direction::None, &[]);
+    ended(admin).0
+}
+
 impl Raw {
     pub(crate) fn connect(target: &Target, host_id: [u8; 16]) -> Self {
         let (mut admin, controller) = queue(target, host_id, 0, 0xffff);
-        let property = Property { offset: 0x14, is_wide: false };
-        let enable = Command::Fabrics(Fabrics::PropertySet { property, value: 0x0046_0001 });
-        send(&mut admin, enable, Data::None, Direction::None, &[]);
-        assert_eq!(ended(&mut admin).0, Status::SUCCESS);
+        assert_eq!(enable(&mut admin, true), Status::SUCCESS);
         let (io, _) = queue(target, host_id, 1, controller);
-        Self { io, admin }
+        Self { io, admin, controller }
+    }
+
+    fn enable(&mut self, is_on: bool) -> Status {
+        enable(&mut self.admin, is_on)
+    }
+
+    /// Writes a block and does not wait for the end of that.
+    fn begin_one(&mut self) {
+        let (command, bytes) = (Command::Io(Io::Write(ONE)), [9; BLOCK as usize]);
+        send(&mut self.io, command, in_capsule(&bytes), Direction::ToController, &bytes);
     }
 
     /// Asks for as many reads or writes of so many blocks, of which it hears nothing: it sends no
@@ -255,6 +273,19 @@ struct Slow {
     has_ended: AtomicBool,
 }
 
+impl Slow {
+    fn new() -> Arc<Self> {
+        let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
+        Arc::new(Self { inner: memory(), has_begun, has_ended })
+    }
+
+    fn wait_for_a_write(&self) {
+        while !self.has_begun.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}
+
 impl Backend for Slow {
     fn geometry(&self) -> Geometry {
         self.inner.geometry()
@@ -293,28 +324,67 @@ fn a_fence_waits_for_what_it_fences_off() {
 }
 
 fn fences(reserved: Reserved) {
-    let [has_begun, has_ended] = [(); 2].map(|()| AtomicBool::new(false));
-    let slow = Arc::new(Slow { inner: memory(), has_begun, has_ended });
+    let slow = Slow::new();
     let target = serve_reserved(Arc::clone(&slow) as Arc<dyn Backend>, reserved);
     let [mut a, mut b] = [[1; 16], [2; 16]].map(|id| Raw::connect(&target, id));
     assert_eq!((a.register(7, 0), a.acquire([7, 0], 0)), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(b.register(8, 0), Status::SUCCESS);
-    let bytes = [9; BLOCK as usize];
-    send(
-        &mut a.io,
-        Command::Io(Io::Write(ONE)),
-        in_capsule(&bytes),
-        Direction::ToController,
-        &bytes,
-    );
-    while !slow.has_begun.load(Ordering::Acquire) {
-        std::thread::yield_now();
-    }
+    a.begin_one();
+    slow.wait_for_a_write();
     assert_eq!(b.acquire([8, 7], 2), Status::SUCCESS, "preempt and abort");
     assert!(slow.has_ended.load(Ordering::Acquire), "the write was still under way");
     assert_eq!(ended(&mut a.io).0, Status::SUCCESS);
     assert_eq!((a.write(), b.write()), (CONFLICT, Status::SUCCESS));
     target.stop().expect("it has not failed");
+}
+
+// A write that was lost sight of could otherwise undo what its host writes when it is back.
+#[test]
+fn a_host_that_comes_back_waits_for_what_it_wrote_before() {
+    for path in ["its admin connection is lost", "all are", "it resets its controller"] {
+        let slow = Slow::new();
+        let target = serve(Arc::clone(&slow) as Arc<dyn Backend>, 2, Limits::default());
+        let mut before = Raw::connect(&target, [1; 16]);
+        before.begin_one();
+        slow.wait_for_a_write();
+        let mut again = match path {
+            "all are" => {
+                drop(before);
+                Raw::connect(&target, [1; 16])
+            }
+            "its admin connection is lost" => {
+                before.admin.shutdown(std::net::Shutdown::Both).expect("it is there");
+                Raw::connect(&target, [1; 16])
+            }
+            _ => {
+                assert_eq!([before.enable(false), before.enable(true)], [Status::SUCCESS; 2]);
+                before.io = queue(&target, [1; 16], 2, before.controller).0;
+                before
+            }
+        };
+        assert!(slow.has_ended.load(Ordering::Acquire), "{path}");
+        assert_eq!(again.write(), Status::SUCCESS, "{path}");
+        target.stop().expect("it has not failed");
+    }
+}
+
+// RFC 7143 6.3.5: the session before is over, with its tasks, when the new one begins.
+#[test]
+fn an_initiator_that_comes_back_waits_for_what_it_wrote_before() {
+    for is_replaced in [true, false] {
+        let slow = Slow::new();
+        let namespace = Namespace::new(1, Arc::clone(&slow) as _, crate::identity("test"));
+        let target = serve_namespace(namespace, 2, Limits::default());
+        let mut before = Client::log_in(&target, 1);
+        before.begin(1, 1, true);
+        slow.wait_for_a_write();
+        let kept = is_replaced.then_some(before);
+        let mut again = Client::log_in(&target, 1);
+        assert!(slow.has_ended.load(Ordering::Acquire), "replaced: {is_replaced}");
+        assert_eq!(again.write(3), GOOD);
+        drop(kept);
+        target.stop().expect("it has not failed");
+    }
 }
 
 // Base 3.6.1: a shutdown is complete when what was written is on the medium.

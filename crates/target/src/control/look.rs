@@ -1,0 +1,88 @@
+//! What a controller says of its subsystem, its portals and what can be discovered.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nvme::log::{AnaGroup, DiscoveryEntry, Health};
+use nvme::{NamespaceData, Nqn, Status, View};
+
+use super::super::meter::Kind;
+use super::super::portal::{Entrance, Portal};
+use super::super::subsystem::{Subsystem, find};
+
+/// What a controller may look at.
+pub(crate) struct Look<'a> {
+    pub(super) subsystem: Option<&'a Subsystem>,
+    pub(super) subsystems: &'a [Arc<Subsystem>],
+    pub(super) generation: u64,
+    pub(super) host: &'a Nqn,
+    pub(super) portals: &'a [Arc<Portal>],
+    /// Of every namespace; 0 without states.
+    pub(super) ana_group: u32,
+    pub(super) entrance: &'a Entrance,
+}
+
+impl View for Look<'_> {
+    fn namespaces(&self) -> Vec<u32> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        namespaces.iter().flat_map(|all| all.iter()).map(|namespace| namespace.id).collect()
+    }
+
+    fn namespace(&self, nsid: u32) -> Option<NamespaceData> {
+        let namespaces = self.subsystem?.namespaces();
+        let data = find(&namespaces, nsid)?.data();
+        Some(NamespaceData { ana_group: self.ana_group, ..data })
+    }
+
+    fn health(&self) -> Health {
+        let mut health = Health::default();
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        for namespace in namespaces.iter().flat_map(|all| all.iter()) {
+            health.is_unreliable |= namespace.backend.lost().is_some();
+            for (_, counters) in namespace.counters() {
+                let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| counters.of(kind));
+                let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+                health.reads += value(&reads.commands);
+                health.writes += value(&writes.commands);
+                health.bytes_read += value(&reads.bytes);
+                health.bytes_written += value(&writes.bytes);
+            }
+        }
+        health
+    }
+
+    fn ana_groups(&self) -> (Vec<AnaGroup>, u64) {
+        let (state, change_count) = self.entrance.portal.state();
+        let (id, namespaces) = (self.ana_group, self.namespaces());
+        (vec![AnaGroup { id, change_count, state, namespaces }], change_count)
+    }
+
+    fn persists(&self, nsid: u32) -> Option<bool> {
+        let namespaces = self.subsystem?.namespaces();
+        find(&namespaces, nsid).map(|namespace| namespace.reserved.persists())
+    }
+
+    fn persist(&self, nsid: u32, persists: bool) -> Result<(), Status> {
+        let namespaces = self.subsystem.map(Subsystem::namespaces);
+        let namespace = namespaces.as_ref().and_then(|namespaces| find(namespaces, nsid));
+        let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        namespace.reserved.persist(persists)
+    }
+
+    // What this host may connect to, and at which addresses.
+    fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
+        let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
+        let entries = admitted.flat_map(|subsystem| {
+            let reached = |portal: &Arc<Portal>| {
+                Some(DiscoveryEntry {
+                    subsystem: subsystem.nqn.clone(),
+                    address: portal.reached(self.entrance.local)?,
+                    port: portal.number,
+                    is_this_discovery: false,
+                })
+            };
+            self.portals.iter().filter_map(reached)
+        });
+        (entries.collect(), self.generation)
+    }
+}
