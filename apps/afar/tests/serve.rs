@@ -186,20 +186,22 @@ fn subsystems_come_and_go_and_are_discovered() {
     let file = File::new("discover", &format!("{FIXED}{disk}"));
     let target = Target::start(&file);
     let found = target.found();
-    assert_eq!((&found["generation"], &found["record_count"]), (&1.into(), &1.into()));
-    let entry = &found["entries"][0];
+    // The first entry is what was asked.
+    assert_eq!((&found["generation"], &found["record_count"]), (&1.into(), &2.into()));
+    assert_eq!(found["entries"][0]["kind"], "this discovery subsystem");
+    let entry = &found["entries"][1];
     assert_eq!((&entry["subsystem"], &entry["transport"]), (&NQN.into(), &"tcp".into()));
     let port = target.nvme.rsplit(':').next().expect("it has a port");
     assert_eq!((&entry["address"], &entry["port"]), (&"127.0.0.1".into(), &port.into()));
     let load = target.bench(1, &["--runtime", "600s"]).start();
     sleep(Duration::from_millis(300));
     file.write(&format!("{FIXED}{disk}{other}"));
-    target.reload(|target| target.found()["record_count"] == 2, "a subsystem comes");
+    target.reload(|target| target.found()["record_count"] == 3, "a subsystem comes");
     assert_eq!(target.found()["generation"], 2);
     // Who is not among those that are allowed neither finds it nor connects, and who has stays.
     let allowed = disk.replace("namespaces", "allow = [\"nqn.x\"]\nnamespaces");
     file.write(&format!("{FIXED}{allowed}{other}"));
-    target.reload(|target| target.found()["record_count"] == 1, "hosts are no longer allowed");
+    target.reload(|target| target.found()["record_count"] == 2, "hosts are no longer allowed");
     assert!(!target.reads(1, &[]), "it is not for this host");
     assert!(target.reads(1, &["--host", "nqn.x"]), "it is for this one");
     let words = [AFAR, "discover", &target.nvme, "--host", "nqn.x"];

@@ -141,8 +141,9 @@ fn to_json(page: &DiscoveryPage) -> String {
 
 fn to_table(page: &DiscoveryPage) -> String {
     let name = |text: &str| text.chars().count();
-    let names = page.entries.iter().map(|entry| name(&entry.subsystem));
-    let addresses = page.entries.iter().map(|entry| name(&entry.address));
+    let others = || page.entries.iter().filter(|entry| !entry.is_this_discovery());
+    let names = others().map(|entry| name(&entry.subsystem));
+    let addresses = others().map(|entry| name(&entry.address));
     let wide = [names.max().unwrap_or(0).max(9), addresses.max().unwrap_or(0).max(7)];
     let mut text = String::new();
     let mut row = |cells: [&str; 4]| {
@@ -152,7 +153,7 @@ fn to_table(page: &DiscoveryPage) -> String {
             writeln!(text, "{subsystem:<first$}  {address:<second$}  {port:<5}  {transport}");
     };
     row(["SUBSYSTEM", "ADDRESS", "PORT", "TRANSPORT"]);
-    for entry in &page.entries {
+    for entry in others() {
         row([&entry.subsystem, &entry.address, &entry.service, entry.transport_name()]);
     }
     let told = page.entries.len() as u64;
@@ -178,7 +179,8 @@ mod tests {
             address: "10.0.0.2".to_owned(),
             service: "4420".to_owned(),
         };
-        let page = DiscoveryPage { generation: 7, record_count: 3, entries: vec![entry] };
+        let own = FoundEntry { kind: 3, subsystem: Nqn::DISCOVERY.to_owned(), ..entry.clone() };
+        let page = DiscoveryPage { generation: 7, record_count: 4, entries: vec![entry, own] };
         assert_eq!(
             to_table(&page),
             "SUBSYSTEM                    ADDRESS   PORT   TRANSPORT\n\
@@ -189,6 +191,7 @@ mod tests {
         assert_eq!(json["generation"], 7);
         assert_eq!(json["entries"][0]["kind"], "nvm subsystem");
         assert_eq!(json["entries"][0]["port"], "4420");
+        assert_eq!(json["entries"][1]["kind"], "this discovery subsystem");
     }
 
     #[test]

@@ -277,7 +277,9 @@ pub struct Completion {
     pub head: u16,
 }
 
-// Data blocks in the capsule have type 0h and subtype 1h (offset), those moved by PDUs 5h and Ah.
+// Data blocks in the capsule have type 0h and subtype 1h (offset), those moved by PDUs 5h and Ah. A
+// host leaves the descriptor of a command without data as it is: zeros.
+const UNSET: u8 = 0x00;
 const IN_CAPSULE: u8 = 0x01;
 const TRANSPORT: u8 = 0x5a;
 
@@ -329,7 +331,7 @@ impl Submission {
 fn data(entry: &[u8; 64]) -> Result<Data, Status> {
     let (offset, length) = (u64_at(entry, 24), u32_at(entry, 32));
     match entry[39] {
-        IN_CAPSULE | TRANSPORT if length == 0 => Ok(Data::None),
+        UNSET | IN_CAPSULE | TRANSPORT if length == 0 => Ok(Data::None),
         IN_CAPSULE => Ok(Data::InCapsule { offset, length }),
         TRANSPORT => Ok(Data::Transport { length }),
         _ => Err(Status::SGL_TYPE_INVALID.do_not_retry()),

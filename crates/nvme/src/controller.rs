@@ -3,12 +3,15 @@
 //! What it needs to know of namespaces and the rest of the subsystem is asked of a [`View`]; what
 //! it cannot do by itself is handed back as a [`Reply`].
 
+mod features;
+
 use std::collections::VecDeque;
 
 use super::command::{Admin, Command, Data, Fabrics, Submission};
 use super::connect::Nqn;
 use super::identify::{
     ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
+    write_nvm_controller,
 };
 use super::log::{self, AnaGroup, DiscoveryEntry, Health};
 use super::property::{Change, Properties};
@@ -91,6 +94,9 @@ pub enum Reply {
     Held,
     /// This has happened to the controller, and it has ended well.
     Changed(Change),
+    /// The controller was reset, and it has ended well. These commands of the admin queue have no
+    /// answer any more.
+    Reset(Vec<Slot>),
     /// To be tried; the result is 0 if the command was aborted and 1 if not.
     Abort {
         /// Queue of the command.
@@ -100,8 +106,6 @@ pub enum Reply {
     },
 }
 
-/// Feature 82h: registrations preempted, reservations released, reservations preempted.
-const UNTOLD: u32 = 7 << 1;
 /// Event requests that may be outstanding.
 const EVENT_REQUESTS: u8 = 4;
 
@@ -168,7 +172,7 @@ impl Controller {
         now_ms: u64,
     ) -> Reply {
         match submission.command {
-            Command::Fabrics(command) => self.fabrics(command),
+            Command::Fabrics(command) => self.fabrics(command, now_ms),
             // Base 3.5: nothing else before it has been enabled.
             Command::Admin(_) if !self.is_ready() => failed(Status::SEQUENCE_ERROR),
             Command::Admin(command) => self.admin(slot, command, submission, view, now_ms),
@@ -207,7 +211,7 @@ impl Controller {
         Some((slot, 2 | information << 8 | page << 16))
     }
 
-    fn fabrics(&mut self, command: Fabrics) -> Reply {
+    fn fabrics(&mut self, command: Fabrics, now_ms: u64) -> Reply {
         match command {
             Fabrics::PropertyGet(property) => match self.properties.get(property) {
                 Ok(value) => Reply::Done(Status::SUCCESS, value),
@@ -215,9 +219,10 @@ impl Controller {
             },
             Fabrics::PropertySet { property, value } => {
                 match self.properties.set(property, value) {
+                    Ok(Change::Reset) => Reply::Reset(self.reset()),
                     Ok(change) => {
-                        if change == Change::Reset {
-                            self.reset();
+                        if change == Change::Enabled {
+                            self.heard_ms = now_ms;
                         }
                         Reply::Changed(change)
                     }
@@ -231,11 +236,19 @@ impl Controller {
         }
     }
 
-    fn reset(&mut self) {
+    // The requests that are outstanding have no answer any more.
+    fn reset(&mut self) -> Vec<Slot> {
         self.wanted = 0;
-        self.requests.clear();
         self.waiting.clear();
         self.told.clear();
+        self.requests.drain(..).collect()
+    }
+
+    /// Whether a command of the admin queue was outstanding and has been given up: an event request
+    /// that the host aborts (Base 5.1.1).
+    pub fn abort(&mut self, slot: Slot) -> bool {
+        let place = self.requests.iter().position(|request| *request == slot);
+        place.is_some_and(|place| self.requests.remove(place).is_some())
     }
 
     fn admin(
@@ -265,20 +278,12 @@ impl Controller {
                 part.map_or_else(|| failed(Status::INVALID_FIELD), Reply::Data)
             }
             Admin::Abort { queue, cid } => Reply::Abort { queue, cid },
-            Admin::SetFeatures { saves: true, .. } => failed(Status::INVALID_FIELD),
-            Admin::SetFeatures { feature: 0x83, value, .. } if self.config.has_reservations => {
-                match view.persist(submission.nsid, value & 1 != 0) {
-                    Ok(()) => Reply::Done(Status::SUCCESS, 0),
-                    Err(status) => Reply::Done(status, 0),
-                }
+            Admin::SetFeatures { saves: true, .. } => failed(Status::FEATURE_NOT_SAVEABLE),
+            Admin::SetFeatures { feature, value, .. } => {
+                self.set_feature(feature, value, submission, view, now_ms)
             }
-            Admin::SetFeatures { feature, value, .. } => self.set_feature(feature, value),
-            Admin::GetFeatures { feature: 0x81, select, value } => {
-                self.host_id(select, value & 1 != 0, room(submission))
-            }
-            Admin::GetFeatures { feature, select, .. } => {
-                let persists = view.persists(submission.nsid);
-                self.feature(feature, select, persists)
+            Admin::GetFeatures { feature, select, value } => {
+                self.feature(feature, select, value, submission, view)
             }
             Admin::AsyncEventRequest => {
                 if self.requests.len() == usize::from(EVENT_REQUESTS) {
@@ -324,9 +329,15 @@ impl Controller {
                 Some(data) => data.write_descriptors(),
                 None => return failed(Status::INVALID_NAMESPACE),
             },
-            // Structures of the NVM command set that say nothing beyond zeros.
+            // Of the NVM command set; the first says nothing beyond zeros.
             0x05 if is_nvm && view.namespace(nsid).is_some() => [0; IDENTIFY_BYTES],
-            0x06 if is_nvm => [0; IDENTIFY_BYTES],
+            0x06 if is_nvm => write_nvm_controller(),
+            0x07 if is_nvm && nsid >= u32::MAX - 1 => return failed(Status::INVALID_NAMESPACE),
+            0x07 if is_nvm => write_namespace_list(view.namespaces(), nsid),
+            0x08 => match view.namespace(nsid) {
+                Some(data) => data.write_independent(),
+                None => return failed(Status::INVALID_NAMESPACE),
+            },
             _ => return failed(Status::INVALID_FIELD),
         };
         Reply::Data(data.to_vec())
@@ -352,14 +363,34 @@ impl Controller {
         }
     }
 
+    /// The log pages there are (Base 5.1.12).
+    fn pages(&self) -> Vec<u8> {
+        let mut pages = vec![0x00, 0x01, 0x12];
+        if self.config.kind == ControllerKind::Discovery {
+            pages.push(0x70);
+            return pages;
+        }
+        pages.extend([0x02, 0x03, 0x04, 0x05, 0x13]);
+        if self.config.ana_groups > 0 {
+            pages.push(0x0c);
+        }
+        if self.config.has_reservations {
+            pages.push(0x80);
+        }
+        pages
+    }
+
     fn page(&self, page: u8, specific: u8, view: &impl View) -> Option<Vec<u8>> {
-        let is_io = self.config.kind == ControllerKind::Io;
+        if !self.pages().contains(&page) {
+            return None;
+        }
         Some(match page {
+            0x00 => log::write_supported(&self.pages()),
             0x01 => log::write_errors(),
-            0x02 if is_io => log::write_health(&view.health()),
-            0x03 if is_io => log::write_firmware(&self.config.firmware),
-            0x04 if is_io => log::write_changed_namespaces(&self.changed),
-            0x05 if is_io => {
+            0x02 => log::write_health(&view.health()),
+            0x03 => log::write_firmware(&self.config.firmware),
+            0x04 => log::write_changed_namespaces(&self.changed),
+            0x05 => {
                 let admin = [0x02, 0x06, 0x08, 0x09, 0x0a, 0x0c, 0x18];
                 let reservations = [0x0d, 0x0e, 0x11, 0x15];
                 let mut io = vec![0x00, 0x01, 0x02, 0x05, 0x08, 0x09, 0x0c];
@@ -368,17 +399,19 @@ impl Controller {
                 }
                 log::write_effects(&admin, &io, &[0x01, 0x08, 0x09])
             }
-            0x0c if is_io && self.config.ana_groups > 0 => {
+            0x0c => {
                 let (groups, count) = view.ana_groups();
                 log::write_ana(&groups, count, specific & 1 != 0)
             }
-            // No notification (Base 5.1.12.1.32).
-            0x80 if is_io && self.config.has_reservations => vec![0; 64],
-            0x70 if !is_io => {
+            0x12 => log::write_features(self.feature_scopes()),
+            // No command of a management interface.
+            0x13 => vec![0; 4096],
+            0x70 => {
                 let (entries, generation) = view.discovery();
                 log::write_discovery(generation, &entries)
             }
-            _ => return None,
+            // 80h: no notification (Base 5.1.12.1.32).
+            _ => vec![0; 64],
         })
     }
 
@@ -392,83 +425,6 @@ impl Controller {
         self.told.retain(|notice| of(notice) != page);
         if page == 0x04 {
             self.changed.clear();
-        }
-    }
-
-    // Base 5.1.25.
-    fn set_feature(&mut self, feature: u8, value: u32) -> Reply {
-        match feature {
-            // Number of queues, less one, of both kinds; FFFFh is none.
-            0x07 if value & 0xffff == 0xffff || value >> 16 == 0xffff => {
-                failed(Status::INVALID_FIELD)
-            }
-            0x07 => Reply::Done(Status::SUCCESS, self.queues()),
-            0x0b => {
-                self.wanted = value & self.notices();
-                Reply::Done(Status::SUCCESS, 0)
-            }
-            0x0f => {
-                self.keep_alive_ms = value;
-                Reply::Done(Status::SUCCESS, 0)
-            }
-            // Connect has said it (Base 5.1.25.1.28).
-            0x81 => failed(Status::SEQUENCE_ERROR),
-            // Nothing is said of reservations: all of it stays masked.
-            0x82 if self.config.has_reservations && value & UNTOLD == UNTOLD => {
-                Reply::Done(Status::SUCCESS, 0)
-            }
-            _ => failed(Status::INVALID_FIELD),
-        }
-    }
-
-    // 128 bits over fabrics (Base 5.1.25.1.28).
-    fn host_id(&self, select: u8, is_extended: bool, room: u32) -> Reply {
-        match select {
-            0..=2 if !is_extended => failed(Status::INVALID_FIELD),
-            0..=2 if room < 16 => failed(Status::SGL_LENGTH_INVALID),
-            0..=2 => Reply::Data(self.config.host_id.to_vec()),
-            3 => Reply::Done(Status::SUCCESS, 0),
-            _ => failed(Status::INVALID_FIELD),
-        }
-    }
-
-    // Base 5.1.11: the current value, the default, or what can be done.
-    fn feature(&self, feature: u8, select: u8, persists: Option<bool>) -> Reply {
-        let (current, default) = match (feature, persists) {
-            (0x06, _) => (1, 1),
-            (0x07, _) => (self.queues(), self.queues()),
-            (0x0b, _) => (u64::from(self.wanted), 0),
-            (0x0f, _) => (u64::from(self.keep_alive_ms), 0),
-            (0x82, _) if self.config.has_reservations => (u64::from(UNTOLD), u64::from(UNTOLD)),
-            (0x83, Some(persists)) if self.config.has_reservations => (u64::from(persists), 0),
-            (0x83, None) if self.config.has_reservations => {
-                return failed(Status::INVALID_NAMESPACE);
-            }
-            _ => return failed(Status::INVALID_FIELD),
-        };
-        match select {
-            0 => Reply::Done(Status::SUCCESS, current),
-            1 | 2 => Reply::Done(Status::SUCCESS, default),
-            // Changeable (bit 2), not saveable.
-            3 => {
-                Reply::Done(Status::SUCCESS, u64::from(matches!(feature, 0x0b | 0x0f | 0x83)) << 2)
-            }
-            _ => failed(Status::INVALID_FIELD),
-        }
-    }
-
-    fn queues(&self) -> u64 {
-        let queues = u64::from(self.config.io_queues.max(1) - 1);
-        queues | queues << 16
-    }
-
-    const fn notices(&self) -> u32 {
-        match self.config.kind {
-            ControllerKind::Io => {
-                bit(Notice::Namespace(0))
-                    | if self.config.ana_groups > 0 { bit(Notice::AnaChange) } else { 0 }
-            }
-            ControllerKind::Discovery => bit(Notice::Discovery),
         }
     }
 }
@@ -595,11 +551,16 @@ mod tests {
         controller.handle(Slot(5), &submission, disks, 1000)
     }
 
-    fn ask(controller: &mut Controller, command: Admin, nsid: u32, length: u32) -> Reply {
+    pub(super) fn ask(
+        controller: &mut Controller,
+        command: Admin,
+        nsid: u32,
+        length: u32,
+    ) -> Reply {
         ask_for(controller, Command::Admin(command), nsid, length)
     }
 
-    fn enabled(kind: ControllerKind) -> Controller {
+    pub(super) fn enabled(kind: ControllerKind) -> Controller {
         let mut controller = controller(kind);
         let property = Property { offset: 0x14, is_wide: false };
         let enable = Fabrics::PropertySet { property, value: 0x46_0001 };
@@ -612,7 +573,7 @@ mod tests {
         Admin::Identify { structure, controller_id: 0, command_set: 0 }
     }
 
-    const fn page(page: u8, length: u32) -> Admin {
+    pub(super) const fn page(page: u8, length: u32) -> Admin {
         let length = length as u64;
         Admin::GetLogPage {
             page,
@@ -624,7 +585,7 @@ mod tests {
         }
     }
 
-    fn data(reply: Reply) -> Vec<u8> {
+    pub(super) fn data(reply: Reply) -> Vec<u8> {
         match reply {
             Reply::Data(data) => data,
             other => panic!("{other:?} is no data"),
@@ -637,7 +598,10 @@ mod tests {
         let mut controller = enabled(ControllerKind::Io);
         let mut get = |structure, nsid| data(ask(&mut controller, identify(structure), nsid, 4096));
         assert_eq!(get(1, 0)[78], 3);
-        assert_eq!(get(6, 0), [0; 4096]);
+        assert_eq!(get(6, 0)[..2], [11, 0], "8 MiB are verified at once");
+        assert_eq!((get(1, 0)[96], get(1, 0)[260], get(1, 0)[261]), (1, 3, 0x26));
+        assert_eq!(get(7, 1)[..8], get(2, 1)[..8]);
+        assert_eq!(get(8, 7)[..15], [0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], "it is ready");
         assert_eq!(get(2, 0)[..12], [1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(get(2, 1)[..8], [7, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(get(3, 7)[..2], [2, 16]);
@@ -648,9 +612,13 @@ mod tests {
         assert_eq!(granted, Reply::Done(Status::SUCCESS, 0x3_0003), "four of each");
         assert_eq!(data(ask(&mut controller, page(5, 4096), 0, 4096))[0x18], 1);
         assert_eq!(data(ask(&mut controller, page(2, 512), 0, 512)).len(), 512);
-        assert_eq!(controller.expires_ms(), Some(5100));
-        assert_eq!(ask(&mut controller, Admin::KeepAlive, 0, 0), Reply::Done(Status::SUCCESS, 0));
-        assert_eq!(controller.expires_ms(), Some(6000));
+        assert_eq!(controller.expires_ms(), Some(6000), "it was enabled at 1,000");
+        let (data, direction) = (Data::None, Direction::None);
+        let command = Command::Admin(Admin::KeepAlive);
+        let alive = Submission { cid: 9, fused: Fused::No, nsid: 0, data, direction, command };
+        let reply = controller.handle(Slot(5), &alive, &Disks::default(), 2000);
+        assert_eq!(reply, Reply::Done(Status::SUCCESS, 0));
+        assert_eq!(controller.expires_ms(), Some(7000));
     }
 
     #[test]
@@ -662,11 +630,13 @@ mod tests {
         let length = failed(Status::SGL_LENGTH_INVALID);
         assert_eq!(ask(&mut controller, identify(1), 0, 4095), length);
         let nobody = failed(Status::INVALID_NAMESPACE);
-        for (structure, nsid) in [(0, 0), (0, 33), (0, u32::MAX), (2, u32::MAX), (3, 2)] {
+        for (structure, nsid) in
+            [(0, 0), (0, 33), (0, u32::MAX), (2, u32::MAX), (3, 2), (7, u32::MAX), (8, 2)]
+        {
             assert_eq!(ask(&mut controller, identify(structure), nsid, 4096), nobody, "{nsid}");
         }
         let invalid = failed(Status::INVALID_FIELD);
-        for structure in 7..=255 {
+        for structure in 9..=255 {
             assert_eq!(ask(&mut controller, identify(structure), 1, 4096), invalid);
         }
         assert_eq!(ask(&mut controller, page(2, 512), 0, 508), invalid, "room for less");
@@ -677,7 +647,7 @@ mod tests {
         let none = Admin::SetFeatures { feature: 7, saves: false, value: 0xffff };
         assert_eq!(ask(&mut controller, none, 0, 0), invalid);
         let saved = Admin::SetFeatures { feature: 0x0b, saves: true, value: 0 };
-        assert_eq!(ask(&mut controller, saved, 0, 0), invalid);
+        assert_eq!(ask(&mut controller, saved, 0, 0), failed(Status::FEATURE_NOT_SAVEABLE));
     }
 
     #[test]
@@ -692,7 +662,7 @@ mod tests {
         assert_eq!(ask(get(0), 7), is(0));
         assert_eq!(ask(set(1), 7), is(0));
         assert_eq!(ask(get(0), 7), is(1));
-        assert_eq!((ask(get(1), 7), ask(get(3), 7)), (is(0), is(4)));
+        assert_eq!((ask(get(1), 7), ask(get(3), 7)), (is(0), is(6)));
         assert_eq!(ask(get(0), 2), failed(Status::INVALID_NAMESPACE));
         assert_eq!(ask(set(1), 2), failed(Status::INVALID_NAMESPACE));
         // What happens to reservations is not told.
@@ -744,7 +714,33 @@ mod tests {
         let property = Property { offset: 0x14, is_wide: false };
         let disable = Fabrics::PropertySet { property, value: 0 };
         let reply = ask_for(&mut controller, Command::Fabrics(disable), 0, 0);
-        assert_eq!(reply, Reply::Changed(Change::Reset));
+        assert_eq!(reply, Reply::Reset(vec![Slot(5); 3]), "they have no answer any more");
         assert_eq!(controller.notify(Notice::Discovery), None, "what was asked is forgotten");
+    }
+
+    #[test]
+    fn an_event_request_can_be_aborted() {
+        let mut controller = enabled(ControllerKind::Io);
+        assert_eq!(ask(&mut controller, Admin::AsyncEventRequest, 0, 0), Reply::Held);
+        assert!(!controller.abort(Slot(4)));
+        assert!(controller.abort(Slot(5)));
+        assert!(!controller.abort(Slot(5)), "it is not there any more");
+        let want = Admin::SetFeatures { feature: 0x0b, saves: false, value: u32::MAX };
+        ask(&mut controller, want, 0, 0);
+        assert_eq!(controller.notify(Notice::Namespace(1)), None, "nobody has asked");
+    }
+
+    // Every page that page 00h lists can be had, and no other.
+    #[test]
+    fn pages_that_are_listed_are_those_there_are() {
+        for kind in [ControllerKind::Io, ControllerKind::Discovery] {
+            let mut controller = enabled(kind);
+            let listed = data(ask(&mut controller, page(0, 1024), 0, 1024));
+            for number in 0..=255_u8 {
+                let is_there = ask(&mut controller, page(number, 64), 0, 64);
+                let is_listed = listed[usize::from(number) * 4] & 1 == 1;
+                assert_eq!(is_listed, matches!(is_there, Reply::Data(_)), "{number:#x}");
+            }
+        }
     }
 }

@@ -9,6 +9,10 @@ use super::property::VERSION;
 pub const IDENTIFY_BYTES: usize = 4096;
 /// Where what is the vendor's begins in CNS 00h.
 pub(crate) const OPENING_AT: usize = 384;
+/// VSL: Verify reads 4 KiB shifted by this at most.
+const VERIFY_SHIFT: u8 = 11;
+/// Bytes that Verify reads at most.
+pub const VERIFY_BYTES: u32 = 4096 << VERIFY_SHIFT;
 /// Namespace identifiers in a list at most.
 const LIST_MAX: usize = IDENTIFY_BYTES / 4;
 
@@ -98,6 +102,8 @@ impl ControllerData<'_> {
         put(&mut data, 78, &self.id.to_le_bytes());
         put(&mut data, 80, &VERSION.to_le_bytes());
         put(&mut data, 92, &self.events().to_le_bytes());
+        // CTRATT: host identifiers have 128 bits.
+        put(&mut data, 96, &1_u32.to_le_bytes());
         let [kind, is_io] = match self.kind {
             ControllerKind::Io => [1, 1],
             ControllerKind::Discovery => [2, 0],
@@ -106,8 +112,11 @@ impl ControllerData<'_> {
         // ACL: aborts at once, less one.
         data[258] = 3;
         data[259] = self.event_requests;
-        // LPA: commands supported and effects; extended data (offsets).
-        data[261] = 1 << 1 | 1 << 2;
+        // FRMW: one slot, which is read-only.
+        data[260] = (1 << 1 | 1) * is_io;
+        // LPA: commands supported and effects; extended data (offsets); the pages that say what is
+        // supported, with the scope of each.
+        data[261] = 1 << 1 | 1 << 2 | 1 << 5;
         // KAS: keep-alive times in steps of 100 ms.
         put(&mut data, 320, &1_u16.to_le_bytes());
         if has_ana {
@@ -182,6 +191,19 @@ impl NamespaceData {
         data
     }
 
+    /// CNS 08h: what does not depend on the command set (Base 5.1.13.2.8).
+    #[must_use]
+    pub fn write_independent(&self) -> [u8; IDENTIFY_BYTES] {
+        let mut data = [0; IDENTIFY_BYTES];
+        // NMIC, RESCAP, ANAGRPID, NSATTR.
+        (data[1], data[2]) = (u8::from(self.is_shared), self.reservation_kinds);
+        put(&mut data, 4, &self.ana_group.to_le_bytes());
+        data[8] = u8::from(self.is_read_only);
+        // NSTAT: it is ready.
+        data[14] = 1;
+        data
+    }
+
     /// CNS 03h: its identifiers (Base 5.1.13.2.3).
     #[must_use]
     pub fn write_descriptors(&self) -> [u8; IDENTIFY_BYTES] {
@@ -196,6 +218,15 @@ impl NamespaceData {
         }
         data
     }
+}
+
+/// CNS 06h of the NVM command set (NVM Command Set 4.1.5.4).
+#[must_use]
+pub(crate) fn write_nvm_controller() -> [u8; IDENTIFY_BYTES] {
+    let mut data = [0; IDENTIFY_BYTES];
+    // VSL, in pages of 4 KiB; nothing else has a limit of its own.
+    data[0] = VERIFY_SHIFT;
+    data
 }
 
 /// CNS 02h: identifiers of active namespaces above `after`, which are in order (Base 5.1.13.2.2).

@@ -54,7 +54,8 @@ pub use found::{
 };
 pub use host::{Answer, HostQueue, Transfer};
 pub use identify::{
-    ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, write_namespace_list,
+    ControllerData, ControllerKind, IDENTIFY_BYTES, NamespaceData, VERIFY_BYTES,
+    write_namespace_list,
 };
 pub use pdu::{
     DIGEST_BYTES, Digests, FatalStatus, HEADER_BYTES_MAX, Header, IcReq, IcResp, Kind, Layout,

@@ -10,6 +10,9 @@ use super::connect::Nqn;
 /// Bytes of the header of the discovery log page, and of each of its entries.
 const DISCOVERY_BYTES: usize = 1024;
 
+/// SUBTYPE of the entry of the discovery subsystem that is asked.
+const THIS_DISCOVERY: u8 = 3;
+
 /// What a controller has done, for the SMART / health page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
@@ -100,6 +103,48 @@ pub struct FoundEntry {
     pub service: String,
 }
 
+/// What a command or a feature is about (Base 5.1.12.1.6, 5.1.12.1.18).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// A namespace.
+    Namespace,
+    /// The controller.
+    Controller,
+}
+
+impl Scope {
+    // As a bit of a dword.
+    const fn bit(self) -> u32 {
+        match self {
+            Self::Namespace => 1 << 20,
+            Self::Controller => 1 << 21,
+        }
+    }
+}
+
+// Bit of a dword: it is supported.
+const SUPPORTED: u32 = 1;
+
+fn list(page: &mut [u8], number: u8, word: u32) {
+    put(page, usize::from(number) * 4, &word.to_le_bytes());
+}
+
+/// 00h (Base 5.1.12.1.1): which pages there are.
+#[must_use]
+pub fn write_supported(pages: &[u8]) -> Vec<u8> {
+    let mut page = vec![0; 1024];
+    pages.iter().for_each(|&number| list(&mut page, number, SUPPORTED));
+    page
+}
+
+/// 12h (Base 5.1.12.1.18): which features there are, and what each is about.
+#[must_use]
+pub fn write_features(features: impl Iterator<Item = (u8, Scope)>) -> Vec<u8> {
+    let mut page = vec![0; 1024];
+    features.for_each(|(id, scope)| list(&mut page, id, SUPPORTED | scope.bit()));
+    page
+}
+
 /// 01h: no errors are kept.
 #[must_use]
 pub fn write_errors() -> Vec<u8> {
@@ -157,8 +202,10 @@ pub fn write_effects(admin: &[u8], io: &[u8], changing: &[u8]) -> Vec<u8> {
     for (base, opcodes) in [(0, admin), (1024, io)] {
         for &opcode in opcodes {
             let changes = base > 0 && changing.contains(&opcode);
-            // CSUPP, LBCC.
-            page[base + usize::from(opcode) * 4] = 1 | u8::from(changes) << 1;
+            let scope = if base > 0 { Scope::Namespace } else { Scope::Controller };
+            // CSUPP, LBCC, CSP.
+            let word = SUPPORTED | u32::from(changes) << 1 | scope.bit();
+            list(&mut page[base..], opcode, word);
         }
     }
     page
@@ -193,12 +240,14 @@ pub fn write_discovery(generation: u64, entries: &[DiscoveryEntry]) -> Vec<u8> {
         // TRTYPE TCP; ADRFAM; SUBTYPE: NVM subsystem, or the discovery subsystem that is asked.
         place[0] = 3;
         place[1] = if entry.address.is_ipv4() { 1 } else { 2 };
-        place[2] = if entry.is_this_discovery { 3 } else { 2 };
+        place[2] = if entry.is_this_discovery { THIS_DISCOVERY } else { 2 };
         // TREQ: no secure channel is needed. CNTLID: any. ASQSZ: 32 entries.
         place[3] = 2;
         put(place, 4, &entry.port.to_le_bytes());
         put(place, 6, &0xffff_u16.to_le_bytes());
         put(place, 8, &32_u16.to_le_bytes());
+        // EFLAGS: a host may stay connected to a discovery controller (EPCSD).
+        place[10] = u8::from(entry.is_this_discovery) << 1;
         place[32..64].fill(b' ');
         put(place, 32, entry.address.port().to_string().as_bytes());
         put(place, 256, entry.subsystem.as_str().as_bytes());
@@ -248,13 +297,19 @@ impl FoundEntry {
         }
     }
 
+    /// Whether it is what was asked, and nothing else to connect to.
+    #[must_use]
+    pub const fn is_this_discovery(&self) -> bool {
+        self.kind == THIS_DISCOVERY
+    }
+
     /// What SUBTYPE means.
     #[must_use]
     pub const fn kind_name(&self) -> &'static str {
         match self.kind {
             1 => "another discovery subsystem",
             2 => "nvm subsystem",
-            3 => "this discovery subsystem",
+            THIS_DISCOVERY => "this discovery subsystem",
             _ => "unknown",
         }
     }
@@ -298,7 +353,8 @@ mod tests {
     fn effects_are_by_opcode() {
         let page = write_effects(&[0x06], &[0x01, 0x02], &[0x01]);
         assert_eq!((page[0x06 * 4], page[1024 + 4], page[1024 + 8]), (1, 3, 1));
-        assert_eq!(page.iter().filter(|byte| **byte != 0).count(), 3);
+        assert_eq!((page[0x06 * 4 + 2], page[1024 + 6], page[1024 + 10]), (0x20, 0x10, 0x10));
+        assert_eq!(page.iter().filter(|byte| **byte != 0).count(), 6);
     }
 
     #[test]
@@ -330,6 +386,7 @@ mod tests {
         assert_eq!((page.len(), page[0], page[8]), (3 * 1024, 3, 2));
         let [first, second] = [&page[1024..2048], &page[2048..]];
         assert_eq!((&first[..3], &second[..3]), (&[3, 1, 2][..], &[3, 2, 3][..]));
+        assert_eq!((first[10], second[10]), (0, 2), "EPCSD");
         assert_eq!((&first[6..8], &first[32..37]), (&[255, 255][..], &b"4420 "[..]));
         assert_eq!((&first[256..262], &first[512..521]), (&b"nqn.x\0"[..], &b"10.0.2.2 "[..]));
         assert_eq!((&second[32..37], &second[512..516]), (&b"8009 "[..], &b"::1 "[..]));
@@ -353,7 +410,7 @@ mod tests {
             assert_eq!(found.address, written.address.ip().to_string());
             assert_eq!(found.service, written.address.port().to_string());
             assert_eq!((found.port, found.transport_name()), (written.port, "tcp"));
-            assert_eq!(found.kind == 3, written.is_this_discovery);
+            assert_eq!(found.is_this_discovery(), written.is_this_discovery);
         }
         // As much as has come.
         let part = read_discovery(&bytes[..3 * 1024 - 1]).expect("it has a header");

@@ -71,7 +71,8 @@ impl Properties {
             (CSTS, false) => u64::from(self.csts),
             // No subsystem reset, and nothing beyond CAP.TO to wait for.
             (NSSR, false) => 0,
-            (CRTO, false) => READY_HALF_SECONDS << 16 | READY_HALF_SECONDS,
+            // CRWMT: the other time is of a mode that is not there.
+            (CRTO, false) => READY_HALF_SECONDS,
             _ => return Err(Status::INVALID_FIELD.do_not_retry()),
         };
         Ok(value)
@@ -114,9 +115,10 @@ impl Properties {
         self.csts = self.csts & !SHUT_DOWN | SHUTTING_DOWN | FATAL;
     }
 
-    // CAP (Base 3.1.4.1): contiguous queues, the NVM command set, pages of 4 KiB.
+    // CAP (Base 3.1.4.1): contiguous queues, the NVM command set, pages of 4 KiB, ready with its
+    // media (CRMS).
     fn capabilities(&self) -> u64 {
-        u64::from(self.mqes) | 1 << 16 | READY_HALF_SECONDS << 24 | 1 << 37
+        u64::from(self.mqes) | 1 << 16 | READY_HALF_SECONDS << 24 | 1 << 37 | 1 << 59
     }
 
     // Entries of 64 and 16 bytes, pages of 4 KiB, round robin, the NVM command set (Base 3.1.4.5).
@@ -194,5 +196,11 @@ mod tests {
         };
         assert_eq!([2, 128, 65_536, 1 << 20].map(mqes), [1, 127, 65_535, 65_535]);
         assert_eq!(mqes(0), 1, "a queue has two entries at least");
+        // Base 3.1.4.1: a controller of version 2.0 or above says how it becomes ready, and CRTO
+        // says when.
+        let properties = Properties::new(128);
+        let cap = properties.get(Property { offset: CAP, is_wide: true });
+        let crto = properties.get(Property { offset: CRTO, is_wide: false });
+        assert_eq!((cap.map(|cap| cap >> 59 & 3), crto), (Ok(1), Ok(30)));
     }
 }

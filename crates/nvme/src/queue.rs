@@ -233,6 +233,11 @@ impl Queue {
         }
     }
 
+    /// A command will not be answered; its place and its identifier are free.
+    pub fn forget(&mut self, slot: Slot) {
+        self.slots.release(slot);
+    }
+
     fn respond(&self, cid: u16, status: Status, result: u64, out: &mut Vec<u8>) {
         let head = if self.tells_head { self.head } else { u16::MAX };
         let completion = Completion { cid, status, result, head };

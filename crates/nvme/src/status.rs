@@ -78,6 +78,10 @@ statuses! {
     ASYNC_EVENT_LIMIT = 1, 0x05;
     /// There is no such log page.
     INVALID_LOG_PAGE = 1, 0x09;
+    /// The value of a feature does not outlast a reset.
+    FEATURE_NOT_SAVEABLE = 1, 0x0d;
+    /// A feature has the one value that it can have.
+    FEATURE_NOT_CHANGEABLE = 1, 0x0e;
     /// Format of Connect's data that is not supported (Fabrics).
     CONNECT_INCOMPATIBLE_FORMAT = 1, 0x80;
     /// The controller has a host (Fabrics).

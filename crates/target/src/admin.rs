@@ -51,14 +51,19 @@ impl Admin {
                 queue.complete(slot, Status::SUCCESS, 0, out);
             }
             Reply::Held => {}
+            Reply::Abort { queue: 0, cid } => {
+                let of = queue.find(cid).filter(|of| controller.abort(*of));
+                of.inspect(|of| queue.complete(*of, Status::ABORTED_BY_REQUEST, 0, out));
+                queue.complete(slot, Status::SUCCESS, u64::from(of.is_none()), out);
+            }
             // Too late: what has not been answered is with a device (Base 5.1.1: bit 0 says so).
             Reply::Abort { .. } => queue.complete(slot, Status::SUCCESS, 1, out),
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
-            Reply::Changed(change) => {
-                if change == Change::Reset {
-                    site.control.iter_mut().for_each(|all| all.reset(self.controller));
-                    site.wishes.orders.push(Order::EndQueues(self.controller));
-                }
+            Reply::Changed(_) => queue.complete(slot, Status::SUCCESS, 0, out),
+            Reply::Reset(unanswered) => {
+                unanswered.into_iter().for_each(|of| queue.forget(of));
+                site.control.iter_mut().for_each(|all| all.reset(self.controller));
+                site.wishes.orders.push(Order::EndQueues(self.controller));
                 queue.complete(slot, Status::SUCCESS, 0, out);
             }
         }

@@ -249,17 +249,29 @@ impl Connection {
     /// A job of this connection has ended.
     pub(crate) fn ended(&mut self, ended: Ended<Tag>, site: &mut Site<'_>) {
         self.jobs -= 1;
+        let last = self.last_word();
         let (jobs, next) = match &mut self.end {
             End::Nvme(end) => (end.ended(ended, &mut self.out, site), Next::More),
             End::Iscsi(end) => end.ended(ended, &mut self.out, site),
         };
+        self.out.truncate(last);
         self.jobs += jobs;
         self.follow(next, site);
+    }
+
+    // Where what is to be sent ends: nothing follows the PDU that says why the connection ends
+    // (TCP 3.6.2.9).
+    const fn last_word(&self) -> usize {
+        match self.state {
+            State::Terminating { .. } => self.out.len(),
+            State::Open | State::Draining | State::Closed => usize::MAX,
+        }
     }
 
     /// A change of this connection is kept, or has failed.
     pub(crate) fn kept(&mut self, owner: Owner, kept: Kept, site: &mut Site<'_>) {
         self.jobs -= 1;
+        let last = self.last_word();
         let (jobs, next) = match (&mut self.end, owner, kept) {
             (End::Nvme(end), Owner::Slot(slot), Kept::Nvme(result)) => {
                 end.kept(slot, result, &mut self.out, site);
@@ -270,15 +282,18 @@ impl Connection {
             }
             _ => (0, Next::More),
         };
+        self.out.truncate(last);
         self.jobs += jobs;
         self.follow(next, site);
     }
 
     /// Tells the host of the admin queue that something has happened.
     pub(crate) fn event(&mut self, slot: Slot, result: u64) {
+        let last = self.last_word();
         if let End::Nvme(end) = &mut self.end {
             end.event(slot, result, &mut self.out);
         }
+        self.out.truncate(last);
     }
 
     /// Tries again what waits for memory or for others, unless there is much to send already.
@@ -286,7 +301,10 @@ impl Connection {
         if self.state == State::Open && self.is_full() {
             return;
         }
+        let is_heard = matches!(self.state, State::Open | State::Draining);
         let (jobs, next) = match &mut self.end {
+            // Nobody would hear of it: what waits is never begun.
+            End::Nvme(_) if !is_heard => return,
             End::Nvme(end) => end.feed(&mut self.out, site),
             End::Iscsi(end) => end.wake(&mut self.out, site),
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nvme::{Access, Data, Io, Range, Status, access};
+use nvme::{Access, Data, Io, Range, Status, VERIFY_BYTES, access};
 
 use backend::{Backend, Failure, Geometry, Operation, Request};
 
@@ -104,7 +104,7 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         Io::Verify(range) => {
             let plan = over(range, Operation::Read)?;
             let bytes = u32::try_from(plan.length).unwrap_or(u32::MAX);
-            let fits = bytes <= VERIFIED_BYTES;
+            let fits = bytes <= VERIFY_BYTES;
             if fits { Ok(Plan { memory_bytes: bytes, ..plan }) } else { Err(too_much()) }
         }
         Io::WriteZeroes { range, deallocates } => {
@@ -127,9 +127,6 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         | Io::ReservationRelease { .. } => reservation(io, nothing, 4096),
     }
 }
-
-/// Bytes that Verify reads at once: nothing else bounds it.
-const VERIFIED_BYTES: u32 = 8 << 20;
 
 const fn too_much() -> Status {
     Status::INVALID_FIELD.do_not_retry()

@@ -115,6 +115,7 @@ fn data_is_where_the_descriptor_says() {
         Submission::read(QueueKind::Io, &bytes).map(|read| read.data)
     };
     assert_eq!(data(0x5a, 0), Ok(Data::None));
+    assert_eq!(data(0x00, 0), Ok(Data::None), "hosts leave it at zeros");
     assert_eq!(data(0x5a, u32::MAX), Ok(Data::Transport { length: u32::MAX }));
     assert_eq!(data(0x01, 512), Ok(Data::InCapsule { offset: 0, length: 512 }));
     for kind in (0..=255).filter(|kind| !matches!(kind, 0x01 | 0x5a)) {

@@ -69,8 +69,15 @@ impl View for Look<'_> {
         namespace.reserved.persist(persists)
     }
 
-    // What this host may connect to, and at which addresses.
+    // What this host may connect to, and at which addresses; first what it is asking.
     fn discovery(&self) -> (Vec<DiscoveryEntry>, u64) {
+        let portal = &self.entrance.portal;
+        let own = portal.reached(self.entrance.local).map(|address| DiscoveryEntry {
+            subsystem: Nqn::new(Nqn::DISCOVERY).expect("it is a name"),
+            address,
+            port: portal.number,
+            is_this_discovery: true,
+        });
         let admitted = self.subsystems.iter().filter(|subsystem| subsystem.admits(self.host));
         let entries = admitted.flat_map(|subsystem| {
             let reached = |portal: &Arc<Portal>| {
@@ -83,6 +90,6 @@ impl View for Look<'_> {
             };
             self.portals.iter().filter_map(reached)
         });
-        (entries.collect(), self.generation)
+        (own.into_iter().chain(entries).collect(), self.generation)
     }
 }

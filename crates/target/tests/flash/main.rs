@@ -1,6 +1,7 @@
 //! Backends by one conformance suite, and the target with the host over loopback.
 
 mod backends;
+mod conformance;
 mod disk;
 mod fair;
 mod hostile;

@@ -211,8 +211,9 @@ fn what_is_served_can_be_discovered() {
     let address = target.addresses()[0];
     let find = || discover(&address.to_string(), &host(PLAIN)).expect("it answers");
     let page = find();
-    assert_eq!((page.generation, page.entries.len()), (1, 1));
-    let [entry] = &page.entries[..] else { panic!("{page:?}") };
+    assert_eq!((page.generation, page.entries.len()), (1, 2));
+    let [own, entry] = &page.entries[..] else { panic!("{page:?}") };
+    assert_eq!((own.is_this_discovery(), &*own.subsystem), (true, Nqn::DISCOVERY));
     assert_eq!((&*entry.subsystem, &*entry.address), (NAME, "127.0.0.1"));
     assert_eq!(entry.service, address.port().to_string());
     // More than fits what is sent at once.
@@ -227,8 +228,8 @@ fn what_is_served_can_be_discovered() {
         assert!(began.elapsed() < StdDuration::from_secs(10), "{page:?}");
         page = find();
     }
-    assert_eq!(page.entries.len(), 20);
-    assert_eq!(page.entries[19].subsystem, "nqn.2026-11.example:19");
+    assert_eq!(page.entries.len(), 21);
+    assert_eq!(page.entries[20].subsystem, "nqn.2026-11.example:19");
 }
 
 // The device of the model names its time, so that is told from what comes after it.

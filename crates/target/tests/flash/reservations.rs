@@ -19,8 +19,8 @@ use crate::remote::{NAME, memory, nqn, serve};
 
 /// A host of a target, with one I/O queue.
 pub(crate) struct Raw {
-    io: TcpStream,
-    admin: TcpStream,
+    pub(crate) io: TcpStream,
+    pub(crate) admin: TcpStream,
     controller: u16,
 }
 
@@ -95,7 +95,8 @@ impl Raw {
         Self { io, admin, controller }
     }
 
-    fn enable(&mut self, is_on: bool) -> Status {
+    /// Sets CC.EN.
+    pub(crate) fn enable(&mut self, is_on: bool) -> Status {
         enable(&mut self.admin, is_on)
     }
 
