@@ -135,6 +135,8 @@ impl ControllerData<'_> {
         // ONCS: Compare, Dataset Management, Write Zeroes, reservations, Verify.
         let optional = 1 | 1 << 2 | 1 << 3 | u16::from(self.has_reservations) << 5 | 1 << 7;
         put(&mut data, 520, &(optional * u16::from(is_io)).to_le_bytes());
+        // FUSES: Compare and Write.
+        put(&mut data, 522, &u16::from(is_io).to_le_bytes());
         // VWC: Flush of all namespaces is done (bits 2:1 = 3); bit 0: there is a cache.
         data[525] = (3 << 1 | u8::from(self.has_volatile_cache)) * is_io;
         // SGLS: supported; transport data blocks (bit 21); offsets in the capsule (bit 20).
@@ -172,7 +174,8 @@ impl NamespaceData {
         data[31] = self.reservation_kinds;
         // DLFEAT: what reads of blocks given back see; Write Zeroes may give back.
         data[33] = u8::from(self.discards_to_zero) | u8::from(self.discards_to_zero) << 3;
-        for at in [34, 36] {
+        // NAWUN, NAWUPF, NACWU.
+        for at in [34, 36, 38] {
             put(&mut data, at, &self.atomic_blocks.to_le_bytes());
         }
         if has_preference {

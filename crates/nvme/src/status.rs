@@ -56,6 +56,8 @@ statuses! {
     SGL_TYPE_INVALID = 0, 0x11;
     /// An offset that is outside, or not where data may begin.
     SGL_OFFSET_INVALID = 0, 0x16;
+    /// More than what is written all or not at all.
+    ATOMIC_UNIT_EXCEEDED = 0, 0x14;
     /// Identifiers of a host do not fit together.
     HOST_ID_INCONSISTENT = 0, 0x18;
     /// The keep-alive timer ran out.

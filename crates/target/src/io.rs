@@ -5,13 +5,14 @@
 //!                  └─► done at once ────────────────────────────────────────────► answer
 //! ```
 
+mod fused;
 mod reservations;
 mod waiting;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use nvme::{Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission};
+use nvme::{Access, Command, ConnectRequest, Data, Fused, Io, Queue, Slot, Status, Submission};
 use sys::block::Block;
 
 use backend::Operation;
@@ -23,6 +24,7 @@ use super::counters::add;
 use super::immediate::{Wire, read_at_once};
 use super::ledger::Answered;
 use super::meter::Kind;
+use super::pairs::{self, Awaited, Pair, Paired};
 use super::plan::{Plan, Step, counted, failed, kind_of, plan, steps};
 use super::portal::Portal;
 use super::site::{Order, Owner, Site, Tag};
@@ -44,6 +46,8 @@ struct Pending {
     steps: Vec<Step>,
     /// What is written, shared with others that only write.
     range: Range,
+    /// It is one of two that are done together.
+    pair: Option<Pair>,
 }
 
 impl Pending {
@@ -72,6 +76,7 @@ pub(crate) struct IoSession {
     /// Writes whose data is not asked for before other data has come.
     unasked: VecDeque<Slot>,
     solicited: Solicited,
+    awaited: Awaited,
     has_left: bool,
 }
 
@@ -95,6 +100,7 @@ impl IoSession {
             parked: Vec::new(),
             unasked: VecDeque::new(),
             solicited: Solicited::default(),
+            awaited: Awaited::Any,
             has_left: false,
         }
     }
@@ -124,34 +130,64 @@ impl IoSession {
             wire.queue.complete(slot, Status::SUCCESS, 0, wire.out);
             return 0;
         }
+        let before = std::mem::replace(&mut self.awaited, Awaited::Any);
+        if submission.fused == Fused::Second {
+            return self.second(before, slot, submission, &mut wire, site);
+        }
+        self.is_missing(before, &mut wire, site);
+        let is_first = submission.fused == Fused::First;
         match self.prepare(submission) {
             Err(status) => {
                 self.refuse(submission, site);
+                if is_first {
+                    self.awaited = Awaited::Aborted;
+                }
                 wire.queue.complete(slot, status, 0, wire.out);
                 0
+            }
+            Ok((namespace, plan)) if is_first => {
+                self.admit(slot, namespace, plan, Some(Pair::first()), site);
+                self.begin_first(slot, &mut wire, site)
             }
             Ok((namespace, plan)) => {
                 if kind_of(&plan) == Kind::Read && namespace.backend.is_immediate() {
                     read_at_once(slot, namespace, &plan, &mut wire, site);
                     return 0;
                 }
-                namespace.meter.shard(site.rules.shard).begin();
-                let (taken_ns, steps) = (site.now_ns, Vec::new());
-                let range = Range::None;
-                let pending = Pending { namespace, plan, taken_ns, block: None, steps, range };
-                let place = usize::from(slot.number());
-                if place >= self.pending.len() {
-                    self.pending.resize_with(place + 1, || None);
-                }
-                let is_asked_for = pending.is_asked_for();
-                self.pending[place] = Some(pending);
-                if is_asked_for && !self.unasked.is_empty() {
-                    self.unasked.push_back(slot);
-                    return 0;
-                }
-                self.begin(slot, &mut wire, site)
+                self.admit(slot, namespace, plan, None, site);
+                self.come_in(slot, &mut wire, site)
             }
         }
+    }
+
+    // A command is under way from now on.
+    fn admit(
+        &mut self,
+        slot: Slot,
+        namespace: Arc<Namespace>,
+        plan: Plan,
+        pair: Option<Pair>,
+        site: &Site<'_>,
+    ) {
+        namespace.meter.shard(site.rules.shard).begin();
+        let (taken_ns, steps, range) = (site.now_ns, Vec::new(), Range::None);
+        let pending = Pending { namespace, plan, taken_ns, block: None, steps, range, pair };
+        let place = usize::from(slot.number());
+        if place >= self.pending.len() {
+            self.pending.resize_with(place + 1, || None);
+        }
+        self.pending[place] = Some(pending);
+    }
+
+    // Begins a command, unless others that came before are to be asked for their data first.
+    fn come_in(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let place = self.pending.get(usize::from(slot.number()));
+        let Some(Some(pending)) = place else { return 0 };
+        if pending.is_asked_for() && !self.unasked.is_empty() {
+            self.unasked.push_back(slot);
+            return 0;
+        }
+        self.begin(slot, wire, site)
     }
 
     // Counts a command that cannot be done, for its namespace if it has one.
@@ -175,18 +211,24 @@ impl IoSession {
         let Command::Io(io) = submission.command else {
             return Err(Status::INVALID_OPCODE.do_not_retry());
         };
-        if submission.fused != Fused::No {
-            return Err(Status::INVALID_FIELD.do_not_retry());
-        }
         let all = io == Io::Flush && submission.nsid == ALL_NAMESPACES;
         let namespace = match all {
             true => self.namespaces.first(),
             false => find(&self.namespaces, submission.nsid),
         };
         let namespace = namespace.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
-        let plan = plan(io, submission.data, namespace.backend.geometry())?;
+        let geometry = namespace.backend.geometry();
+        let is_first = submission.fused == Fused::First;
+        if submission.fused != Fused::No {
+            pairs::check(io, is_first, geometry.atomic_bytes / geometry.block_bytes())?;
+        }
+        let mut plan = Plan { all, ..plan(io, submission.data, geometry)? };
+        if is_first {
+            // What is compared is going to be written.
+            (plan.is_fused, plan.access) = (true, Access::Write);
+        }
         self.check(namespace, &plan)?;
-        Ok((Arc::clone(namespace), Plan { all, ..plan }))
+        Ok((Arc::clone(namespace), plan))
     }
 
     // Whether it can be done from here, and reservations let this host do it, also with what is
@@ -276,6 +318,14 @@ impl IoSession {
 
     // Everything is there that the command needs.
     fn start(&mut self, slot: Slot, wire: &mut Wire<'_>, site: &mut Site<'_>) -> u32 {
+        let slot = match self.pair_up(slot) {
+            Paired::Begins(slot) => slot,
+            Paired::Waits => return 0,
+            Paired::Failed => {
+                self.answer(slot, Status::ABORTED_FAILED_FUSED.do_not_retry(), wire, site);
+                return 0;
+            }
+        };
         let place = self.pending.get(usize::from(slot.number()));
         let Some(Some(pending)) = place else { return 0 };
         // Somebody else may have reserved it while data was on its way.
@@ -329,6 +379,9 @@ impl IoSession {
                 return 0;
             };
             let Some(Step { request, other }) = pending.steps.pop() else {
+                if pending.plan.is_fused {
+                    return self.go_on(slot, wire, site);
+                }
                 self.answer(slot, Status::SUCCESS, wire, site);
                 return 0;
             };
@@ -409,7 +462,7 @@ impl IoSession {
             wire.queue.send_data(slot, data.unwrap_or_default(), wire.out);
         }
         wire.queue.complete(slot, status, 0, wire.out);
-        let Pending { namespace, plan, taken_ns, block, mut range, .. } = pending;
+        let Pending { namespace, plan, taken_ns, block, mut range, pair, .. } = pending;
         if namespace.stripes.leave(&mut range) {
             site.wishes.orders.push(Order::Released);
         }
@@ -417,6 +470,9 @@ impl IoSession {
         let (kind, bytes) = counted(&plan);
         let was_begun = true;
         site.answered(Answered { namespace, kind, bytes, has_failed, taken_ns, was_begun });
+        if has_failed {
+            self.fail_other(slot, pair, wire, site);
+        }
     }
 
     /// Gives back memory that commands hold to a shard, and no longer counts them.

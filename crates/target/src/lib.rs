@@ -38,6 +38,7 @@ mod meter;
 mod next;
 mod nvme_end;
 mod observer;
+mod pairs;
 mod plan;
 mod portal;
 mod remains;

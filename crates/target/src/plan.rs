@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) access: Access,
     /// It is about reservations.
     pub(crate) reserves: Option<Io>,
+    /// What it compares is written by the next command, and by nobody else in between.
+    pub(crate) is_fused: bool,
     /// It ends when nothing is under way any more of what others were writing before.
     pub(crate) fences: bool,
 }
@@ -56,6 +58,10 @@ impl Plan {
         if self.fences {
             let length = self.geometry.bytes();
             return Some(Hold { offset: 0, length, is_alone: true });
+        }
+        if self.is_fused {
+            let (offset, length) = (self.offset, self.length);
+            return Some(Hold { offset, length, is_alone: true });
         }
         let [offset, length] = match self.first {
             Operation::Write { .. } | Operation::Zero { .. } => [self.offset, self.length],
@@ -87,6 +93,7 @@ pub(crate) fn plan(io: Io, data: Data, geometry: Geometry) -> Result<Plan, Statu
         all: false,
         access: access(io),
         reserves: None,
+        is_fused: false,
         fences: false,
     };
     let over = |range: Range, first: Operation| {

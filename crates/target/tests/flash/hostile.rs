@@ -19,6 +19,7 @@ const PATIENCE: StdDuration = StdDuration::from_secs(20);
 pub(crate) fn dial(target: &Target) -> TcpStream {
     let stream = TcpStream::connect(target.addresses()[0]).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    stream.set_nodelay(true).expect("it is a TCP socket");
     stream
 }
 
@@ -103,7 +104,6 @@ fn a_peer_that_says_nothing_is_let_go() {
 fn a_greeting_may_come_byte_by_byte() {
     let target = serve(memory(), 1, Limits::default());
     let mut stream = dial(&target);
-    stream.set_nodelay(true).expect("it is a TCP socket");
     for byte in ic_req() {
         stream.write_all(&[byte]).expect("it takes it");
     }

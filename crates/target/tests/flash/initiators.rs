@@ -255,7 +255,7 @@ impl Client {
     }
 
     /// Adds one to the number in the first block, as nobody else does meanwhile.
-    fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         loop {
             let before = self.read().2;
             let number = u64::from_le_bytes(before[..8].try_into().expect("eight"));

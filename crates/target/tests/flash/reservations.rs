@@ -175,9 +175,14 @@ impl Raw {
         self.command(Io::Write(Range { first, ..ONE }), &[7; BLOCK as usize])
     }
 
+    /// The first block.
+    pub(crate) fn read(&mut self) -> Result<Vec<u8>, Status> {
+        self.asks(Io::Read(ONE), BLOCK)
+    }
+
     /// Whether it may.
     pub(crate) fn reads(&mut self) -> bool {
-        self.asks(Io::Read(ONE), BLOCK).is_ok()
+        self.read().is_ok()
     }
 
     fn asks(&mut self, io: Io, length: u32) -> Result<Vec<u8>, Status> {
