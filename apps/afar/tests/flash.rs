@@ -107,6 +107,80 @@ fn killed(name: &str, serve: fn(&str, &str) -> (Running, String), uri: impl Fn(&
     stop(target);
 }
 
+// The device forgets what it has not flushed when its process dies: SIGKILL is a power failure.
+#[test]
+fn a_target_killed_at_any_moment_keeps_what_it_has_flushed() {
+    let uri = |address: &str| format!("nvme+tcp://{address}/{NQN}");
+    let rounds = if support::full() { 1000 } else { 60 };
+    let kept = forgets("forgets", "volatile:1MiB", serve, uri, ["--fsync", "16"], rounds);
+    assert_eq!(kept, 0, "blocks that were promised are gone");
+    // Forced writes are promised one by one.
+    let forced = forgets("forgets-fua", "volatile:1MiB", serve, uri, ["--fua", "--quiet"], 20);
+    assert_eq!(forced, 0, "blocks that were forced are gone");
+}
+
+#[test]
+fn a_target_killed_at_any_moment_keeps_what_it_has_flushed_over_iscsi() {
+    let uri = |address: &str| format!("iscsi://{address}/{IQN}/0");
+    let rounds = if support::full() { 500 } else { 40 };
+    let fsync = ["--fsync", "16"];
+    let kept = forgets("forgets-iscsi", "volatile:1MiB", serve_iscsi, uri, fsync, rounds);
+    assert_eq!(kept, 0, "blocks that were promised are gone");
+}
+
+// The tests above would see a flush that does nothing.
+#[test]
+fn a_device_that_lies_about_flushes_is_found_out() {
+    let uri = |address: &str| format!("nvme+tcp://{address}/{NQN}");
+    let device = "fault:flush=skip:volatile:1MiB";
+    assert!(forgets("lies", device, serve, uri, ["--fsync", "16"], 20) > 0, "it forgets, too");
+}
+
+// Kills a device of this kind so many times under a load that verifies; blocks that were wrong.
+fn forgets(
+    name: &str,
+    device: &str,
+    serve: fn(&str, &str) -> (Running, String),
+    uri: impl Fn(&str) -> String,
+    promises: [&str; 2],
+    rounds: u64,
+) -> u64 {
+    let disk = Disk::new(name);
+    let named = disk.uri().replacen("=file:", &format!("={device}:file:"), 1);
+    let (mut target, address) = serve(&named, "127.0.0.1:0");
+    let flags =
+        ["--rw", "randrw", "--rwmixread", "30", "--verify", "--iodepth", "16", "--size=8MiB"];
+    let flags = [&flags[..], &["--runtime", "600s", "--ctrl_loss_tmo", "60s"], &promises].concat();
+    let load = bench_uri(&uri(&address), &flags).limit(Duration::from_secs(400)).start();
+    for round in 0..rounds {
+        sleep(Duration::from_millis(20 + round * 37 % 100));
+        target.signal("KILL");
+        target.wait().leaves_nothing("a killed target");
+        (target, _) = serve(&named, &address);
+    }
+    sleep(Duration::from_millis(500));
+    load.signal("INT");
+    let ended = load.wait();
+    let record = record(&ended.text());
+    let own = &record["afar"];
+    let number = |of: &Value| of.as_u64().expect("a number");
+    let reopened = number(&own["reopen_count"]);
+    assert!(reopened >= rounds / 2, "it was opened anew {reopened} times");
+    let job = &record["jobs"][0];
+    let counts = ["read", "write", "sync"].map(|of| number(&job[of]["total_ios"]));
+    assert!(counts[0] > 300 && counts[1] > 500, "{counts:?}");
+    assert!(counts[2] > rounds || promises[0] != "--fsync", "{counts:?}");
+    let wrong = ["lost_count", "misdirected_count", "torn_count", "stale_count"];
+    let wrong = wrong.map(|of| number(&own[of]));
+    let [reads, writes, flushes] = counts;
+    progress(&format!(
+        "flash: {name}: {rounds} kills, {reopened} seen: {reads} reads, {writes} writes, \
+         {flushes} flushes; lost, misdirected, torn, stale: {wrong:?}\n"
+    ));
+    stop(target);
+    wrong.iter().sum()
+}
+
 #[test]
 fn what_is_sent_without_a_copy_arrives_whole() {
     let words = [AFAR, "serve", "nqn.2026-11.local.afar:disk=memory:64MiB", "--zero-copy", "4KiB"];

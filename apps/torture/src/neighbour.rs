@@ -47,7 +47,7 @@ impl Neighbour {
         };
         let latency = &tally.reads.latency;
         let p99 = if latency.is_empty() { Duration::ZERO } else { latency.quantile(0.99) };
-        let lost = tally.reconnect_count.saturating_add(tally.uncertain_count);
+        let lost = tally.losses.reconnect_count.saturating_add(tally.losses.uncertain_count);
         Felt {
             read_count: tally.count(),
             error_count: tally.failure_count().saturating_add(lost),

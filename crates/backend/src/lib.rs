@@ -31,6 +31,7 @@ pub use kinds::memory::MemoryBackend;
 pub use kinds::model::{ModelBackend, ModelConfig};
 pub use kinds::null::NullBackend;
 pub use kinds::trace::TraceBackend;
+pub use kinds::volatile::VolatileBackend;
 pub use latched::LatchedBackend;
 pub use named::BackendUri;
 pub use open_error::OpenError;

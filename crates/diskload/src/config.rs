@@ -73,6 +73,10 @@ pub struct LoadConfig {
     pub busy_poll: Duration,
     /// Writes end when they are on the medium.
     pub forced: bool,
+    /// Each job flushes after so many writes have ended; never if `None`. A flush is no request
+    /// that is counted, and makes the next wait. A load that flushes and verifies expects of a
+    /// device that was opened anew what it has promised, and else what it has answered.
+    pub flush_every: Option<u32>,
     /// Blocks say where and when they were written, and are checked when they are read.
     pub verifies: bool,
     /// In the end every place that was written to is read, which is neither timed nor counted; not
@@ -107,6 +111,7 @@ impl LoadConfig {
             reconnect: Duration::ZERO,
             busy_poll: Duration::ZERO,
             forced: false,
+            flush_every: None,
             verifies: false,
             reads_back: false,
             traces: false,

@@ -30,7 +30,7 @@ pub use config::{LoadConfig, Order, Pace, Think};
 pub use depths::Depths;
 pub use device::{Device, LoadError};
 pub use progress::Progress;
-pub use tally::{OperationTally, Tally};
+pub use tally::{Losses, OperationTally, Tally};
 
 use under_way::Made;
 use way::Way;

@@ -9,6 +9,8 @@
 //!   that was written for another says anything.
 //! - Writes that were begun after the last that was answered may or may not have been done: any of
 //!   them is right until it is seen which, or the place is written again.
+//! - A write is promised when it was forced, or a flush that began after its answer has ended well.
+//!   When the device has been opened anew, whatever was not promised may be gone.
 
 use std::collections::HashMap;
 
@@ -38,20 +40,27 @@ struct Known {
     done: u32,
     /// The last that was begun.
     begun: u32,
+    /// The last that is on the medium for certain.
+    promised: u32,
     /// Requests under way there.
     busy: bool,
 }
 
 /// See the module's description.
+#[derive(Default)]
 pub(super) struct Stamps {
     block_bytes: usize,
     nonce: u64,
     places: HashMap<u64, Known>,
+    /// Writes that were answered and are not promised: where, and which.
+    answered: Vec<(u64, u32)>,
+    /// Those that the flush under way promises.
+    flushing: Vec<(u64, u32)>,
 }
 
 impl Stamps {
     pub(super) fn new(block_bytes: u32, nonce: u64) -> Self {
-        Self { block_bytes: block_bytes as usize, nonce, places: HashMap::new() }
+        Self { block_bytes: block_bytes as usize, nonce, ..Self::default() }
     }
 
     /// Takes a place for a request; false if one is under way there.
@@ -72,13 +81,43 @@ impl Stamps {
         }
     }
 
-    /// A write there has ended; whether it was done for certain.
-    pub(super) fn written(&mut self, offset: u64, is_done: bool) {
+    /// A write there has ended; whether it was done for certain, and is on the medium.
+    pub(super) fn written(&mut self, offset: u64, is_done: bool, is_forced: bool) {
         let known = self.places.entry(offset).or_default();
         known.busy = false;
         if is_done {
             known.done = known.begun;
+            if is_forced {
+                known.promised = known.done;
+            } else {
+                self.answered.push((offset, known.done));
+            }
         }
+    }
+
+    /// A flush begins: it promises what has been answered.
+    pub(super) fn flush(&mut self) {
+        self.flushing.append(&mut self.answered);
+    }
+
+    /// The flush has ended; whether well.
+    pub(super) fn flushed(&mut self, is_done: bool) {
+        if !is_done {
+            self.answered.append(&mut self.flushing);
+        }
+        for (offset, number) in self.flushing.drain(..) {
+            let known = self.places.entry(offset).or_default();
+            known.promised = known.promised.max(number);
+        }
+    }
+
+    /// The device has been opened anew: it has what it promised, and perhaps more.
+    pub(super) fn reopened(&mut self) {
+        for known in self.places.values_mut() {
+            known.done = known.promised;
+        }
+        self.answered.clear();
+        self.flushing.clear();
     }
 
     /// A read there has ended, with this; what is wrong with the first block that is.
@@ -182,7 +221,7 @@ mod tests {
         let mut data = vec![0; 1024];
         assert_eq!(stamps.read(4096, Some(&data)), Ok(()), "never written");
         stamps.write(4096, &mut data);
-        stamps.written(4096, true);
+        stamps.written(4096, true, false);
         assert_eq!(stamps.read(4096, Some(&data)), Ok(()));
         assert_eq!(stamps.read(4096, Some(&[0; 1024])), Err(Wrong::Lost));
         assert_eq!(stamps.read(8192, Some(&data)), Err(Wrong::Misdirected));
@@ -191,7 +230,7 @@ mod tests {
         assert_eq!(stamps.read(4096, Some(&torn)), Err(Wrong::Torn));
         let old = data.clone();
         stamps.write(4096, &mut data);
-        stamps.written(4096, true);
+        stamps.written(4096, true, false);
         assert_eq!(stamps.read(4096, Some(&old)), Err(Wrong::Stale));
         assert_eq!(stamps.read(4096, Some(&data)), Ok(()));
     }
@@ -201,9 +240,9 @@ mod tests {
         let mut stamps = Stamps::new(512, 7);
         let (mut first, mut second) = (vec![0; 512], vec![0; 512]);
         stamps.write(0, &mut first);
-        stamps.written(0, true);
+        stamps.written(0, true, false);
         stamps.write(0, &mut second);
-        stamps.written(0, false);
+        stamps.written(0, false, false);
         assert_eq!(stamps.read(0, Some(&first)), Ok(()));
         assert_eq!(stamps.read(0, Some(&second)), Ok(()));
         assert_eq!(stamps.read(0, Some(&first)), Err(Wrong::Stale), "it was there already");
@@ -224,13 +263,50 @@ mod tests {
         stamps.write(512, &mut new);
         assert_eq!(stamps.read(0, Some(&new)), Err(Wrong::Misdirected), "but this was");
         assert_eq!(stamps.read(512, Some(&other(512))), Ok(()), "it may not have been done");
-        stamps.written(512, true);
+        stamps.written(512, true, false);
         for old in [vec![0x55; 512], other(512)] {
             assert_eq!(stamps.read(512, Some(&old)), Err(Wrong::Lost));
         }
         let torn = [&other(512)[..256], &new[256..]].concat();
         assert_eq!(stamps.read(512, Some(&torn)), Err(Wrong::Torn), "its end is there");
         assert_eq!(stamps.written_places(), [512]);
+    }
+
+    #[test]
+    fn what_was_promised_is_there_after_the_device_was_opened_anew() {
+        let mut stamps = Stamps::new(512, 7);
+        let write = |stamps: &mut Stamps, is_forced| {
+            let mut data = vec![0; 512];
+            stamps.write(0, &mut data);
+            stamps.written(0, true, is_forced);
+            data
+        };
+        let first = write(&mut stamps, true);
+        let second = write(&mut stamps, false);
+        stamps.flush();
+        let third = write(&mut stamps, false);
+        stamps.flushed(true);
+        assert_eq!(stamps.read(0, Some(&second)), Err(Wrong::Stale), "the third was answered");
+        stamps.reopened();
+        assert_eq!(stamps.read(0, Some(&first)), Err(Wrong::Stale), "it was promised");
+        assert_eq!(stamps.read(0, Some(&second)), Ok(()), "and no more");
+        assert_eq!(stamps.read(0, Some(&third)), Ok(()), "but it may be there");
+        assert_eq!(stamps.read(0, Some(&second)), Err(Wrong::Stale), "it was seen");
+        stamps.reopened();
+        // A flush that fails promises nothing; one that ends later does.
+        write(&mut stamps, false);
+        stamps.flush();
+        stamps.flushed(false);
+        stamps.reopened();
+        assert_eq!(stamps.read(0, Some(&third)), Ok(()));
+        let last = write(&mut stamps, false);
+        stamps.flush();
+        stamps.flushed(false);
+        stamps.flush();
+        stamps.flushed(true);
+        stamps.reopened();
+        assert_eq!(stamps.read(0, Some(&third)), Err(Wrong::Stale));
+        assert_eq!(stamps.read(0, Some(&last)), Ok(()));
     }
 
     #[test]

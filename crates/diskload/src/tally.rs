@@ -28,6 +28,26 @@ pub struct OperationTally {
     pub seconds: Vec<u64>,
 }
 
+/// What became of connections that were lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Losses {
+    /// Requests whose connection was lost: whether they were done is not known.
+    pub uncertain_count: u64,
+    /// Times that a connection was lost and found again.
+    pub reconnect_count: u64,
+    /// Times that a device was found again and had been opened anew meanwhile, as far as its target
+    /// says so.
+    pub reopen_count: u64,
+}
+
+impl Losses {
+    const fn merge(&mut self, other: &Self) {
+        self.uncertain_count += other.uncertain_count;
+        self.reconnect_count += other.reconnect_count;
+        self.reopen_count += other.reopen_count;
+    }
+}
+
 /// Of all requests after the ramp.
 #[derive(Debug, Clone)]
 pub struct Tally {
@@ -37,10 +57,10 @@ pub struct Tally {
     pub writes: OperationTally,
     /// Requests that gave room back.
     pub trims: OperationTally,
-    /// Requests whose connection was lost: whether they were done is not known.
-    pub uncertain_count: u64,
-    /// Times that a connection was lost and found again.
-    pub reconnect_count: u64,
+    /// Flushes, which are not among the requests.
+    pub flushes: OperationTally,
+    /// Connections that were lost.
+    pub losses: Losses,
     /// Requests that were to be made and were not before time was over: in an open loop, what
     /// the device was behind by.
     pub unmade_count: u64,
@@ -97,8 +117,8 @@ impl Tally {
             reads: OperationTally::default(),
             writes: OperationTally::default(),
             trims: OperationTally::default(),
-            uncertain_count: 0,
-            reconnect_count: 0,
+            flushes: OperationTally::default(),
+            losses: Losses::default(),
             unmade_count: 0,
             elapsed: Duration::ZERO,
             usage: Usage::default(),
@@ -121,10 +141,11 @@ impl Tally {
         self.count() as f64 * 1e9 / self.elapsed.as_ns_f64().max(1.0)
     }
 
-    /// Requests that failed.
+    /// Requests and flushes that failed.
     #[must_use]
     pub fn failure_count(&self) -> u64 {
-        self.operations().map(|of| of.failure_count).iter().sum()
+        let requests: u64 = self.operations().map(|of| of.failure_count).iter().sum();
+        requests + self.flushes.failure_count
     }
 
     /// Reads, writes and trims.
@@ -144,8 +165,8 @@ impl Tally {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
         self.trims.merge(&other.trims);
-        self.uncertain_count += other.uncertain_count;
-        self.reconnect_count += other.reconnect_count;
+        self.flushes.merge(&other.flushes);
+        self.losses.merge(&other.losses);
         self.unmade_count += other.unmade_count;
         self.elapsed = self.elapsed.max(other.elapsed);
         self.usage = self.usage.plus(&other.usage);

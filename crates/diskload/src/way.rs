@@ -7,7 +7,7 @@ use sys::ring::{Completed, Ring};
 
 use backend::{Backend, Request};
 use backend::{Ended, Job, JobTimes, Jobs};
-use host::Queue;
+use host::{Queue, Reached};
 
 use super::{Device, LoadError};
 
@@ -24,9 +24,9 @@ pub(super) enum Way<T> {
     },
     Remote {
         device: Device,
-        /// Of the controller that the queue is of.
-        generation: u64,
-        queue: Box<dyn Queue<T>>,
+        reached: Reached<Box<dyn Queue<T>>>,
+        /// It was another opening of its medium when it was reached before.
+        was_reopened: bool,
         ended: Vec<Ended<T>>,
     },
 }
@@ -40,8 +40,9 @@ impl<T: Send + 'static> Way<T> {
                 ended: Vec::new(),
             },
             Device::Remote(_) | Device::Iscsi(_) => {
-                let (queue, generation) = connect(device, job, depth)?;
-                Self::Remote { device: device.clone(), generation, queue, ended: Vec::new() }
+                let reached = connect(device, job, depth)?;
+                let (device, was_reopened) = (device.clone(), false);
+                Self::Remote { device, reached, was_reopened, ended: Vec::new() }
             }
         })
     }
@@ -75,7 +76,9 @@ impl<T: Send + 'static> Way<T> {
                 let job = Job { backend, request, block: Some(block), tag };
                 (jobs.start(ring, job, now_ns), ended)
             }
-            Self::Remote { queue, ended, .. } => (queue.submit(request, Some(block), tag), ended),
+            Self::Remote { reached, ended, .. } => {
+                (reached.queue.submit(request, Some(block), tag), ended)
+            }
         };
         let is_over = over.is_some();
         ended.extend(over);
@@ -83,15 +86,17 @@ impl<T: Send + 'static> Way<T> {
     }
 
     pub(super) fn flush(&mut self, ring: &mut Ring) {
-        if let Self::Remote { queue, .. } = self {
-            queue.flush(ring);
+        if let Self::Remote { reached, .. } = self {
+            reached.queue.flush(ring);
         }
     }
 
     pub(super) fn complete(&mut self, ring: &mut Ring, completed: Completed, now_ns: u64) {
         match self {
             Self::Local { jobs, ended, .. } => ended.extend(jobs.complete(ring, completed, now_ns)),
-            Self::Remote { queue, ended, .. } => queue.complete(completed, now_ns, ended),
+            Self::Remote { reached, ended, .. } => {
+                reached.queue.complete(completed, now_ns, ended);
+            }
         }
     }
 
@@ -99,8 +104,8 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn ended(&mut self, now_ns: u64) -> Option<Ended<T>> {
         match self {
             Self::Local { jobs, ended, .. } => ended.pop().or_else(|| jobs.next_due(now_ns)),
-            Self::Remote { queue, ended, .. } => {
-                queue.look(now_ns, ended);
+            Self::Remote { reached, ended, .. } => {
+                reached.queue.look(now_ns, ended);
                 ended.pop()
             }
         }
@@ -115,22 +120,25 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn deadline_ns(&self) -> Option<u64> {
         match self {
             Self::Local { jobs, .. } => jobs.deadline_ns(),
-            Self::Remote { queue, .. } => queue.deadline_ns(),
+            Self::Remote { reached, .. } => reached.queue.deadline_ns(),
         }
     }
 
     /// Finds another way to a device whose connection was lost and has nothing under way.
     pub(super) fn renew(&mut self, job: u16, depth: u16) -> Result<(), LoadError> {
-        let Self::Remote { device, generation, queue, .. } = self else { return Ok(()) };
+        let Self::Remote { device, reached, was_reopened, .. } = self else { return Ok(()) };
         if let Device::Remote(controller) = &device {
-            controller.renew(*generation)?;
+            controller.renew(reached.generation)?;
         }
         match connect(device, job, depth) {
-            Ok((again, of)) => (*queue, *generation) = (again, of),
+            Ok(again) => {
+                *was_reopened = again.opening != reached.opening;
+                *reached = again;
+            }
             Err(error) => {
                 if let Device::Remote(controller) = &device {
                     // That one is gone, too.
-                    *generation = controller.generation();
+                    reached.generation = controller.generation();
                 }
                 return Err(error);
             }
@@ -138,11 +146,17 @@ impl<T: Send + 'static> Way<T> {
         Ok(())
     }
 
+    /// Whether a device that was found again had been opened anew meanwhile: what it had not
+    /// promised may be gone. Of a target that does not say so, this is not known.
+    pub(super) const fn was_reopened(&self) -> bool {
+        matches!(self, Self::Remote { was_reopened: true, .. })
+    }
+
     /// Whether the kernel has nothing of it.
     pub(super) fn is_idle(&self) -> bool {
         match self {
             Self::Local { jobs, .. } => jobs.is_empty(),
-            Self::Remote { queue, .. } => queue.is_idle(),
+            Self::Remote { reached, .. } => reached.queue.is_idle(),
         }
     }
 
@@ -150,25 +164,25 @@ impl<T: Send + 'static> Way<T> {
     pub(super) fn is_lost(&self) -> bool {
         match self {
             Self::Local { .. } => false,
-            Self::Remote { queue, .. } => queue.is_lost(),
+            Self::Remote { reached, .. } => reached.queue.is_lost(),
         }
     }
 }
 
-type Connected<T> = (Box<dyn Queue<T>>, u64);
-
-// A queue of its own for a job, and the generation of the controller that it is of.
+// A queue of its own for a job.
 fn connect<T: Send + 'static>(
     device: &Device,
     job: u16,
     depth: u16,
-) -> Result<Connected<T>, LoadError> {
+) -> Result<Reached<Box<dyn Queue<T>>>, LoadError> {
     match device {
-        Device::Remote(controller) => {
-            let (queue, generation) = controller.queue(job + 1, depth, QUEUE)?;
-            Ok((Box::new(queue), generation))
-        }
-        Device::Iscsi(unit) => Ok((Box::new(unit.queue(job + 1, depth, QUEUE)?), 0)),
+        Device::Remote(controller) => Ok(boxed(controller.queue(job + 1, depth, QUEUE)?)),
+        Device::Iscsi(unit) => Ok(boxed(unit.queue(job + 1, depth, QUEUE)?)),
         Device::Local(_) => unreachable!("it has no queue"),
     }
+}
+
+fn boxed<T, Q: Queue<T> + 'static>(reached: Reached<Q>) -> Reached<Box<dyn Queue<T>>> {
+    let Reached { queue, generation, opening } = reached;
+    Reached { queue: Box::new(queue), generation, opening }
 }

@@ -45,6 +45,23 @@ pub(super) struct Worker<'a> {
     /// What this thread had used when counting began.
     used: Usage,
     under_way: UnderWay,
+    flushing: Flushing,
+}
+
+/// How it flushes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flushing {
+    /// After so many writes, and how many have ended since the last flush began.
+    every: Option<u32>,
+    written: u32,
+    /// One is under way.
+    is_on: bool,
+}
+
+impl Flushing {
+    fn is_due(&self) -> bool {
+        !self.is_on && self.every.is_some_and(|every| self.written >= every)
+    }
 }
 
 /// Requests that are made before answers are looked at.
@@ -94,6 +111,7 @@ impl<'a> Worker<'a> {
             until_ns,
             used: usage::of_thread(),
             under_way: UnderWay::new(config.depth),
+            flushing: Flushing { every: config.flush_every, ..Flushing::default() },
             job,
             config,
         })
@@ -196,7 +214,13 @@ impl<'a> Worker<'a> {
         let mut backoff = Backoff::new(FIRST_PAUSE, LAST_PAUSE, seed);
         loop {
             let Err(error) = self.way.renew(self.job, self.config.depth) else {
-                self.tally.reconnect_count += 1;
+                self.tally.losses.reconnect_count += 1;
+                if self.way.was_reopened() {
+                    self.tally.losses.reopen_count += 1;
+                    // Who never flushes expects that what was answered stays.
+                    let stamps = self.stamps.as_mut().filter(|_| self.flushing.every.is_some());
+                    stamps.into_iter().for_each(Stamps::reopened);
+                }
                 return Ok(true);
             };
             let now_ns = monotonic_ns();
@@ -226,8 +250,14 @@ impl<'a> Worker<'a> {
         // What has ended was looked at meanwhile, which is not part of what is made now.
         let now_ns = if self.spare.is_empty() { heard_ns } else { monotonic_ns() };
         self.pacing.arrive(now_ns);
+        if self.flushing.is_due() && !self.spare.is_empty() && !self.way.is_lost() {
+            self.flushing = Flushing { written: 0, is_on: true, ..self.flushing };
+            self.stamps.iter_mut().for_each(Stamps::flush);
+            let request = Request { operation: Operation::Flush, offset: 0, length: 0 };
+            self.submit(request, now_ns, now_ns);
+        }
         let mut count = 0;
-        while !self.spare.is_empty() && !self.way.is_lost() {
+        while !self.spare.is_empty() && !self.way.is_lost() && !self.flushing.is_due() {
             let Some(began_ns) = self.pacing.next(now_ns, self.under_way.len()) else { break };
             let Some(request) = self.place() else {
                 self.pacing.put_back(began_ns);
@@ -285,16 +315,23 @@ impl<'a> Worker<'a> {
         let (of, what) = match request.operation {
             Operation::Read => (&mut self.tally.reads, "read"),
             Operation::Discard => (&mut self.tally.trims, "trim"),
+            Operation::Flush => (&mut self.tally.flushes, "flush"),
             _ => (&mut self.tally.writes, "write"),
         };
+        match request.operation {
+            Operation::Flush => self.flushing.is_on = false,
+            Operation::Write { .. } => self.flushing.written += 1,
+            _ => {}
+        }
         match result {
             Ok(()) if now_ns >= self.counted_from_ns && self.back.is_none() => {
                 of.add(&times, request.length, now_ns - self.counted_from_ns);
             }
             Ok(()) => {}
             Err(Failure::Lost) if !self.config.reconnect.is_zero() => match &mut self.back {
-                Some(places) => places.push(request.offset),
-                None => self.tally.uncertain_count += 1,
+                Some(places) if request.operation == Operation::Read => places.push(request.offset),
+                _ if request.operation == Operation::Flush => {}
+                _ => self.tally.losses.uncertain_count += 1,
             },
             Err(failure) => {
                 of.failure_count += 1;
@@ -307,9 +344,13 @@ impl<'a> Worker<'a> {
     // Compares what was read with what it had to be.
     fn check(&mut self, request: &Request, result: Result<(), Failure>, block: Option<&[u8]>) {
         let Some(stamps) = &mut self.stamps else { return };
-        if request.operation != Operation::Read {
-            stamps.written(request.offset, result.is_ok());
-            return;
+        match request.operation {
+            Operation::Read => {}
+            Operation::Flush => return stamps.flushed(result.is_ok()),
+            operation => {
+                let is_forced = operation == Operation::Write { forced: true };
+                return stamps.written(request.offset, result.is_ok(), is_forced);
+            }
         }
         let data = block.and_then(|block| block.get(..self.config.request_bytes as usize));
         let data = data.filter(|_| result.is_ok());

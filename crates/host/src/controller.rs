@@ -10,7 +10,7 @@ use backend::Geometry;
 use super::admin::{AdminQueue, Heard};
 use super::association::Association;
 use super::fabrics::HostConfig;
-use super::reach::Queue;
+use super::reach::{Queue, Reached};
 use super::{HostError, NvmeUri};
 
 /// See the module's description.
@@ -90,22 +90,27 @@ impl Controller {
         self.first.io_queues
     }
 
-    /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time; also the generation
-    /// of the controller that it is a queue of.
+    /// Connects I/O queue `number`, from 1 on, for `depth` commands at a time.
     ///
     /// # Errors
-    /// When there is no way to it, or it refuses.
+    /// When there is no way to it, or it refuses, or the controller was lost meanwhile.
     pub fn queue<T: Send>(
         &self,
         number: u16,
         depth: u16,
         token: u64,
-    ) -> Result<(impl Queue<T> + use<T>, u64), HostError> {
+    ) -> Result<Reached<impl Queue<T> + use<T>>, HostError> {
         let (association, generation) = {
             let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
             (live.association.clone(), live.generation)
         };
-        Ok((association.queue(number, depth, token)?, generation))
+        let queue = association.queue(number, depth, token)?;
+        if self.generation() != generation {
+            // It may be a queue of another controller, which has the same number.
+            let reason = "the controller was lost and found again meanwhile".to_owned();
+            return Err(HostError::Protocol { operation: "connect an I/O queue", reason });
+        }
+        Ok(Reached { queue, generation, opening: association.namespace.opening })
     }
 }
 

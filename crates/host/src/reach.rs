@@ -118,6 +118,16 @@ pub trait Queue<T>: Send {
     fn is_idle(&self) -> bool;
 }
 
+/// A queue, and what it is a queue of.
+pub struct Reached<Q> {
+    /// The queue.
+    pub queue: Q,
+    /// Which controller it is of, as [`crate::Controller::generation`] counts them; 0 over iSCSI.
+    pub generation: u64,
+    /// Which opening of its medium it leads to, if the target says that.
+    pub opening: Option<Opening>,
+}
+
 /// A request that has not ended.
 pub(crate) struct Pending<T> {
     pub(crate) request: Request,

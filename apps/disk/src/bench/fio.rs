@@ -73,8 +73,9 @@ fn counts(tally: &Tally) -> Map<String, Value> {
         "elapsed_ns": tally.elapsed.as_ns(),
         "request_count_by_second": by_second(tally),
         "unmade_count": tally.unmade_count,
-        "reconnect_count": tally.reconnect_count,
-        "uncertain_count": tally.uncertain_count,
+        "reconnect_count": tally.losses.reconnect_count,
+        "reopen_count": tally.losses.reopen_count,
+        "uncertain_count": tally.losses.uncertain_count,
         "checked_count": tally.checks.checked_count,
         "lost_count": tally.checks.lost_count,
         "misdirected_count": tally.checks.misdirected_count,
@@ -95,7 +96,6 @@ fn job(reported: &Reported<'_>, phase: usize) -> Value {
     // Of all threads together, as fio has it for several jobs in one.
     let thread_ns = reported.thread_ns().max(1.0);
     let share = |ns: u64| ns as f64 / thread_ns * 100.0;
-    let nothing = OperationTally::default();
     let mut completion = Histogram::new();
     tally.operations().into_iter().for_each(|of| completion.merge(&of.completion));
     let percentiles = percentiles.as_deref().unwrap_or(&PERCENTILES);
@@ -122,7 +122,10 @@ fn job(reported: &Reported<'_>, phase: usize) -> Value {
         "read": operation(&tally.reads),
         "write": operation(&tally.writes),
         "trim": operation(&tally.trims),
-        "sync": { "total_ios": 0, "lat_ns": latency(&nothing.latency, percentiles) },
+        "sync": {
+            "total_ios": tally.flushes.latency.count(),
+            "lat_ns": latency(&tally.flushes.latency, percentiles),
+        },
         "job_runtime": whole_number(thread_ns / 1e6),
         "usr_cpu": share(tally.usage.user_ns),
         "sys_cpu": share(tally.usage.system_ns),

@@ -57,6 +57,12 @@ pub struct BenchFlags {
     #[arg(long, help_heading = REQUESTS)]
     pub(crate) fua: bool,
 
+    /// Each job flushes after this many writes have ended [default: never]. With --verify, what was
+    /// written after the last flush may be gone when the target has been started again
+    #[arg(long, value_name = "WRITES", help_heading = REQUESTS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) fsync: Option<u32>,
+
     /// Which places requests at random go to: random (all alike) or zipf:SKEW
     #[arg(long = "random_distribution", value_name = "HOW", default_value = "random")]
     #[arg(value_parser = skew, help_heading = REQUESTS)]

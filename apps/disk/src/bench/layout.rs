@@ -57,6 +57,7 @@ fn writes(of: &LoadConfig, most: u64) -> LoadConfig {
         runtime: None,
         request_count: Some(of.region[1] / bytes),
         forced: false,
+        flush_every: None,
         verifies: false,
         reads_back: false,
         ..*of

@@ -118,6 +118,7 @@ impl<'a> Plan<'a> {
             reconnect: flags.ctrl_loss_tmo,
             busy_poll: flags.busy_poll,
             forced: job.is_forced,
+            flush_every: job.flush_every,
             verifies: job.verifies,
             reads_back: job.verifies && job.reads_back,
             seed: job.seed.unwrap_or_else(sys::clock::unix_ns),

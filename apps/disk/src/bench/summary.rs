@@ -55,11 +55,20 @@ fn one(reported: &Reported<'_>, is_named: bool, costs: &[(&str, String)]) -> Str
             row(name, format!("{} IOPS, {mb:.1} MB/s", whole(iops)));
         }
     }
+    if tally.flushes.latency.count() > 0 {
+        let each = tally.flushes.latency.count() as f64 / seconds;
+        row("flushes", format!("{}/s", whole(each)));
+    }
     row("counted", format!("{} requests in {}", count(tally.count()), tally.elapsed));
     costs.iter().for_each(|(name, text)| row(name, text.clone()));
-    if tally.reconnect_count > 0 || tally.uncertain_count > 0 {
-        let (found, lost) = (count(tally.reconnect_count), count(tally.uncertain_count));
+    if tally.losses.reconnect_count > 0 || tally.losses.uncertain_count > 0 {
+        let (found, lost) =
+            (count(tally.losses.reconnect_count), count(tally.losses.uncertain_count));
         row("reconnected", format!("{found} times; {lost} requests are uncertain"));
+    }
+    if tally.losses.reopen_count > 0 {
+        let times = count(tally.losses.reopen_count);
+        row("opened anew", format!("{times} times by its target"));
     }
     if tally.checks.checked_count > 0 {
         row("verified", format!("{} requests' bytes", count(tally.checks.checked_count)));
@@ -129,7 +138,8 @@ fn latencies(tally: &Tally) -> String {
         }
         line + "\n"
     };
-    for (name, one) in ["read", "write", "trim"].into_iter().zip(tally.operations()) {
+    let requests = ["read", "write", "trim"].into_iter().zip(tally.operations());
+    for (name, one) in requests.chain([("flush", &tally.flushes)]) {
         if one.latency.count() > 0 {
             out += &of(name, &one.latency);
             // Nothing is submitted to a device that answers at once.

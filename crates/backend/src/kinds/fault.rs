@@ -21,7 +21,8 @@ use crate::open_error::OpenError;
 ///
 /// - Operations are `read`, `write`, `flush`, `zero`, `discard` and `any`.
 /// - Effects are failures, `eio` (of the medium), `enospc` (no room) or `erofs` (not to be
-///   written), and delays, a time such as `5ms`.
+///   written), `skip` (it is not done and ends well: a device that lies), and delays, a time such
+///   as `5ms`.
 /// - When is a share of the requests by chance, `0.01` or `1%`; each so-manieth, `every=1000`; the
 ///   first alone, `once`; all of them if it is not said.
 ///
@@ -29,7 +30,7 @@ use crate::open_error::OpenError;
 /// colon in them.
 ///
 /// Every rule counts the requests that it is about, and draws, by itself. Of the rules that apply
-/// to a request, the first failure holds and delays are added up.
+/// to a request, the first failure or skip holds and delays are added up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultRules {
     rules: Vec<Rule>,
@@ -63,7 +64,8 @@ enum About {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    Fail(Failure),
+    // Ends so, without having been done.
+    End(Result<(), Failure>),
     DelayNs(u64),
 }
 
@@ -77,9 +79,9 @@ enum When {
 
 /// See [`FaultRules`].
 ///
-/// A request that is to fail is not passed on: what it would have written is not there, and the
-/// device inside learns neither of its start nor of its end. Which requests are affected follows
-/// from the seed and from the order in which requests come.
+/// A request that is to fail or to be skipped is not passed on: what it would have written is not
+/// there, and the device inside learns neither of its start nor of its end. Which requests are
+/// affected follows from the seed and from the order in which requests come.
 pub struct FaultBackend {
     inner: Arc<dyn Backend>,
     rules: Vec<Rule>,
@@ -89,8 +91,8 @@ pub struct FaultBackend {
 struct State {
     /// One for each rule: requests it has been asked about, and its draws.
     asked: Vec<(u64, Draw)>,
-    /// Requests that were made to fail and have not ended.
-    failing: Vec<(Request, Failure)>,
+    /// Requests that were not passed on and have not ended.
+    kept: Vec<(Request, Result<(), Failure>)>,
 }
 
 impl FromStr for FaultRules {
@@ -139,16 +141,17 @@ fn rule(text: &str) -> Result<Rule, String> {
 
 fn effect(text: &str) -> Result<Effect, String> {
     Ok(match text {
-        "eio" => Effect::Fail(Failure::Medium),
-        "enospc" => Effect::Fail(Failure::NoSpace),
-        "erofs" => Effect::Fail(Failure::WriteProtected),
+        "eio" => Effect::End(Err(Failure::Medium)),
+        "enospc" => Effect::End(Err(Failure::NoSpace)),
+        "erofs" => Effect::End(Err(Failure::WriteProtected)),
+        "skip" => Effect::End(Ok(())),
         text if text.starts_with(|first: char| first.is_ascii_digit() || first == '.') => {
             let delay: Duration = text.parse().map_err(|error| format!("{error}"))?;
             Effect::DelayNs(delay.as_ns())
         }
         _ => {
             return Err(format!(
-                "no effect is called {text:?}; take eio, enospc, erofs or a delay such as 5ms"
+                "no effect is called {text:?}; take eio, enospc, erofs, skip or a delay such as 5ms"
             ));
         }
     })
@@ -238,34 +241,34 @@ impl FaultBackend {
         // Rules of one seed draw different numbers.
         let draw = |index: usize| Draw::new(seed ^ (index as u64) << 32);
         let asked = (0..rules.len()).map(|index| (0, draw(index))).collect();
-        let state = Mutex::new(State { asked, failing: Vec::new() });
+        let state = Mutex::new(State { asked, kept: Vec::new() });
         Self { inner, rules, state }
     }
 
-    // What happens to a request: a failure, and a delay in nanoseconds.
-    fn judge(&self, request: &Request) -> (Option<Failure>, u64) {
+    // What happens to a request: how it ends if it is not passed on, and a delay in nanoseconds.
+    fn judge(&self, request: &Request) -> (Option<Result<(), Failure>>, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut failure, mut delay_ns) = (None, 0_u64);
+        let (mut end, mut delay_ns) = (None, 0_u64);
         for (rule, asked) in self.rules.iter().zip(&mut state.asked) {
             if rule.is_about(request.operation) && rule.applies(asked) {
                 match rule.effect {
-                    Effect::Fail(reason) => failure = failure.or(Some(reason)),
+                    Effect::End(result) => end = end.or(Some(result)),
                     Effect::DelayNs(ns) => delay_ns = delay_ns.saturating_add(ns),
                 }
             }
         }
-        if let Some(reason) = failure {
-            state.failing.push((*request, reason));
+        if let Some(result) = end {
+            state.kept.push((*request, result));
         }
-        (failure, delay_ns)
+        (end, delay_ns)
     }
 
-    // Whether a request that has ended so was made to. Of two that are alike in all of this, it
-    // does not matter which it was.
-    fn was_failing(&self, request: &Request, failure: Failure) -> bool {
+    // Whether a request that has ended so was not passed on. Of two that are alike in all of this,
+    // it does not matter which it was.
+    fn was_kept(&self, request: &Request, result: Result<(), Failure>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = state.failing.iter().position(|failing| *failing == (*request, failure));
-        place.map(|place| state.failing.swap_remove(place)).is_some()
+        let place = state.kept.iter().position(|kept| *kept == (*request, result));
+        place.map(|place| state.kept.swap_remove(place)).is_some()
     }
 }
 
@@ -280,9 +283,9 @@ impl Backend for FaultBackend {
     }
 
     fn start(&self, request: &Request, data: &mut [u8], now_ns: u64) -> Start {
-        let (failure, delay_ns) = self.judge(request);
-        let start = match failure {
-            Some(failure) => Start::done(Err(failure)),
+        let (end, delay_ns) = self.judge(request);
+        let start = match end {
+            Some(result) => Start::done(result),
             None => self.inner.start(request, data, now_ns),
         };
         let delayed_ns = if delay_ns == 0 { 0 } else { now_ns.saturating_add(delay_ns) };
@@ -295,9 +298,10 @@ impl Backend for FaultBackend {
         result: Result<(), Failure>,
         now_ns: u64,
     ) -> Result<(), Failure> {
-        match result {
-            Err(failure) if self.was_failing(request, failure) => result,
-            _ => self.inner.end(request, result, now_ns),
+        if self.was_kept(request, result) {
+            result
+        } else {
+            self.inner.end(request, result, now_ns)
         }
     }
 
@@ -381,6 +385,16 @@ mod tests {
         let through = [&counter.started, &counter.ended].map(|count| count.load(Ordering::Relaxed));
         assert_eq!(through, [7, 7]);
         assert!(backend.is_immediate());
+    }
+
+    // A drive that says that it has flushed.
+    #[test]
+    fn what_is_skipped_ends_well_and_goes_no_further() {
+        let (backend, counter) = faulty("flush=skip,write=skip@every=2");
+        let results = [Operation::Flush, WRITE, WRITE].map(|operation| ask(&backend, operation).0);
+        assert_eq!(results, [Ok(()); 3]);
+        let through = [&counter.started, &counter.ended].map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(through, [1, 1], "the first write");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! null:[SIZE]                  nothing; 1 TiB if not said
 //! model:DRIVE[*SHARE]:DEVICE   as fast as a drive: pm1725 or p3600, or a share of its throughput
 //! fault:RULES:DEVICE           failures and delays by rules, see [`crate::FaultRules`]
+//! volatile:SIZE:DEVICE         behind a write cache that is lost with the process
 //! trace:PATH:DEVICE            what is asked of it, written to a file: see [`crate::TraceBackend`]
 //! ```
 //!
@@ -27,9 +28,17 @@ pub mod memory;
 pub mod model;
 pub mod null;
 pub mod trace;
+pub mod volatile;
 
 use crate::named::Kind;
 
 /// Every kind, in the order they are listed to users.
-pub(crate) static ALL: [&Kind; 6] =
-    [&file::KIND, &memory::KIND, &null::KIND, &model::KIND, &fault::KIND, &trace::KIND];
+pub(crate) static ALL: [&Kind; 7] = [
+    &file::KIND,
+    &memory::KIND,
+    &null::KIND,
+    &model::KIND,
+    &fault::KIND,
+    &volatile::KIND,
+    &trace::KIND,
+];

@@ -152,6 +152,11 @@ pub(super) fn look(session: &mut Session, lun: Lun) -> Result<IdentifiedUnit, Ho
     })
 }
 
+/// Which opening of its medium a logical unit is, if its target says that.
+pub(super) fn ask_opening(session: &mut Session, lun: Lun) -> Result<Option<Opening>, HostError> {
+    Ok(page(session, lun, 0xc0)?.and_then(|data| opening(&data)))
+}
+
 fn page(session: &mut Session, lun: Lun, page: u8) -> Result<Option<Vec<u8>>, HostError> {
     let cdb = ask::inquiry(Some(page), ANSWER_BYTES);
     session.try_ask("INQUIRY of a page", lun, cdb, ANSWER_BYTES.into()).map(Result::ok)

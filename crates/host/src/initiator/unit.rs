@@ -1,12 +1,12 @@
 //! A logical unit to be loaded: found once, and reached by as many sessions as there are threads.
 
 use crate::HostError;
-use crate::reach::Queue;
+use crate::reach::{Queue, Reached};
 use backend::Geometry;
 
 use super::IscsiUri;
 use super::config::{InitiatorConfig, SessionNumber};
-use super::look::{IdentifiedUnit, find, look};
+use super::look::{IdentifiedUnit, ask_opening, find, look};
 use super::queue::SessionQueue;
 use super::session::Session;
 
@@ -49,17 +49,19 @@ impl LogicalUnit {
         number: u16,
         depth: u16,
         token: u64,
-    ) -> Result<impl Queue<T> + use<T>, HostError> {
-        let session = Session::begin(&self.uri, &self.config, SessionNumber(number), depth)?;
-        self.open(session, token)
+    ) -> Result<Reached<impl Queue<T> + use<T>>, HostError> {
+        let mut session = Session::begin(&self.uri, &self.config, SessionNumber(number), depth)?;
+        session.settle(self.found.lun)?;
+        // What did not say it before does not now.
+        let opening = match self.found.opening {
+            Some(_) => ask_opening(&mut session, self.found.lun)?,
+            None => None,
+        };
+        let queue = self.open(session, token)?;
+        Ok(Reached { queue, generation: 0, opening })
     }
 
-    fn open<T: Send>(
-        &self,
-        mut session: Session,
-        token: u64,
-    ) -> Result<SessionQueue<T>, HostError> {
-        session.settle(self.found.lun)?;
+    fn open<T: Send>(&self, session: Session, token: u64) -> Result<SessionQueue<T>, HostError> {
         SessionQueue::new(session, self.found.shape(), &self.config, token)
     }
 }

@@ -242,6 +242,6 @@ fn what_was_changed_on_its_way_is_not_taken_for_what_was_sent() {
     let device = Device::Iscsi(Arc::new(unit));
     let tally = diskload::run(&load, &device, &Progress::default()).expect("it can be loaded");
     assert_eq!(tally.checks.wrong_count(), 0, "{:?}", tally.first_failure);
-    let noticed = tally.reconnect_count + tally.reads.failure_count;
+    let noticed = tally.losses.reconnect_count + tally.reads.failure_count;
     assert!(noticed > 0 && tally.count() > 3000, "{noticed} of {}", tally.count());
 }

@@ -68,6 +68,7 @@ impl Job {
             verifies: flags.verify,
             reads_back: flags.do_verify != 0,
             is_forced: flags.fua,
+            flush_every: flags.fsync,
             seed: Some(flags.seed),
             percentiles: None,
             waits: false,

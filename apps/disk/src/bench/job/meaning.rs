@@ -131,6 +131,12 @@ impl Entries<'_> {
         Ok(matches!(sync, Some("sync" | "1" | "dsync")))
     }
 
+    pub(super) fn flush_every(&self) -> Read<Option<u32>> {
+        let of = |word| self.whole(word, 0..=u32::MAX.into());
+        let every = of("fsync")?.or(of("fdatasync")?).filter(|every| *every > 0);
+        Ok(every.and_then(|every| u32::try_from(every).ok()))
+    }
+
     pub(super) fn seed(&self) -> Read<Option<u64>> {
         let given = self.whole("randseed", 0..=u64::MAX)?;
         let is_same = self.boolean("randrepeat")? != Some(false);

@@ -57,6 +57,8 @@ pub(crate) struct Job {
     pub(crate) reads_back: bool,
     /// Writes end when they are on the medium.
     pub(crate) is_forced: bool,
+    /// A flush follows after so many writes.
+    pub(crate) flush_every: Option<u32>,
     /// Another one each time if `None`.
     pub(crate) seed: Option<u64>,
     /// Fio's if `None`.
@@ -122,6 +124,7 @@ impl Job {
             verifies: words.verifies()?,
             reads_back: words.boolean("do_verify")?.unwrap_or(true),
             is_forced: words.is_forced()?,
+            flush_every: words.flush_every()?,
             seed: words.seed()?,
             percentiles: words.percentiles()?,
             waits: words.flag("stonewall")?,
@@ -292,13 +295,14 @@ mod tests {
 
     #[test]
     fn the_rest_is_read_too() {
-        let all = job(
-            "name=x\ndescription=y\nthinktime=50\nthinktime_blocks=8\nstartdelay=1500ms\n\
+        let all =
+            job("name=x\ndescription=y\nthinktime=50\nthinktime_blocks=8\nstartdelay=1500ms\n\
                        verify=md5\ndo_verify=0\nsync=dsync\nrandseed=9\npercentile_list=50:99.9\n\
-                       new_group\nnumber_ios=7\noffset=25%\nwait_for_previous\nthread\nnorandommap",
-        );
+                       fsync=16\nnew_group\nnumber_ios=7\noffset=25%\nwait_for_previous\n\
+                       thread\nnorandommap");
         assert_eq!((all.name.as_str(), all.think), ("x", Some((Duration::from_us(50), 8))));
         assert_eq!((all.delay, all.verifies), (Duration::from_ms(1500), true));
+        assert_eq!((all.flush_every, job("fdatasync=9").flush_every), (Some(16), Some(9)));
         assert!(!all.reads_back && all.is_forced && all.begins_group && all.waits);
         assert_eq!((all.seed, all.percentiles), (Some(9), Some(vec![50.0, 99.9])));
         assert_eq!((all.number_ios, all.offset), (Some(7), Extent::Percent(25)));
