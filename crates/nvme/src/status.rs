@@ -76,6 +76,8 @@ statuses! {
     NAMESPACE_NOT_READY = 0, 0x82;
     /// Another host has it reserved.
     RESERVATION_CONFLICT = 0, 0x83;
+    /// As many commands are being aborted as may be.
+    ABORT_LIMIT = 1, 0x03;
     /// As many event requests are outstanding as there may be.
     ASYNC_EVENT_LIMIT = 1, 0x05;
     /// There is no such log page.

@@ -8,7 +8,7 @@ use nvme::{Change, Command, Direction, Fabrics, Queue, Reply, Slot, Status, Subm
 use backend::Job;
 use backend::{Failure, Operation, Request};
 
-use super::site::{Order, Owner, Site, Tag};
+use super::site::{Abort, Order, Owner, Site, Tag};
 use super::subsystem::Namespace;
 
 /// See the module's description.
@@ -21,11 +21,35 @@ pub(crate) struct Admin {
     flushing: Option<Arc<Namespace>>,
     /// One of them has failed.
     has_failed: bool,
+    /// Aborts of commands of I/O queues, and how many shards have not looked for them.
+    aborts: Vec<(Slot, u16)>,
 }
+
+/// Aborts at once (ACL).
+const ABORTS_MOST: usize = 4;
 
 impl Admin {
     pub(crate) const fn new(controller: u16) -> Self {
-        Self { controller, flushes: VecDeque::new(), flushing: None, has_failed: false }
+        Self {
+            controller,
+            flushes: VecDeque::new(),
+            flushing: None,
+            has_failed: false,
+            aborts: Vec::new(),
+        }
+    }
+
+    /// A shard has looked for a command, and ended it or not; whether it was ended, once that is
+    /// known.
+    pub(crate) fn aborted(&mut self, slot: Slot, was: bool) -> Option<bool> {
+        let place = self.aborts.iter().position(|(own, _)| *own == slot)?;
+        let (_, left) = &mut self.aborts[place];
+        *left -= 1;
+        if *left > 0 && !was {
+            return None;
+        }
+        self.aborts.swap_remove(place);
+        Some(was)
     }
 
     /// Does a command; how many jobs that has begun.
@@ -56,12 +80,19 @@ impl Admin {
                 of.inspect(|of| queue.complete(*of, Status::ABORTED_BY_REQUEST, 0, out));
                 queue.complete(slot, Status::SUCCESS, u64::from(of.is_none()), out);
             }
-            // Too late: what has not been answered is with a device (Base 5.1.1: bit 0 says so).
-            Reply::Abort { .. } => queue.complete(slot, Status::SUCCESS, 1, out),
+            Reply::Abort { .. } if self.aborts.len() == ABORTS_MOST => {
+                queue.complete(slot, Status::ABORT_LIMIT.do_not_retry(), 0, out);
+            }
+            Reply::Abort { queue, cid } => {
+                self.aborts.push((slot, site.rules.shards));
+                let controller = self.controller;
+                site.wishes.orders.push(Order::Abort(Abort { controller, queue, cid, slot }));
+            }
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(_) => queue.complete(slot, Status::SUCCESS, 0, out),
             Reply::Reset(unanswered) => {
-                unanswered.into_iter().for_each(|of| queue.forget(of));
+                let aborts = self.aborts.drain(..).map(|(of, _)| of);
+                unanswered.into_iter().chain(aborts).for_each(|of| queue.forget(of));
                 site.control.iter_mut().for_each(|all| all.reset(self.controller));
                 site.wishes.orders.push(Order::EndQueues(self.controller));
                 queue.complete(slot, Status::SUCCESS, 0, out);

@@ -9,6 +9,7 @@
 //!   job of it.
 //! - It reads no further while it has much to send, or while it ends.
 
+mod aborts;
 mod held;
 
 use std::net::SocketAddr;

@@ -9,7 +9,7 @@ use sys::event::Waker;
 use super::connection::Connection;
 use super::iscsi::Scope;
 use super::keeper::Kept;
-use super::site::Tag;
+use super::site::{Abort, Tag};
 use super::subsystem::Subsystem;
 use super::tenants::ByHost;
 
@@ -19,6 +19,10 @@ pub(crate) enum Message {
     Adopt(Box<Connection>),
     /// This controller is gone, and its queues with it.
     EndController(u16),
+    /// End this command if it is here, and tell the control thread.
+    Abort(Abort),
+    /// For the control thread: a shard has looked for it, and ended it or not.
+    Aborted(Abort, bool),
     /// For the control thread: this queue of this controller is gone, which lived on this shard.
     QueueEnded { controller: u16, queue: u16, home: u16 },
     /// Namespaces of a subsystem have changed; the control thread also tells hosts.

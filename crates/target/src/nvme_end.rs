@@ -17,7 +17,7 @@ use super::control::{Connected, Refusal};
 use super::io::IoSession;
 use super::next::Next;
 use super::portal::Entrance;
-use super::site::{Order, Owner, Site, Tag};
+use super::site::{Abort, Order, Owner, Site, Tag};
 use super::witness::{Happening, Why, printable};
 
 /// See the module's description.
@@ -231,6 +231,24 @@ impl NvmeEnd {
     /// Tells the host of the admin queue that something has happened.
     pub(crate) fn event(&mut self, slot: Slot, result: u64, out: &mut Vec<u8>) {
         self.queue.complete(slot, Status::SUCCESS, result, out);
+    }
+
+    /// Ends a command of this queue if nothing has begun; whether it has.
+    pub(crate) fn abort(&mut self, abort: Abort, out: &mut Vec<u8>, site: &mut Site<'_>) -> bool {
+        match &mut self.role {
+            Role::Io(session) if (session.controller, session.queue) == abort.of() => {
+                session.abort(abort.cid, &mut self.queue, out, site)
+            }
+            _ => false,
+        }
+    }
+
+    /// Answers an Abort of this admin queue, if every shard has looked (Base 5.1.1: bit 0 says
+    /// that the command was not aborted).
+    pub(crate) fn answer_abort(&mut self, slot: Slot, ended: Option<bool>, out: &mut Vec<u8>) {
+        if let Some(was) = ended {
+            self.queue.complete(slot, Status::SUCCESS, u64::from(!was), out);
+        }
     }
 
     /// Until when it waits for a queue, if it does.

@@ -98,8 +98,27 @@ impl Site<'_> {
     }
 }
 
+/// A command of an I/O queue that its host gives up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Abort {
+    pub(crate) controller: u16,
+    pub(crate) queue: u16,
+    pub(crate) cid: u16,
+    /// Of the Abort, on the admin queue.
+    pub(crate) slot: Slot,
+}
+
+impl Abort {
+    /// The controller, and its queue.
+    pub(crate) const fn of(&self) -> (u16, u16) {
+        (self.controller, self.queue)
+    }
+}
+
 /// Something a connection wants of its shard.
 pub(crate) enum Order {
+    /// This command is to be ended, wherever it is.
+    Abort(Abort),
     /// This connection waits to live on its home shard.
     Place(u32),
     /// This controller's I/O queues are gone.

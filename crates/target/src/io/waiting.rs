@@ -1,6 +1,6 @@
 //! What commands of an I/O queue wait for: memory, data of other commands, and others' writes.
 
-use nvme::{Queue, Slot};
+use nvme::{Queue, Slot, Status};
 
 use super::super::site::Site;
 use super::super::stripes::Range;
@@ -39,6 +39,32 @@ impl IoSession {
             }
         }
         jobs
+    }
+
+    /// Ends a command that waits, if its host gives it up before anything has begun; whether it
+    /// has.
+    pub(crate) fn abort(
+        &mut self,
+        cid: u16,
+        queue: &mut Queue,
+        out: &mut Vec<u8>,
+        site: &mut Site<'_>,
+    ) -> bool {
+        let Some(slot) = queue.find(cid) else { return false };
+        let queues = [&mut self.starving, &mut self.unasked];
+        let mut waits = queues.into_iter().any(|waiting| {
+            let place = waiting.iter().position(|one| *one == slot);
+            place.is_some_and(|place| waiting.remove(place).is_some())
+        });
+        if let Some(place) = self.parked.iter().position(|one| *one == slot) {
+            self.parked.remove(place);
+            waits = true;
+        }
+        if waits {
+            let status = Status::ABORTED_BY_REQUEST.do_not_retry();
+            self.answer(slot, status, &mut Wire { queue, out }, site);
+        }
+        waits
     }
 
     // Data has come: the host may be asked for more.

@@ -12,7 +12,7 @@ use super::super::counters::subtract;
 use super::super::iscsi::{IscsiEnd, IscsiSession, Left, Then, quell_others};
 use super::super::mail::{Message, Peer};
 use super::super::nvme_end::{NvmeEnd, Role};
-use super::super::site::Order;
+use super::super::site::{Abort, Order};
 use super::super::subsystem::Subsystem;
 use super::super::tenants::ByHost;
 use super::super::witness::{Happening, Why};
@@ -26,6 +26,11 @@ impl Shard {
                 self.adopt(connection);
             }
             Message::EndController(controller) => self.end_queues(controller),
+            Message::Abort(abort) => {
+                let was = self.abort(abort);
+                self.control().tell(Message::Aborted(abort, was));
+            }
+            Message::Aborted(abort, was) => self.aborted(abort, was),
             Message::QueueEnded { controller, queue, home } => {
                 self.seed.loads.leave(home);
                 if let Some(control) = &mut self.seed.control {
@@ -146,6 +151,28 @@ impl Shard {
         }
     }
 
+    // Ends a command of a queue that lives here; whether it has.
+    fn abort(&mut self, abort: Abort) -> bool {
+        let mut was = false;
+        for number in 0..self.connections.len() {
+            let place = self.connections[number].as_ref();
+            if place.and_then(|connection| connection.controller()) == Some(abort.controller) {
+                let number = u32::try_from(number).expect("connections are bounded");
+                self.with(number, |connection, site| was |= connection.abort(abort, site));
+            }
+        }
+        was
+    }
+
+    // Another shard has looked for a command that is to be aborted.
+    fn aborted(&mut self, abort: Abort, was: bool) {
+        let control = self.seed.control.as_mut();
+        let association = control.and_then(|all| all.get(abort.controller));
+        if let Some(number) = association.map(|one| one.connection) {
+            self.with(number, |connection, _| connection.aborted(abort, was));
+        }
+    }
+
     // Every connection of a controller's I/O queues.
     fn end_queues(&mut self, controller: u16) {
         for number in 0..self.connections.len() {
@@ -187,6 +214,7 @@ impl Shard {
                 }
             }
             Order::EndQueues(controller) => self.tell_all(controller),
+            Order::Abort(abort) => self.others().for_each(|peer| peer.tell(Message::Abort(abort))),
             Order::Wake(connection) => self.with(connection, Connection::wake),
             Order::Close(connection) => self.with(connection, |one, _| one.close()),
             Order::Evict(connection) => self.with(connection, |one, site| {

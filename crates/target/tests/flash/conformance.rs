@@ -233,6 +233,37 @@ fn requests_for_events_can_be_aborted() {
     target.stop().expect("it has not failed");
 }
 
+// Base 5.1.1: a command that waits is ended, one whose data was asked for is not.
+#[test]
+fn commands_that_wait_can_be_aborted() {
+    const LAST: u16 = 20;
+    let target = serve(memory(), 2, Limits::default());
+    let mut host = Raw::connect(&target, [1; 16]);
+    host.begin(LAST, 2048, true);
+    // The first has been asked for.
+    assert_eq!(answer(&mut host.io, 24)[0], 0x09, "R2T");
+    let mut abort = |cid, of| {
+        ask(&mut host, cid, Admin::Abort { queue: 1, cid: of });
+        assert!(matches!(told(&mut host), (own, Status::SUCCESS, _) if own == cid));
+    };
+    abort(1, LAST);
+    let ended = loop {
+        let pdu = answer(&mut host.io, 24);
+        if pdu[0] == 0x05 {
+            break [20, 22].map(|at: usize| u16::from_le_bytes([pdu[at], pdu[at + 1]]));
+        }
+    };
+    let aborted = Status::ABORTED_BY_REQUEST.do_not_retry();
+    assert_eq!((ended[0], Status::from_bits(ended[1] >> 1)), (LAST, aborted));
+    for (cid, of, queue) in [(2, LAST, 1), (3, 1, 1), (4, 1, 9)] {
+        ask(&mut host, cid, Admin::Abort { queue, cid: of });
+        assert_eq!(told(&mut host), (cid, Status::SUCCESS, 1), "{of} of queue {queue}");
+    }
+    ask(&mut host, 5, Admin::Abort { queue: 1, cid: LAST - 1 });
+    assert_eq!(told(&mut host), (5, Status::SUCCESS, 0), "it was");
+    target.stop().expect("it has not failed");
+}
+
 // Base 3.7.2: what was outstanding is gone without an answer, and so is its identifier.
 #[test]
 fn identifiers_are_free_after_a_reset() {
