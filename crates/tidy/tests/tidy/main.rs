@@ -15,6 +15,7 @@ mod crates;
 mod deps;
 mod fields;
 mod orphans;
+mod promises;
 mod schemas;
 mod size;
 mod text;
@@ -72,6 +73,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         findings.extend(check(&tree.rust));
     }
     findings.extend(deps::check(&tree.manifests));
+    findings.extend(promises::check(tree));
     findings.sort();
     findings
 }
