@@ -2,7 +2,7 @@
 //! 11.5, 11.9, 11.14, 11.18).
 
 use super::pdu::{AsyncMessage, Header, NO_TAG, TaskRequest, trailer};
-use super::session::{Arrival, Coming, Logout, Management, Reject, Session};
+use super::session::{Arrival, Coming, Logout, Management, Reject, Session, Turn};
 use super::task::{Outstanding, Task};
 
 impl Session {
@@ -93,6 +93,34 @@ impl Session {
             }
             6 | 7 => self.tasks.iter().map(|(task, _)| task).collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Whether a request is to abort a command that has not come but may yet. It counts as come
+    /// from now on, and is not heard when it comes (11.6.1).
+    pub fn forestall(&mut self, request: &TaskRequest) -> bool {
+        let number = request.ref_cmd_sn;
+        // Serial numbers (RFC 1982): it was sent before the request.
+        let is_before = (1..1 << 31).contains(&request.numbers.cmd_sn.wrapping_sub(number));
+        let is_open = self.turn(number) != Turn::Never || self.forestalled.contains(&number);
+        if request.function != 1 || !is_before || !is_open {
+            return false;
+        }
+        // Its data is not heard either.
+        self.tasks.remember_early(request.referenced);
+        self.count(number);
+        true
+    }
+
+    /// A number has come, or counts as if it had.
+    pub(super) fn count(&mut self, cmd_sn: u32) {
+        if cmd_sn == self.exp_cmd_sn {
+            self.exp_cmd_sn = cmd_sn.wrapping_add(1);
+        } else {
+            self.forestalled.insert(cmd_sn);
+        }
+        while self.forestalled.remove(&self.exp_cmd_sn) {
+            self.exp_cmd_sn = self.exp_cmd_sn.wrapping_add(1);
         }
     }
 

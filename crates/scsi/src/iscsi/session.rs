@@ -16,6 +16,8 @@
 //! - Data is handed on in order, and only what its command asked for.
 //! - The window never shrinks.
 
+use std::collections::BTreeSet;
+
 use crate::Sense;
 
 use super::decoder::{Decoder, Event, Fatal};
@@ -138,7 +140,9 @@ pub struct Session {
     pub(crate) parameters: Parameters,
     pub(crate) is_discovery: bool,
     pub(super) limits: SessionLimits,
-    exp_cmd_sn: u32,
+    pub(super) exp_cmd_sn: u32,
+    /// Later numbers that count as come: of commands that were aborted before.
+    pub(super) forestalled: BTreeSet<u32>,
     pub(crate) tasks: Tasks,
     pub(crate) connections: Vec<Option<Connection>>,
     pub(super) managed: Vec<(Management, u16, u32)>,
@@ -155,6 +159,7 @@ impl Session {
             is_discovery: link.is_discovery,
             limits,
             exp_cmd_sn: link.cmd_sn,
+            forestalled: BTreeSet::new(),
             tasks: Tasks::new(places),
             connections: Vec::new(),
             managed: Vec::new(),
@@ -194,13 +199,13 @@ impl Session {
         open.filter_map(|(index, one)| Some((u16::try_from(index).ok()?, one.as_ref()?.cid)))
     }
 
-    /// A connection whose input can be read on, since it is its turn now.
+    /// A connection whose input can be read on, since it is its turn now, or never.
     #[must_use]
     pub fn ready(&self) -> Option<u16> {
         let is_ready = |number: &u16| {
             let waiting = self.connection(*number).and_then(|one| one.waiting.as_ref());
             let turn = waiting.and_then(|(header, _)| header.turn());
-            turn.is_some_and(|(_, cmd_sn)| cmd_sn == self.exp_cmd_sn)
+            turn.is_some_and(|(_, cmd_sn)| self.turn(cmd_sn) != Turn::Later)
         };
         self.connections().map(|(number, _)| number).find(is_ready)
     }
@@ -322,7 +327,7 @@ impl Session {
         }
         if let Some((false, cmd_sn)) = header.turn() {
             match self.turn(cmd_sn) {
-                Turn::Now => self.exp_cmd_sn = self.exp_cmd_sn.wrapping_add(1),
+                Turn::Now => self.count(cmd_sn),
                 Turn::Never => return Ok(None),
                 Turn::Later if self.connections().count() > 1 => {
                     if let Some(connection) = self.connection_mut(number) {
@@ -367,11 +372,12 @@ impl Session {
         }
     }
 
-    fn turn(&self, cmd_sn: u32) -> Turn {
+    pub(super) fn turn(&self, cmd_sn: u32) -> Turn {
         // Serial numbers (4.2.2.1, RFC 1982).
         let ahead = cmd_sn.wrapping_sub(self.exp_cmd_sn);
         let width = self.max_cmd_sn().wrapping_sub(self.exp_cmd_sn).wrapping_add(1);
         match ahead {
+            _ if self.forestalled.contains(&cmd_sn) => Turn::Never,
             0 if width > 0 => Turn::Now,
             ahead if ahead < width => Turn::Later,
             // Outside the window it is as if it had not come.
@@ -443,7 +449,8 @@ impl Session {
 }
 
 /// Whether it is a request's turn.
-enum Turn {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
     Now,
     Later,
     Never,

@@ -210,7 +210,8 @@ impl Tasks {
         self.early.contains(&Some(itt))
     }
 
-    fn remember_early(&mut self, itt: u32) {
+    /// What still comes of a command with this tag is not heard.
+    pub(crate) fn remember_early(&mut self, itt: u32) {
         self.early[self.next_early] = Some(itt);
         self.next_early = (self.next_early + 1) % self.early.len();
     }

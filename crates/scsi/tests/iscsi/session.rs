@@ -317,6 +317,59 @@ fn aborted_commands_are_not_answered_and_have_their_places() {
     assert_eq!(affected, [vec![], vec![], vec![again]]);
 }
 
+// RFC 7143 11.6.1: what is aborted before it has come counts as come.
+#[test]
+fn a_command_is_aborted_before_it_comes() {
+    let wishes = Wishes { max_connections: 2, initial_r2t: false, ..small() };
+    let mut pair = Pair::new(wishes);
+    let handshake = Handshake { window: Some(pair.session.window()), ..Handshake::default() };
+    let config = scsi::iscsi::EntryConfig { cid: 1, tsih: 7, ..entry_config(wishes) };
+    pair.session.join(handshake.run(config, wishes).expect("they agree").0);
+    let [first, last] = pair.session.window();
+    let abort = |referenced, ref_cmd_sn, cmd_sn| TaskRequest {
+        is_immediate: true,
+        function: 1,
+        itt: 90,
+        referenced,
+        numbers: Numbers { cmd_sn, exp_stat_sn: 0 },
+        ref_cmd_sn,
+        ..TaskRequest::default()
+    };
+    // Before the window, behind it, and not sent before the request: nothing is to come.
+    for (ref_cmd_sn, cmd_sn) in
+        [(first - 1, first + 2), (last + 1, last + 2), (first, first), (first + 2, first)]
+    {
+        assert!(!pair.session.forestall(&abort(6, ref_cmd_sn, cmd_sn)), "{ref_cmd_sn} {cmd_sn}");
+    }
+    assert_eq!(pair.session.window(), [first, last]);
+    let set = TaskRequest { function: 2, ..abort(6, first + 1, first + 3) };
+    assert!(!pair.session.forestall(&set));
+    // The third waits on its connection, the second is aborted, and the first has not come.
+    let mut third = pair.read(7, 512);
+    third.numbers.cmd_sn = first + 2;
+    let bytes = pdu(Header::Command(third), pair.session.digests(1), &[]);
+    let mut input = &bytes[..];
+    assert_eq!(pair.session.receive(1, &mut input, &mut pair.out), Ok(None));
+    for _ in 0..2 {
+        assert!(pair.session.forestall(&abort(6, first + 1, first + 3)));
+    }
+    assert_eq!((pair.session.window(), pair.session.ready()), ([first, last], None));
+    let mut second = ScsiCommand { is_final: false, ..pair.write(6, 1024) };
+    second.numbers.cmd_sn = first + 1;
+    assert_eq!(pair.send(Header::Command(second), &[]), []);
+    let late = DataOut { is_final: true, ..data_out(6, NO_TAG, 0, 0) };
+    assert_eq!(pair.send(Header::DataOut(late), &[1; 1024]), []);
+    assert_eq!(pair.heard(), []);
+    // With the first it is the third's turn, which is aborted where it waits.
+    pair.begin(pair.read(5, 512), &[]);
+    assert_eq!((pair.session.window()[0], pair.session.ready()), (first + 2, Some(1)));
+    assert!(pair.session.forestall(&abort(7, first + 2, first + 3)));
+    assert_eq!((pair.session.window()[0], pair.session.ready()), (first + 3, Some(1)));
+    assert_eq!(pair.session.receive(1, &mut input, &mut pair.out), Ok(None));
+    assert_eq!((pair.session.ready(), pair.session.outstanding()), (None, 1));
+    pair.begin(pair.read(6, 512), &[]);
+}
+
 #[test]
 fn a_logout_waits_for_what_is_under_way() {
     let mut pair = Pair::new(small());

@@ -26,6 +26,7 @@ const UNIT_RESET: u8 = 5;
 const WARM_RESET: u8 = 6;
 const COLD_RESET: u8 = 7;
 const REASSIGN: u8 = 8;
+const COMPLETE: u8 = 0;
 const NO_TASK: u8 = 1;
 const NO_UNIT: u8 = 2;
 const NO_REASSIGNMENT: u8 = 4;
@@ -43,7 +44,9 @@ impl IscsiSession {
         let needs_unit = matches!(request.function, ABORT_TASK_SET | CLEAR_TASK_SET | UNIT_RESET);
         let response = match request.function {
             _ if needs_unit && namespace.is_none() => NO_UNIT,
-            ABORT_TASK if self.session.affected(request).is_empty() => NO_TASK,
+            ABORT_TASK if self.session.affected(request).is_empty() => {
+                if self.session.forestall(request) { COMPLETE } else { NO_TASK }
+            }
             ABORT_TASK..=ABORT_TASK_SET | CLEAR_TASK_SET..=COLD_RESET => {
                 self.begin_ending(management, request, namespace, site);
                 return;
