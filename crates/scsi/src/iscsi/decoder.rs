@@ -181,6 +181,13 @@ impl Decoder {
         &self.header[..BHS_BYTES]
     }
 
+    /// What the latest header says.
+    pub(crate) fn latest(&self) -> Header {
+        let mut bytes = [0; BHS_BYTES];
+        bytes.copy_from_slice(self.latest_header());
+        Header::decode(&bytes)
+    }
+
     /// The additional header segments of the latest header.
     #[must_use]
     pub fn additional(&self) -> &[u8] {
@@ -283,15 +290,13 @@ impl Decoder {
         if length > self.data_bytes {
             return Err(Fatal::TooMuchData { length, limit: self.data_bytes });
         }
-        let mut bytes = [0; BHS_BYTES];
-        bytes.copy_from_slice(&self.header[..BHS_BYTES]);
         self.length = length;
         if length == 0 {
             self.begin_header();
         } else {
             self.phase = Phase::Data { left: length };
         }
-        Ok(Event::Header(Header::decode(&bytes), length))
+        Ok(Event::Header(self.latest(), length))
     }
 }
 

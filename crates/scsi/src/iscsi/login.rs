@@ -15,7 +15,9 @@ use super::admission::{Admission, LoginStatus};
 use super::chap::Nonce;
 use super::decoder::{DEFAULT_DATA_BYTES, Decoder, Event, Fatal};
 use super::keys::{Parameters, Said, Wishes};
-use super::pdu::{Digests, Header, LoginRequest, LoginResponse, LoginStage, Window, trailer};
+use super::pdu::{
+    Digests, Header, LoginRequest, LoginResponse, LoginStage, NO_TAG, Window, trailer,
+};
 use super::proof::Proof;
 use super::text;
 
@@ -154,9 +156,9 @@ impl Login {
         input: &mut &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Option<LoginEvent>, Fatal> {
-        while self.waits == Waits::Request
-            && let Some(event) = self.decoder.next(input)?
-        {
+        while self.waits == Waits::Request {
+            let event = self.decoder.next(input).map_err(|fatal| self.broken(fatal, out))?;
+            let Some(event) = event else { break };
             let is_whole = match event {
                 Event::Header(Header::LoginRequest(request), length) => {
                     self.begin(request).map_err(|status| self.fail(status, out))?;
@@ -183,6 +185,17 @@ impl Login {
             }
         }
         Ok(None)
+    }
+
+    // A request with more data than may be is answered before the end (11.13.5), without that.
+    fn broken(&mut self, fatal: Fatal, out: &mut Vec<u8>) -> Fatal {
+        match (fatal, self.decoder.latest()) {
+            (Fatal::TooMuchData { .. }, Header::LoginRequest(request)) => {
+                self.request = request;
+                self.fail(LoginStatus::InitiatorError, out)
+            }
+            _ => fatal,
+        }
     }
 
     /// The initiator may go on; [`Login::receive`] does, and says what follows.
@@ -237,7 +250,9 @@ impl Login {
         if request.version_min > 0 {
             return Err(LoginStatus::UnsupportedVersion);
         }
-        if self.requests > REQUESTS_MAX || stage.transits && stage.continues {
+        // The reserved tag is no request's (11.2.1.8).
+        let has_tag = request.itt != NO_TAG;
+        if self.requests > REQUESTS_MAX || !has_tag || stage.transits && stage.continues {
             return Err(LoginStatus::InitiatorError);
         }
         let is_forward = !stage.transits

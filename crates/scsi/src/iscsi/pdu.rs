@@ -287,6 +287,17 @@ impl Header {
         }
     }
 
+    /// Whether it is a request with the reserved tag, which only answers to pings have (11.2.1.8).
+    pub(crate) const fn lacks_tag(&self) -> bool {
+        matches!(
+            self,
+            Self::Command(ScsiCommand { itt: NO_TAG, .. })
+                | Self::TaskRequest(TaskRequest { itt: NO_TAG, .. })
+                | Self::TextRequest(TextRequest { itt: NO_TAG, .. })
+                | Self::LogoutRequest { itt: NO_TAG, .. }
+        )
+    }
+
     /// Appends everything before the data of a PDU with `data_bytes` of data: header and header
     /// digest. The data and [`trailer`] of it follow.
     pub fn encode(&self, digests: Digests, data_bytes: usize, out: &mut Vec<u8>) {

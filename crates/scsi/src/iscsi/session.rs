@@ -23,7 +23,7 @@ use crate::Sense;
 use super::decoder::{Decoder, Event, Fatal};
 use super::keys::Parameters;
 use super::login::Link;
-use super::pdu::{Digests, Header, NO_TAG, ScsiCommand, TaskRequest, Window, trailer};
+use super::pdu::{Digests, Header, ScsiCommand, TaskRequest, Window, trailer};
 use super::task::{Outstanding, Task, Tasks, Unsolicited};
 use super::text;
 
@@ -342,6 +342,10 @@ impl Session {
             }
         }
         match header {
+            _ if header.lacks_tag() => {
+                self.reject(number, Reject::InvalidField, out);
+                Ok(None)
+            }
             Header::Command(command) => Ok(self.command(number, command, length, out)),
             Header::DataOut(data) => Ok(match self.data_out(number, data, length, out) {
                 Ok(arrival) => arrival,
@@ -413,9 +417,7 @@ impl Session {
             () if self.is_discovery => Some(Reject::Protocol),
             () if is_known => Some(Reject::Protocol),
             // Both directions at once, and longer commands, are not there (11.2.2).
-            () if command.itt == NO_TAG || has_more || command.reads && command.writes => {
-                Some(Reject::InvalidField)
-            }
+            () if has_more || command.reads && command.writes => Some(Reject::InvalidField),
             () if command.is_immediate
                 && self.tasks.immediate() >= usize::from(self.limits.immediate) =>
             {

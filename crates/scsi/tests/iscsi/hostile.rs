@@ -331,3 +331,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_reserved_tag_is_no_request_s() {
+    let mut pair = Pair::new(small());
+    let (itt, numbers) = (NO_TAG, Numbers { cmd_sn: 100, exp_stat_sn: 0 });
+    let logout = Header::LogoutRequest { is_immediate: true, reason: 0, itt, cid: 0, numbers };
+    let task = TaskRequest { is_immediate: true, function: 6, itt, numbers, ..Default::default() };
+    let command = ScsiCommand { is_immediate: true, ..pair.read(itt, 512) };
+    let text = TextRequest {
+        is_immediate: true,
+        is_final: true,
+        itt,
+        ttt: NO_TAG,
+        numbers,
+        ..Default::default()
+    };
+    let all =
+        [logout, Header::TaskRequest(task), Header::Command(command), Header::TextRequest(text)];
+    for header in all {
+        assert_eq!((pair.send(header, &[]), pair.rejects()), (vec![], vec![INVALID]), "{header:?}");
+    }
+}

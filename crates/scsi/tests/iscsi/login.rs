@@ -173,6 +173,14 @@ fn a_first_request_says_who_asks() {
 }
 
 #[test]
+fn the_reserved_tag_is_no_request_s() {
+    let tagged = |itt| LoginRequest { itt, ..request(OPERATIONAL) };
+    assert_eq!(refused(tagged(u32::MAX), &names()), 0x0200);
+    let mut door = Door::new();
+    assert!(matches!(door.send(tagged(u32::MAX - 1), &names()), Ok(Some(_))));
+}
+
+#[test]
 fn stages_go_forward() {
     for current in 0..4 {
         for next in 0..4 {
@@ -261,6 +269,26 @@ fn text_comes_in_several_pdus_and_not_in_many() {
     assert_eq!(door.send(request(stays), &names()), Ok(None));
     let sent = (0..1000).take_while(|_| door.send(request(stays), &[]).is_ok()).count();
     assert!(sent < 64);
+}
+
+#[test]
+fn a_request_with_more_data_than_may_be_is_answered() {
+    for length in [8193, 0xff_ffff] {
+        let mut bytes = pdu(
+            Header::LoginRequest(LoginRequest { itt: 9, ..request(OPERATIONAL) }),
+            Digests::default(),
+            &[],
+        );
+        bytes[5..8].copy_from_slice(&u32::to_be_bytes(length)[1..]);
+        let mut door = Door::new();
+        let told = Err(Fatal::Login(0x0200));
+        assert_eq!(door.login.receive(&mut &bytes[..], &mut door.out), told);
+        assert_eq!((door.out[0], door.out[19]), (0x23, 9));
+        assert_eq!(door.answer(), (0x0200, String::new()));
+        // Nothing follows.
+        assert_eq!(door.login.receive(&mut &bytes[..], &mut door.out), Ok(None));
+        assert!(door.out.is_empty());
+    }
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl Pair {
         ScsiCommand { writes: true, ..self.command(itt, expected_bytes) }
     }
 
-    fn read(&self, itt: u32, expected_bytes: u32) -> ScsiCommand {
+    pub(crate) fn read(&self, itt: u32, expected_bytes: u32) -> ScsiCommand {
         ScsiCommand { reads: true, ..self.command(itt, expected_bytes) }
     }
 

@@ -97,6 +97,10 @@ fn logins_that_cannot_be_are_told_why() {
     let other = b"InitiatorName=iqn.2026-11.example:x\0TargetName=iqn.2026-11.example:none\0";
     let length = u32::try_from(other.len()).expect("it is short");
     assert_eq!(status(&login(0x87, 0, length, other)), Some(0x0203));
+    let mut untagged = said(0x87, 0);
+    untagged[16..20].fill(0xff);
+    assert_eq!(status(&untagged), Some(0x0200));
+    assert_eq!(status(&login(0x87, 0, 8200, &[b'a'; 8200])), Some(0x0200));
     let mut unknown = said(0x87, 0);
     unknown[14] = 9;
     assert_eq!(status(&unknown), Some(0x020a), "a session that is not there");
