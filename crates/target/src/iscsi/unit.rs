@@ -29,7 +29,7 @@ pub(super) fn data(namespace: &Namespace) -> UnitData {
         id: namespace.nguid,
         vendor: *b"afar    ",
         product: *b"flash           ",
-        revision: revision(),
+        revision: revision(env!("CARGO_PKG_VERSION")),
         is_thin: true,
         has_write_cache: true,
         is_read_only: geometry.is_read_only,
@@ -54,11 +54,12 @@ fn atomic_blocks(geometry: &Geometry) -> u16 {
     }
 }
 
-// Major and minor version: there are four bytes.
-fn revision() -> [u8; 4] {
+// As many of a version's numbers as four bytes have room for.
+fn revision(version: &str) -> [u8; 4] {
     let mut revision = *b"    ";
-    let version = env!("CARGO_PKG_VERSION").bytes();
-    revision.iter_mut().zip(version).for_each(|(place, byte)| *place = byte);
+    let ends = version.match_indices('.').map(|(at, _)| at).chain([version.len()]);
+    let fits = ends.take_while(|end| *end <= revision.len()).last().unwrap_or(0);
+    revision[..fits].copy_from_slice(&version.as_bytes()[..fits]);
     revision
 }
 
@@ -71,4 +72,22 @@ pub(super) fn namespace_of(units: &[Arc<Namespace>], field: [u8; 8]) -> Option<&
 /// The number of a namespace's logical unit.
 pub(super) fn lun_of(namespace: &Namespace) -> Option<Lun> {
     Lun::new(u16::try_from(namespace.id.checked_sub(1)?).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_whole_numbers() {
+        for (version, expected) in [
+            ("0.1.0", b"0.1 "),
+            ("0.10.3", b"0.10"),
+            ("12.3.4", b"12.3"),
+            ("12.34.5", b"12  "),
+            ("1.2", b"1.2 "),
+        ] {
+            assert_eq!(revision(version), *expected, "{version}");
+        }
+    }
 }
