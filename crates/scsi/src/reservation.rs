@@ -44,6 +44,15 @@ pub(super) struct Out {
     pub(super) action: u8,
     pub(super) scope: u8,
     pub(super) kind: u8,
+    /// Bytes of its parameters, of which only the first [`PARAMETER_BYTES`] were taken.
+    pub(super) length: u32,
+}
+
+impl Out {
+    /// Whether it registers somebody.
+    pub(super) const fn registers(action: u8) -> bool {
+        matches!(action, 0x00 | 0x06)
+    }
 }
 
 /// Kinds by TYPE (SPC-4 6.15.3.3).
@@ -155,15 +164,19 @@ impl PersistentReservations {
         out: Out,
         data: &[u8],
     ) -> Result<Changes<TransportId>, Outcome> {
-        // SPC-4 6.16.3: it is as long as that, or it is an error.
         if data.len() != PARAMETER_BYTES as usize {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
         let (key, new, flags) = (be64_at(data, 0), be64_at(data, 8), data[20]);
-        let registers = matches!(out.action, 0x00 | 0x06);
-        // SPEC_I_PT and ALL_TG_PT name ports that there are not; APTPL is for registering.
-        if registers && flags & 0x0c != 0 {
-            return Err(Outcome::check(Sense::in_parameters(20, Some(3))));
+        let registers = Out::registers(out.action);
+        // SPEC_I_PT and ALL_TG_PT name other ports, for which nobody registers; the standard has
+        // them only where something is registered, and APTPL, too.
+        if let Some(bit) = [3, 2].into_iter().find(|bit| registers && flags >> bit & 1 == 1) {
+            return Err(Outcome::check(Sense::in_parameters(20, Some(bit))));
+        }
+        // SPC-4 6.16.3: but for the ports of SPEC_I_PT it is as long as that, or it is an error.
+        if out.length != PARAMETER_BYTES {
+            return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
         let persists = registers && flags & 1 != 0;
         if persists && !self.can_persist {

@@ -347,10 +347,14 @@ impl LogicalUnit {
             Command::ModeSelect { has_pages: false, .. } => return Err(Sense::in_cdb(1, Some(4))),
             Command::ModeSelect { saves: true, .. } => return Err(Sense::in_cdb(1, Some(0))),
             Command::ModeSelect { length, .. } => length,
-            Command::ReservationOut { length, .. } if length != PARAMETER_BYTES => {
+            // What is longer says why when it has come.
+            Command::ReservationOut { action, length, .. }
+                if length < PARAMETER_BYTES
+                    || length > PARAMETER_BYTES && !Out::registers(action) =>
+            {
                 return Err(Sense::PARAMETER_LIST_LENGTH);
             }
-            Command::ReservationOut { length, .. } => length,
+            Command::ReservationOut { .. } => PARAMETER_BYTES,
             Command::Unmap { length } => {
                 self.is_writable()?;
                 length
@@ -381,8 +385,8 @@ impl LogicalUnit {
                 Ok(ranges) => Step::Unmap(ranges),
                 Err(sense) => Step::Answer(Outcome::check(sense)),
             },
-            Command::ReservationOut { action, scope, kind, .. } => {
-                self.reserve(nexus, Out { action, scope, kind }, data)
+            Command::ReservationOut { action, scope, kind, length } => {
+                self.reserve(nexus, Out { action, scope, kind, length }, data)
             }
             _ => Step::Answer(Outcome::good(length)),
         }

@@ -134,17 +134,35 @@ fn a_port_registers_once_and_knows_its_key() {
 #[test]
 fn parameters_that_cannot_be_are_refused() {
     let mut unit = quiet(unit_data());
-    for length in [0, 1, 23, 25, 255] {
-        let outcome = answer(&mut unit, A, &[0x5f, 0, 0, 0, 0, 0, 0, 0, length]);
+    for (action, length) in [(0, 0), (0, 1), (6, 23), (1, 25), (5, 255)] {
+        let outcome = answer(&mut unit, A, &[0x5f, action, 0, 0, 0, 0, 0, 0, length]);
         assert_eq!(outcome.sense, Some(Sense::PARAMETER_LIST_LENGTH), "{length}");
     }
+    // Names of other ports follow, or should not.
+    for (action, flags, expected) in [
+        (0, 0, Sense::PARAMETER_LIST_LENGTH),
+        (6, 0, Sense::PARAMETER_LIST_LENGTH),
+        (0, 8, Sense::in_parameters(20, Some(3))),
+        (6, 8, Sense::in_parameters(20, Some(3))),
+    ] {
+        let mut data = parameters(0, 1, flags).to_vec();
+        data.resize(300, 0);
+        let bytes = [0x5f, action, 0, 0, 0, 0, 0, 1, 44];
+        let step = with_parameters(&mut unit, A, &bytes, &data);
+        assert_eq!(step, Step::Answer(Outcome::check(expected)), "{action} {flags}");
+    }
+    assert_eq!(keys(&mut unit), []);
+    assert_eq!(report(&mut unit, 2)[2..4], [1, 0x80], "only kept over a loss of power");
     let refused = |unit: &mut LogicalUnit, what, data: &[u8]| match out_step(unit, A, what, data) {
         Step::Answer(outcome) => outcome.sense.expect("it says why"),
         other => panic!("{other:?}"),
     };
     let flagged = |flags| parameters(0, 1, flags);
-    assert_eq!(refused(&mut unit, [REGISTER, 0], &flagged(8)), Sense::in_parameters(20, Some(3)));
-    assert_eq!(refused(&mut unit, [REGISTER, 0], &flagged(4)), Sense::in_parameters(20, Some(3)));
+    for flags in [8, 0xc] {
+        let sense = refused(&mut unit, [REGISTER, 0], &flagged(flags));
+        assert_eq!(sense, Sense::in_parameters(20, Some(3)));
+    }
+    assert_eq!(refused(&mut unit, [REGISTER, 0], &flagged(4)), Sense::in_parameters(20, Some(2)));
     done(&mut unit, A, [REGISTER, 0], [0, 1]);
     let own = parameters(1, 0, 0);
     for kind in [0, 2, 4, 9, 15] {
