@@ -20,6 +20,8 @@ pub enum Attention {
     ReservationsReleased,
     /// Another initiator has taken this one's registration away.
     RegistrationsPreempted,
+    /// It is reached otherwise through some ports.
+    PortStatesChanged,
     /// It has another size.
     CapacityChanged,
     /// There are other logical units.
@@ -27,7 +29,7 @@ pub enum Attention {
 }
 
 impl Attention {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::PowerOn,
         Self::Reset,
         Self::CommandsCleared,
@@ -35,6 +37,7 @@ impl Attention {
         Self::ReservationsPreempted,
         Self::ReservationsReleased,
         Self::RegistrationsPreempted,
+        Self::PortStatesChanged,
         Self::CapacityChanged,
         Self::LunsChanged,
     ];
@@ -50,6 +53,7 @@ impl Attention {
             Self::ReservationsPreempted => 0x2a03,
             Self::ReservationsReleased => 0x2a04,
             Self::RegistrationsPreempted => 0x2a05,
+            Self::PortStatesChanged => 0x2a06,
             Self::CapacityChanged => 0x2a09,
             Self::LunsChanged => 0x3f0e,
         };

@@ -101,6 +101,8 @@ pub enum Command {
     WriteAtomic(Extent),
     /// A0h.
     ReportLuns { select: u8, allocation: u32 },
+    /// A3h/0Ah.
+    ReportPortGroups { is_extended: bool, allocation: u32 },
     /// A3h/0Ch.
     ReportOpcodes { asked: ReportedCodes, has_timeouts: bool, allocation: u32 },
     /// A3h/0Dh.
@@ -191,6 +193,14 @@ fn with_action(cdb: &[u8; 16], action: u8) -> Result<Command, Sense> {
             Command::ReadCapacityLong { allocation: be32_at(cdb, 10) }
         }
         (0x9e, _) => Command::GetLbaStatus { first: be64_at(cdb, 2), allocation: be32_at(cdb, 10) },
+        (0xa3, 0x0a) => {
+            // SPC-4 6.37: PARAMETER DATA FORMAT.
+            if cdb[1] >> 5 > 1 {
+                return Err(Sense::in_cdb(1, Some(7)));
+            }
+            let is_extended = cdb[1] >> 5 == 1;
+            Command::ReportPortGroups { is_extended, allocation: be32_at(cdb, 6) }
+        }
         (0xa3, 0x0c) => {
             let (code, action) = (cdb[3], be16_at(cdb, 4));
             let asked = match cdb[2] & 7 {

@@ -3,6 +3,7 @@
 
 use wire::{Opening, put, write_opening};
 
+use super::ports::PortState;
 use super::sense::Sense;
 
 /// A logical unit as its initiators see it.
@@ -32,6 +33,8 @@ pub struct UnitData {
     pub limits: BlockLimits,
     /// Blocks that are written all or not at all, as others see it; 0 if none are.
     pub atomic_blocks: u16,
+    /// Initiators know how it is reached through each port.
+    pub has_port_states: bool,
     /// Which opening of its medium it is.
     pub opening: Opening,
 }
@@ -58,10 +61,22 @@ pub struct BlockLimits {
 pub struct UnitPort<'a> {
     /// The target's name.
     pub target: &'a str,
-    /// Portal group tag.
+    /// Portal group tag, and number of its target port group.
     pub group: u16,
     /// Relative target port identifier; above 0.
     pub relative: u16,
+    /// How the logical unit is reached through each port, by its relative identifier; optimized
+    /// where nothing is said.
+    pub states: &'a [PortState],
+}
+
+impl UnitPort<'_> {
+    /// How the logical unit is reached through this one.
+    #[must_use]
+    pub fn state(&self) -> PortState {
+        let place = usize::from(self.relative).checked_sub(1);
+        place.and_then(|place| self.states.get(place)).copied().unwrap_or_default()
+    }
 }
 
 /// Pages of vital product data there are, in order.
@@ -97,6 +112,8 @@ impl UnitData {
         // SPC-4; hierarchical LUNs, response data format 2.
         (data[2], data[3]) = (6, 0x12);
         data[4] = 91;
+        // TPGS: implicit.
+        data[5] = u8::from(self.has_port_states) << 4;
         // CMDQUE.
         data[7] = 2;
         put(&mut data, 8, &self.vendor);

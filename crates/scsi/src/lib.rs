@@ -12,9 +12,11 @@
 //! opcodes      the commands there are, and their fields         SPC-4 6.35
 //! cdb          command descriptor blocks read once              SPC-4 6; SBC-3 5
 //! inquiry      what a logical unit says of itself               SPC-4 6.6, 7.8; SBC-3 6.6
+//! ports        through which ports it is reached, and how well    SPC-4 5.15.2, 6.37
 //! mode         what can be set                                  SPC-4 6.11, 7.5; SBC-3 6.5
 //! reservation, registrants
 //!              which initiators may read and write              SPC-4 5.13, 6.15, 6.16
+//! demands      what a command needs of reservations and ports
 //! attention    what an initiator is told before anything else   SAM-5 5.14
 //! plan         what a command takes of a device                 SBC-3 5
 //! outcome      how a command ends, and what is done before that
@@ -32,6 +34,7 @@
 pub mod ask;
 mod attention;
 mod cdb;
+mod demands;
 pub mod found;
 mod inquiry;
 pub mod iscsi;
@@ -40,6 +43,7 @@ mod mode;
 mod opcodes;
 mod outcome;
 mod plan;
+mod ports;
 mod registrants;
 mod reservation;
 mod sense;
@@ -56,6 +60,7 @@ pub use plan::{
     Operation, Plan, Residual, Transfer, UnmapRange, compare, is_zero, or_into, read_write,
     unmap_ranges,
 };
+pub use ports::PortState;
 pub use reservation::{Elsewhere, PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId};
 pub use sense::{Field, Sense, SenseKey, Status};
 pub use unit::{LogicalUnit, ResetKind};

@@ -27,6 +27,8 @@ enum Needs {
     Thin,
     /// Some writes are atomic.
     Atomic,
+    /// Initiators know how it is reached through each port.
+    PortStates,
 }
 
 /// A command.
@@ -50,7 +52,7 @@ const fn action(code: u8, action: u8, usage: &'static [u8]) -> Opcode {
 // command has it; protection information and NACA are not supported, and
 // group numbers only where they are all that makes a difference.
 #[rustfmt::skip] // one row, one line
-const OPCODES: [Opcode; 50] = [
+const OPCODES: [Opcode; 51] = [
     plain(0x00, b"\x00\0\0\0\0\0"),                                    // TEST UNIT READY
     plain(0x03, b"\x03\x01\0\0\xff\0"),                                // REQUEST SENSE
     plain(0x08, b"\x08\x1f\xff\xff\xff\0"),                            // READ(6)
@@ -100,6 +102,10 @@ const OPCODES: [Opcode; 50] = [
     action(0x9e, 0x10, b"\x9e\x1f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0"), // (16)
     action(0x9e, 0x12, b"\x9e\x1f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0"), // STATUS
     plain(0xa0, b"\xa0\0\xff\0\0\0\xff\xff\xff\xff\0\0"),              // REPORT LUNS
+    Opcode {                                                           // ... TARGET PORT GROUPS
+        needs: Needs::PortStates,
+        ..action(0xa3, 0x0a, b"\xa3\xff\0\0\0\0\xff\xff\xff\xff\0\0")
+    },
     action(0xa3, 0x0c, b"\xa3\x1f\x87\xff\xff\xff\xff\xff\xff\xff\0\0"), // ... OPERATION CODES
     action(0xa3, 0x0d, b"\xa3\x1f\x80\0\0\0\xff\xff\xff\xff\0\0"),     // ... MANAGEMENT FUNCTIONS
     plain(0xa8, b"\xa8\x18\xff\xff\xff\xff\xff\xff\xff\xff\0\0"),      // READ(12)
@@ -122,6 +128,7 @@ impl Opcode {
             Needs::Nothing => true,
             Needs::Thin => unit.is_thin,
             Needs::Atomic => unit.atomic_blocks > 0,
+            Needs::PortStates => unit.has_port_states,
         }
     }
 

@@ -88,6 +88,12 @@ macro_rules! senses {
 senses! {
     /// Nothing to say.
     NONE = NoSense, 0x0000;
+    /// The port is going to be in another state.
+    PORT_IN_TRANSITION = NotReady, 0x040a;
+    /// The port is in standby.
+    PORT_IN_STANDBY = NotReady, 0x040b;
+    /// The port is unavailable.
+    PORT_UNAVAILABLE = NotReady, 0x040c;
     /// The data could not be written.
     WRITE_ERROR = MediumError, 0x0c00;
     /// Data came that was not asked for (RFC 7143 11.4.7.2).

@@ -14,11 +14,13 @@ use crate::registrants::Access;
 
 use super::attention::{Attention, Attentions};
 use super::cdb::Command;
+use super::demands::{access, reaches};
 use super::inquiry::{UnitData, UnitPort};
 use super::mode::{self, Asked, ModeState};
 use super::opcodes;
 use super::outcome::{Nexus, Outcome, Step};
 use super::plan::{self, unmap_ranges};
+use super::ports;
 use super::reservation::{
     self, Elsewhere, Out, PARAMETER_BYTES, PersistentReservations, TransportId,
 };
@@ -179,6 +181,13 @@ impl LogicalUnit {
         self.raise_others(nexus, Attention::CommandsCleared);
     }
 
+    /// It is reached otherwise through some ports.
+    pub fn port_states_changed(&mut self) {
+        if self.data.has_port_states {
+            self.raise_all(Attention::PortStatesChanged);
+        }
+    }
+
     /// There are other logical units than before.
     pub fn luns_changed(&mut self) {
         self.raise_all(Attention::LunsChanged);
@@ -215,7 +224,10 @@ impl LogicalUnit {
         if let Some(attention) = attention {
             return Step::Answer(Outcome::check(attention.sense()));
         }
-        let step = command.and_then(|command| self.carry_out(nexus, command, cdb, port));
+        let step = command.and_then(|command| {
+            reaches(port.state(), &command)?;
+            self.carry_out(nexus, command, cdb, port)
+        });
         match step {
             Ok(step) => self.of_sent(step, sent_bytes, cdb),
             Err(sense) => Step::Answer(Outcome::check(sense)),
@@ -306,6 +318,9 @@ impl LogicalUnit {
             }
             Command::GetLbaStatus { first, allocation } => {
                 cut(self.data.lba_status(first)?.to_vec(), allocation)
+            }
+            Command::ReportPortGroups { is_extended, allocation } => {
+                cut(ports::report(port.states, is_extended), allocation)
             }
             Command::ReportOpcodes { asked, has_timeouts, allocation } => {
                 cut(opcodes::report(&self.data, asked, has_timeouts)?, allocation)
@@ -440,38 +455,4 @@ impl LogicalUnit {
 fn cut(mut data: Vec<u8>, allocation: u32) -> Vec<u8> {
     data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
     data
-}
-
-// Whether others than the holder may do it (SPC-4 5.13.1, SBC-3 4.18); `None` if anybody may.
-const fn access(command: &Command) -> Option<Access> {
-    match command {
-        Command::TestUnitReady
-        | Command::RequestSense { .. }
-        | Command::Inquiry { .. }
-        | Command::ReportLuns { .. }
-        | Command::ReadCapacity
-        | Command::ReadCapacityLong { .. }
-        | Command::StartStopUnit { .. }
-        | Command::ReservationIn { .. }
-        | Command::ReservationOut { .. }
-        | Command::Reserve
-        | Command::Release => None,
-        Command::ModeSense { .. }
-        | Command::GetLbaStatus { .. }
-        | Command::Read(_)
-        | Command::Verify { .. }
-        | Command::PreFetch(_)
-        | Command::ReportOpcodes { .. }
-        | Command::ReportManagementFunctions { .. } => Some(Access::Read),
-        Command::ModeSelect { .. }
-        | Command::SendDiagnostic
-        | Command::Write(_)
-        | Command::WriteAndVerify { .. }
-        | Command::SynchronizeCache(_)
-        | Command::WriteSame { .. }
-        | Command::Unmap { .. }
-        | Command::CompareAndWrite(_)
-        | Command::OrWrite(_)
-        | Command::WriteAtomic(_) => Some(Access::Write),
-    }
 }

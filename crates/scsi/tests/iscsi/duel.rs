@@ -94,6 +94,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 0,
+        has_port_states: false,
         opening: [0; 16],
     }
 }
@@ -142,7 +143,7 @@ impl Disk {
     }
 
     fn begin(&mut self, task: Task, command: ScsiCommand, out: &mut Vec<u8>) {
-        let port = UnitPort { target: TARGET, group: 1, relative: 1 };
+        let port = UnitPort { target: TARGET, group: 1, relative: 1, states: &[] };
         let sent = if command.writes { command.expected_bytes } else { 0 };
         let Step::Device(plan) = self.unit.begin(NEXUS, &command.cdb, sent, port) else {
             panic!("only reads and writes are sent");
@@ -378,7 +379,7 @@ fn duel(seed: u64, breaks: bool) -> usize {
     let mut draw = Draw(seed * 2 + 1);
     let mut unit = LogicalUnit::new(unit_data(), PersistentReservations::new(false));
     unit.attach(NEXUS, TransportId::iscsi(INITIATOR, [0; 6]));
-    let port = UnitPort { target: TARGET, group: 1, relative: 1 };
+    let port = UnitPort { target: TARGET, group: 1, relative: 1, states: &[] };
     let _power_on = unit.begin(NEXUS, &[0; 16], 0, port);
     let (session, initiator, count) = connect(&mut draw, breaks);
     let blocks = vec![0; BLOCKS * BLOCK];

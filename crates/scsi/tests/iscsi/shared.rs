@@ -204,7 +204,7 @@ impl Side {
     /// The target's end of it.
     fn serve(&mut self, bytes: &[u8], disk: &mut Disk) {
         let mut input = bytes;
-        let port = UnitPort { target: TARGET, group: 1, relative: 1 };
+        let port = UnitPort { target: TARGET, group: 1, relative: 1, states: &[] };
         while let Some(arrival) =
             self.session.receive(0, &mut input, &mut self.wires[1]).expect("it is right")
         {

@@ -3,6 +3,7 @@
 mod ask;
 mod commands;
 mod data;
+mod ports;
 mod reservations;
 
 use scsi::{
@@ -12,7 +13,7 @@ use scsi::{
 
 pub(crate) const BLOCKS: u64 = 1 << 16;
 pub(crate) const PORT: UnitPort<'static> =
-    UnitPort { target: "iqn.2001-04.com.example:disk", group: 1, relative: 1 };
+    UnitPort { target: "iqn.2001-04.com.example:disk", group: 1, relative: 1, states: &[] };
 pub(crate) const A: Nexus = Nexus(1);
 pub(crate) const B: Nexus = Nexus(2);
 
@@ -37,6 +38,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 8,
         },
         atomic_blocks: 8,
+        has_port_states: false,
         opening: [0x22; 16],
     }
 }

@@ -50,7 +50,7 @@ impl IscsiSession {
                 site,
             );
         }
-        let port = UnitPort { target: &self.peer.target, group: GROUP, relative: 1 };
+        let port = UnitPort { target: &self.peer.target, group: GROUP, relative: 1, states: &[] };
         let (step, has_descriptors) =
             namespace.reserved.begin(self.nexus, &command.cdb, sent_bytes, port);
         let pending = Pending {

@@ -42,6 +42,7 @@ pub(super) fn data(namespace: &Namespace) -> UnitData {
             compare_blocks: 255,
         },
         atomic_blocks: atomic_blocks(&geometry),
+        has_port_states: false,
         opening: namespace.opening,
     }
 }

@@ -111,6 +111,7 @@ fn unit() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 1,
+        has_port_states: false,
         opening: [0x6f; 16],
     }
 }
@@ -250,7 +251,7 @@ impl Work {
 
 impl Member {
     fn take(&mut self, arrival: Arrival<'_>, unit: &mut LogicalUnit, out: &mut Vec<u8>) {
-        let port = UnitPort { target: TARGET, group: 1, relative: 1 };
+        let port = UnitPort { target: TARGET, group: 1, relative: 1, states: &[] };
         match arrival {
             Arrival::Command(task, command) => {
                 let sent = if command.writes { command.expected_bytes } else { 0 };
