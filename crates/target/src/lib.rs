@@ -101,6 +101,7 @@ pub struct Target {
     addresses: Vec<SocketAddr>,
     iscsi_addresses: Vec<SocketAddr>,
     portals: Arc<[Arc<Portal>]>,
+    iscsi_portals: Arc<[Arc<Portal>]>,
     observer: Observer,
     /// Readable when a shard has ended.
     ended: Waker,
@@ -144,10 +145,7 @@ impl Target {
         let iscsi_addresses = addresses.split_off(config.nvme.len());
         let (peers, mails) = mailboxes(config.shards)?;
         let counters = mails.iter().map(|_| Arc::new(Counters::default())).collect();
-        let portals: Arc<[_]> = (1..)
-            .zip(&addresses)
-            .map(|(number, address)| Arc::new(Portal::new(number, *address)))
-            .collect();
+        let [portals, iscsi_portals] = [&addresses, &iscsi_addresses].map(|all| portals(all));
         let witness = Witness::new()?;
         let control = Control::new(config.limits, subsystems.clone(), Arc::clone(&portals));
         let mut target = Self {
@@ -157,13 +155,14 @@ impl Target {
             addresses,
             iscsi_addresses,
             portals,
+            iscsi_portals,
             observer: Observer::new(counters, subsystems, witness.clone(), Arc::clone(&peers)),
             ended: Waker::new()?,
             peers,
         };
         let gate = Gate::new(
             target.subsystems().to_vec(),
-            &target.iscsi_addresses,
+            Arc::clone(&target.iscsi_portals),
             config.discovery_chap.clone(),
             [config.limits.controllers, config.limits.host_controllers].map(usize::from),
             config.shards,
@@ -188,6 +187,7 @@ impl Target {
                 loads: Loads::new(config.shards),
                 listeners,
                 portals: Arc::clone(&target.portals),
+                iscsi_portals: Arc::clone(&target.iscsi_portals),
                 keeper: keeper.clone(),
                 witness: witness.clone(),
             })?;
@@ -301,6 +301,16 @@ impl Target {
         is_other
     }
 
+    /// As [`Target::reach`], from the `index`-th address for initiators, who hear of it with their
+    /// next command.
+    pub fn reach_iscsi(&self, index: usize, state: AnaState) -> bool {
+        let is_other = self.iscsi_portals.get(index).is_some_and(|portal| portal.set(state));
+        if is_other {
+            self.subsystems().iter().for_each(|subsystem| subsystem.tell_of_ports());
+        }
+        is_other
+    }
+
     /// Answers what is under way, closes every connection and ends the shards.
     ///
     /// # Errors
@@ -326,6 +336,12 @@ impl Target {
         }
         result
     }
+}
+
+// In the order of their addresses.
+fn portals(addresses: &[SocketAddr]) -> Arc<[Arc<Portal>]> {
+    let portals = (1..).zip(addresses);
+    portals.map(|(number, address)| Arc::new(Portal::new(number, *address))).collect()
 }
 
 type Mails = Vec<Receiver<Message>>;

@@ -30,6 +30,8 @@ pub(crate) struct Seed {
     /// Those for NVMe/TCP first, in the order of the portals, then those for iSCSI.
     pub(crate) listeners: Vec<Arc<OwnedFd>>,
     pub(crate) portals: Arc<[Arc<Portal>]>,
+    /// Those for iSCSI.
+    pub(crate) iscsi_portals: Arc<[Arc<Portal>]>,
     pub(crate) keeper: Keeper,
     pub(crate) witness: Witness,
 }

@@ -9,6 +9,7 @@ mod errands;
 mod memory;
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,7 @@ use backend::{Ended, Jobs};
 use super::connection::{Connection, End};
 use super::control::Control;
 use super::counters::add;
-use super::iscsi::{IscsiEnd, Sessions};
+use super::iscsi::{IscsiEnd, Port, Sessions};
 use super::ledger::Ledger;
 use super::nvme_end::NvmeEnd;
 use super::portal::Entrance;
@@ -246,15 +247,8 @@ impl Shard {
             && sys::stream::send_at_once(&socket).is_ok()
             && sys::stream::keep_alive(&socket, TCP_KEEP_ALIVE).is_ok()
             && let Ok(local) = sys::stream::local_address(&socket)
+            && let Some(end) = self.end_of(number as usize, local)
         {
-            // Listeners for NVMe/TCP come first.
-            let end = match self.seed.portals.get(number as usize) {
-                Some(portal) => {
-                    let entrance = Entrance { local, portal: Arc::clone(portal) };
-                    End::Nvme(NvmeEnd::new(entrance, &self.seed.config.limits))
-                }
-                None => End::Iscsi(IscsiEnd::new(local)),
-            };
             let connection = Connection::new(Arc::new(socket), end, self.now_ns);
             let number = self.adopt(Box::new(connection));
             self.newcomers.push_back((number, self.now_ns));
@@ -263,6 +257,18 @@ impl Shard {
         if !completed.has_more && !is_stopping {
             self.resting.push(number);
         }
+    }
+
+    // What speaks on a connection that has come to the listener of this place.
+    fn end_of(&self, place: usize, local: SocketAddr) -> Option<End> {
+        let seed = &self.seed;
+        // Listeners for NVMe/TCP come first.
+        if let Some(portal) = seed.portals.get(place) {
+            let entrance = Entrance { local, portal: Arc::clone(portal) };
+            return Some(End::Nvme(NvmeEnd::new(entrance, &seed.config.limits)));
+        }
+        let port = Port::new(&seed.iscsi_portals, place.checked_sub(seed.portals.len())?)?;
+        Some(End::Iscsi(IscsiEnd::new(local, port)))
     }
 
     // Whether a connection that has come may stay.

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use nvme::{NamespaceData, Nqn, Opening};
 
 use backend::{Backend, LatchedBackend};
+use scsi::LogicalUnit;
 
 use super::identity::Identity;
 use super::iscsi::IscsiAccess;
@@ -140,6 +141,13 @@ impl Subsystem {
                     unit.luns_changed();
                 }
             });
+        }
+    }
+
+    // Whoever sees its logical units hears that some ports are in another state.
+    pub(super) fn tell_of_ports(&self) {
+        for namespace in &*self.namespaces() {
+            namespace.reserved.with_unit(LogicalUnit::port_states_changed);
         }
     }
 

@@ -30,11 +30,13 @@ struct Known {
     initiator: String,
     target: Option<String>,
     isid: [u8; 6],
+    /// Tag of its portal group.
+    group: u16,
     connections_max: u16,
     cids: Vec<u16>,
 }
 
-/// The sessions of a portal group.
+/// The sessions of a target, of all its portal groups.
 #[derive(Debug)]
 pub struct Registry {
     sessions: BTreeMap<u16, Known>,
@@ -56,17 +58,19 @@ impl Registry {
         std::mem::take(&mut self.evicted)
     }
 
-    /// Where a connection belongs that has agreed on so many connections at most.
+    /// Where a connection belongs that has come through a portal of this group and agreed on so
+    /// many connections at most.
     ///
     /// # Errors
     /// The status with which its login ends.
     pub fn place(
         &mut self,
         identity: &Identity,
+        group: u16,
         connections_max: u16,
     ) -> Result<Placement, LoginStatus> {
         if identity.tsih == 0 {
-            return self.begin(identity, connections_max);
+            return self.begin(identity, group, connections_max);
         }
         let known =
             self.sessions.get_mut(&identity.tsih).ok_or(LoginStatus::SessionDoesNotExist)?;
@@ -75,6 +79,10 @@ impl Registry {
             && known.target == identity.target;
         if !is_same || known.target.is_none() {
             return Err(LoginStatus::SessionDoesNotExist);
+        }
+        // 4.4.2: a session stays within a portal group.
+        if known.group != group {
+            return Err(LoginStatus::CannotInclude);
         }
         let replaces = known.cids.contains(&identity.cid);
         if !replaces {
@@ -86,11 +94,12 @@ impl Registry {
         Ok(Placement::Joins { tsih: identity.tsih, replaces })
     }
 
-    // One session of an initiator port with a target (4.4.3: the ISID rule); discovery sessions do
-    // not exclude one another.
+    // One session of an initiator port with a portal group of a target (4.4.3: the ISID rule);
+    // discovery sessions do not exclude one another.
     fn begin(
         &mut self,
         identity: &Identity,
+        group: u16,
         connections_max: u16,
     ) -> Result<Placement, LoginStatus> {
         let is_same = |known: &Known| {
@@ -98,6 +107,7 @@ impl Registry {
                 && known.target == identity.target
                 && known.initiator == identity.initiator
                 && known.isid == identity.isid
+                && known.group == group
         };
         let replaces =
             self.sessions.iter().find(|(_, known)| is_same(known)).map(|(tsih, _)| *tsih);
@@ -118,6 +128,7 @@ impl Registry {
             initiator: identity.initiator.clone(),
             target: identity.target.clone(),
             isid: identity.isid,
+            group,
             connections_max,
             cids: vec![identity.cid],
         };
@@ -188,38 +199,49 @@ mod tests {
     fn connections_join_the_session_that_they_name() {
         let mut all = Registry::new(8, 8);
         assert_eq!(
-            all.place(&identity(1, 0, 0), 2),
+            all.place(&identity(1, 0, 0), 1, 2),
             Ok(Placement::New { tsih: 1, replaces: None })
         );
         let joins = |replaces| Ok(Placement::Joins { tsih: 1, replaces });
-        assert_eq!(all.place(&identity(1, 1, 1), 2), joins(false));
-        assert_eq!(all.place(&identity(1, 1, 1), 2), joins(true));
-        assert_eq!(all.place(&identity(1, 1, 2), 2), Err(LoginStatus::TooManyConnections));
-        assert_eq!(all.place(&identity(1, 7, 2), 2), Err(LoginStatus::SessionDoesNotExist));
-        assert_eq!(all.place(&identity(2, 1, 2), 2), Err(LoginStatus::SessionDoesNotExist));
+        assert_eq!(all.place(&identity(1, 1, 1), 1, 2), joins(false));
+        assert_eq!(all.place(&identity(1, 1, 1), 1, 2), joins(true));
+        assert_eq!(all.place(&identity(1, 1, 2), 1, 2), Err(LoginStatus::TooManyConnections));
+        assert_eq!(all.place(&identity(1, 7, 2), 1, 2), Err(LoginStatus::SessionDoesNotExist));
+        assert_eq!(all.place(&identity(2, 1, 2), 1, 2), Err(LoginStatus::SessionDoesNotExist));
         let other = Identity { initiator: "iqn.b".to_owned(), ..identity(1, 1, 2) };
-        assert_eq!(all.place(&other, 2), Err(LoginStatus::SessionDoesNotExist));
+        assert_eq!(all.place(&other, 1, 2), Err(LoginStatus::SessionDoesNotExist));
         all.left(1, 1);
-        assert_eq!(all.place(&identity(1, 1, 2), 2), joins(false));
+        assert_eq!(all.place(&identity(1, 1, 2), 1, 2), joins(false));
         all.left(1, 2);
         all.left(1, 0);
         assert!(all.is_empty());
     }
 
     #[test]
+    fn a_session_is_of_one_portal_group() {
+        let mut all = Registry::new(8, 8);
+        let new = |tsih, replaces| Ok(Placement::New { tsih, replaces });
+        assert_eq!(all.place(&identity(1, 0, 0), 1, 2), new(1, None));
+        assert_eq!(all.place(&identity(1, 0, 0), 2, 2), new(2, None), "beside the other");
+        assert_eq!(all.place(&identity(1, 1, 1), 2, 2), Err(LoginStatus::CannotInclude));
+        assert_eq!(all.place(&identity(1, 0, 0), 2, 2), new(3, Some(2)));
+        assert_eq!(all.len(), 2);
+    }
+
+    #[test]
     fn whoever_comes_again_is_in_the_stead_of_the_one_before() {
         let mut all = Registry::new(3, 3);
         for round in 0..1000_u16 {
-            let Ok(Placement::New { tsih, replaces }) = all.place(&identity(1, 0, 0), 1) else {
+            let Ok(Placement::New { tsih, replaces }) = all.place(&identity(1, 0, 0), 1, 1) else {
                 panic!("there is room in round {round}");
             };
             assert_eq!(replaces, (round > 0).then(|| tsih - 1));
             assert_eq!(all.len(), 1);
         }
-        assert!(all.place(&identity(2, 0, 0), 1).is_ok());
+        assert!(all.place(&identity(2, 0, 0), 1, 1).is_ok());
         let discovery = Identity { target: None, ..identity(3, 0, 0) };
-        assert!(matches!(all.place(&discovery, 1), Ok(Placement::New { replaces: None, .. })));
-        assert_eq!(all.place(&discovery, 1), Err(LoginStatus::OutOfResources));
+        assert!(matches!(all.place(&discovery, 1, 1), Ok(Placement::New { replaces: None, .. })));
+        assert_eq!(all.place(&discovery, 1, 1), Err(LoginStatus::OutOfResources));
     }
 
     #[test]
@@ -230,15 +252,15 @@ mod tests {
             target: target.map(str::to_owned),
             ..identity(isid, 0, 0)
         };
-        assert!(all.place(&of("iqn.a", 1, None), 1).is_ok());
-        assert!(all.place(&of("iqn.a", 2, None), 1).is_ok());
-        assert_eq!(all.place(&of("iqn.a", 3, None), 1), Err(LoginStatus::OutOfResources));
-        assert!(all.place(&of("iqn.b", 1, Some("iqn.t")), 1).is_ok());
-        assert!(all.place(&of("iqn.c", 1, Some("iqn.t")), 1).is_ok(), "the first makes room");
+        assert!(all.place(&of("iqn.a", 1, None), 1, 1).is_ok());
+        assert!(all.place(&of("iqn.a", 2, None), 1, 1).is_ok());
+        assert_eq!(all.place(&of("iqn.a", 3, None), 1, 1), Err(LoginStatus::OutOfResources));
+        assert!(all.place(&of("iqn.b", 1, Some("iqn.t")), 1, 1).is_ok());
+        assert!(all.place(&of("iqn.c", 1, Some("iqn.t")), 1, 1).is_ok(), "the first makes room");
         assert_eq!(all.take_evicted(), [1]);
-        assert!(all.place(&of("iqn.d", 1, Some("iqn.t")), 1).is_ok());
+        assert!(all.place(&of("iqn.d", 1, Some("iqn.t")), 1, 1).is_ok());
         assert_eq!(all.take_evicted(), [2]);
-        let none_left = all.place(&of("iqn.e", 1, Some("iqn.t")), 1);
+        let none_left = all.place(&of("iqn.e", 1, Some("iqn.t")), 1, 1);
         assert_eq!(none_left, Err(LoginStatus::OutOfResources));
         assert_eq!((all.len(), all.take_evicted()), (3, vec![]));
     }
@@ -247,7 +269,7 @@ mod tests {
     fn identifiers_are_never_nothing() {
         let mut all = Registry { latest: u16::MAX, ..Registry::new(8, 8) };
         assert_eq!(
-            all.place(&identity(1, 0, 0), 1),
+            all.place(&identity(1, 0, 0), 1, 1),
             Ok(Placement::New { tsih: 1, replaces: None })
         );
     }

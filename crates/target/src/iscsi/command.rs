@@ -18,7 +18,6 @@ use super::super::site::{Order, Owner, Site, Tag};
 use super::super::stripes::{Hold, Range};
 use super::super::subsystem::Namespace;
 use super::end::FIRST_BURST_BYTES;
-use super::gate::GROUP;
 use super::pending::{Doing, Lent, Pending, State};
 use super::session::IscsiSession;
 use super::unit;
@@ -50,7 +49,9 @@ impl IscsiSession {
                 site,
             );
         }
-        let port = UnitPort { target: &self.peer.target, group: GROUP, relative: 1, states: &[] };
+        let (number, states) = (self.peer.port.number(), self.peer.port.states());
+        let target = &self.peer.target;
+        let port = UnitPort { target, group: number, relative: number, states: &states };
         let (step, has_descriptors) =
             namespace.reserved.begin(self.nexus, &command.cdb, sent_bytes, port);
         let pending = Pending {
@@ -74,6 +75,7 @@ impl IscsiSession {
             *clear = namespace.reserved.clearance(self.nexus);
         }
         let (_, data) = clear.as_ref()?;
+        self.peer.port.check().ok()?;
         read_write(&command.cdb, sent_bytes, data)
     }
 
@@ -283,8 +285,12 @@ impl IscsiSession {
 
     // Begins what nothing bars.
     fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
-        let nexus = self.nexus;
+        let (nexus, reach) = (self.nexus, self.peer.port.check());
         let Some(pending) = self.pending(task) else { return 0 };
+        // The port may be in another state since it came.
+        if let (Err(sense), Doing::Plan(_) | Doing::Unmap(_)) = (reach, &pending.doing) {
+            return self.end(task, &Outcome::check(sense), out, site);
+        }
         // Somebody else may have reserved it while data was on its way.
         let writes = match &pending.doing {
             Doing::Plan(plan) => plan.operation.writes() && pending.wanted > 0,

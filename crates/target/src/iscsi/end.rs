@@ -22,6 +22,7 @@ use super::super::subsystem::Subsystem;
 use super::super::witness::{Happening, Why, printable};
 use super::ending::Left;
 use super::gate::Gate;
+use super::port::Port;
 use super::session::{Begun, IscsiSession};
 
 /// Data that may come unasked with a command: with as many commands as a session may have it fits
@@ -34,6 +35,7 @@ const CONNECTIONS_MAX: u16 = 16;
 pub(crate) struct IscsiEnd {
     /// How it has reached us.
     local: SocketAddr,
+    port: Port,
     pub(crate) state: Phase,
     /// Something of it waits for memory, or for a range.
     is_starving: bool,
@@ -66,8 +68,8 @@ pub(crate) struct Entering {
 }
 
 impl IscsiEnd {
-    /// A connection that has come in at this address.
-    pub(crate) fn new(local: SocketAddr) -> Self {
+    /// A connection that has come in at this address, through this port.
+    pub(crate) fn new(local: SocketAddr, port: Port) -> Self {
         let wishes = Wishes {
             max_connections: CONNECTIONS_MAX,
             max_outstanding_r2t: 8,
@@ -76,7 +78,15 @@ impl IscsiEnd {
         };
         let login = Box::new(Login::new(wishes, Gate::nonce()));
         let state = Phase::Login { login, subsystem: None };
-        Self { local, state, is_starving: false, owed: None, is_pinged: false, initiator: None }
+        Self {
+            local,
+            port,
+            state,
+            is_starving: false,
+            owed: None,
+            is_pinged: false,
+            initiator: None,
+        }
     }
 
     /// Reads what there is up to the next thing that arrives; how many jobs that has begun, and
@@ -129,7 +139,7 @@ impl IscsiEnd {
                 Err(fatal) => return ended(fatal, site),
                 Ok(Some(LoginEvent::Identified(identity))) => {
                     self.initiator = Some(printable(&identity.initiator));
-                    match gate.admit(&identity) {
+                    match gate.admit(&identity, &self.port) {
                         Ok((admission, named)) => {
                             *subsystem = named;
                             event = login.admit(admission, out);
@@ -160,7 +170,8 @@ impl IscsiEnd {
         let has_room = site.loads.total() < site.rules.most_connections;
         let place = match site.gate.as_deref_mut() {
             Some(gate) if has_room => {
-                let place = gate.place(&identity, parameters.max_connections, site.loads);
+                let most = parameters.max_connections;
+                let place = gate.place(&identity, &self.port, most, site.loads);
                 for tsih in gate.take_evicted() {
                     evict(tsih, site);
                 }
@@ -242,7 +253,8 @@ impl IscsiEnd {
         match placement {
             Placement::New { tsih, .. } => {
                 let link = login.establish(tsih, None, out);
-                let begun = Begun { identity, tsih, subsystem, link, connection, local };
+                let port = self.port.clone();
+                let begun = Begun { identity, tsih, subsystem, link, connection, local, port };
                 let serial = site.sessions.serial();
                 let session = IscsiSession::new(begun, serial, site.rules.shard);
                 let slot = site.sessions.add(Box::new(session));

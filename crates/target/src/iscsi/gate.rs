@@ -11,14 +11,12 @@ use scsi::iscsi::{
 use super::super::loads::Loads;
 use super::super::portal::Portal;
 use super::super::subsystem::Subsystem;
-
-/// The one portal group: any connection may belong to any session (RFC 7143 4.4.2).
-pub(super) const GROUP: u16 = 1;
+use super::port::Port;
 
 /// See the module's description.
 pub(crate) struct Gate {
     subsystems: Vec<Arc<Subsystem>>,
-    portals: Vec<Portal>,
+    portals: Arc<[Arc<Portal>]>,
     /// What discovery sessions have to prove.
     discovery: Option<Chap>,
     registry: Registry,
@@ -38,15 +36,14 @@ pub(crate) struct Place {
 impl Gate {
     pub(crate) fn new(
         subsystems: Vec<Arc<Subsystem>>,
-        addresses: &[SocketAddr],
+        portals: Arc<[Arc<Portal>]>,
         discovery: Option<Chap>,
         [sessions_max, host_sessions_max]: [usize; 2],
         own: u16,
     ) -> Self {
-        let portals = (1..).zip(addresses).map(|(number, address)| Portal::new(number, *address));
         Self {
             subsystems,
-            portals: portals.collect(),
+            portals,
             discovery,
             registry: Registry::new(sessions_max, host_sessions_max),
             homes: BTreeMap::new(),
@@ -68,14 +65,17 @@ impl Gate {
         Nonce { id: bytes[32], challenge }
     }
 
-    /// Whether an initiator may go on, with what, and to what subsystem if it has named one.
+    /// Whether an initiator may go on that has come through this port, with what, and to what
+    /// subsystem if it has named one.
     pub(crate) fn admit(
         &self,
         identity: &Identity,
+        port: &Port,
     ) -> Result<(Admission, Option<Arc<Subsystem>>), LoginStatus> {
+        let group = port.number();
         let Some(target) = &identity.target else {
             let chap = self.discovery.clone();
-            return Ok((Admission { chap, group: GROUP, alias: None }, None));
+            return Ok((Admission { chap, group, alias: None }, None));
         };
         let named = self.subsystems.iter().find_map(|subsystem| {
             let access = subsystem.iscsi();
@@ -87,18 +87,20 @@ impl Gate {
         }
         let chap = access.chap_for(&identity.initiator);
         let chap = chap.ok_or(LoginStatus::AuthorizationFailure)?;
-        let admission = Admission { chap, group: GROUP, alias: None };
+        let admission = Admission { chap, group, alias: None };
         Ok((admission, Some(Arc::clone(subsystem))))
     }
 
-    /// Where a connection belongs that has agreed on so many connections at most.
+    /// Where a connection belongs that has come through this port and agreed on so many connections
+    /// at most.
     pub(crate) fn place(
         &mut self,
         identity: &Identity,
+        port: &Port,
         connections_max: u16,
         loads: &mut Loads,
     ) -> Result<Place, LoginStatus> {
-        let placement = self.registry.place(identity, connections_max)?;
+        let placement = self.registry.place(identity, port.number(), connections_max)?;
         let home = match placement {
             Placement::Joins { tsih, .. } => {
                 *self.homes.get(&tsih).ok_or(LoginStatus::SessionDoesNotExist)?
@@ -163,7 +165,9 @@ impl Gate {
     }
 
     fn addresses(&self, local: SocketAddr) -> Vec<String> {
-        let reached = self.portals.iter().filter_map(|portal| portal.reached(local));
-        reached.map(|address| format!("{address},{GROUP}")).collect()
+        let reached = |portal: &Arc<Portal>| {
+            portal.reached(local).map(|address| format!("{address},{}", portal.number))
+        };
+        self.portals.iter().filter_map(reached).collect()
     }
 }

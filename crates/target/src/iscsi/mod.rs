@@ -9,7 +9,7 @@
 //! immediate reading where the device answers at once
 //! work      what a command has a device do, step by step
 //! manage    commands that are ended at somebody's wish; ending: whose
-//! unit      a namespace as initiators see it
+//! unit      a namespace as initiators see it; port: through what, and how well
 //! ```
 //!
 //! A session lives on one shard with all its connections. Logical unit N is namespace N + 1.
@@ -22,6 +22,7 @@ mod gate;
 mod immediate;
 mod manage;
 mod pending;
+mod port;
 mod session;
 mod sessions;
 mod unit;
@@ -34,5 +35,6 @@ pub(crate) use end::IscsiEnd;
 pub(crate) use ending::{Left, Scope, Then};
 pub(crate) use gate::Gate;
 pub(crate) use manage::quell_others;
+pub(crate) use port::Port;
 pub(crate) use session::IscsiSession;
 pub(crate) use sessions::Sessions;

@@ -19,8 +19,9 @@ use scsi::{Nexus, TransportId, UnitData};
 use super::super::solicited::Solicited;
 use super::super::subsystem::{Namespace, Subsystem};
 use super::ending::Then;
-use super::gate::{GROUP, Gate};
+use super::gate::Gate;
 use super::pending::Pending;
+use super::port::Port;
 use super::unit;
 
 /// Commands that a session may have outstanding, and those that do not wait for their turn.
@@ -51,6 +52,8 @@ pub(super) struct Peer {
     /// `None` in a discovery session.
     pub(super) subsystem: Option<Arc<Subsystem>>,
     pub(super) target: String,
+    /// Through which its connections come.
+    pub(super) port: Port,
 }
 
 /// Commands that wait, and for what.
@@ -94,12 +97,13 @@ pub(super) struct Begun {
     pub(super) link: Link,
     pub(super) connection: u32,
     pub(super) local: SocketAddr,
+    pub(super) port: Port,
 }
 
 impl IscsiSession {
     /// A session with its first connection.
     pub(super) fn new(begun: Begun, serial: u64, shard: u16) -> Self {
-        let Begun { identity, tsih, subsystem, link, connection, local } = begun;
+        let Begun { identity, tsih, subsystem, link, connection, local, port } = begun;
         let mut session = Self {
             session: Session::new(LIMITS, link),
             tsih,
@@ -112,6 +116,7 @@ impl IscsiSession {
                 isid: identity.isid,
                 subsystem,
                 target: identity.target.unwrap_or_default(),
+                port,
             },
             units: Vec::new().into(),
             clear: Vec::new(),
@@ -155,7 +160,8 @@ impl IscsiSession {
         }
         for new in units.iter().filter(|one| !is_in(&self.units, one)) {
             let id = TransportId::iscsi(&self.peer.initiator, self.peer.isid);
-            new.reserved.attach(self.nexus, id, || unit::data(new));
+            let has_states = self.peer.port.has_states();
+            new.reserved.attach(self.nexus, id, || unit::data(new, has_states));
         }
         self.clear = vec![None; units.len()];
         self.units = units;
@@ -203,7 +209,7 @@ impl IscsiSession {
         match (&self.peer.subsystem, gate) {
             (None, Some(gate)) => gate.records(asked, &self.peer.initiator, local),
             (Some(_), _) if asked.is_empty() || asked == self.peer.target => {
-                let addresses = vec![format!("{local},{GROUP}")];
+                let addresses = vec![format!("{local},{}", self.peer.port.number())];
                 vec![TargetRecord { name: self.peer.target.clone(), addresses }]
             }
             _ => Vec::new(),

@@ -340,9 +340,11 @@ mod tests {
 
     use crate::config::TargetConfig;
     use crate::counters::Counters;
+    use crate::iscsi::Port;
     use crate::keeper::Keeper;
     use crate::loads::Loads;
     use crate::mailboxes;
+    use crate::portals;
     use crate::seed::Seed;
     use crate::witness::Witness;
 
@@ -363,6 +365,7 @@ mod tests {
             loads: Loads::new(1),
             listeners: Vec::new(),
             portals: Arc::new([]),
+            iscsi_portals: Arc::new([]),
             keeper,
             witness: Witness::new().expect("there are descriptors"),
         };
@@ -376,7 +379,8 @@ mod tests {
         let local = listener.local_addr().expect("it has one");
         let peer = TcpStream::connect(local).expect("it listens");
         let (socket, _) = listener.accept().expect("one has come");
-        let end = End::Iscsi(IscsiEnd::new(local));
+        let port = Port::new(&portals(&[local]), 0).expect("it is there");
+        let end = End::Iscsi(IscsiEnd::new(local, port));
         let connection = Connection::new(Arc::new(socket.into()), end, shard.now_ns);
         let number = shard.adopt(Box::new(connection));
         shard.settle();

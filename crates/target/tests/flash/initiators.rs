@@ -49,7 +49,11 @@ pub(crate) fn serve_namespace(namespace: Namespace, shards: u16, limits: Limits)
 }
 
 pub(crate) fn dial(target: &Target) -> TcpStream {
-    let stream = TcpStream::connect(target.iscsi_addresses()[0]).expect("it listens");
+    dial_at(target, 0)
+}
+
+pub(crate) fn dial_at(target: &Target, place: usize) -> TcpStream {
+    let stream = TcpStream::connect(target.iscsi_addresses()[place]).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
     stream
 }
@@ -57,15 +61,15 @@ pub(crate) fn dial(target: &Target) -> TcpStream {
 /// An initiator that asks one thing at a time, by as many connections as it has.
 pub(crate) struct Client {
     initiator: Initiator,
-    streams: Vec<TcpStream>,
-    tsih: u16,
+    pub(crate) streams: Vec<TcpStream>,
+    pub(crate) tsih: u16,
     isid: [u8; 6],
 }
 
 /// Status, sense and data of a command.
 pub(crate) type Told = (Option<Status>, Option<Sense>, Vec<u8>);
 
-fn entry(isid: [u8; 6], tsih: u16, cid: u16, cmd_sn: u32) -> EntryConfig {
+pub(crate) fn entry(isid: [u8; 6], tsih: u16, cid: u16, cmd_sn: u32) -> EntryConfig {
     EntryConfig {
         initiator: "iqn.2026-11.example:raw".to_owned(),
         target: Some(IQN.to_owned()),
@@ -109,16 +113,15 @@ impl Client {
         let isid = [0x40, 0, 0, 0, 0, number];
         let mut config = entry(isid, 0, 0, 1);
         (config.wishes.immediate_data, config.wishes.initial_r2t) = (false, true);
-        Self::enter(target, config).expect("it may")
+        Self::enter(dial(target), config).expect("it may")
     }
 
     fn try_log_in(target: &Target, isid: [u8; 6]) -> Option<Self> {
-        Self::enter(target, entry(isid, 0, 0, 1))
+        Self::enter(dial(target), entry(isid, 0, 0, 1))
     }
 
-    fn enter(target: &Target, config: EntryConfig) -> Option<Self> {
+    pub(crate) fn enter(mut stream: TcpStream, config: EntryConfig) -> Option<Self> {
         let isid = config.isid;
-        let mut stream = dial(target);
         let Entered { tsih, link } = enter(&mut stream, config)?;
         let initiator = Initiator::new(64, link);
         let mut client = Self { initiator, streams: vec![stream], tsih, isid };
@@ -147,7 +150,7 @@ impl Client {
         self.streams.push(stream);
     }
 
-    fn send(&mut self, number: u16, cdb: ask::Cdb, transfer: Transfer<'_>) -> Tag {
+    pub(crate) fn send(&mut self, number: u16, cdb: ask::Cdb, transfer: Transfer<'_>) -> Tag {
         let mut out = Vec::new();
         let request = Request { lun: [0; 8], cdb, transfer };
         let tag = self.initiator.submit(number, request, &mut out).expect("there is room");
@@ -156,7 +159,7 @@ impl Client {
     }
 
     /// What comes on a connection until its command has ended.
-    fn hear(&mut self, number: u16, sent: &[u8], data: &mut Vec<u8>) -> Option<Ended> {
+    pub(crate) fn hear(&mut self, number: u16, sent: &[u8], data: &mut Vec<u8>) -> Option<Ended> {
         let stream = &mut self.streams[usize::from(number)];
         let (mut input, mut out, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
         loop {

@@ -12,6 +12,7 @@ mod logins;
 mod losses;
 mod newcomers;
 mod paths;
+mod ports;
 mod proxy;
 mod remote;
 mod reservations;
