@@ -6,12 +6,14 @@
 //! - A namespace whose device is still called the same is the same, with its counters.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use backend::Claim;
 use measure::Bytes;
 use nvme::Nqn;
+use nvme::log::AnaState;
 use target::{Identity, Namespace, Reserved, Subsystem, Target};
 
 use super::ServeError;
@@ -207,16 +209,12 @@ impl Disks {
 
     // Makes addresses that have stayed reach namespaces as a plan says.
     fn reach(&self, plan: &Plan, target: &Target) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (index, address) in self.plan.fixed.nvme.iter().enumerate() {
-            let place = plan.fixed.nvme.iter().position(|other| other == address);
-            let Some(state) = place.and_then(|place| plan.ana.get(place)) else { continue };
-            if target.reach(index, *state) {
-                let name = STATES.iter().find(|(_, known)| known == state).map(|(name, _)| name);
-                lines.push(format!("{address} is {} now", name.unwrap_or(&"")));
-            }
-        }
-        lines
+        let (own, next) = (&self.plan.fixed, &plan.fixed);
+        let nvme = reached([&own.nvme, &next.nvme], &plan.ana, |at, state| target.reach(at, state));
+        let iscsi = reached([&own.iscsi, &next.iscsi], &plan.iscsi_ana, |at, state| {
+            target.reach_iscsi(at, state)
+        });
+        [nvme, iscsi].concat()
     }
 
     // Opens what a subsystem does not have yet.
@@ -256,6 +254,24 @@ impl Disks {
     }
 }
 
+// Addresses in the order of a target's, and in that of their states; what has changed.
+fn reached(
+    [own, next]: [&[SocketAddr]; 2],
+    states: &[AnaState],
+    reach: impl Fn(usize, AnaState) -> bool,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, address) in own.iter().enumerate() {
+        let place = next.iter().position(|other| other == address);
+        let Some(state) = place.and_then(|place| states.get(place)) else { continue };
+        if reach(index, *state) {
+            let name = STATES.iter().find(|(_, known)| known == state).map(|(name, _)| name);
+            lines.push(format!("{address} is {} now", name.unwrap_or(&"")));
+        }
+    }
+    lines
+}
+
 impl Next {
     // Puts it into effect; also what has another size.
     fn change(&mut self, target: &Target) -> Vec<String> {
@@ -278,5 +294,24 @@ impl Next {
             target.changed(subsystem, &self.changed);
         }
         lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_its_place_and_has_another_state() {
+        let [a, b, c] = ["10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"]
+            .map(|address| address.parse::<SocketAddr>().expect("an address"));
+        let states = [AnaState::Inaccessible, AnaState::Optimized];
+        let made = std::cell::RefCell::new(Vec::new());
+        let lines = reached([&[a, b, c], &[c, a]], &states, |at, state| {
+            made.borrow_mut().push((at, state));
+            state == AnaState::Inaccessible
+        });
+        assert_eq!(*made.borrow(), [(0, AnaState::Optimized), (2, AnaState::Inaccessible)]);
+        assert_eq!(lines, ["10.0.0.1:3 is inaccessible now"]);
     }
 }

@@ -26,7 +26,7 @@ use super::sandbox::Sandbox;
 struct Document {
     nvme: Option<Vec<PortalEntry>>,
     #[serde(default)]
-    iscsi: Vec<String>,
+    iscsi: Vec<PortalEntry>,
     discovery_chap: Option<ChapTable>,
     shards: Option<u16>,
     #[serde(default = "none")]
@@ -158,12 +158,11 @@ fn parse(text: &str) -> Result<Plan, String> {
         None if document.iscsi.is_empty() => vec![PortalEntry::Address(LOOPBACK.to_owned())],
         None => Vec::new(),
     };
-    let iscsi = document.iscsi.iter().map(address("iscsi")).collect::<Result<_, _>>()?;
     let chap = document.discovery_chap.as_ref().map(chap).transpose();
     let busy_poll = document.busy_poll.parse::<Duration>();
     let zero_copy = document.zero_copy.as_deref().map(str::parse::<Bytes>).transpose();
-    let portals = nvme.iter().map(portal).collect::<Result<Vec<_>, _>>()?;
-    let (nvme, ana) = portals.into_iter().unzip();
+    let (nvme, ana) = portals("nvme", &nvme)?;
+    let (iscsi, iscsi_ana) = portals("iscsi", &document.iscsi)?;
     let fixed = Fixed {
         nvme,
         iscsi,
@@ -197,7 +196,7 @@ fn parse(text: &str) -> Result<Plan, String> {
         subsystems.push(plan);
     }
     have_identities_of_their_own(&subsystems)?;
-    Ok(Plan { fixed, ana, subsystems })
+    Ok(Plan { fixed, ana, iscsi_ana, subsystems })
 }
 
 // Hosts take two namespaces with one identifier for one disk, wherever they are.
@@ -264,7 +263,15 @@ fn chap(table: &ChapTable) -> Result<Chap, String> {
     Ok(Chap { initiator, target })
 }
 
-fn portal(entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
+fn portals(
+    name: &str,
+    entries: &[PortalEntry],
+) -> Result<(Vec<SocketAddr>, Vec<AnaState>), String> {
+    let portals = entries.iter().map(|entry| portal(name, entry)).collect::<Result<Vec<_>, _>>()?;
+    Ok(portals.into_iter().unzip())
+}
+
+fn portal(name: &str, entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
     let (address, ana) = match entry {
         PortalEntry::Address(address) => (address, AnaState::Optimized),
         PortalEntry::Table(PortalTable { address, ana }) => {
@@ -273,7 +280,7 @@ fn portal(entry: &PortalEntry) -> Result<(SocketAddr, AnaState), String> {
             (address, state.ok_or_else(|| format!("ana {ana:?}: write one of {}", names()))?)
         }
     };
-    let address = socket_address(address).map_err(|error| format!("nvme: {error}"))?;
+    let address = socket_address(address).map_err(|error| format!("{name}: {error}"))?;
     Ok((address, ana))
 }
 
@@ -369,6 +376,7 @@ mod tests {
     fn everything_can_be_said() {
         let plan = parse(
             "nvme = [\"0.0.0.0:4420\", { address = \"[::1]:4420\", ana = \"inaccessible\" }]\n\
+             iscsi = [{ address = \"[::1]:3260\", ana = \"change\" }, \"[::1]:3261\"]\n\
              shards = 2\nbusy_poll = \"50us\"\nzero_copy = \"16KiB\"\n\
              limits = { memory = \"64MiB\", controllers = 9 }\n\
              metrics = \"127.0.0.1:9420\"\nstate = \"/var/lib/afar\"\n\
@@ -379,6 +387,8 @@ mod tests {
         let plan = plan.expect("it can be");
         assert_eq!((plan.fixed.nvme.len(), plan.fixed.shards), (2, Some(2)));
         assert_eq!(plan.ana, [AnaState::Optimized, AnaState::Inaccessible]);
+        assert_eq!(plan.fixed.iscsi.len(), 2);
+        assert_eq!(plan.iscsi_ana, [AnaState::Change, AnaState::Optimized]);
         assert_eq!(plan.fixed.busy_poll, Duration::from_us(50));
         assert_eq!(plan.fixed.zero_copy, Some(Bytes::from_kib(16)));
         assert_eq!(

@@ -127,7 +127,7 @@ every kind ?block=4096 for blocks of another size than 512 bytes.
 A file has the flags' names at its top, and several namespaces where that is wanted:
 
   nvme = [\"0.0.0.0:4420\", { address = \"0.0.0.0:4421\", ana = \"non-optimized\" }]
-  iscsi = [\"0.0.0.0:3260\"]
+  iscsi = [\"0.0.0.0:3260\", { address = \"0.0.0.0:3261\", ana = \"non-optimized\" }]
   shards = 2
   busy_poll = \"50us\"
   metrics = \"127.0.0.1:9420\"
@@ -151,8 +151,9 @@ targets there are.
 
 After SIGHUP it is followed anew, or not at all if anything in it cannot be: what changes are
 subsystems, namespaces, access states (ana: optimized, non-optimized, inaccessible, persistent-loss
-or change; hosts are told where there is more than one address) and, for new connections, who is
-allowed. A namespace with another uri is
+or change, which initiators hear of as ALUA: standby for inaccessible, unavailable for
+persistent-loss; hosts are told where there is more than one address) and, for new connections, who
+is allowed. A namespace with another uri is
 opened anew; a file that is there keeps the size it has. What is opened then has to be in a
 directory that was in use at the start, or under one (--sandbox off lifts that), and --user has to
 be allowed to open it.

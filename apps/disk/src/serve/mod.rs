@@ -88,6 +88,9 @@ pub fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     for (index, state) in plan.ana.iter().enumerate() {
         target.reach(index, *state);
     }
+    for (index, state) in plan.iscsi_ana.iter().enumerate() {
+        target.reach_iscsi(index, *state);
+    }
     let metrics = sockets.metrics.map(|(socket, address)| expose(&target, socket, address));
     let metrics = metrics.transpose()?;
     let sealed = rights.seal()?;

@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) fixed: Fixed,
     /// How namespaces are reached from each address.
     pub(crate) ana: Vec<AnaState>,
+    /// The same for initiators.
+    pub(crate) iscsi_ana: Vec<AnaState>,
     pub(crate) subsystems: Vec<SubsystemPlan>,
 }
 
@@ -176,8 +178,9 @@ impl Plan {
             let iscsi = IscsiAccess { name: iqn(name), initiators, ..IscsiAccess::default() };
             subsystems.push(SubsystemPlan { nqn, allow, iscsi, namespaces });
         }
-        let ana = vec![AnaState::Optimized; fixed.nvme.len()];
-        Ok(Self { fixed, ana, subsystems })
+        let all = |addresses: &[_]| vec![AnaState::Optimized; addresses.len()];
+        let (ana, iscsi_ana) = (all(&fixed.nvme), all(&fixed.iscsi));
+        Ok(Self { fixed, ana, iscsi_ana, subsystems })
     }
 }
 
