@@ -3,6 +3,7 @@
 use wire::{be16_at, be24_at, be32_at, be64_at};
 
 use super::inquiry::UnitData;
+use super::log::LogAsked;
 use super::opcodes::{self, ReportedCodes};
 use super::sense::Sense;
 
@@ -107,6 +108,8 @@ pub enum Command {
     ReportOpcodes { asked: ReportedCodes, has_timeouts: bool, allocation: u32 },
     /// A3h/0Dh.
     ReportManagementFunctions { is_long: bool, allocation: u32 },
+    /// 4Dh.
+    LogSense { asked: LogAsked, allocation: u32 },
     /// 5Eh.
     ReservationIn { action: u8, allocation: u32 },
     /// 5Fh.
@@ -126,7 +129,7 @@ impl Command {
             return with_action(cdb, action);
         }
         match cdb[0] {
-            0x00 | 0x03 | 0x12 | 0x15..=0x1d | 0x25 | 0x55 | 0x5a | 0xa0 => primary(cdb),
+            0x00 | 0x03 | 0x12 | 0x15..=0x1d | 0x25 | 0x4d | 0x55 | 0x5a | 0xa0 => primary(cdb),
             _ => block(cdb, opcode.length()),
         }
     }
@@ -172,6 +175,15 @@ fn primary(cdb: &[u8; 16]) -> Result<Command, Sense> {
         0x1b => Command::StartStopUnit { starts: cdb[4] & 1 != 0 },
         0x1d => Command::SendDiagnostic,
         0x25 => Command::ReadCapacity,
+        0x4d => {
+            // PC: what has been counted, for there are no thresholds (SPC-4 6.8).
+            if cdb[2] >> 6 != 1 {
+                return Err(Sense::in_cdb(2, Some(7)));
+            }
+            let (page, subpage, first) = (cdb[2] & 0x3f, cdb[3], be16_at(cdb, 5));
+            let asked = LogAsked { page, subpage, first };
+            Command::LogSense { asked, allocation: u32::from(be16_at(cdb, 7)) }
+        }
         0xa0 => Command::ReportLuns { select: cdb[2], allocation: be32_at(cdb, 6) },
         _ => return Err(Sense::INVALID_OPCODE),
     })

@@ -15,6 +15,7 @@ pub(super) const fn access(command: &Command) -> Option<Access> {
         | Command::Inquiry { .. }
         | Command::ReportLuns { .. }
         | Command::ReportPortGroups { .. }
+        | Command::LogSense { .. }
         | Command::ReadCapacity
         | Command::ReadCapacityLong { .. }
         | Command::StartStopUnit { .. }
@@ -58,6 +59,7 @@ pub(super) const fn reaches(state: PortState, command: &Command) -> Result<(), S
         | Command::ReportPortGroups { .. } => Ok(()),
         Command::ModeSense { .. }
         | Command::ModeSelect { .. }
+        | Command::LogSense { .. }
         | Command::SendDiagnostic
         | Command::ReadCapacity
         | Command::ReadCapacityLong { .. }

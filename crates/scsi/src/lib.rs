@@ -14,6 +14,7 @@
 //! inquiry      what a logical unit says of itself               SPC-4 6.6, 7.8; SBC-3 6.6
 //! ports        through which ports it is reached, and how well    SPC-4 5.15.2, 6.37
 //! mode         what can be set                                  SPC-4 6.11, 7.5; SBC-3 6.5
+//! log          what it has done, and how well it is              SPC-4 6.8, 7.3
 //! reservation, registrants
 //!              which initiators may read and write              SPC-4 5.13, 6.15, 6.16
 //! demands      what a command needs of reservations and ports
@@ -38,6 +39,7 @@ mod demands;
 pub mod found;
 mod inquiry;
 pub mod iscsi;
+mod log;
 mod lun;
 mod mode;
 mod opcodes;
@@ -52,6 +54,7 @@ mod unit;
 pub use attention::{Attention, Attentions};
 pub use cdb::{Check, Command, Extent, PageControl};
 pub use inquiry::{BlockLimits, UnitData, UnitPort};
+pub use log::{LogAsked, LogFigures};
 pub use lun::{LUNS_MAX, Lun, report_luns};
 pub use mode::ModeState;
 pub use opcodes::ReportedCodes;

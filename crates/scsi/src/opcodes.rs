@@ -52,7 +52,7 @@ const fn action(code: u8, action: u8, usage: &'static [u8]) -> Opcode {
 // command has it; protection information and NACA are not supported, and
 // group numbers only where they are all that makes a difference.
 #[rustfmt::skip] // one row, one line
-const OPCODES: [Opcode; 51] = [
+const OPCODES: [Opcode; 52] = [
     plain(0x00, b"\x00\0\0\0\0\0"),                                    // TEST UNIT READY
     plain(0x03, b"\x03\x01\0\0\xff\0"),                                // REQUEST SENSE
     plain(0x08, b"\x08\x1f\xff\xff\xff\0"),                            // READ(6)
@@ -73,6 +73,7 @@ const OPCODES: [Opcode; 51] = [
     plain(0x35, b"\x35\x02\xff\xff\xff\xff\0\xff\xff\0"),              // SYNCHRONIZE CACHE(10)
     plain(0x41, b"\x41\0\xff\xff\xff\xff\0\xff\xff\0"),              // WRITE SAME(10)
     Opcode { needs: Needs::Thin, ..plain(0x42, b"\x42\0\0\0\0\0\0\xff\xff\0") }, // UNMAP
+    plain(0x4d, b"\x4d\0\xff\xff\0\xff\xff\xff\xff\0"),                // LOG SENSE
     plain(0x55, b"\x55\x11\0\0\0\0\0\xff\xff\0"),                      // MODE SELECT(10)
     plain(0x5a, b"\x5a\x18\xff\xff\0\0\0\xff\xff\0"),                  // MODE SENSE(10)
     action(0x5e, 0x00, b"\x5e\x1f\0\0\0\0\0\xff\xff\0"),               // READ KEYS

@@ -2,6 +2,7 @@
 
 use super::cdb::Command;
 use super::inquiry;
+use super::log::{LogAsked, LogFigures};
 use super::plan::{Plan, UnmapRange};
 use super::sense::{Sense, Status};
 
@@ -34,6 +35,13 @@ pub enum Step {
         /// Bytes that there is room for.
         allocation: u32,
     },
+    /// To say what the logical unit has done: [`LogAsked::page`].
+    Log {
+        /// What is asked for.
+        asked: LogAsked,
+        /// Bytes that there is room for.
+        allocation: u32,
+    },
     /// To hand in so many bytes that come with the command: [`super::LogicalUnit::parameters`].
     Parameters(Command, u32),
     /// To have a device do something.
@@ -50,6 +58,18 @@ impl Outcome {
     pub fn data(data: Vec<u8>) -> Self {
         let about_bytes = data.len() as u64;
         Self { data, about_bytes, ..Self::default() }
+    }
+
+    /// The page of the log that is asked for, of a logical unit that has done this.
+    #[must_use]
+    pub fn log(asked: LogAsked, figures: &LogFigures, allocation: u32) -> Self {
+        match asked.page(figures) {
+            Ok(mut data) => {
+                data.truncate(usize::try_from(allocation).unwrap_or(usize::MAX));
+                Self::data(data)
+            }
+            Err(sense) => Self::check(sense),
+        }
     }
 
     /// It was done, and was about so many bytes.

@@ -348,6 +348,7 @@ impl LogicalUnit {
                 }
                 return Ok(Step::ReportLuns { select, allocation });
             }
+            Command::LogSense { asked, allocation } => return Ok(Step::Log { asked, allocation }),
             Command::ModeSelect { .. } | Command::ReservationOut { .. } | Command::Unmap { .. } => {
                 return self.wants_parameters(command);
             }

@@ -3,6 +3,7 @@
 mod ask;
 mod commands;
 mod data;
+mod log;
 mod ports;
 mod reservations;
 

@@ -13,6 +13,7 @@ const EXTENDED: [u8; 10] = [0xa3, 0x2a, 0, 0, 0, 0, 0, 0, 0, 255];
 const CAPACITY: [u8; 1] = [0x25];
 const CAPACITY_LONG: [u8; 14] = [0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32];
 const MODE_SENSE: [u8; 5] = [0x1a, 0, 0x3f, 0, 255];
+const LOG_SENSE: [u8; 9] = [0x4d, 0, 0x40, 0, 0, 0, 0, 0, 255];
 const KEYS: [u8; 9] = [0x5e, 0, 0, 0, 0, 0, 0, 0, 8];
 const OPCODES: [u8; 10] = [0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 0, 4];
 const READ: [u8; 9] = [0x28, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -45,7 +46,8 @@ fn told(state: PortState, bytes: &[u8]) -> Option<Sense> {
 #[test]
 fn each_state_refuses_what_it_should() {
     let always: [&[u8]; 5] = [&INQUIRY, &REPORT_LUNS, &REQUEST_SENSE, &GROUPS, &EXTENDED];
-    let in_standby: [&[u8]; 5] = [&CAPACITY, &CAPACITY_LONG, &MODE_SENSE, &KEYS, &OPCODES];
+    let in_standby: [&[u8]; 6] =
+        [&CAPACITY, &CAPACITY_LONG, &MODE_SENSE, &LOG_SENSE, &KEYS, &OPCODES];
     let active: [&[u8]; 5] = [&TEST_UNIT_READY, &READ, &WRITE, &FLUSH, &UNMAP];
     for (state, code) in [
         (PortState::Optimized, None),

@@ -118,6 +118,13 @@ impl IscsiSession {
                 self.answer(task, &outcome, pending.has_descriptors, out);
                 return 0;
             }
+            Step::Log { asked, allocation } => {
+                let figures = unit::figures(&pending.namespace);
+                let outcome = Outcome::log(asked, &figures, allocation);
+                self.answer(task, &outcome, pending.has_descriptors, out);
+                pending.note(&outcome, site);
+                return 0;
+            }
             Step::Parameters(command, bytes) => {
                 (pending.wanted, pending.lent.own_bytes) = (bytes, bytes as usize);
                 Doing::Parameters(command)

@@ -1,11 +1,13 @@
 //! A namespace as initiators see it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use scsi::{BlockLimits, Lun, UnitData};
+use scsi::{BlockLimits, LogFigures, Lun, UnitData};
 
 use backend::Geometry;
 
+use super::super::meter::{Kind, KindCounters};
 use super::super::subsystem::{Namespace, find};
 
 /// Ranges that one UNMAP gives back, and blocks: as many as initiators expect at most.
@@ -62,6 +64,22 @@ fn revision(version: &str) -> [u8; 4] {
     let fits = ends.take_while(|end| *end <= revision.len()).last().unwrap_or(0);
     revision[..fits].copy_from_slice(&version.as_bytes()[..fits]);
     revision
+}
+
+/// What has been done with it by all hosts and initiators, and whether it has lost what it took.
+pub(super) fn figures(namespace: &Namespace) -> LogFigures {
+    let all = |of: &dyn Fn(&KindCounters) -> u64| {
+        let sum = |kind| namespace.counters().map(|(_, shard)| of(shard.of(kind))).sum();
+        [Kind::Read, Kind::Write].map(sum)
+    };
+    let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let shift = namespace.backend.geometry().block_shift;
+    LogFigures {
+        commands: all(&|kind| value(&kind.commands)),
+        blocks: all(&|kind| value(&kind.bytes)).map(|bytes| bytes >> shift),
+        times_us: all(&|kind| kind.latency.sum_ns()).map(|ns| ns / 1000),
+        has_lost: namespace.backend.lost().is_some(),
+    }
 }
 
 /// The namespace that a LUN field means.
