@@ -33,8 +33,8 @@ pub struct UnitData {
     pub limits: BlockLimits,
     /// Blocks that are written all or not at all, as others see it; 0 if none are.
     pub atomic_blocks: u16,
-    /// Initiators know how it is reached through each port.
-    pub has_port_states: bool,
+    /// Target ports that it is reached through, at least 1; initiators know how if there are more.
+    pub ports: u16,
     /// Which opening of its medium it is.
     pub opening: Opening,
 }
@@ -93,6 +93,11 @@ impl UnitData {
         1 << self.block_shift
     }
 
+    /// Whether initiators know how it is reached through each port.
+    pub(super) const fn has_port_states(&self) -> bool {
+        self.ports > 1
+    }
+
     /// Its serial number.
     #[must_use]
     pub fn serial(&self) -> String {
@@ -113,7 +118,7 @@ impl UnitData {
         (data[2], data[3]) = (6, 0x12);
         data[4] = 91;
         // TPGS: implicit.
-        data[5] = u8::from(self.has_port_states) << 4;
+        data[5] = u8::from(self.has_port_states()) << 4;
         // CMDQUE.
         data[7] = 2;
         put(&mut data, 8, &self.vendor);

@@ -64,6 +64,8 @@ pub use plan::{
     unmap_ranges,
 };
 pub use ports::PortState;
-pub use reservation::{Elsewhere, PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId};
+pub use reservation::{
+    Elsewhere, PersistentReservations, TRANSPORT_ID_BYTES_MAX, TransportId, Way,
+};
 pub use sense::{Field, Sense, SenseKey, Status};
 pub use unit::{LogicalUnit, ResetKind};

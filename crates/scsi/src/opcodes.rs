@@ -129,7 +129,7 @@ impl Opcode {
             Needs::Nothing => true,
             Needs::Thin => unit.is_thin,
             Needs::Atomic => unit.atomic_blocks > 0,
-            Needs::PortStates => unit.has_port_states,
+            Needs::PortStates => unit.has_port_states(),
         }
     }
 

@@ -29,10 +29,18 @@ pub(super) const PARAMETER_BYTES: u32 = 24;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TransportId(Vec<u8>);
 
+/// An initiator port and the target port that it has come through, each by its name or number: what
+/// is registered (SPC-4 5.13.1).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Way {
+    id: TransportId,
+    port: u16,
+}
+
 /// The persistent reservations of a logical unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PersistentReservations {
-    registry: Registry<TransportId>,
+    registry: Registry<Way>,
     /// They outlive the loss of power.
     persists: bool,
     can_persist: bool,
@@ -54,6 +62,10 @@ impl Out {
         matches!(action, 0x00 | 0x06)
     }
 }
+
+/// Flags of what registers (SPC-4 6.16.3).
+const SPEC_I_PT: u8 = 1 << 3;
+const ALL_TG_PT: u8 = 1 << 2;
 
 /// Kinds by TYPE (SPC-4 6.15.3.3).
 const KINDS: [(Kind, u8); 6] = [
@@ -92,6 +104,12 @@ impl TransportId {
         Self(bytes)
     }
 
+    /// Through this target port.
+    #[must_use]
+    pub const fn through(self, port: u16) -> Way {
+        Way { id: self, port }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -109,6 +127,26 @@ impl TransportId {
 
     fn write_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Way {
+    fn write(&self) -> String {
+        self.id.write_hex() + &self.write_port()
+    }
+
+    // Port 1 is where nothing else is said.
+    fn write_port(&self) -> String {
+        if self.port == 1 { String::new() } else { format!(" {}", self.port) }
+    }
+
+    fn read(id: &str, port: &[&str]) -> Option<Self> {
+        let id = TransportId::read_hex(id)?;
+        match port {
+            [] => Some(id.through(1)),
+            [port] => Some(id.through(port.parse().ok().filter(|port| *port > 1)?)),
+            _ => None,
+        }
     }
 }
 
@@ -148,31 +186,33 @@ impl PersistentReservations {
         Elsewhere { has_registrants, bars_reading, bars_writing }
     }
 
-    pub(super) fn admits(&self, who: &TransportId, access: Access) -> bool {
+    pub(super) fn admits(&self, who: &Way, access: Access) -> bool {
         self.registry.admits(who, access)
     }
 
     /// Whether somebody is registered.
-    pub(super) fn knows(&self, who: &TransportId) -> bool {
+    pub(super) fn knows(&self, who: &Way) -> bool {
         self.registry.key_of(who).is_some()
     }
 
-    /// Does a PERSISTENT RESERVE OUT command. On success, whom it concerns.
+    /// Does a PERSISTENT RESERVE OUT command, where there are so many target ports. On success,
+    /// whom it concerns.
     pub(super) fn change(
         &mut self,
-        who: &TransportId,
+        who: &Way,
         out: Out,
         data: &[u8],
-    ) -> Result<Changes<TransportId>, Outcome> {
+        ports: u16,
+    ) -> Result<Changes<Way>, Outcome> {
         if data.len() != PARAMETER_BYTES as usize {
             return Err(Outcome::check(Sense::PARAMETER_LIST_LENGTH));
         }
         let (key, new, flags) = (be64_at(data, 0), be64_at(data, 8), data[20]);
         let registers = Out::registers(out.action);
-        // SPEC_I_PT and ALL_TG_PT name other ports, for which nobody registers; the standard has
-        // them only where something is registered, and APTPL, too.
-        if let Some(bit) = [3, 2].into_iter().find(|bit| registers && flags >> bit & 1 == 1) {
-            return Err(Outcome::check(Sense::in_parameters(20, Some(bit))));
+        // SPEC_I_PT names initiator ports, and nobody registers for another's. The standard has it
+        // only where something is registered, and ALL_TG_PT and APTPL, too.
+        if registers && flags & SPEC_I_PT != 0 {
+            return Err(Outcome::check(Sense::in_parameters(20, Some(3))));
         }
         // SPC-4 6.16.3: but for the ports of SPEC_I_PT it is as long as that, or it is an error.
         if out.length != PARAMETER_BYTES {
@@ -197,20 +237,41 @@ impl PersistentReservations {
             0x03 => Action::Clear,
             _ => Action::Preempt { key: new, kind: kind()? },
         };
-        let changes = self.registry.act(who, key, action).map_err(refused)?;
+        let changes = if registers && flags & ALL_TG_PT != 0 {
+            let ways: Vec<Way> = (1..=ports).map(|port| who.id.clone().through(port)).collect();
+            self.act_for(&ways, key, action)
+        } else {
+            self.registry.act(who, key, action)
+        };
+        let changes = changes.map_err(refused)?;
         if registers {
             self.persists = persists;
         }
         Ok(changes)
     }
 
+    // As if each had come, or not at all (SPC-4 5.13.7); it is one change.
+    fn act_for(&mut self, ways: &[Way], key: u64, action: Action) -> Result<Changes<Way>, Refusal> {
+        let mut next = self.registry.clone();
+        let mut changes = Vec::new();
+        for way in ways {
+            changes.extend(next.act(way, key, action)?);
+        }
+        changes.retain(|(who, _)| !ways.contains(who));
+        if next.generation != self.registry.generation {
+            next.generation = self.registry.generation.wrapping_add(1);
+        }
+        self.registry = next;
+        Ok(changes)
+    }
+
     /// The data of a PERSISTENT RESERVE IN command, whole.
-    pub(super) fn report(&self, action: u8, relative_port: u16) -> Vec<u8> {
+    pub(super) fn report(&self, action: u8) -> Vec<u8> {
         match action {
             0x00 => self.keys(),
             0x01 => self.held(),
             0x02 => self.capabilities(),
-            _ => self.status(relative_port),
+            _ => self.status(),
         }
     }
 
@@ -239,14 +300,15 @@ impl PersistentReservations {
         data
     }
 
-    // SPC-4 6.15.4: PTPL_C; TMV, no commands beyond those of the standard, PTPL_A; all types.
+    // SPC-4 6.15.4: ATP_C, PTPL_C; TMV, no commands beyond those of the standard, PTPL_A; all
+    // types.
     fn capabilities(&self) -> Vec<u8> {
         let [can, does] = [self.can_persist, self.persists].map(u8::from);
-        vec![0, 8, can, 0x80 | does, 0xea, 0x01, 0, 0]
+        vec![0, 8, 0x04 | can, 0x80 | does, 0xea, 0x01, 0, 0]
     }
 
     // SPC-4 6.15.5.
-    fn status(&self, relative_port: u16) -> Vec<u8> {
+    fn status(&self) -> Vec<u8> {
         let mut list = Vec::new();
         for Registrant { who, key } in &self.registry.registrants {
             let mut entry = [0; 24];
@@ -256,11 +318,12 @@ impl PersistentReservations {
             {
                 (entry[12], entry[13]) = (1, number_of(*kind));
             }
-            put(&mut entry, 18, &relative_port.to_be_bytes());
-            let length = u32::try_from(who.bytes().len()).unwrap_or(0);
+            put(&mut entry, 18, &who.port.to_be_bytes());
+            let id = who.id.bytes();
+            let length = u32::try_from(id.len()).unwrap_or(0);
             put(&mut entry, 20, &length.to_be_bytes());
             list.extend_from_slice(&entry);
-            list.extend_from_slice(who.bytes());
+            list.extend_from_slice(id);
         }
         let mut data = self.header(list.len());
         data.extend(list);
@@ -274,10 +337,12 @@ impl PersistentReservations {
         let registry = &self.registry;
         let mut text = format!("reservations 1\ngeneration {}\n", registry.generation);
         for one in &registry.registrants {
-            let _infallible = writeln!(text, "registrant {} {:016x}", one.who.write_hex(), one.key);
+            let Registrant { who, key } = one;
+            let (id, port) = (who.id.write_hex(), who.write_port());
+            let _infallible = writeln!(text, "registrant {id} {key:016x}{port}");
         }
         if let Some(Held { kind, holder }) = &registry.held {
-            let holder = holder.as_ref().map_or_else(|| "all".to_owned(), TransportId::write_hex);
+            let holder = holder.as_ref().map_or_else(|| "all".to_owned(), Way::write);
             let _infallible = writeln!(text, "held {} {holder}", number_of(*kind));
         }
         text + "end\n"
@@ -297,20 +362,22 @@ impl PersistentReservations {
             let words: Vec<&str> = line.split(' ').collect();
             match words[..] {
                 ["generation", number] => registry.generation = number.parse().ok()?,
-                ["registrant", who, key] if registry.registrants.len() < REGISTRANTS_MAX => {
-                    let who = TransportId::read_hex(who)?;
+                ["registrant", who, key, ref port @ ..]
+                    if registry.registrants.len() < REGISTRANTS_MAX =>
+                {
+                    let who = Way::read(who, port)?;
                     let key = u64::from_str_radix(key, 16).ok()?;
                     if registry.key_of(&who).is_some() || key == 0 {
                         return None;
                     }
                     registry.registrants.push(Registrant { who, key });
                 }
-                ["held", kind, holder] => {
+                ["held", kind, holder, ref port @ ..] => {
                     let kind = kind_of(kind.parse().ok()?)?;
                     let is_of_all = number_of(kind) >= 7;
                     let holder = match holder {
                         "all" => None,
-                        holder => Some(TransportId::read_hex(holder)?),
+                        holder => Some(Way::read(holder, port)?),
                     };
                     let fits = match &holder {
                         None => is_of_all && !registry.registrants.is_empty(),

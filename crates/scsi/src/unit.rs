@@ -21,9 +21,7 @@ use super::opcodes;
 use super::outcome::{Nexus, Outcome, Step};
 use super::plan::{self, unmap_ranges};
 use super::ports;
-use super::reservation::{
-    self, Elsewhere, Out, PARAMETER_BYTES, PersistentReservations, TransportId,
-};
+use super::reservation::{self, Elsewhere, Out, PARAMETER_BYTES, PersistentReservations, Way};
 use super::sense::{Sense, Status};
 
 /// How a logical unit was reset.
@@ -38,7 +36,7 @@ pub enum ResetKind {
 /// An initiator that can be heard.
 #[derive(Debug)]
 struct Seen {
-    id: TransportId,
+    way: Way,
     attentions: Attentions,
 }
 
@@ -137,17 +135,17 @@ impl LogicalUnit {
     /// Whether what others have reserved bars an initiator from writing now.
     #[must_use]
     pub fn bars_writing(&self, nexus: Nexus) -> bool {
-        let is_known = |seen: &Seen| self.reservations.admits(&seen.id, Access::Write);
+        let is_known = |seen: &Seen| self.reservations.admits(&seen.way, Access::Write);
         self.elsewhere.bars_writing
             || self.reserved.is_some_and(|by| by != nexus)
             || !self.seen.get(&nexus).is_some_and(is_known)
     }
 
     /// An initiator can be heard from now on; it is told that the logical unit is new to it.
-    pub fn attach(&mut self, nexus: Nexus, id: TransportId) {
+    pub fn attach(&mut self, nexus: Nexus, way: Way) {
         let mut attentions = Attentions::default();
         attentions.raise(Attention::PowerOn);
-        self.seen.insert(nexus, Seen { id, attentions });
+        self.seen.insert(nexus, Seen { way, attentions });
     }
 
     /// An initiator is gone: what it had reserved for as long as it is there is free (SPC-2 5.5.1).
@@ -183,7 +181,7 @@ impl LogicalUnit {
 
     /// It is reached otherwise through some ports.
     pub fn port_states_changed(&mut self) {
-        if self.data.has_port_states {
+        if self.data.has_port_states() {
             self.raise_all(Attention::PortStatesChanged);
         }
     }
@@ -283,7 +281,7 @@ impl LogicalUnit {
             return is_barred;
         }
         let Some(seen) = self.seen.get(&nexus) else { return false };
-        access(command).is_some_and(|access| !self.reservations.admits(&seen.id, access))
+        access(command).is_some_and(|access| !self.reservations.admits(&seen.way, access))
     }
 
     fn carry_out(
@@ -332,7 +330,7 @@ impl LogicalUnit {
                 cut(data, allocation)
             }
             Command::ReservationIn { action, allocation } => {
-                cut(self.reservations.report(action, port.relative), allocation)
+                cut(self.reservations.report(action), allocation)
             }
             Command::Reserve => {
                 self.reserved = Some(nexus);
@@ -414,16 +412,16 @@ impl LogicalUnit {
         if self.reserved.is_some_and(|by| by != nexus) || self.elsewhere.has_registrants {
             return Step::Answer(Outcome::conflict());
         }
-        let id = seen.id.clone();
+        let way = seen.way.clone();
         let was_kept = self.reservations.persists();
-        let changes = match self.reservations.change(&id, out, data) {
+        let changes = match self.reservations.change(&way, out, data, self.data.ports) {
             Ok(changes) => changes,
             Err(outcome) => return Step::Answer(outcome),
         };
         self.is_unsaved |= was_kept || self.reservations.persists();
         let mut aborted = Vec::new();
         for (who, change) in changes {
-            let meant = self.seen.iter_mut().filter(|(_, one)| one.id == who);
+            let meant = self.seen.iter_mut().filter(|(_, one)| one.way == who);
             for (other, one) in meant {
                 one.attentions.raise(reservation::attention(change));
                 if out.action == 0x05 && !self.reservations.knows(&who) {

@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nvme::{Access, Io, Reservations, Status};
 use scsi::{
-    Command, Elsewhere, LogicalUnit, Nexus, Outcome, PersistentReservations, Sense, Step,
-    TransportId, UnitData, UnitPort,
+    Command, Elsewhere, LogicalUnit, Nexus, Outcome, PersistentReservations, Sense, Step, UnitData,
+    UnitPort, Way,
 };
 
 /// See the module's description.
@@ -178,14 +178,14 @@ impl Reserved {
     }
 
     /// An initiator can be heard from now on; the logical unit is `data` if it is the first.
-    pub(super) fn attach(&self, nexus: Nexus, id: TransportId, data: impl FnOnce() -> UnitData) {
+    pub(super) fn attach(&self, nexus: Nexus, way: Way, data: impl FnOnce() -> UnitData) {
         let mut state = self.lock();
         if let Scsi::Kept(kept) = &mut state.scsi {
             let unit = LogicalUnit::new(data(), std::mem::take(kept));
             state.scsi = Scsi::Unit(Box::new(unit));
         }
         if let Scsi::Unit(unit) = &mut state.scsi {
-            unit.attach(nexus, id);
+            unit.attach(nexus, way);
         }
         self.settle(&mut state);
     }

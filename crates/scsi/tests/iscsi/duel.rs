@@ -94,7 +94,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 0,
-        has_port_states: false,
+        ports: 1,
         opening: [0; 16],
     }
 }
@@ -378,7 +378,7 @@ fn piece(draw: &mut Draw, stream: &mut Vec<u8>, breaks: bool) -> Vec<u8> {
 fn duel(seed: u64, breaks: bool) -> usize {
     let mut draw = Draw(seed * 2 + 1);
     let mut unit = LogicalUnit::new(unit_data(), PersistentReservations::new(false));
-    unit.attach(NEXUS, TransportId::iscsi(INITIATOR, [0; 6]));
+    unit.attach(NEXUS, TransportId::iscsi(INITIATOR, [0; 6]).through(1));
     let port = UnitPort { target: TARGET, group: 1, relative: 1, states: &[] };
     let _power_on = unit.begin(NEXUS, &[0; 16], 0, port);
     let (session, initiator, count) = connect(&mut draw, breaks);

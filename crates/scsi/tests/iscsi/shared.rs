@@ -69,7 +69,7 @@ impl Side {
         let (link, entered) =
             Handshake::default().run(config, Wishes::default()).expect("they agree");
         let nexus = Nexus(number);
-        disk.unit.attach(nexus, TransportId::iscsi(INITIATOR, isid));
+        disk.unit.attach(nexus, TransportId::iscsi(INITIATOR, isid).through(1));
         Self {
             nexus,
             way,

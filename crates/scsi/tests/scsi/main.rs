@@ -39,7 +39,7 @@ pub(crate) fn unit_data() -> UnitData {
             compare_blocks: 8,
         },
         atomic_blocks: 8,
-        has_port_states: false,
+        ports: 1,
         opening: [0x22; 16],
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn port_of(nexus: Nexus) -> TransportId {
 pub(crate) fn quiet(data: UnitData) -> LogicalUnit {
     let mut unit = LogicalUnit::new(data, PersistentReservations::new(true));
     for nexus in [A, B] {
-        unit.attach(nexus, port_of(nexus));
+        unit.attach(nexus, port_of(nexus).through(1));
         assert_eq!(answer(&mut unit, nexus, &[0]).sense.map(|sense| sense.code), Some(0x2900));
     }
     unit

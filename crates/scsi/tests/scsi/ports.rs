@@ -22,7 +22,7 @@ const FLUSH: [u8; 1] = [0x35];
 const UNMAP: [u8; 9] = [0x42, 0, 0, 0, 0, 0, 0, 0, 24];
 
 fn unit() -> LogicalUnit {
-    quiet(scsi::UnitData { has_port_states: true, ..unit_data() })
+    quiet(scsi::UnitData { ports: 2, ..unit_data() })
 }
 
 fn through(unit: &mut LogicalUnit, port: UnitPort<'_>, bytes: &[u8]) -> Step {

@@ -96,7 +96,7 @@ fn each_type_admits_whom_it_should() {
     const C: Nexus = Nexus(3);
     for (kind, expected) in table {
         let mut unit = reserved(kind);
-        unit.attach(C, port_of(C));
+        unit.attach(C, port_of(C).through(1));
         assert!(told(&mut unit, C).is_some());
         let admitted = [A, B, C].map(|nexus| {
             [READ, WRITE].map(|bytes| u8::from(is_admitted(&mut unit, nexus, &bytes)))
@@ -152,7 +152,11 @@ fn parameters_that_cannot_be_are_refused() {
         assert_eq!(step, Step::Answer(Outcome::check(expected)), "{action} {flags}");
     }
     assert_eq!(keys(&mut unit), []);
-    assert_eq!(report(&mut unit, 2)[2..4], [1, 0x80], "only kept over a loss of power");
+    assert_eq!(
+        report(&mut unit, 2)[2..4],
+        [5, 0x80],
+        "kept over a loss of power, through all ports"
+    );
     let refused = |unit: &mut LogicalUnit, what, data: &[u8]| match out_step(unit, A, what, data) {
         Step::Answer(outcome) => outcome.sense.expect("it says why"),
         other => panic!("{other:?}"),
@@ -162,7 +166,6 @@ fn parameters_that_cannot_be_are_refused() {
         let sense = refused(&mut unit, [REGISTER, 0], &flagged(flags));
         assert_eq!(sense, Sense::in_parameters(20, Some(3)));
     }
-    assert_eq!(refused(&mut unit, [REGISTER, 0], &flagged(4)), Sense::in_parameters(20, Some(2)));
     done(&mut unit, A, [REGISTER, 0], [0, 1]);
     let own = parameters(1, 0, 0);
     for kind in [0, 2, 4, 9, 15] {
@@ -178,7 +181,10 @@ fn parameters_that_cannot_be_are_refused() {
     }
     // There is room for so many.
     for number in 100..355_u64 {
-        unit.attach(Nexus(number), scsi::TransportId::iscsi(&number.to_string(), [0; 6]));
+        unit.attach(
+            Nexus(number),
+            scsi::TransportId::iscsi(&number.to_string(), [0; 6]).through(1),
+        );
         assert!(told(&mut unit, Nexus(number)).is_some());
         done(&mut unit, Nexus(number), [REGISTER, 0], [0, number]);
     }
@@ -249,7 +255,7 @@ fn whoever_comes_back_is_still_registered() {
     unit.detach(A);
     assert!(!is_admitted(&mut unit, B, &READ));
     const AGAIN: Nexus = Nexus(7);
-    unit.attach(AGAIN, port_of(A));
+    unit.attach(AGAIN, port_of(A).through(1));
     assert!(told(&mut unit, AGAIN).is_some());
     assert!(is_admitted(&mut unit, AGAIN, &WRITE));
     let full = answer(&mut unit, AGAIN, &[0x5e, 3, 0, 0, 0, 0, 0, 4, 0]).data;
@@ -258,6 +264,45 @@ fn whoever_comes_back_is_still_registered() {
     assert_eq!(full[32..32 + id.len()], id);
     assert!(id.len().is_multiple_of(4) && id.starts_with(&[0x45, 0, 0]));
     assert!(id[4..].starts_with(b"iqn.2001-04.com.example:host,i,0x000000000001\0"));
+}
+
+// SPC-4 5.13.7: who registers does so through one port, or through all of them at once.
+#[test]
+fn a_registration_is_of_one_port_or_of_all() {
+    const BESIDE: Nexus = Nexus(7);
+    let mut unit = quiet(scsi::UnitData { ports: 2, ..unit_data() });
+    unit.attach(BESIDE, port_of(A).through(2));
+    assert!(told(&mut unit, BESIDE).is_some());
+    let all = |unit: &mut LogicalUnit, [key, new]: [u64; 2]| {
+        out_step(unit, A, [REGISTER, 0], &parameters(key, new, 4))
+    };
+    done(&mut unit, A, [REGISTER, 0], [0, 1]);
+    done(&mut unit, A, [RESERVE, 1], [1, 0]);
+    assert!(is_admitted(&mut unit, A, &WRITE) && !is_admitted(&mut unit, BESIDE, &WRITE));
+    // One of them has another key than is said, and nothing is changed.
+    assert_eq!(all(&mut unit, [1, 9]), Step::Answer(Outcome::conflict()));
+    assert_eq!((keys(&mut unit), report(&mut unit, 0)[3]), (vec![1], 1));
+    done(&mut unit, A, [CLEAR, 0], [1, 0]);
+    assert_eq!(all(&mut unit, [0, 9]), Step::Answer(Outcome::good(24)));
+    assert_eq!((keys(&mut unit), report(&mut unit, 0)[3]), (vec![9, 9], 3), "one change");
+    done(&mut unit, A, [RESERVE, 5], [9, 0]);
+    assert!(is_admitted(&mut unit, BESIDE, &WRITE) && !is_admitted(&mut unit, B, &WRITE));
+    let full = report(&mut unit, 3);
+    let entry = 24 + port_of(A).bytes().len();
+    let descriptors = full[8..].chunks(entry).map(|one| (one[19], one[12], one[13]));
+    assert_eq!(descriptors.collect::<Vec<_>>(), [(1, 1, 5), (2, 0, 0)], "port, holder, type");
+    // They are kept so.
+    let kept = out_step(&mut unit, A, [REGISTER_ANYHOW, 0], &parameters(0, 9, 1));
+    assert_eq!(kept, Step::Answer(Outcome::good(24)));
+    let text = unit.unsaved().expect("it is to be kept");
+    assert_eq!(PersistentReservations::read(&text), Some(unit.reservations().clone()));
+    for other in ["1", "0", "x", "2 3"] {
+        let damaged = text.replace(" 2\n", &format!(" {other}\n"));
+        assert_eq!(PersistentReservations::read(&damaged), None, "{other}");
+    }
+    // What it has itself given up it need not be told.
+    assert_eq!(all(&mut unit, [9, 0]), Step::Answer(Outcome::good(24)));
+    assert_eq!((keys(&mut unit), held(&mut unit), told(&mut unit, BESIDE)), (vec![], None, None));
 }
 
 #[test]
@@ -269,7 +314,7 @@ fn what_is_kept_is_read_after_a_restart() {
         panic!("it is answered");
     };
     assert_eq!(outcome.status, Status::Good);
-    assert_eq!(report(&mut unit, 2), [0, 8, 1, 0x81, 0xea, 1, 0, 0]);
+    assert_eq!(report(&mut unit, 2), [0, 8, 5, 0x81, 0xea, 1, 0, 0]);
     let text = unit.unsaved().expect("it is now");
     let kept = PersistentReservations::read(&text).expect("it was written so");
     assert_eq!(kept.write(), text);
@@ -278,7 +323,7 @@ fn what_is_kept_is_read_after_a_restart() {
     }
     let mut after = LogicalUnit::new(unit_data(), kept);
     for nexus in [A, B] {
-        after.attach(nexus, port_of(nexus));
+        after.attach(nexus, port_of(nexus).through(1));
         assert!(told(&mut after, nexus).is_some());
     }
     assert_eq!((held(&mut after), keys(&mut after)), (Some((6, 1)), vec![1, 2]));
@@ -288,7 +333,7 @@ fn what_is_kept_is_read_after_a_restart() {
     done(&mut after, B, [RELEASE, 6], [2, 0]);
     assert_eq!(after.unsaved(), None);
     let mut volatile = LogicalUnit::new(unit_data(), PersistentReservations::new(false));
-    volatile.attach(A, port_of(A));
+    volatile.attach(A, port_of(A).through(1));
     assert!(told(&mut volatile, A).is_some());
     let step = out_step(&mut volatile, A, [REGISTER, 0], &parameters(0, 1, 1));
     let refused = Outcome::check(Sense::in_parameters(20, Some(0)));

@@ -32,9 +32,9 @@ impl Port {
         self.portals.iter().map(|portal| state_of(portal.state().0)).collect()
     }
 
-    /// Whether initiators are to know of states: where there is another port to go to.
-    pub(super) fn has_states(&self) -> bool {
-        self.portals.len() > 1
+    /// How many there are.
+    pub(super) fn count(&self) -> u16 {
+        u16::try_from(self.portals.len()).unwrap_or(u16::MAX)
     }
 
     /// Whether namespaces can be read and written through it now.

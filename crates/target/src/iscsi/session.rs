@@ -160,8 +160,9 @@ impl IscsiSession {
         }
         for new in units.iter().filter(|one| !is_in(&self.units, one)) {
             let id = TransportId::iscsi(&self.peer.initiator, self.peer.isid);
-            let has_states = self.peer.port.has_states();
-            new.reserved.attach(self.nexus, id, || unit::data(new, has_states));
+            let port = &self.peer.port;
+            let way = id.through(port.number());
+            new.reserved.attach(self.nexus, way, || unit::data(new, port.count()));
         }
         self.clear = vec![None; units.len()];
         self.units = units;

@@ -19,8 +19,8 @@ const WRITE_SAME_BYTES: u64 = 16 << 20;
 /// What a command reads or writes: as much as memory is lent at once.
 const TRANSFER_BYTES: u32 = 8 << 20;
 
-/// Describes it to initiators that know how each port reaches it, or do not.
-pub(super) fn data(namespace: &Namespace, has_port_states: bool) -> UnitData {
+/// Describes it to initiators that come through so many ports.
+pub(super) fn data(namespace: &Namespace, ports: u16) -> UnitData {
     let geometry = namespace.backend.geometry();
     let blocks = |bytes: u64| u32::try_from(bytes >> geometry.block_shift).unwrap_or(u32::MAX);
     let few = |bytes: u32| blocks(u64::from(bytes)).max(1);
@@ -44,7 +44,7 @@ pub(super) fn data(namespace: &Namespace, has_port_states: bool) -> UnitData {
             compare_blocks: 255,
         },
         atomic_blocks: atomic_blocks(&geometry),
-        has_port_states,
+        ports,
         opening: namespace.opening,
     }
 }

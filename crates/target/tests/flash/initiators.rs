@@ -277,7 +277,7 @@ impl Client {
 }
 
 pub(crate) const GOOD: Option<Status> = Some(Status::Good);
-const BARRED: Option<Status> = Some(Status::ReservationConflict);
+pub(crate) const BARRED: Option<Status> = Some(Status::ReservationConflict);
 
 #[test]
 fn two_initiators_count_in_one_block_while_hosts_write_beside_it() {

@@ -111,7 +111,7 @@ fn unit() -> UnitData {
             compare_blocks: 1,
         },
         atomic_blocks: 1,
-        has_port_states: false,
+        ports: 1,
         opening: [0x6f; 16],
     }
 }
@@ -202,7 +202,10 @@ impl Work {
                 }
                 let tsih = u16::try_from(peer).expect("few") + 1;
                 let nexus = Nexus(u64::from(tsih));
-                self.unit.attach(nexus, TransportId::iscsi(&identity.initiator, identity.isid));
+                self.unit.attach(
+                    nexus,
+                    TransportId::iscsi(&identity.initiator, identity.isid).through(1),
+                );
                 let link = login.establish(tsih, None, &mut out);
                 let limits = SessionLimits { commands: 16, immediate: 4 };
                 let session = Session::new(limits, link);

@@ -8,7 +8,7 @@ use scsi::iscsi::Transfer;
 use scsi::{Extent, Sense, SenseKey, ask};
 use target::{IscsiAccess, Namespace, Subsystem, Target, TargetConfig};
 
-use crate::initiators::{Client, GOOD, IQN, Told, dial_at, entry};
+use crate::initiators::{BARRED, Client, GOOD, IQN, Told, dial_at, entry};
 use crate::remote::{NAME, memory, nqn};
 
 const ISID: [u8; 6] = [0x40, 0, 0, 0, 0, 9];
@@ -121,6 +121,20 @@ fn a_session_stays_with_its_port() {
     let addresses: Vec<String> =
         (1..).zip(target.iscsi_addresses()).map(|(tag, one)| format!("{one},{tag}")).collect();
     assert_eq!(told[0].addresses, addresses);
+    target.stop().expect("it has not failed");
+}
+
+#[test]
+fn a_reservation_is_of_the_port_that_it_came_through() {
+    let target = serve(2);
+    let (mut a, mut b) = (through(&target, 0), through(&target, 1));
+    // REGISTER under key 7, then RESERVE, write exclusive.
+    for (action, key_at) in [(0, 15), (1, 7)] {
+        let (mut cdb, mut parameters) = ([0; 16], [0; 24]);
+        (cdb[0], cdb[1], cdb[2], cdb[8], parameters[key_at]) = (0x5f, action, action, 24, 7);
+        assert_eq!(a.ask(0, cdb, Transfer::Send(&parameters)).0, GOOD);
+    }
+    assert_eq!((a.write(3), b.write(4)), (GOOD, BARRED), "one ISID, two nexuses");
     target.stop().expect("it has not failed");
 }
 
