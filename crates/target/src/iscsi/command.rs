@@ -290,8 +290,8 @@ impl IscsiSession {
         }
     }
 
-    // Begins what nothing bars.
-    fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+    // Begins what nothing bars, or what waited for a range.
+    pub(super) fn begin(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let (nexus, reach) = (self.nexus, self.peer.port.check());
         let Some(pending) = self.pending(task) else { return 0 };
         // The port may be in another state since it came.
@@ -311,7 +311,7 @@ impl IscsiSession {
     }
 
     // Takes what nobody else may write meanwhile, and begins.
-    pub(super) fn hold(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
+    fn hold(&mut self, task: Task, out: &mut Vec<u8>, site: &mut Site<'_>) -> u32 {
         let Some(pending) = self.pending(task) else { return 0 };
         let hold = match (&pending.doing, pending.range) {
             (_, Range::Waits(hold)) => Some(hold),

@@ -18,7 +18,7 @@ impl IscsiSession {
             .partition(|task| is_here(self, *task));
         self.waiting.parked = others;
         for task in Vec::into_iter(parked) {
-            jobs += self.hold(task, out, site);
+            jobs += self.begin(task, out, site);
         }
         while let Some(task) = self.waiting.starving.front().copied() {
             if !is_here(self, task) {

@@ -1,7 +1,9 @@
 //! Initiators that come through two ports, one of which is in another state.
 
 use std::net::TcpStream;
+use std::sync::Arc;
 
+use backend::{Backend, BackendUri, Claim};
 use host::initiator::{InitiatorConfig, IscsiUri, discover};
 use nvme::log::AnaState;
 use scsi::iscsi::Transfer;
@@ -17,7 +19,11 @@ const STANDBY: Sense = Sense::new(SenseKey::NotReady, 0x040b);
 const EIGHT: Extent = Extent { first: 0, count: 8, forced: false };
 
 fn serve(ports: usize) -> Target {
-    let namespace = Namespace::new(1, memory(), crate::identity("test"));
+    serve_on(memory(), ports)
+}
+
+fn serve_on(backend: Arc<dyn Backend>, ports: usize) -> Target {
+    let namespace = Namespace::new(1, backend, crate::identity("test"));
     let subsystem = Subsystem::new(nqn(NAME), None, vec![namespace]);
     subsystem.set_iscsi(Some(IscsiAccess { name: IQN.to_owned(), ..IscsiAccess::default() }));
     let iscsi = vec!["127.0.0.1:0".parse().expect("an address"); ports];
@@ -104,6 +110,28 @@ fn data_that_comes_too_late_is_not_written() {
     let ended = client.hear(0, &bytes, &mut Vec::new()).expect("it answers");
     assert_eq!(ended.sense, Some(STANDBY));
     assert_eq!(through(&target, 0).read().2[0], 0);
+    target.stop().expect("it has not failed");
+}
+
+#[test]
+fn what_waited_for_others_is_refused_when_its_turn_comes() {
+    let slow: BackendUri = "fault:write=300ms:memory:1MiB".parse().expect("it is one");
+    let target = serve_on(slow.open(Claim::Alone).expect("it opens"), 2);
+    let (mut a, mut b) = (through(&target, 0), through(&target, 1));
+    let mut compare_and_write = [0; 16];
+    (compare_and_write[0], compare_and_write[13]) = (0x89, 1);
+    let zeros = [0; 1024];
+    a.send(0, compare_and_write, Transfer::Send(&zeros));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let extent = Extent { count: 1, ..EIGHT };
+    b.send(0, ask::write(extent), Transfer::Send(&[7; 512]));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(target.reach_iscsi(1, AnaState::Inaccessible));
+    let told = b.hear(0, &[7; 512], &mut Vec::new()).expect("it answers").sense;
+    // On a slow machine it comes after the change, of which it is told first.
+    assert!(told == Some(STANDBY) || told == Some(CHANGED), "{told:?}");
+    let done = a.hear(0, &zeros, &mut Vec::new()).expect("it answers");
+    assert_eq!((done.status, ready(&mut a), a.read().2[0]), (GOOD, Some(CHANGED), 0));
     target.stop().expect("it has not failed");
 }
 
