@@ -60,7 +60,7 @@ pub(crate) fn dial_at(target: &Target, place: usize) -> TcpStream {
 
 /// An initiator that asks one thing at a time, by as many connections as it has.
 pub(crate) struct Client {
-    initiator: Initiator,
+    pub(crate) initiator: Initiator,
     pub(crate) streams: Vec<TcpStream>,
     pub(crate) tsih: u16,
     isid: [u8; 6],

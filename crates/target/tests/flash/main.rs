@@ -1,5 +1,6 @@
 //! Backends by one conformance suite, and the target with the host over loopback.
 
+mod aborts;
 mod backends;
 mod conformance;
 mod disk;
