@@ -7,10 +7,15 @@
 //! The idle processes sleep while one touches pages of which a quarter are local. Each process has
 //! a budget of its own, so that the others' memory does not change what is fetched; only tables and
 //! lists that grow with the number of processes do.
+//!
+//! A thread that has just woken many others is scheduled otherwise for some seconds: Linux counts
+//! whom it wakes (`wakee_flips` of kernel/sched/fair.c), halves that once a second, and lets those
+//! that it wakes run elsewhere meanwhile. The supervisor has woken the helper of each process, and
+//! a fault takes a third longer until that is forgotten. So pages are touched until then first.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -97,22 +102,24 @@ fn measure(context: &Context, processes: u64, rounds: u64) -> Result<[f64; 3], F
     if managed < processes {
         return Err(Failure::NotManaged { wanted: processes, managed });
     }
+    let words: Vec<&str> = outcome.stdout.split_ascii_whitespace().collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
+    let touched = words.get(3).and_then(|word| word.parse::<u64>().ok());
+    let (Some(fault_ns), Some(supervisor_ns), Some(exit_us), Some(touched)) =
+        (number(0), number(1), number(2), touched)
+    else {
+        let (program, wanted) = ("bench", "four figures");
+        return Err(Failure::Unreadable { program, wanted, said: outcome.stdout });
+    };
     let fetched = outcome.run.as_ref().map_or(0, |run| run.figures.faults.fetch_count);
-    let touched = PAGES * rounds;
     if fetched < touched - touched / 1000 {
         return Err(Failure::NotFetched { touched, fetched });
     }
-    let printed: Vec<f64> =
-        outcome.stdout.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [fault_ns, supervisor_ns, exit_us] = printed[..] else {
-        let (program, wanted) = ("bench", "three figures");
-        return Err(Failure::Unreadable { program, wanted, said: outcome.stdout });
-    };
     Ok([fault_ns, supervisor_ns, exit_us])
 }
 
 /// The child of the benchmark: prints nanoseconds per touch, nanoseconds of the supervisor's
-/// processor time per touch, and the median of microseconds that an exit takes.
+/// processor time per touch, the median of microseconds that an exit takes, and touches in all.
 ///
 /// # Errors
 /// When a process cannot be started.
@@ -124,8 +131,13 @@ pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
     let words = usize::try_from(flags.pages).unwrap_or(usize::MAX) * 512;
     let mut memory: Vec<u64> = (1..=words as u64).collect();
     let supervisor = std::os::unix::process::parent_id();
-    // Until the share of local pages is what it stays.
-    touch(&mut memory);
+    // Until the share of local pages is what it stays, and the scheduler has forgotten the crowd.
+    let (warming, forgotten) = (Instant::now(), forgotten_after(flags.processes));
+    let mut warmed = 0;
+    while warming.elapsed() < forgotten {
+        touch(&mut memory);
+        warmed += flags.pages;
+    }
     let (begin, busy) = (Instant::now(), processor_ns(supervisor));
     for _ in 0..flags.rounds {
         touch(&mut memory);
@@ -138,9 +150,16 @@ pub(crate) fn crowd(flags: &CrowdFlags) -> Result<(), Failure> {
     }
     let touches = float(flags.pages * flags.rounds);
     let exit = Spread::of(exits).median;
-    progress::answer(&format!("{} {} {exit}\n", took / touches, float(busy) / touches));
+    // Those of the warming whose pages had all been touched before.
+    let all = warmed.saturating_sub(flags.pages) + flags.pages * flags.rounds;
+    progress::answer(&format!("{} {} {exit} {all}\n", took / touches, float(busy) / touches));
     drop(crowd);
     Ok(())
+}
+
+// One wake-up of each of so many processes, halved once a second, and two seconds more.
+fn forgotten_after(processes: u64) -> Duration {
+    Duration::from_secs(u64::from(processes.max(1).ilog2()) + 2)
 }
 
 fn touch(memory: &mut [u64]) {
@@ -178,7 +197,7 @@ impl Echo {
     }
 
     /// Kills it; answers how long that took.
-    fn end(mut self) -> std::time::Duration {
+    fn end(mut self) -> Duration {
         let begin = Instant::now();
         let _gone = self.0.kill();
         let _reaped = self.0.wait();
