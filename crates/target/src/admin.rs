@@ -21,8 +21,20 @@ pub(crate) struct Admin {
     flushing: Option<Arc<Namespace>>,
     /// One of them has failed.
     has_failed: bool,
-    /// Aborts of commands of I/O queues, and how many shards have not looked for them.
-    aborts: Vec<(Slot, u16)>,
+    /// Aborts of commands of I/O queues, and how many there have been.
+    aborts: Vec<Aborting>,
+    abort_count: u64,
+}
+
+/// An Abort that is not answered before every shard has looked: what one of them says later could
+/// be taken for an answer to the next.
+struct Aborting {
+    serial: u64,
+    slot: Slot,
+    /// Shards that have not looked.
+    left: u16,
+    /// One has ended the command.
+    was: bool,
 }
 
 /// Aborts at once (ACL).
@@ -36,20 +48,21 @@ impl Admin {
             flushing: None,
             has_failed: false,
             aborts: Vec::new(),
+            abort_count: 0,
         }
     }
 
-    /// A shard has looked for a command, and ended it or not; whether it was ended, once that is
-    /// known.
-    pub(crate) fn aborted(&mut self, slot: Slot, was: bool) -> Option<bool> {
-        let place = self.aborts.iter().position(|(own, _)| *own == slot)?;
-        let (_, left) = &mut self.aborts[place];
-        *left -= 1;
-        if *left > 0 && !was {
+    /// A shard has looked for a command, and ended it or not; once all have, the Abort and whether
+    /// the command was ended.
+    pub(crate) fn aborted(&mut self, serial: u64, was: bool) -> Option<(Slot, bool)> {
+        let place = self.aborts.iter().position(|own| own.serial == serial)?;
+        let own = &mut self.aborts[place];
+        (own.left, own.was) = (own.left - 1, own.was || was);
+        if own.left > 0 {
             return None;
         }
-        self.aborts.swap_remove(place);
-        Some(was)
+        let Aborting { slot, was, .. } = self.aborts.swap_remove(place);
+        Some((slot, was))
     }
 
     /// Does a command; how many jobs that has begun.
@@ -84,14 +97,16 @@ impl Admin {
                 queue.complete(slot, Status::ABORT_LIMIT.do_not_retry(), 0, out);
             }
             Reply::Abort { queue, cid } => {
-                self.aborts.push((slot, site.rules.shards));
-                let controller = self.controller;
-                site.wishes.orders.push(Order::Abort(Abort { controller, queue, cid, slot }));
+                self.abort_count += 1;
+                let (serial, controller) = (self.abort_count, self.controller);
+                let (left, was) = (site.rules.shards, false);
+                self.aborts.push(Aborting { serial, slot, left, was });
+                site.wishes.orders.push(Order::Abort(Abort { controller, queue, cid, serial }));
             }
             Reply::Changed(Change::ShutDown) => return self.shut_down(slot, queue, out, site),
             Reply::Changed(_) => queue.complete(slot, Status::SUCCESS, 0, out),
             Reply::Reset(unanswered) => {
-                let aborts = self.aborts.drain(..).map(|(of, _)| of);
+                let aborts = self.aborts.drain(..).map(|own| own.slot);
                 unanswered.into_iter().chain(aborts).for_each(|of| queue.forget(of));
                 site.control.iter_mut().for_each(|all| all.reset(self.controller));
                 site.wishes.orders.push(Order::EndQueues(self.controller));

@@ -245,8 +245,8 @@ impl NvmeEnd {
 
     /// Answers an Abort of this admin queue, if every shard has looked (Base 5.1.1: bit 0 says
     /// that the command was not aborted).
-    pub(crate) fn answer_abort(&mut self, slot: Slot, ended: Option<bool>, out: &mut Vec<u8>) {
-        if let Some(was) = ended {
+    pub(crate) fn answer_abort(&mut self, ended: Option<(Slot, bool)>, out: &mut Vec<u8>) {
+        if let Some((slot, was)) = ended {
             self.queue.complete(slot, Status::SUCCESS, u64::from(!was), out);
         }
     }

@@ -104,8 +104,8 @@ pub(crate) struct Abort {
     pub(crate) controller: u16,
     pub(crate) queue: u16,
     pub(crate) cid: u16,
-    /// Of the Abort, on the admin queue.
-    pub(crate) slot: Slot,
+    /// Which Abort of the admin queue.
+    pub(crate) serial: u64,
 }
 
 impl Abort {

@@ -24,8 +24,8 @@ impl Connection {
             && let Role::Admin(admin) = &mut end.role
             && admin.controller == abort.controller
         {
-            let ended = admin.aborted(abort.slot, was);
-            end.answer_abort(abort.slot, ended, &mut self.out);
+            let ended = admin.aborted(abort.serial, was);
+            end.answer_abort(ended, &mut self.out);
         }
         self.out.truncate(last);
     }
