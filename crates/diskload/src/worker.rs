@@ -381,3 +381,151 @@ fn filled(bytes: usize, seed: u64) -> Block {
     }
     block
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::{Sender, channel};
+
+    use backend::NullBackend;
+    use host::{Queue, Reached};
+    use measure::Histogram;
+    use sys::ring::Completed;
+
+    use super::super::under_way::Times;
+    use super::super::{Device, OperationTally};
+    use super::*;
+
+    /// When each step of a request took place, by the clock.
+    #[derive(Debug, Clone, Copy, Default)]
+    struct Met {
+        /// The load had looked at all that had ended before.
+        looked_ns: u64,
+        /// Its submission began and ended.
+        submitted_ns: [u64; 2],
+        /// Its sending began.
+        sent_ns: u64,
+        ended_ns: u64,
+    }
+
+    impl Met {
+        // A load makes it after the look and before its submission, and hands it over between that
+        // and when it is sent.
+        fn shortest_and_longest(&self) -> [Times; 2] {
+            let Self { looked_ns, submitted_ns: [from_ns, until_ns], sent_ns, ended_ns } = *self;
+            let ns = Duration::from_ns;
+            let shortest = Times {
+                submission: ns(until_ns - from_ns),
+                completion: ns(ended_ns - sent_ns),
+                latency: ns(ended_ns - from_ns),
+            };
+            let longest = Times {
+                submission: ns(sent_ns - looked_ns),
+                completion: ns(ended_ns - until_ns),
+                latency: ns(ended_ns - looked_ns),
+            };
+            [shortest, longest]
+        }
+    }
+
+    /// A queue whose every step takes time; what was sent ends with the next look.
+    struct Slow {
+        under_way: Vec<(Ended<Made>, Met)>,
+        looked_ns: u64,
+        met: Sender<Met>,
+    }
+
+    // Waits until the clock shows another microsecond: a step of no time would have no two sides.
+    fn later_ns() -> u64 {
+        let from_ns = monotonic_ns();
+        let mut times = std::iter::repeat_with(monotonic_ns);
+        times.find(|now_ns| *now_ns > from_ns + 1_000).unwrap_or(from_ns)
+    }
+
+    impl Queue<Made> for Slow {
+        fn submit(
+            &mut self,
+            request: Request,
+            block: Option<Block>,
+            tag: Made,
+        ) -> Option<Ended<Made>> {
+            let submitted_ns = [monotonic_ns(), later_ns()];
+            let met = Met { looked_ns: self.looked_ns, submitted_ns, ..Met::default() };
+            self.under_way.push((Ended { request, result: Ok(()), block, tag }, met));
+            None
+        }
+
+        fn flush(&mut self, _ring: &mut Ring) {
+            let now_ns = monotonic_ns();
+            self.under_way.iter_mut().for_each(|(_, met)| met.sent_ns = now_ns);
+            later_ns();
+        }
+
+        fn has(&self, _token: u64) -> bool {
+            false
+        }
+
+        fn complete(&mut self, _: Completed, _now_ns: u64, _ended: &mut Vec<Ended<Made>>) {}
+
+        fn outstanding(&self) -> usize {
+            self.under_way.len()
+        }
+
+        fn any(&self, is_like: &dyn Fn(&Made) -> bool) -> bool {
+            self.under_way.iter().any(|(one, _)| is_like(&one.tag))
+        }
+
+        fn deadline_ns(&self) -> Option<u64> {
+            Some(0)
+        }
+
+        fn look(&mut self, now_ns: u64, ended: &mut Vec<Ended<Made>>) {
+            for (one, met) in self.under_way.drain(..) {
+                ended.push(one);
+                let _gone = self.met.send(Met { ended_ns: now_ns, ..met });
+            }
+            self.looked_ns = later_ns();
+        }
+
+        fn lose(&mut self, _ended: &mut Vec<Ended<Made>>) {}
+
+        fn is_lost(&self) -> bool {
+            false
+        }
+
+        fn is_idle(&self) -> bool {
+            true
+        }
+    }
+
+    // The queue reads the clock around each of its steps, so every time of the load has bounds that
+    // hold on any machine, however busy. A reading on the other side of a step is out of them.
+    #[test]
+    fn a_request_is_made_before_it_is_submitted_and_handed_over_before_it_is_sent() {
+        let (met, all_met) = channel();
+        let queue = Slow { under_way: Vec::new(), looked_ns: monotonic_ns(), met };
+        let device = Device::Local(Arc::new(NullBackend::new(1 << 20, 12)));
+        let geometry = device.geometry();
+        let reached = Reached { queue: Box::new(queue) as _, generation: 0, opening: None };
+        let way = Way::Remote { device, reached, was_reopened: false, ended: Vec::new() };
+        let config =
+            LoadConfig { depth: 2, request_count: Some(100), ..LoadConfig::reads(1 << 20) };
+        let progress = Progress::default();
+        let worker = Worker::new(&config, geometry, way, 0, &progress).expect("there are rings");
+        let reads = worker.run().expect("the kernel lets it wait").reads;
+        let [mut shortest, mut longest] = [(); 2].map(|()| OperationTally::default());
+        for met in all_met.try_iter() {
+            let [short, long] = met.shortest_and_longest();
+            shortest.add(&short, 4096, 0);
+            longest.add(&long, 4096, 0);
+        }
+        let lies = |what: &str, of: fn(&OperationTally) -> &Histogram| {
+            let [short, is, long] = [&shortest, &reads, &longest].map(|tally| of(tally).mean());
+            assert!(short <= is && is <= long, "{what}: {is} is not in {short} to {long}");
+            assert_eq!([&shortest, &reads, &longest].map(|tally| of(tally).count()), [100; 3]);
+        };
+        lies("submission", |tally| &tally.submission);
+        lies("completion", |tally| &tally.completion);
+        lies("latency", |tally| &tally.latency);
+    }
+}
