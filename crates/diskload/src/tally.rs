@@ -13,8 +13,7 @@ use super::under_way::Times;
 #[derive(Debug, Clone, Default)]
 pub struct OperationTally {
     /// From when a request was made until the kernel was given it, with all that were made at that
-    /// time. In a closed loop with one request under way, the answer before is taken apart then.
-    /// Nothing for those that were answered as they were made, by a device of this process.
+    /// time. Nothing for those that were answered as they were made, by a device of this process.
     pub submission: Histogram,
     /// From then until it had ended.
     pub completion: Histogram,
