@@ -173,24 +173,29 @@ impl Shard {
                 self.look_at_times();
             }
             self.settle();
+            self.count_answers();
             self.account();
         }
         Ok(())
     }
 
-    // What was answered is not with its hosts before the ring is waited for.
     fn account(&mut self) {
         let counters = &self.seed.counters;
         self.tide.note(self.weight());
         counters.lent_bytes.store(self.pool.held() as u64, Ordering::Relaxed);
         counters.memory_waits.store(self.pool.refusals(), Ordering::Relaxed);
-        if !self.ledger.is_empty() {
-            self.ledger.count(self.seed.index, counters, &mut self.pool, monotonic_ns());
-        }
         if self.now_ns >= self.weighed_ns + LOOK_NS {
             self.weighed_ns = self.now_ns;
             let busy_ns = thread_ns().saturating_sub(self.idle.looked_ns());
             counters.busy_ns.store(busy_ns, Ordering::Relaxed);
+        }
+    }
+
+    // Before a host has the answer: it may ask at once what was done, and another shard at that.
+    fn count_answers(&mut self) {
+        if !self.ledger.is_empty() {
+            let counters = &self.seed.counters;
+            self.ledger.count(self.seed.index, counters, &mut self.pool, monotonic_ns());
         }
     }
 
@@ -442,6 +447,7 @@ impl Shard {
     }
 
     fn settle_connection(&mut self, number: u32) {
+        self.count_answers();
         let place = self.connections.get_mut(number as usize);
         let Some(connection) = place.and_then(Option::as_mut) else { return };
         let tokens = [RECEIVE, SEND].map(|kind| kind | u64::from(number));
