@@ -22,6 +22,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::encoding::prometheus_text;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
@@ -39,8 +40,8 @@ const FRESH: Duration = Duration::from_millis(50);
 const PAUSE: Duration = Duration::from_millis(100);
 /// Where the text is.
 const PATH: &str = "/metrics";
-/// Prometheus' text format.
-const KIND: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+/// What texts are.
+const KIND: HeaderValue = HeaderValue::from_static(prometheus_text::CONTENT_TYPE);
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
 
 /// What there is to read, and since when.

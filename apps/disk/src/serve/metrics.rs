@@ -1,257 +1,280 @@
-//! What a target has done as Prometheus' text format 0.0.4.
+//! What a target has done, in Prometheus' text format, for whoever asks.
+//!
+//! Nothing is counted here: [`Told`] reads the target's own counters each time. Names are those
+//! before the library appends `_total` to a counter's, `_info` to an information's.
 
-use std::fmt::{Display, Write};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
+    prometheus_text,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 use sys::clock::monotonic_ns;
-use target::{Counters, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage};
+use target::{
+    Counters, EventCounts, Kind, Latencies, Namespace, NamespaceCounters, Observer, Usage,
+};
 
 /// Ends of the buckets that are told, in nanoseconds: 1 µs and less are one, and so are 17 s and
 /// more.
 const SHORTEST_NS: u64 = 1 << 10;
 const LONGEST_NS: u64 = 1 << 34;
+const COUNTER: MetricType = MetricType::Counter;
+const GAUGE: MetricType = MetricType::Gauge;
 
-/// A namespace and what each shard has done with it.
-struct Row<'a> {
-    namespace: &'a Namespace,
-    labels: String,
-    shards: Vec<(u16, Option<&'a NamespaceCounters>)>,
-}
-
-/// Text that grows.
-#[derive(Default)]
-struct Page(String);
+/// Name, kind and meaning of a family.
+type About = (&'static str, MetricType, &'static str);
 
 /// What there is to tell of a target that was started at that time.
-pub(crate) fn render(observer: &Observer, began_ns: u64) -> String {
-    let mut page = Page::default();
-    page.family("afar_build_info", "gauge", "The version that runs, as a label.");
-    page.sample("afar_build_info", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
-    let uptime = seconds(monotonic_ns().saturating_sub(began_ns));
-    page.family("afar_uptime_seconds", "gauge", "Since the target was started.");
-    page.sample("afar_uptime_seconds", "", uptime);
+struct Told {
+    observer: Observer,
+    began_ns: u64,
+}
+
+/// A namespace and where it belongs.
+struct Row {
+    subsystem: String,
+    namespace: Arc<Namespace>,
+    shard_count: u16,
+}
+
+/// Makes what tells, each time that it is called, of a target that was started at that time.
+pub(crate) fn teller(observer: Observer, began_ns: u64) -> impl Fn() -> String + Send + 'static {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Told { observer, began_ns }));
+    move || text(&registry)
+}
+
+fn text(registry: &Registry) -> String {
+    let mut text = String::new();
+    let _infallible = prometheus_text::encode(&mut text, registry);
+    text
+}
+
+// An observer has nothing to show of itself.
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Told").finish_non_exhaustive()
+    }
+}
+
+impl Collector for Told {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let encoder = &mut encoder;
+        let help = "The version that runs, as a label.";
+        let mut build = encoder.encode_descriptor("afar_build", help, None, MetricType::Info)?;
+        build.encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
+        let uptime = seconds(monotonic_ns().saturating_sub(self.began_ns));
+        let help = "Since the target was started.";
+        encoder
+            .encode_descriptor("afar_uptime_seconds", help, None, GAUGE)?
+            .encode_gauge(&uptime)?;
+        namespaces(encoder, &rows(&self.observer))?;
+        shards(encoder, self.observer.counters())?;
+        hosts(encoder, &self.observer.usage(), &self.observer.witness().counts())
+    }
+}
+
+fn rows(observer: &Observer) -> Vec<Row> {
     // The last is the control thread, which does nothing with namespaces.
     let shard_count = observer.counters().len().saturating_sub(1);
     let shard_count = u16::try_from(shard_count).unwrap_or(u16::MAX);
     let subsystems = observer.subsystems();
-    let namespaces: Vec<(String, Arc<Namespace>)> = subsystems
-        .iter()
-        .flat_map(|subsystem| {
-            let nqn = escape(subsystem.nqn.as_str());
-            let namespaces = subsystem.namespaces();
-            let all = namespaces.iter().map(|one| {
-                (format!("subsystem=\"{nqn}\",namespace=\"{}\"", one.id), Arc::clone(one))
-            });
-            all.collect::<Vec<_>>()
-        })
-        .collect();
-    let rows: Vec<Row<'_>> =
-        namespaces.iter().map(|(labels, one)| Row::new(labels, one, shard_count)).collect();
-    page.namespaces(&rows);
-    page.shards(observer.counters());
-    page.hosts(observer);
-    page.0
+    let rows = subsystems.iter().flat_map(|subsystem| {
+        let all = subsystem.namespaces();
+        let rows = all.iter().map(|one| Row {
+            subsystem: subsystem.nqn.as_str().to_owned(),
+            namespace: Arc::clone(one),
+            shard_count,
+        });
+        rows.collect::<Vec<_>>()
+    });
+    rows.collect()
 }
 
-impl<'a> Row<'a> {
-    fn new(labels: &str, namespace: &'a Namespace, shard_count: u16) -> Self {
-        let mut shards: Vec<_> = (0..shard_count).map(|shard| (shard, None)).collect();
-        for (shard, counters) in namespace.counters() {
+impl Row {
+    fn labels(&self) -> impl EncodeLabelSet {
+        ([("subsystem", self.subsystem.as_str())], [("namespace", self.namespace.id)])
+    }
+
+    // What each shard has done with it, if it has done anything.
+    fn shards(&self) -> Vec<(u16, Option<&NamespaceCounters>)> {
+        let mut shards: Vec<_> = (0..self.shard_count).map(|shard| (shard, None)).collect();
+        for (shard, counters) in self.namespace.counters() {
             if let Some(place) = shards.get_mut(usize::from(shard)) {
                 place.1 = Some(counters);
             }
         }
-        Self { namespace, labels: labels.to_owned(), shards }
+        shards
     }
 }
 
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _infallible = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+/// Writes a family and its samples.
+fn family<L: EncodeLabelSet, V: EncodeCounterValue + EncodeGaugeValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, kind, help): About,
+    samples: impl IntoIterator<Item = (L, V)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in samples {
+        let mut sample = family.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => sample.encode_counter::<NoLabelSet, _, f64>(&value, None)?,
+            _ => sample.encode_gauge(&value)?,
+        }
     }
+    Ok(())
+}
 
-    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
-        let _infallible = match labels {
-            "" => writeln!(self.0, "{name} {value}"),
-            _ => writeln!(self.0, "{name}{{{labels}}} {value}"),
+fn namespaces(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {
+    let about = ("afar_namespace_size_bytes", GAUGE, "How large the namespace is.");
+    let size = |row: &Row| row.namespace.backend.geometry().bytes();
+    family(encoder, about, rows.iter().map(|row| (row.labels(), size(row))))?;
+    let help = "1 once its device has failed to keep what was written: no flush ends well any \
+                more until it is opened anew.";
+    let about = ("afar_namespace_lost", GAUGE, help);
+    let is_lost = |row: &Row| u64::from(row.namespace.backend.lost().is_some());
+    family(encoder, about, rows.iter().map(|row| (row.labels(), is_lost(row))))?;
+    let all = &Kind::ALL[..];
+    let help = "Commands that have been answered, however they went.";
+    let about = ("afar_namespace_commands", COUNTER, help);
+    by_kind(encoder, about, rows, all, |c, kind| &c.of(kind).commands)?;
+    let about = ("afar_namespace_failures", COUNTER, "Commands that have failed.");
+    by_kind(encoder, about, rows, all, |c, kind| &c.of(kind).failures)?;
+    let about = ("afar_namespace_transferred_bytes", COUNTER, "Bytes that were read or written.");
+    let moving = &[Kind::Read, Kind::Write];
+    by_kind(encoder, about, rows, moving, |c, kind| &c.of(kind).bytes)?;
+    let help = "Commands that have been taken and not answered.";
+    let samples = rows.iter().flat_map(|row| {
+        let of = |(shard, counters): (u16, Option<&NamespaceCounters>)| {
+            ((row.labels(), [("shard", shard)]), counters.map_or(0, |c| value(&c.in_flight)))
         };
-    }
+        row.shards().into_iter().map(of).collect::<Vec<_>>()
+    });
+    family(encoder, ("afar_namespace_in_flight_commands", GAUGE, help), samples)?;
+    latencies(encoder, rows)
+}
 
-    fn namespaces(&mut self, rows: &[Row<'_>]) {
-        let name = "afar_namespace_size_bytes";
-        self.family(name, "gauge", "How large the namespace is.");
-        for row in rows {
-            self.sample(name, &row.labels, row.namespace.backend.geometry().bytes());
-        }
-        let name = "afar_namespace_lost";
-        let help = "1 once its device has failed to keep what was written: no flush ends well any \
-                    more until it is opened anew.";
-        self.family(name, "gauge", help);
-        for row in rows {
-            self.sample(name, &row.labels, u8::from(row.namespace.backend.lost().is_some()));
-        }
-        let all = &Kind::ALL[..];
-        let name = "afar_namespace_commands_total";
-        self.family(name, "counter", "Commands that have been answered, however they went.");
-        self.by_kind(name, rows, all, |c, kind| &c.of(kind).commands);
-        let name = "afar_namespace_failures_total";
-        self.family(name, "counter", "Commands that have failed.");
-        self.by_kind(name, rows, all, |c, kind| &c.of(kind).failures);
-        let name = "afar_namespace_transferred_bytes_total";
-        self.family(name, "counter", "Bytes that were read or written.");
-        let moving = &[Kind::Read, Kind::Write];
-        self.by_kind(name, rows, moving, |c, kind| &c.of(kind).bytes);
-        let name = "afar_namespace_in_flight_commands";
-        self.family(name, "gauge", "Commands that have been taken and not answered.");
-        for row in rows {
-            for (shard, counters) in &row.shards {
-                let labels = format!("{},shard=\"{shard}\"", row.labels);
-                self.sample(name, &labels, counters.map_or(0, |c| value(&c.in_flight)));
-            }
-        }
-        let name = "afar_namespace_latency_seconds";
-        self.family(name, "histogram", "From taking a command to answering it, of all shards.");
-        for row in rows {
-            for kind in Kind::ALL {
-                self.histogram(name, row, kind);
+fn by_kind(
+    encoder: &mut DescriptorEncoder<'_>,
+    about: About,
+    rows: &[Row],
+    kinds: &[Kind],
+    of: impl Fn(&NamespaceCounters, Kind) -> &AtomicU64,
+) -> fmt::Result {
+    let mut samples = Vec::new();
+    for row in rows {
+        for &kind in kinds {
+            for (shard, counters) in row.shards() {
+                let labels = (row.labels(), ([("operation", operation(kind))], [("shard", shard)]));
+                samples.push((labels, counters.map_or(0, |c| value(of(c, kind)))));
             }
         }
     }
+    family(encoder, about, samples)
+}
 
-    fn by_kind(
-        &mut self,
-        name: &str,
-        rows: &[Row<'_>],
-        kinds: &[Kind],
-        of: impl Fn(&NamespaceCounters, Kind) -> &AtomicU64,
-    ) {
-        for row in rows {
-            for &kind in kinds {
-                for (shard, counters) in &row.shards {
-                    let operation = operation(kind);
-                    let labels =
-                        format!("{},operation=\"{operation}\",shard=\"{shard}\"", row.labels);
-                    self.sample(name, &labels, counters.map_or(0, |c| value(of(c, kind))));
+fn latencies(encoder: &mut DescriptorEncoder<'_>, rows: &[Row]) -> fmt::Result {
+    let name = "afar_namespace_latency_seconds";
+    let help = "From taking a command to answering it, of all shards.";
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+    for row in rows {
+        for kind in Kind::ALL {
+            let mut counts = [0; Latencies::BUCKETS];
+            let mut sum_ns = 0;
+            for counters in row.shards().iter().filter_map(|(_, counters)| *counters) {
+                let latency = &counters.of(kind).latency;
+                sum_ns += latency.sum_ns();
+                for (sum, count) in counts.iter_mut().zip(latency.counts()) {
+                    *sum += count;
                 }
             }
+            let labels = (row.labels(), [("operation", operation(kind))]);
+            let count = counts.iter().sum();
+            family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
+                seconds(sum_ns),
+                count,
+                &buckets(&counts),
+                None,
+            )?;
         }
     }
+    Ok(())
+}
 
-    fn histogram(&mut self, name: &str, row: &Row<'_>, kind: Kind) {
-        let mut counts = [0; Latencies::BUCKETS];
-        let mut sum_ns = 0;
-        for latency in row.shards.iter().filter_map(|(_, c)| Some(&(*c)?.of(kind).latency)) {
-            sum_ns += latency.sum_ns();
-            for (sum, count) in counts.iter_mut().zip(latency.counts()) {
-                *sum += count;
-            }
+// The ends of those that are told, in seconds, and how many are in each that are not in the one
+// before. The library ends them with all there are.
+fn buckets(counts: &[u64; Latencies::BUCKETS]) -> Vec<(f64, u64)> {
+    let mut buckets = Vec::new();
+    let mut untold = 0;
+    for (index, count) in counts.iter().enumerate() {
+        untold += count;
+        let told =
+            Latencies::end_ns(index).filter(|end_ns| (SHORTEST_NS..=LONGEST_NS).contains(end_ns));
+        if let Some(end_ns) = told {
+            buckets.push((seconds(end_ns), untold));
+            untold = 0;
         }
-        let labels = format!("{},operation=\"{}\"", row.labels, operation(kind));
-        let bucket = format!("{name}_bucket");
-        let mut below = 0;
-        for (index, count) in counts.iter().enumerate() {
-            below += count;
-            let told = Latencies::end_ns(index)
-                .filter(|end_ns| (SHORTEST_NS..=LONGEST_NS).contains(end_ns));
-            if let Some(end_ns) = told {
-                let labels = format!("{labels},le=\"{}\"", seconds(end_ns));
-                self.sample(&bucket, &labels, below);
-            }
-        }
-        self.sample(&bucket, &format!("{labels},le=\"+Inf\""), below);
-        self.sample(&format!("{name}_sum"), &labels, seconds(sum_ns));
-        self.sample(&format!("{name}_count"), &labels, below);
     }
+    buckets
+}
 
-    fn hosts(&mut self, observer: &Observer) {
-        let usage = observer.usage();
-        let mut of = |name: &str, kind: &str, help: &str, read: fn(&Usage) -> u64| {
-            self.family(name, kind, help);
-            for (host, usage) in &usage {
-                self.sample(name, &format!("host=\"{}\"", escape(host)), read(usage));
-            }
-        };
-        of("afar_host_connections", "gauge", "I/O queues, or connections of sessions.", |one| {
-            one.connections
-        });
-        of("afar_host_memory_bytes", "gauge", "Memory for its data and answers.", |one| {
-            one.memory_bytes
-        });
-        of(
-            "afar_host_memory_waits_total",
-            "counter",
-            "Times that a command of the host had to wait for memory.",
-            |one| one.memory_waits,
-        );
-        of("afar_host_commands_total", "counter", "I/O commands that were answered.", |one| {
-            one.commands
-        });
-        let name = "afar_host_transferred_bytes_total";
-        of(name, "counter", "Bytes that were read or written.", |one| one.bytes);
-        let name = "afar_host_events_total";
-        self.family(name, "counter", "What has happened, by host; \"\" has not said its name.");
-        for (host, counts) in observer.witness().counts() {
-            for (what, count) in counts {
-                let labels = format!("host=\"{}\",event=\"{}\"", escape(&host), what.name());
-                self.sample(name, &labels, count);
-            }
-        }
-    }
+fn hosts(
+    encoder: &mut DescriptorEncoder<'_>,
+    usage: &[(String, Usage)],
+    events: &[(String, EventCounts)],
+) -> fmt::Result {
+    let mut of = |about: About, read: fn(&Usage) -> u64| {
+        let samples = usage.iter().map(|(host, usage)| ([("host", host)], read(usage)));
+        family(encoder, about, samples)
+    };
+    let help = "I/O queues, or connections of sessions.";
+    of(("afar_host_connections", GAUGE, help), |one| one.connections)?;
+    let help = "Memory for its data and answers.";
+    of(("afar_host_memory_bytes", GAUGE, help), |one| one.memory_bytes)?;
+    let help = "Times that a command of the host had to wait for memory.";
+    of(("afar_host_memory_waits", COUNTER, help), |one| one.memory_waits)?;
+    let help = "I/O commands that were answered.";
+    of(("afar_host_commands", COUNTER, help), |one| one.commands)?;
+    let help = "Bytes that were read or written.";
+    of(("afar_host_transferred_bytes", COUNTER, help), |one| one.bytes)?;
+    let help = "What has happened, by host; \"\" has not said its name.";
+    let samples = events.iter().flat_map(|(host, counts)| {
+        counts
+            .iter()
+            .map(move |(what, count)| (([("host", host)], [("event", what.name())]), *count))
+    });
+    family(encoder, ("afar_host_events", COUNTER, help), samples)
+}
 
-    fn shards(&mut self, counters: &[Arc<Counters>]) {
-        let mut of = |name: &str, kind: &str, help: &str, read: fn(&Counters) -> String| {
-            self.family(name, kind, help);
-            for (shard, counters) in counters.iter().enumerate() {
-                self.sample(name, &format!("shard=\"{shard}\""), read(counters));
-            }
-        };
-        of(
-            "afar_shard_busy_seconds_total",
-            "counter",
-            "Processor time of the shard, without what it spent looking for work.",
-            |c| seconds(value(&c.busy_ns)).to_string(),
-        );
-        of(
-            "afar_shard_connections",
-            "gauge",
-            "Connections that are open; the last shard is the control thread.",
-            |c| value(&c.connections).to_string(),
-        );
-        of("afar_shard_failures_total", "counter", "Commands that have failed.", |c| {
-            value(&c.failures).to_string()
-        });
-        of(
-            "afar_shard_violations_total",
-            "counter",
-            "Connections that ended because of what the peer sent.",
-            |c| value(&c.violations).to_string(),
-        );
-        of("afar_shard_lent_bytes", "gauge", "Memory for data and answers on their way.", |c| {
-            value(&c.lent_bytes).to_string()
-        });
-        of(
-            "afar_shard_memory_waits_total",
-            "counter",
-            "Times that a command had to wait for memory.",
-            |c| value(&c.memory_waits).to_string(),
-        );
-        of(
-            "afar_shard_late_data_total",
-            "counter",
-            "Connections that ended because data that was asked for did not come.",
-            |c| value(&c.late_data).to_string(),
-        );
-        of(
-            "afar_shard_unread_total",
-            "counter",
-            "Connections that ended because their peers did not read.",
-            |c| value(&c.unread).to_string(),
-        );
-        of("afar_shard_sleeps_total", "counter", "Times that the shard has slept.", |c| {
-            value(&c.sleeps).to_string()
-        });
-    }
+fn shards(encoder: &mut DescriptorEncoder<'_>, counters: &[Arc<Counters>]) -> fmt::Result {
+    let help = "Processor time of the shard, without what it spent looking for work.";
+    let samples =
+        (0_u32..).zip(counters).map(|(shard, c)| ([("shard", shard)], seconds(value(&c.busy_ns))));
+    family(encoder, ("afar_shard_busy_seconds", COUNTER, help), samples)?;
+    let mut of = |about: About, read: fn(&Counters) -> &AtomicU64| {
+        let samples =
+            (0_u32..).zip(counters).map(|(shard, c)| ([("shard", shard)], value(read(c))));
+        family(encoder, about, samples)
+    };
+    let help = "Connections that are open; the last shard is the control thread.";
+    of(("afar_shard_connections", GAUGE, help), |c| &c.connections)?;
+    of(("afar_shard_failures", COUNTER, "Commands that have failed."), |c| &c.failures)?;
+    let help = "Connections that ended because of what the peer sent.";
+    of(("afar_shard_violations", COUNTER, help), |c| &c.violations)?;
+    let help = "Memory for data and answers on their way.";
+    of(("afar_shard_lent_bytes", GAUGE, help), |c| &c.lent_bytes)?;
+    let help = "Times that a command had to wait for memory.";
+    of(("afar_shard_memory_waits", COUNTER, help), |c| &c.memory_waits)?;
+    let help = "Connections that ended because data that was asked for did not come.";
+    of(("afar_shard_late_data", COUNTER, help), |c| &c.late_data)?;
+    let help = "Connections that ended because their peers did not read.";
+    of(("afar_shard_unread", COUNTER, help), |c| &c.unread)?;
+    of(("afar_shard_sleeps", COUNTER, "Times that the shard has slept."), |c| &c.sleeps)
 }
 
 const fn operation(kind: Kind) -> &'static str {
@@ -270,44 +293,94 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-// Of a label's value.
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use backend::NullBackend;
-    use target::Identity;
+    use target::{Happening, Identity};
 
-    #[test]
-    fn a_histogram_is_cumulative_and_ends_with_all() {
-        let backend = Arc::new(NullBackend::new(1 << 20, 9));
-        let namespace = Namespace::new(7, backend, Identity::drawn());
-        let row = Row::new("subsystem=\"x\",namespace=\"7\"", &namespace, 2);
-        let mut page = Page::default();
-        page.namespaces(&[row]);
-        let text = page.0;
-        assert!(
-            text.contains("afar_namespace_size_bytes{subsystem=\"x\",namespace=\"7\"} 1048576")
-        );
-        assert!(text.contains("afar_namespace_lost{subsystem=\"x\",namespace=\"7\"} 0"));
-        let commands = "commands_total{subsystem=\"x\",namespace=\"7\",operation=\"read\",shard=";
-        assert_eq!(text.matches(commands).count(), 2, "{text}");
-        let buckets: Vec<&str> = text
-            .lines()
-            .filter(|line| line.contains("_bucket") && line.contains("\"write\""))
-            .filter_map(|line| line.split("le=\"").nth(1)?.split('"').next())
-            .collect();
-        assert_eq!((buckets[0], buckets[4]), ("0.000001024", "0.000002048"));
-        assert_eq!(buckets.last(), Some(&"+Inf"));
-        let ends: Vec<f64> = buckets.iter().map(|end| end.parse().expect("a number")).collect();
-        assert!(ends.is_sorted() && ends.len() == 98, "{ends:?}");
+    /// Has a test tell what it wants.
+    struct Of<F>(F);
+
+    impl<F> fmt::Debug for Of<F> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Of")
+        }
+    }
+
+    impl<F> Collector for Of<F>
+    where
+        F: Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static,
+    {
+        fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+            self.0(&mut encoder)
+        }
+    }
+
+    fn told<F>(what: F) -> String
+    where
+        F: Fn(&mut DescriptorEncoder<'_>) -> fmt::Result + Send + Sync + 'static,
+    {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Of(what)));
+        text(&registry)
     }
 
     #[test]
-    fn labels_may_have_any_text() {
-        assert_eq!(escape("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+    fn a_namespace_has_its_labels_and_all_shards() {
+        let backend = Arc::new(NullBackend::new(1 << 20, 9));
+        let namespace = Arc::new(Namespace::new(7, backend, Identity::drawn()));
+        let row = Row { subsystem: "x".to_owned(), namespace, shard_count: 2 };
+        let text = told(move |encoder| namespaces(encoder, std::slice::from_ref(&row)));
+        let of = "{subsystem=\"x\",namespace=\"7\"";
+        assert!(text.contains(&format!("afar_namespace_size_bytes{of}}} 1048576\n")), "{text}");
+        assert!(text.contains(&format!("afar_namespace_lost{of}}} 0\n")), "{text}");
+        let commands = format!("commands_total{of},operation=\"read\",shard=");
+        assert_eq!(text.matches(&commands).count(), 2, "{text}");
+        let last = format!("latency_seconds_bucket{of},operation=\"write\",le=\"+Inf\"}} 0\n");
+        assert!(text.contains(&last), "{text}");
+    }
+
+    #[test]
+    fn a_histogram_is_cumulative_and_ends_with_all() {
+        let mut counts = [0; Latencies::BUCKETS];
+        for (index, count) in counts.iter_mut().enumerate() {
+            *count = index as u64 + 1;
+        }
+        let text = told(move |encoder| {
+            let kind = MetricType::Histogram;
+            let mut family = encoder.encode_descriptor("x", "y", None, kind)?;
+            let all = counts.iter().sum();
+            family.encode_histogram::<NoLabelSet>(2.5, all, &buckets(&counts), None)
+        });
+        let of = |line: &str| {
+            let (end, count) = line.strip_prefix("x_bucket{le=\"")?.split_once("\"} ")?;
+            Some((end.parse::<f64>().ok()?, count.parse::<u64>().ok()?))
+        };
+        let told: Vec<(f64, u64)> = text.lines().filter_map(of).collect();
+        assert_eq!(told.len(), 98, "{text}");
+        assert_eq!((told[0].0, told[4].0, told[97].0), (1.024e-6, 2.048e-6, f64::INFINITY));
+        for (end, count) in &told {
+            // A bucket has all that took no longer, told apart or not.
+            let is_below =
+                |index: &usize| Latencies::end_ns(*index).map_or(f64::INFINITY, seconds) <= *end;
+            let below = (0..Latencies::BUCKETS).filter(is_below).map(|index| counts[index]);
+            assert_eq!(*count, below.sum::<u64>(), "up to {end}");
+        }
+        let all: u64 = counts.iter().sum();
+        assert!(text.ends_with(&format!("x_sum 2.5\nx_count {all}\n")), "{text}");
+    }
+
+    #[test]
+    fn hosts_may_have_any_name() {
+        let name = "a\"b\\c\nd}".to_owned();
+        let usage = vec![(name.clone(), Usage { commands: 3, ..Usage::default() })];
+        let events = vec![(name, vec![(Happening::LoggedIn, 2)])];
+        let text = told(move |encoder| hosts(encoder, &usage, &events));
+        let escaped = "host=\"a\\\"b\\\\c\\nd}\"";
+        let line = format!("\nafar_host_commands_total{{{escaped}}} 3\n");
+        assert!(text.contains(&line), "{text}");
+        let line = format!("\nafar_host_events_total{{{escaped},event=\"login\"}} 2\n");
+        assert!(text.contains(&line), "{text}");
     }
 }

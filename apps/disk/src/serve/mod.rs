@@ -169,7 +169,7 @@ fn expose(
 ) -> Result<SocketAddr, ServeError> {
     let observer = target.observer().clone();
     let began_ns = monotonic_ns();
-    http::start(socket, move || metrics::render(&observer, began_ns))
+    http::start(socket, metrics::teller(observer, began_ns))
         .map(|()| address)
         .map_err(|source| ServeError::Metrics { address, source })
 }
