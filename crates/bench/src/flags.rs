@@ -46,6 +46,11 @@ pub(crate) enum Command {
     Swap(CommonFlags),
     /// What a process costs beside 1 to 4,000 others under management
     Processes(CommonFlags),
+    /// Whether sweeps find a slowdown of 10 %, and conclude nothing where the machine is loaded
+    Verdicts(CommonFlags),
+    /// A program of which half the memory is read again: prints a sum
+    #[command(hide = true)]
+    Tenth(TenthFlags),
     /// How long a fork of 384 MiB stops another thread, and another process
     Forks(CommonFlags),
     /// A program that forks: prints what others saw
@@ -272,6 +277,16 @@ pub(crate) struct OverwriteFlags {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TenthFlags {
+    /// How much memory
+    #[arg(long)]
+    pub(crate) pages: u64,
+    /// Random numbers that are drawn meanwhile
+    #[arg(long)]
+    pub(crate) work: u64,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct AttackersFlags {
     /// Where the target listens for NVMe/TCP hosts
     #[arg(long)]
@@ -372,6 +387,9 @@ processes  fault, afar's own time and exit of a process beside 0, 63, 1,023 and 
            bound: 3,999 others add at most 10 % to each
 forks      how long 20 forks of 384 MiB stop another process, and another thread of the program
            bounds: 1 ms; twice as long as without afar and 1 ms
+verdicts   50 sweeps of a program that far memory slows down by 10 %, and 50 while other programs
+           keep 40 % of the processors busy
+           bounds: 90 % of the first find it, 95 % of the second are disturbed or undecided
 swap       by how much the swap engine's delay moves a swap-in, 0 to 40 us
            bound: 10 us moves the median by 10 us, +/- 0.5
 fabric     the simulated network: IMC10 flows at 60 % of 40 Gb/s, 144 hosts

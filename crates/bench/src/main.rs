@@ -11,7 +11,7 @@
 //! whether policies are what they are called and what the choice of one is worth, `writes` whether
 //! write-backs take their time, `predict` whether slowdowns that were told come true, `load`
 //! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
-//! whether a neighbour is left alone, `fabric` how fast the simulated network is and `curve` that
+//! whether a neighbour is left alone, `verdicts` whether what sweeps conclude is true, `fabric` how fast the simulated network is and `curve` that
 //! this is so for runs of any length.
 //! `process`, `far`, `server` and `store` run what is measured; `touch` and `python` are the
 //! programs, `random` the keys; `stats`, `report` and `progress` tell it.
@@ -56,6 +56,7 @@ mod store;
 mod swap;
 mod touch;
 mod turns;
+mod verdicts;
 mod writes;
 
 use std::process::ExitCode;
@@ -116,6 +117,11 @@ fn run(command: &Command) -> Result<bool, Failure> {
         Command::Predict(flags) => benchmark(flags, predict::run),
         Command::Swap(flags) => benchmark(flags, swap::run),
         Command::Processes(flags) => benchmark(flags, processes::run),
+        Command::Verdicts(flags) => benchmark(&flags.or_runs(verdicts::ROUNDS), verdicts::run),
+        Command::Tenth(flags) => {
+            verdicts::tenth(flags);
+            Ok(true)
+        }
         Command::Forks(flags) => benchmark(flags, forks::run),
         Command::Forking(flags) => forks::forking(flags).map(|()| true),
         Command::Neighbour(flags) => {
