@@ -135,6 +135,10 @@ fn a_capture_has_each_packet_as_it_leaves_and_arrives() {
     let of = |kind: u32| blocks.iter().filter(move |block| block.0 == kind).map(|block| block.1);
     assert_eq!((of(0x0A0D_0D0A).count(), of(1).count()), (1, 2));
     assert!(of(1).all(|interface| interface[..2] == [1, 0]), "they are Ethernet");
+    let resolution = [9, 0, 1, 0, 9, 0, 0, 0];
+    let has = |body: &[u8]| body.windows(8).any(|option| option == resolution);
+    assert!(of(1).all(has), "their times are nanoseconds");
+    assert!(of(0x0A0D_0D0A).all(|section| section[8..16] == [0xFF; 8]), "its length is not said");
     let word =
         |body: &[u8], at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("4 bytes"));
     let times: Vec<u64> =

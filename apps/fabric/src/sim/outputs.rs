@@ -142,7 +142,8 @@ impl Outputs {
             output.write(&page.map_err(|message| SimError::at("--steps", message))?)?;
         }
         let Some((output, name)) = self.capture.take() else { return Ok(()) };
-        output.write_bytes(&pcap::file(fabric, flows, trace, self.capture_max))?;
+        let capture = pcap::file(fabric, flows, trace, self.capture_max);
+        output.write_bytes(&capture.map_err(|error| SimError::at("--pcap", error.to_string()))?)?;
         let omitted = pcap::omitted(trace, self.capture_max);
         if omitted > 0 {
             terminal::say(&format!(

@@ -15,22 +15,26 @@
 //! 12 B       1, kind, marked, priority (at most 255); flow, number in its flow: 32 bits each
 //! ```
 
+use std::time::Duration;
+
+use etherparse::{EtherType, Ethernet2Header, IpEcn, Ipv4Header, UdpHeader, ip_number};
 use netsim::{Fabric, Fate, Flow, Hop, Node, PacketKind, Trace, TracedPacket};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapResult};
 
 /// What is captured of each packet.
 const CAPTURED: u32 = ETHERNET + 20 + 8 + 12;
 const ETHERNET: u32 = 14;
 const PS_PER_NS: u64 = 1000;
+/// A second has ten to the power of that.
+const NANOSECONDS: u8 = 9;
 
-/// Types of blocks and options.
-const SECTION: u32 = 0x0A0D_0D0A;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
-const COMMENT: u16 = 1;
-const NAME: u16 = 2;
-const PACKET_FLAGS: u16 = 2;
-const USER_APPLICATION: u16 = 4;
-const TIME_RESOLUTION: u16 = 9;
+/// Values of a packet's flags.
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
@@ -52,29 +56,33 @@ struct Record {
 }
 
 /// The file, with the first `most` packets.
-pub(super) fn file(fabric: &Fabric, flows: &[Flow], trace: &Trace, most: u32) -> Vec<u8> {
+pub(super) fn file(
+    fabric: &Fabric,
+    flows: &[Flow],
+    trace: &Trace,
+    most: u32,
+) -> PcapResult<Vec<u8>> {
     let mut records = records(fabric, trace, most);
     // Of equal times those first that ended first.
     records.sort_by_key(|record| record.at_ns);
     let mut hosts: Vec<u32> = records.iter().map(|record| record.host).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let mut file = Vec::new();
     let meaning = match omitted(trace, most) {
         0 => MEANING.to_owned(),
         count => format!("{MEANING} The {count} packets that were sent last are left out."),
     };
-    section(&mut file, &meaning);
+    let mut writer = PcapNgWriter::with_section_header(Vec::new(), section(meaning))?;
     for host in &hosts {
-        interface(&mut file, *host);
+        writer.write_pcapng_block(interface(*host))?;
     }
     for record in &records {
         let packet = &trace.packets[record.hop.packet as usize];
         let place = hosts.binary_search(&record.host).unwrap_or(0);
         let bytes = headers(packet, &flows[packet.flow as usize], &record.hop);
-        self::packet(&mut file, place, record, &bytes);
+        writer.write_pcapng_block(self::packet(place, record, bytes))?;
     }
-    file
+    Ok(writer.into_inner())
 }
 
 /// Packets that are left out.
@@ -116,35 +124,44 @@ fn headers(packet: &TracedPacket, flow: &Flow, hop: &Hop) -> Vec<u8> {
     let at_destination = 32_768 + low_bits(number >> 14);
     let is_back = src == flow.dst;
     let ports = if is_back { [at_destination, at_source] } else { [at_source, at_destination] };
-    let mut bytes = Vec::with_capacity(CAPTURED as usize);
-    for host in [dst, src] {
-        let [_, b, c, d] = host.to_be_bytes();
-        bytes.extend([2, 0, 0, b, c, d]);
-    }
-    bytes.extend([8, 0]);
+    let [source_port, destination_port] = ports;
+    let ethernet =
+        Ethernet2Header { source: mac(src), destination: mac(dst), ether_type: EtherType::IPV4 };
     let length = u16::try_from(hop.bytes).unwrap_or(u16::MAX);
-    let ecn = if hop.is_marked { 3 } else { 0 };
     let [_, _, high, low] = packet.number.to_be_bytes();
-    let mut ip = vec![0x45, ecn];
-    ip.extend(length.to_be_bytes());
-    ip.extend([high, low, 0x40, 0, 64, 17, 0, 0]);
-    for host in [src, dst] {
-        ip.extend((0x0A00_0001 + (host & 0x00FF_FFFF)).to_be_bytes());
-    }
-    let sum = checksum(&ip);
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    bytes.extend(ip);
-    for port in ports {
-        bytes.extend(port.to_be_bytes());
-    }
-    bytes.extend(length.saturating_sub(20).to_be_bytes());
+    let mut ip = Ipv4Header {
+        ecn: if hop.is_marked { IpEcn::CongestionExperienced } else { IpEcn::NotEct },
+        total_len: length,
+        identification: u16::from_be_bytes([high, low]),
+        dont_fragment: true,
+        time_to_live: 64,
+        protocol: ip_number::UDP,
+        source: address(src),
+        destination: address(dst),
+        ..Ipv4Header::default()
+    };
+    ip.header_checksum = ip.calc_header_checksum();
     // No sum: UDP over IPv4 may go without.
-    bytes.extend([0, 0]);
+    let length = length.saturating_sub(Ipv4Header::MIN_LEN_U16);
+    let udp = UdpHeader { source_port, destination_port, length, checksum: 0 };
+    let mut bytes = Vec::with_capacity(CAPTURED as usize);
+    bytes.extend(ethernet.to_bytes());
+    bytes.extend(ip.to_bytes());
+    bytes.extend(udp.to_bytes());
     let priority = u8::try_from(priority).unwrap_or(u8::MAX);
     bytes.extend([1, kind(hop.kind), hop.is_marked.into(), priority]);
     bytes.extend(number.to_be_bytes());
     bytes.extend(packet.number.to_be_bytes());
     bytes
+}
+
+fn mac(host: u32) -> [u8; 6] {
+    let [_, b, c, d] = host.to_be_bytes();
+    [2, 0, 0, b, c, d]
+}
+
+fn address(host: u32) -> [u8; 4] {
+    (0x0A00_0001 + (host & 0x00FF_FFFF)).to_be_bytes()
 }
 
 fn low_bits(number: u32) -> u16 {
@@ -164,88 +181,42 @@ const fn kind(kind: PacketKind) -> u8 {
     }
 }
 
-/// Of a header of IPv4 whose own sum is 0 (RFC 1071).
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xFFFF) + (sum >> 16);
-    let folded = (folded & 0xFFFF) + (folded >> 16);
-    !u16::try_from(folded).unwrap_or(u16::MAX)
-}
-
-fn section(file: &mut Vec<u8>, meaning: &str) {
-    let mut body = Vec::new();
-    body.extend(0x1A2B_3C4D_u32.to_le_bytes());
-    body.extend([1, 0, 0, 0]);
-    // The length of the section is not said.
-    body.extend(u64::MAX.to_le_bytes());
-    option(&mut body, COMMENT, meaning.as_bytes());
+fn section(meaning: String) -> SectionHeaderBlock<'static> {
     let application = concat!("afar ", env!("CARGO_PKG_VERSION"));
-    option(&mut body, USER_APPLICATION, application.as_bytes());
-    option(&mut body, 0, &[]);
-    block(file, SECTION, &body);
-}
-
-fn interface(file: &mut Vec<u8>, host: u32) {
-    let mut body = Vec::new();
-    // Ethernet.
-    body.extend([1, 0, 0, 0]);
-    body.extend(CAPTURED.to_le_bytes());
-    option(&mut body, NAME, format!("host {host}").as_bytes());
-    // Nanoseconds.
-    option(&mut body, TIME_RESOLUTION, &[9]);
-    option(&mut body, 0, &[]);
-    block(file, INTERFACE, &body);
-}
-
-fn packet(file: &mut Vec<u8>, interface: usize, record: &Record, bytes: &[u8]) {
-    let mut body = Vec::new();
-    body.extend(u32::try_from(interface).unwrap_or(u32::MAX).to_le_bytes());
-    let at = record.at_ns.to_le_bytes();
-    body.extend([&at[4..], &at[..4]].concat());
-    body.extend(CAPTURED.to_le_bytes());
-    body.extend((ETHERNET + record.hop.bytes).to_le_bytes());
-    padded(&mut body, bytes);
-    if let Some(comment) = &record.comment {
-        option(&mut body, COMMENT, comment.as_bytes());
+    // The length of the section is not said.
+    SectionHeaderBlock {
+        endianness: Endianness::Little,
+        options: vec![
+            SectionHeaderOption::Comment(meaning.into()),
+            SectionHeaderOption::UserApplication(application.into()),
+        ],
+        ..SectionHeaderBlock::default()
     }
-    option(&mut body, PACKET_FLAGS, &record.direction.to_le_bytes());
-    option(&mut body, 0, &[]);
-    block(file, PACKET, &body);
 }
 
-fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    body.extend(code.to_le_bytes());
-    body.extend(u16::try_from(value.len()).unwrap_or(u16::MAX).to_le_bytes());
-    padded(body, value);
+fn interface(host: u32) -> InterfaceDescriptionBlock<'static> {
+    InterfaceDescriptionBlock {
+        linktype: DataLink::ETHERNET,
+        snaplen: CAPTURED,
+        options: vec![
+            InterfaceDescriptionOption::IfName(format!("host {host}").into()),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ],
+    }
 }
 
-/// To whole words of 32 bits.
-fn padded(body: &mut Vec<u8>, bytes: &[u8]) {
-    body.extend(bytes);
-    body.resize(body.len().next_multiple_of(4), 0);
-}
-
-fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
-    let length = u32::try_from(body.len() + 12).unwrap_or(u32::MAX).to_le_bytes();
-    file.extend(kind.to_le_bytes());
-    file.extend(length);
-    file.extend(body);
-    file.extend(length);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The example of RFC 1071 §3, and a header of which the sum is known.
-    #[test]
-    fn sums_are_those_of_the_internet() {
-        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
-        let header = [
-            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00,
-            0x01, 0xc0, 0xa8, 0x00, 0xc7,
-        ];
-        assert_eq!(checksum(&header), 0xb861);
+fn packet(interface: usize, record: &Record, bytes: Vec<u8>) -> EnhancedPacketBlock<'_> {
+    let comment = record.comment.as_deref();
+    let comment = comment.map(|comment| EnhancedPacketOption::Comment(comment.into()));
+    EnhancedPacketBlock {
+        interface_id: u32::try_from(interface).unwrap_or(u32::MAX),
+        // In the file it is nanoseconds, whatever an interface says.
+        timestamp: Duration::from_nanos(record.at_ns),
+        original_len: ETHERNET + record.hop.bytes,
+        data: bytes.into(),
+        options: comment
+            .into_iter()
+            .chain([EnhancedPacketOption::Flags(record.direction)])
+            .collect(),
     }
 }
