@@ -168,8 +168,11 @@ fn forgets(
     assert!(reopened >= rounds / 2, "it was opened anew {reopened} times");
     let job = &record["jobs"][0];
     let counts = ["read", "write", "sync"].map(|of| number(&job[of]["total_ios"]));
-    assert!(counts[0] > 300 && counts[1] > 500, "{counts:?}");
-    assert!(counts[2] > rounds || promises[0] != "--fsync", "{counts:?}");
+    // Of each kind one a kill: a busy machine does little between two, and writes that are forced
+    // wait for a disk. At this rate, too, a device that lies is found out.
+    let enough = |count: u64| count > rounds;
+    assert!(enough(counts[0]) && enough(counts[1]), "{counts:?}");
+    assert!(enough(counts[2]) || promises[0] != "--fsync", "{counts:?}");
     let wrong = ["lost_count", "misdirected_count", "torn_count", "stale_count"];
     let wrong = wrong.map(|of| number(&own[of]));
     let [reads, writes, flushes] = counts;
