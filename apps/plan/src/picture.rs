@@ -1,6 +1,6 @@
 //! Pictures that several plans share: bars of parts, and cells shaded by what is in them.
 
-use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, axis, shade, text_width};
+use chart::{Anchor, GREY, PALETTE, Panel, Scale, Svg, WHITE, axis, text_width};
 
 /// Bars side by side, each of parts that add up.
 pub(super) struct Bars<'a> {
@@ -107,7 +107,7 @@ pub(super) fn cells(picture: &Cells<'_>) -> String {
             let column = column as f64;
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             let corners = (panel.at(column, row), panel.at(column + 1.0, row + 1.0));
-            svg.bar(corners.0, corners.1, &shade(mean));
+            svg.cell(corners.0, corners.1, mean);
         }
         let (x, y) = panel.at(0.0, row + 0.5);
         svg.text((x - 8.0, y + 4.0), name, Anchor::End);
@@ -118,7 +118,8 @@ pub(super) fn cells(picture: &Cells<'_>) -> String {
     for (index, share) in [0.0, 0.25, 0.5, 0.75, 1.0].into_iter().enumerate() {
         let left = 16.0 + index as f64 * 62.0;
         svg.bar((left - 1.0, 11.0), (left + 15.0, 27.0), GREY);
-        svg.bar((left, 12.0), (left + 14.0, 26.0), &shade(share));
+        svg.bar((left, 12.0), (left + 14.0, 26.0), WHITE);
+        svg.cell((left, 12.0), (left + 14.0, 26.0), share);
         svg.text((left + 18.0, 24.0), &format!("{:.0} %", share * 100.0), Anchor::Start);
     }
     svg.tinted((16.0, TOP - 18.0), picture.note, Anchor::Start, GREY);
@@ -172,7 +173,7 @@ mod tests {
             note: "",
         });
         // Five neighbours share a cell; and a frame.
-        assert_eq!(drawn.matches("<rect").count(), 1 + 200 + 1 + 10);
+        assert_eq!(drawn.matches("<rect").count(), 1 + 200 + 1 + 15);
         assert!(!drawn.contains("NaN"), "{drawn}");
     }
 

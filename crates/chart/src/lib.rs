@@ -23,7 +23,7 @@ pub use plot::{Look, Plot, Series};
 pub use point::Point;
 pub use svg::{
     Anchor, BLUE, Drawing, GREEN, GREY, Hint, ORANGE, PALETTE, PURPLE, Panel, SKY, Scale, Svg,
-    Tick, axis, decades, escape, shade, shortened, slowdowns,
+    Tick, WHITE, axis, decades, escape, shortened, slowdowns,
 };
 pub use text::{key_width, text_width, wrap};
 pub use thin::thin;

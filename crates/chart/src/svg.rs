@@ -19,6 +19,8 @@ pub const PALETTE: [&str; 7] = [BLUE, ORANGE, GREEN, PURPLE, SKY, "#E69F00", "#0
 pub(crate) const INK: &str = "#222222";
 /// What explains and is not data.
 pub const GREY: &str = "#666666";
+/// What pictures are on.
+pub const WHITE: &str = "#ffffff";
 pub(crate) const GRID: &str = "#e4e4e4";
 
 /// From a value to a share of an axis.
@@ -213,6 +215,15 @@ impl Svg {
         self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 
+    /// A cell of a map: from hardly any colour to a deep one, blue above 0 and orange below; 1 is the
+    /// deepest. It lets through what is behind it, so that little is pale on a dark page, too.
+    pub fn cell(&mut self, one: (f64, f64), other: (f64, f64), value: f64) {
+        let colour = if value >= 0.0 { BLUE } else { ORANGE };
+        // Little is something still, beside a cell that is not there.
+        let opacity = value.abs().min(1.0).mul_add(0.7, 0.05);
+        self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"{opacity:.3}\""));
+    }
+
     /// A pale shape with these corners.
     pub fn shade(&mut self, corners: &[(f64, f64)], colour: &str) {
         let corners: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
@@ -226,7 +237,7 @@ impl Svg {
 
     /// A dot; hollow ones stand apart without colour.
     pub fn dot(&mut self, at: (f64, f64), colour: &str, hollow: bool) {
-        let fill = if hollow { "#ffffff" } else { colour };
+        let fill = if hollow { WHITE } else { colour };
         let style = format!("fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.6\"");
         self.shape("circle", &[("cx", at.0), ("cy", at.1), ("r", 4.0)], &style);
     }
@@ -256,11 +267,6 @@ impl Svg {
             self.text((right + 15.0, at.1), name, Anchor::Start);
             right += key_width(name);
         }
-    }
-
-    /// A text on a shaded cell, whose colour no theme changes.
-    pub fn on_cell(&mut self, at: (f64, f64), text: &str) {
-        self.label(at, text, Anchor::Middle, &format!("class=\"on\" fill=\"{INK}\""));
     }
 
     /// What is said of a point.
@@ -360,16 +366,6 @@ pub fn shortened(name: &str, letters: usize) -> String {
     kept + "…"
 }
 
-/// From white to a colour, blue above 0 and orange below; 1 is the deepest.
-#[must_use]
-pub fn shade(value: f64) -> String {
-    let full = if value >= 0.0 { [0x00, 0x72, 0xB2] } else { [0xD5, 0x5E, 0x00] };
-    let depth = value.abs().min(1.0) * 0.75;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
-    let mix = full.map(|part: u8| (255.0 + (f64::from(part) - 255.0) * depth).round() as u8);
-    format!("#{:02x}{:02x}{:02x}", mix[0], mix[1], mix[2])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -424,9 +420,18 @@ mod tests {
     }
 
     #[test]
-    fn shades_go_from_white_to_the_colour_of_the_sign() {
-        assert_eq!(shade(0.0), "#ffffff");
-        assert_eq!(shade(1.0), "#4095c5");
-        assert_eq!(shade(-2.0), "#e08640");
+    fn cells_are_the_deeper_the_further_from_0() {
+        let drawn = |value| {
+            let mut svg = Svg::new(10.0, 10.0);
+            svg.cell((0.0, 0.0), (5.0, 5.0), value);
+            svg.finish("t")
+        };
+        for (value, style) in [
+            (0.0, "fill=\"#0072B2\" fill-opacity=\"0.050\""),
+            (1.0, "fill=\"#0072B2\" fill-opacity=\"0.750\""),
+            (-2.0, "fill=\"#D55E00\" fill-opacity=\"0.750\""),
+        ] {
+            assert!(drawn(value).contains(style), "{value}");
+        }
     }
 }

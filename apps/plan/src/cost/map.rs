@@ -1,6 +1,6 @@
 //! Savings when storage and compute grow apart: a table, rows, a picture.
 
-use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick, shade};
+use chart::{Anchor, BLUE, GREY, ORANGE, Panel, Scale, Svg, Tick};
 use console::layout::table;
 use planner::cost::{Cell, CostError, Wedge, map};
 use results::plan::cost_map;
@@ -105,7 +105,7 @@ fn draw(cells: &[Cell], axis: u32, edges: &Wedge) -> String {
     for cell in cells {
         let (a, b) = (f64::from(cell.storage), f64::from(cell.compute));
         let corners = (panel.at(a - 0.5, b - 0.5), panel.at(a + 0.5, b + 0.5));
-        svg.bar(corners.0, corners.1, &shade(cell.saving / deepest));
+        svg.cell(corners.0, corners.1, cell.saving / deepest);
         if axis <= LABELLED {
             let (x, y) = panel.at(a, b);
             let text = format!("{:.0}", cell.saving * 100.0);
