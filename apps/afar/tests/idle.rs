@@ -21,8 +21,9 @@ const PROCESSOR_NS_MAX: u64 = 30_000_000;
 fn an_idle_server_sleeps() {
     let file = scratch("idle.toml");
     let text = format!(
-        "nvme = [\"127.0.0.1:0\"]\niscsi = [\"127.0.0.1:0\"]\nmetrics = \"127.0.0.1:0\"\nshards = 2\n\
-         [[subsystem]]\nname = \"{NQN}\"\nnamespaces = [{{ id = 1, uri = \"memory:4MiB\" }}]\n"
+        "nvme = [\"127.0.0.1:0\"]\niscsi = [\"127.0.0.1:0\"]\nmetrics = \"127.0.0.1:0\"\n\
+         shards = 2\n[[subsystem]]\nname = \"{NQN}\"\n\
+         namespaces = [{{ id = 1, uri = \"memory:4MiB\" }}]\n"
     );
     std::fs::write(&file, text).expect("it can be written");
     let (running, ready) = Launch::new([AFAR, "serve", &file.display().to_string()]).serve();

@@ -11,8 +11,8 @@
 //! whether policies are what they are called and what the choice of one is worth, `writes` whether
 //! write-backs take their time, `predict` whether slowdowns that were told come true, `load`
 //! whether the load client is in the way, `flash` what a disk over the network costs, `fair`
-//! whether a neighbour is left alone, `verdicts` whether what sweeps conclude is true, `fabric` how fast the simulated network is and `curve` that
-//! this is so for runs of any length.
+//! whether a neighbour is left alone, `verdicts` whether what sweeps conclude is true, `fabric` how
+//! fast the simulated network is and `curve` that this is so for runs of any length.
 //! `process`, `far`, `server` and `store` run what is measured; `touch` and `python` are the
 //! programs, `random` the keys; `stats`, `report` and `progress` tell it.
 //!

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! native time ─► round trip that costs a tenth ─► N sweeps, half of them beside a load
-//!                                               └► "slower": found. "disturbed", "undecided": honest
+//!                      "slower": found; "disturbed", "undecided": honest ◄┘
 //! ```
 //!
 //! The program writes its memory, computes, and reads the first half again. With half of it local

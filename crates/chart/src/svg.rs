@@ -215,8 +215,8 @@ impl Svg {
         self.area(one, other, &format!("fill=\"{colour}\" fill-opacity=\"0.12\""));
     }
 
-    /// A cell of a map: from hardly any colour to a deep one, blue above 0 and orange below; 1 is the
-    /// deepest. It lets through what is behind it, so that little is pale on a dark page, too.
+    /// A cell of a map: from hardly any colour to a deep one, blue above 0 and orange below; 1 is
+    /// the deepest. It lets through what is behind it, so that little is pale on any page.
     pub fn cell(&mut self, one: (f64, f64), other: (f64, f64), value: f64) {
         let colour = if value >= 0.0 { BLUE } else { ORANGE };
         // Little is something still, beside a cell that is not there.

@@ -126,10 +126,7 @@ impl Shard {
             stopping_ns: None,
             now_ns: monotonic_ns(),
             idle,
-            zero_copy: seed
-                .config
-                .zero_copy
-                .map_or(usize::MAX, |least| usize::try_from(least.get()).unwrap_or(usize::MAX)),
+            zero_copy: seed.config.zero_copy.map_or(usize::MAX, bytes),
             starving: Vec::new(),
             most_connections: usize::from(seed.config.shards) * limits.connections as usize,
             is_released: false,
@@ -191,11 +188,11 @@ impl Shard {
         }
     }
 
-    // Before a host has the answer: it may ask at once what was done, and another shard at that.
+    // Before a host has the answer, and may ask another shard what was done.
     fn count_answers(&mut self) {
         if !self.ledger.is_empty() {
-            let counters = &self.seed.counters;
-            self.ledger.count(self.seed.index, counters, &mut self.pool, monotonic_ns());
+            let Seed { index, counters, .. } = &self.seed;
+            self.ledger.count(*index, counters, &mut self.pool, monotonic_ns());
         }
     }
 
