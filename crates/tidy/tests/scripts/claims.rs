@@ -156,6 +156,26 @@ fn an_interrupted_check_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_check_that_resumes_finds_its_files() {
+    // It counts how often it was at work on the same files, and ends at its third.
+    let step = "cd \"$CLAIM_FILES\"; echo x >>steps; [ $(wc -l <steps) = 3 ] || exit 3; echo PASS";
+    let claims = [("goes-on", step, "resumes = true"), ("begins-anew", step, "")];
+    let Some(repository) = repository("a_check_that_resumes", "1.0", &claims) else { return };
+    let steps = |name: &str| repository.read(&format!("target/claims/{name}.files/steps"));
+    repository.expect(&[], 1);
+    repository.expect(&[], 1);
+    assert_eq!((steps("goes-on").len(), steps("begins-anew").len()), (4, 2));
+    repository.expect(&["goes-on"], 0);
+    // Asked for again, it does all of it again; so it does when its sources are others.
+    repository.expect(&["--again", "goes-on"], 1);
+    assert_eq!(steps("goes-on"), "x\n");
+    repository.write("crates/one/new.rs", "");
+    repository.commit();
+    repository.expect(&["goes-on"], 1);
+    assert_eq!(steps("goes-on"), "x\n");
+}
+
+#[test]
 fn what_was_measured_beside_other_work_neither_passes_nor_fails() {
     let claims = [
         ("timed", "sleep 1; echo PASS", ""),
@@ -196,6 +216,7 @@ fn what_cannot_be_is_said() {
     repository.expect(&["--nonsense"], 2);
     for (wrong, wanted) in [
         (("a", "true", "fails = 3"), "fails is of another type"),
+        (("a", "true", "resumes = 1"), "resumes is of another type"),
         (("a", "true", "crate = []"), "nobody knows crate"),
         (("list", "true", ""), "its name is taken"),
         (("a", "scripts/gone", ""), "there is no scripts/gone"),
