@@ -62,10 +62,14 @@ fn steady() {
 fn repository(test: &str) -> Option<Repository> {
     let repository = Repository::new(test, "flaky")?;
     repository.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
-    for name in ["one", "other"] {
+    for name in ["one", "other", "third"] {
         fs::create_dir_all(repository.directory.join(format!("crates/{name}/src"))).expect("room");
         repository.write(&format!("crates/{name}/src/lib.rs"), "#[test]\nfn nothing() {}\n");
     }
+    let package = |name| format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n");
+    let needs = "[dev-dependencies]\nother = { path = \"../other\" }\n";
+    repository.write("crates/one/Cargo.toml", &(package("one") + needs));
+    repository.write("crates/third/Cargo.toml", &package("third"));
     fs::create_dir_all(repository.directory.join("crates/one/tests")).expect("there is room");
     repository.write("crates/one/tests/odd.rs", TESTS);
     let mut cargo = std::process::Command::new(env!("CARGO"));
@@ -146,4 +150,29 @@ fn what_is_not_done_is_said() {
     let said = repository.expect(&["-p", "other", "zzz", "yyy"], 2);
     assert!(said.contains("no test has 'zzz' or 'yyy'"), "{said}");
     repository.expect(&["-p", "nobody"], 2);
+}
+
+/// What was seen of a crate counts until it, or one that it depends on, is another.
+#[test]
+fn results_are_of_the_sources_that_a_test_is_made_of() {
+    let Some(repository) = repository("results_are_of_the_sources") else { return };
+    let words = ["--rounds", "1", "steady"];
+    let count = || {
+        repository.expect(&words, 0);
+        runs(&repository, "steady")
+    };
+    assert_eq!(count(), 1);
+    fs::create_dir_all(repository.directory.join("docs")).expect("there is room");
+    for (path, wanted) in [
+        ("README.md", 1),
+        ("docs/more.md", 1),
+        ("crates/third/src/lib.rs", 1),
+        ("crates/other/src/lib.rs", 2),
+        ("crates/one/src/lib.rs", 3),
+        ("clippy.toml", 4),
+    ] {
+        repository.write(path, "// Edited.\n");
+        repository.commit();
+        assert_eq!(count(), wanted, "{path}");
+    }
 }
