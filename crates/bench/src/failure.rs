@@ -39,6 +39,12 @@ pub(crate) enum Failure {
     NotFetched { touched: u64, fetched: u64 },
     #[error("run {wanted} processes under management: only {managed} were managed")]
     NotManaged { wanted: u64, managed: u64 },
+    #[error(
+        "slow a program down by a tenth: without round trips it takes {:.1} % longer already; \
+         other programs may keep this machine busy",
+        without * 100.0
+    )]
+    NothingLeft { without: f64 },
     #[error("read the record of a run: {0}")]
     Record(#[from] measure::RunError),
     #[error(transparent)]
