@@ -27,7 +27,8 @@ pub(super) const GLOSSARY: [(&str, &str); 9] = [
     ),
     (
         "interval",
-        "the numbers in brackets: the true value lies between them in 95 of 100 such experiments",
+        "the numbers in brackets: the true value lies between them in at least 93 of 100 such \
+         experiments",
     ),
     (
         "percentile",
