@@ -14,6 +14,7 @@ mod circles;
 mod crates;
 mod deps;
 mod fields;
+mod guide;
 mod orphans;
 mod promises;
 mod schemas;
@@ -74,6 +75,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     }
     findings.extend(deps::check(&tree.manifests));
     findings.extend(promises::check(tree));
+    findings.extend(guide::check(tree));
     findings.sort();
     findings
 }
