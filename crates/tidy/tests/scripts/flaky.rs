@@ -166,13 +166,18 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
     for (path, wanted) in [
         ("README.md", 1),
         ("docs/more.md", 1),
+        ("clippy.toml", 1),
+        ("scripts/more", 1),
         ("crates/third/src/lib.rs", 1),
         ("crates/other/src/lib.rs", 2),
         ("crates/one/src/lib.rs", 3),
-        ("clippy.toml", 4),
+        ("build.toml", 4),
     ] {
         repository.write(path, "// Edited.\n");
         repository.commit();
         assert_eq!(count(), wanted, "{path}");
     }
+    // What git has not been told of is built, too.
+    repository.write("crates/one/src/more.rs", "");
+    assert_eq!(count(), 5);
 }

@@ -89,9 +89,9 @@ impl Repository {
     #[track_caller]
     fn expect(&self, words: &[&str], status: i32) -> String {
         let output = self.run(words);
-        let said = text(&output.stderr);
+        let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{words:?}: {said}");
-        text(&output.stdout) + &said
+        said
     }
 
     fn start(&self, words: &[&str]) -> Child {
