@@ -162,16 +162,20 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
         runs(&repository, "steady")
     };
     assert_eq!(count(), 1);
-    fs::create_dir_all(repository.directory.join("docs")).expect("there is room");
+    for new in ["docs", "crates/one/tests/shared"] {
+        fs::create_dir_all(repository.directory.join(new)).expect("there is room");
+    }
     for (path, wanted) in [
         ("README.md", 1),
         ("docs/more.md", 1),
         ("clippy.toml", 1),
         ("scripts/more", 1),
+        ("crates/one/tests/other.rs", 1),
         ("crates/third/src/lib.rs", 1),
         ("crates/other/src/lib.rs", 2),
         ("crates/one/src/lib.rs", 3),
         ("build.toml", 4),
+        ("crates/one/tests/shared/mod.rs", 5),
     ] {
         repository.write(path, "// Edited.\n");
         repository.commit();
@@ -179,5 +183,5 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
     }
     // What git has not been told of is built, too.
     repository.write("crates/one/src/more.rs", "");
-    assert_eq!(count(), 5);
+    assert_eq!(count(), 6);
 }
