@@ -162,7 +162,7 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
         runs(&repository, "steady")
     };
     assert_eq!(count(), 1);
-    for new in ["docs", "crates/one/tests/shared"] {
+    for new in ["docs", "crates/one/tests/shared", "crates/one/tests/data"] {
         fs::create_dir_all(repository.directory.join(new)).expect("there is room");
     }
     for (path, wanted) in [
@@ -171,11 +171,15 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
         ("clippy.toml", 1),
         ("scripts/more", 1),
         ("crates/one/tests/other.rs", 1),
+        // It names this one, and nobody else does.
+        ("crates/one/tests/data/Edited.c", 1),
         ("crates/third/src/lib.rs", 1),
         ("crates/other/src/lib.rs", 2),
         ("crates/one/src/lib.rs", 3),
         ("build.toml", 4),
         ("crates/one/tests/shared/mod.rs", 5),
+        ("crates/one/tests/data/steady.c", 6),
+        ("crates/one/tests/data/unnamed.c", 7),
     ] {
         repository.write(path, "// Edited.\n");
         repository.commit();
@@ -183,5 +187,5 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
     }
     // What git has not been told of is built, too.
     repository.write("crates/one/src/more.rs", "");
-    assert_eq!(count(), 6);
+    assert_eq!(count(), 8);
 }
