@@ -399,13 +399,16 @@ fn what_cannot_be_is_said_in_one_sentence() {
 }
 
 /// As a service manager starts it: with a socket that listens already, and one to say that it is
-/// ready.
+/// ready. The port is one that is free, and is told there first.
 const ACTIVATE: &str = "
 import os, socket, sys
-address, words = sys.argv[1], sys.argv[2:]
 listening = socket.socket()
-listening.bind(('127.0.0.1', int(address)))
+listening.bind(('127.0.0.1', 0))
 listening.listen()
+port = str(listening.getsockname()[1])
+words = [word.replace('PORT', port) for word in sys.argv[1:]]
+manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+manager.sendto(port.encode(), os.environ['NOTIFY_SOCKET'])
 os.dup2(listening.fileno(), 3)
 os.set_inheritable(3, True)
 os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
@@ -421,18 +424,15 @@ fn a_service_manager_opens_the_socket_and_hears_when_it_is_used() {
     let path = scratch("notify");
     let manager = UnixDatagram::bind(&path).expect("it can be bound");
     manager.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let port = free.local_addr().expect("it has one").port().to_string();
-    drop(free);
-    let address = format!("127.0.0.1:{port}");
-    let words =
-        ["python3", "-c", ACTIVATE, &port, AFAR, "serve", "--nvme", &address, "disk=null:1MiB"];
+    let serve = [AFAR, "serve", "--nvme", "127.0.0.1:PORT", "disk=null:1MiB"];
+    let words = ["python3", "-c", ACTIVATE].into_iter().chain(serve);
     let running = Launch::new(words).env("NOTIFY_SOCKET", &path).start();
     let hear = || {
         let mut bytes = [0; 64];
         let count = manager.recv(&mut bytes).expect("it says something");
         String::from_utf8_lossy(&bytes[..count]).trim().to_owned()
     };
+    let address = format!("127.0.0.1:{}", hear());
     assert_eq!(hear(), "READY=1");
     // Were it not this socket, its own could not have been bound beside it.
     TcpStream::connect(&address).expect("it listens");

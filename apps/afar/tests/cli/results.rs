@@ -149,7 +149,8 @@ fn calibration_is_part_of_the_record() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let calibration = read(&json).results.calibration.expect("it was calibrated");
     assert!((100..900_000).contains(&calibration.floor_ns), "{calibration:?}");
-    assert!((1..900_000).contains(&calibration.constant_ns), "{calibration:?}");
+    // None, if other programs have slowed the processor down meanwhile.
+    assert!(calibration.constant_ns < 900_000, "{calibration:?}");
 }
 
 #[test]
