@@ -188,4 +188,9 @@ fn results_are_of_the_sources_that_a_test_is_made_of() {
     // What git has not been told of is built, too.
     repository.write("crates/one/src/more.rs", "");
     assert_eq!(count(), 8);
+    // A build script may build another crate, which no manifest names.
+    repository.write("crates/one/build.rs", "fn main() {}\n// \"../third/src\"\n");
+    assert_eq!(count(), 9);
+    repository.write("crates/third/src/lib.rs", "// Edited again.\n");
+    assert_eq!(count(), 10);
 }
